@@ -1,0 +1,146 @@
+//! The trace format, version 1, byte for byte.
+//!
+//! A trace is a UTF-8 file of JSON objects, one a line, that records the traffic between one MCP client and one
+//! MCP server, in the order in which the recorder saw it. The names end in `.jsonl`; a trace compressed whole
+//! ends in `.jsonl.gz` or `.jsonl.zst` and is read as it is.
+//!
+//! Fields marked **v1** are those of the open v1 format, and every producer writes them. All others are
+//! Wiretape's additions: optional, and ignored by a v1 reader that doesn't know them. A reader must tolerate
+//! unknown fields, types, directions and versions, a missing `meta`, a missing `end`, and a torn last line.
+//!
+//! # On every line but `meta`
+//!
+//! | field | type | meaning |
+//! |---|---|---|
+//! | `t` | string, **v1** | UTC time of the observation, ISO 8601 with milliseconds: `2026-05-12T23:00:00.123Z` |
+//! | `seq` | integer | counts the lines of a recording, over all its parts, from 1 (`meta` is not counted) |
+//! | `us` | integer | microseconds since the recording began, on a clock that never runs backwards |
+//!
+//! The two pipes of a server are read side by side, so `t` and `us` may run backwards by a little between
+//! neighbours of different directions. A message is written *before* it is passed on: a response never stands
+//! before its request.
+//!
+//! # `meta`, the first line
+//!
+//! | field | type | meaning |
+//! |---|---|---|
+//! | `v` | integer, **v1** | `1` |
+//! | `type` | `"meta"`, **v1** | |
+//! | `startedAt` | string, **v1** | when this file began, as `t` |
+//! | `label` | string, **v1** | a short name for people |
+//! | `command` | array of strings, **v1** | the server's command line, redacted like everything else |
+//! | `mcpTapVersion` | string, **v1**, optional | read, never written: the version of the reference producer |
+//! | `id` | string | this file's id, a UUID |
+//! | `producer` | object | `name` and `version` of the program that wrote the file |
+//! | `transport` | string | `stdio` |
+//! | `redacted` | boolean | whether redaction was on |
+//! | `part` | object | only in the second and later parts of a rotated recording: `index` (from 2), `of` (the `id` of the first part), `previous` (the file name of the part before), `us` (the offset at which this part began) |
+//!
+//! # Messages
+//!
+//! `{"t":…,"dir":…,"seq":…,"us":…,"raw":…}`, without a `type`.
+//!
+//! | field | type | meaning |
+//! |---|---|---|
+//! | `dir` | string, **v1** | `in`: client to server. `out`: server to client |
+//! | `raw` | any JSON, **v1** | the payload. Wiretape writes the very bytes of the wire (key order, duplicate keys, number spelling and inner white space survive), but for redacted places |
+//! | `wire` | array of strings | what else the line had: `bom` (a byte order mark before it), `crlf` (it ended in `\r\n`), `eof` (the stream ended before its newline) |
+//!
+//! Redacted places read `[REDACTED:<rule>:<8 hex digits>]`; see [`crate::redact`].
+//!
+//! # Other line types
+//!
+//! | `type` | fields | meaning |
+//! |---|---|---|
+//! | `text` | `dir`, `text`, `base64`, `wire` | a line on the wire that is not JSON. `base64` is there only if the bytes were not UTF-8, and holds them; `text` then has U+FFFD in their place |
+//! | `stderr` | `text`, `base64` | a line of the server's standard error |
+//! | `gap` | `lost`, `reason` | `lost` lines could not be written here, and why |
+//! | `rotated` | `next` | the last line of a part: the recording goes on in the file of that name |
+//! | `end` | see below | the last line of a recording |
+//!
+//! Other programs write more: `turn` lines, `dir` of `event`, `command` or `telemetry`, `corr_id`. Readers keep
+//! and show them.
+//!
+//! # `end`, the last line
+//!
+//! | field | type | meaning |
+//! |---|---|---|
+//! | `type` | `"end"`, **v1** | |
+//! | `exitCode` | integer, **v1** | the server's exit code; 128 + n if signal n ended it; 127 if it could not be started. Other programs leave it out where no process was wrapped, and write `reason` |
+//! | `durationMs` | integer, **v1** | milliseconds since the recording began |
+//! | `signal` | integer | the signal that ended the server |
+//! | `reason` | string | why it ended, where that needs a word |
+//! | `lost` | integer | lines that could not be written, if any |
+//!
+//! A trace without an `end` belongs to a recorder that is still running, or that was killed. All it saw until
+//! then is in the file.
+
+mod read;
+mod write;
+
+pub use read::{
+    DirectionField, End, Gap, Line, Message, Notice, OtherText, ReadError, Record, Stamp, TraceReader,
+    parse_line,
+};
+pub use write::{Encoder, LineEnd, Moment, TraceWriter, WallClock, Wire};
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the format that is written.
+pub const VERSION: u64 = 1;
+
+/// The first line of a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Meta {
+    /// The version of the format.
+    pub v: u64,
+    /// When the file began.
+    pub started_at: String,
+    /// A short name for people.
+    pub label: String,
+    /// The server's command line.
+    pub command: Vec<String>,
+    /// The file's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Who wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub producer: Option<Producer>,
+    /// How client and server were connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Whether redaction was on; unknown for other producers' files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<bool>,
+    /// Where this file stands in a rotated recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+    /// The version of the reference producer, in its files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_tap_version: Option<String>,
+}
+
+/// The program that wrote a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Producer {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The place of a file in a rotated recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Part {
+    /// Counts the parts; the first, which has no `part`, is 1.
+    pub index: u64,
+    /// The id of the first part.
+    pub of: String,
+    /// The file name of the part before.
+    pub previous: String,
+    /// The offset at which this part began.
+    pub us: u64,
+}

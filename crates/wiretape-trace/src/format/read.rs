@@ -1,0 +1,642 @@
+//! Reading traces: streaming, tolerant, and open about what it met.
+
+use super::Meta;
+use crate::framing::LineFramer;
+use crate::json::{self, Lexeme, Lexer, SyntaxError, Token};
+use crate::message::Direction;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+/// How much is read from the source at a time.
+const CHUNK: usize = 256 * 1024;
+
+/// One line of a trace and where it stands.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// Counts from 1.
+    pub number: u64,
+    /// The line's bytes, without the newline.
+    pub bytes: &'a [u8],
+    /// What it says.
+    pub record: Record<'a>,
+}
+
+/// What a line says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record<'a> {
+    /// The first line.
+    Meta(Box<Meta>),
+    /// A message.
+    Message(Message<'a>),
+    /// A line on the wire that is not JSON.
+    Text(OtherText<'a>),
+    /// A line of standard error.
+    Stderr(OtherText<'a>),
+    /// A place where lines were lost.
+    Gap(Gap),
+    /// The recording goes on in another file.
+    Rotated {
+        /// The name of that file.
+        next: String,
+    },
+    /// The last line.
+    End(End),
+    /// Something this version doesn't know: kept, and shown as it is.
+    Unknown {
+        /// Its `type`, if it has one.
+        type_name: Option<Cow<'a, str>>,
+        /// When it was observed.
+        stamp: Stamp<'a>,
+    },
+    /// A line that is not a JSON object.
+    Damaged(SyntaxError),
+}
+
+/// When and as which line something was observed; each part may be missing in other producers' files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stamp<'a> {
+    /// The UTC time, as written.
+    pub t: Option<Cow<'a, str>>,
+    /// The line's sequence number.
+    pub seq: Option<u64>,
+    /// Microseconds since the recording began.
+    pub us: Option<u64>,
+}
+
+impl Stamp<'_> {
+    /// Milliseconds since 1970, if `t` is a time.
+    pub fn wall_ms(&self) -> Option<i64> {
+        parse_time(self.t.as_deref()?)
+    }
+}
+
+/// An ISO 8601 time as milliseconds since 1970.
+pub(crate) fn parse_time(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
+/// A line's `dir`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DirectionField<'a> {
+    /// `in` or `out`.
+    Known(Direction),
+    /// What other programs write there.
+    Other(Cow<'a, str>),
+    /// Nothing, or no string.
+    Missing,
+}
+
+impl DirectionField<'_> {
+    /// The direction, if it is one of the two.
+    pub fn known(&self) -> Option<Direction> {
+        match self {
+            DirectionField::Known(direction) => Some(*direction),
+            _ => None,
+        }
+    }
+}
+
+/// A message line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message<'a> {
+    /// When it was observed.
+    pub stamp: Stamp<'a>,
+    /// Who sent it.
+    pub dir: DirectionField<'a>,
+    /// The payload's bytes.
+    pub raw: &'a [u8],
+}
+
+/// A line of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherText<'a> {
+    /// When it was observed.
+    pub stamp: Stamp<'a>,
+    /// Who sent it.
+    pub dir: DirectionField<'a>,
+    /// The text.
+    pub text: Cow<'a, str>,
+}
+
+/// A place where lines were lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Gap {
+    /// How many.
+    pub lost: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// The last line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct End {
+    /// When it was written.
+    pub t: Option<String>,
+    /// The server's exit code.
+    pub exit_code: Option<i64>,
+    /// Milliseconds since the recording began.
+    pub duration_ms: Option<u64>,
+    /// The signal that ended the server.
+    pub signal: Option<i32>,
+    /// Why it ended.
+    pub reason: Option<String>,
+    /// Lines that could not be written.
+    pub lost: Option<u64>,
+}
+
+/// Something worth telling about a trace that could be read all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "notice")]
+pub enum Notice {
+    /// The first line is not `meta`.
+    #[error("line 1: there is no `meta` line; label and command are unknown")]
+    MissingMeta,
+    /// A later version of the format.
+    #[error(
+        "line {line}: format version {version} is newer than this program: upgrade wiretape to be sure to read it right"
+    )]
+    NewerVersion {
+        /// Which line.
+        line: u64,
+        /// The version it gives.
+        version: u64,
+    },
+    /// A line that is not JSON.
+    #[error("line {line}: not a JSON object (byte {offset}: {what}); skipped")]
+    DamagedLine {
+        /// Which line.
+        line: u64,
+        /// Where in it.
+        offset: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The last line was cut off, as by a crash.
+    #[error("line {line}: the last line was cut off after {bytes} bytes; left out")]
+    TornLine {
+        /// Which line.
+        line: u64,
+        /// How much of it is there.
+        bytes: usize,
+    },
+    /// A type this version doesn't know.
+    #[error("line {line}: unknown line type; kept as it is")]
+    UnknownType {
+        /// Which line.
+        line: u64,
+    },
+    /// A direction other than `in` and `out`.
+    #[error("line {line}: unknown direction; kept as it is")]
+    UnknownDirection {
+        /// Which line.
+        line: u64,
+    },
+    /// A line that is not UTF-8.
+    #[error("line {line}: not UTF-8; odd bytes are shown as U+FFFD")]
+    NotUtf8 {
+        /// Which line.
+        line: u64,
+    },
+    /// The compressed file ends in the middle.
+    #[error("after line {line}: the compressed file is cut off; what came before was read")]
+    TruncatedCompression {
+        /// The last line that could be read.
+        line: u64,
+    },
+    /// There is no `end`.
+    #[error("there is no `end` line: the recording is still running, or the recorder was killed")]
+    MissingEnd,
+}
+
+/// A trace could not be read on.
+#[derive(Debug, thiserror::Error)]
+#[error("can't read on after line {line}")]
+pub struct ReadError {
+    /// The last line that could be read.
+    pub line: u64,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Reads a trace, line by line.
+///
+/// ```
+/// use wiretape_trace::format::{Record, TraceReader};
+///
+/// let trace = br#"{"t":"2026-05-12T23:00:00.123Z","dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#;
+/// let mut reader = TraceReader::new(&trace[..]);
+/// let line = reader.next_line().unwrap().unwrap();
+/// assert!(matches!(line.record, Record::Message(_)));
+/// assert!(reader.next_line().unwrap().is_none());
+/// assert_eq!(reader.notices().len(), 2); // no meta, no end
+/// ```
+#[derive(Debug)]
+pub struct TraceReader<R> {
+    source: R,
+    framer: LineFramer,
+    chunk: Vec<u8>,
+    follow: bool,
+    number: u64,
+    state: State,
+    notices: Vec<Notice>,
+    more_notices: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    finished: bool,
+    ended: bool,
+    rotated: bool,
+}
+
+impl<R: Read> TraceReader<R> {
+    /// How many notices are kept; more are only counted.
+    const MAX_NOTICES: usize = 100;
+
+    /// Reads a trace to its end.
+    pub fn new(source: R) -> Self {
+        TraceReader {
+            source,
+            framer: LineFramer::new(),
+            chunk: vec![0; CHUNK],
+            follow: false,
+            number: 0,
+            state: State::default(),
+            notices: Vec::new(),
+            more_notices: 0,
+        }
+    }
+
+    /// Reads a trace that is still growing: at the end of what is there `next_line` gives `None`, and may be
+    /// called again later. A line that is not finished is waited for.
+    pub fn following(source: R) -> Self {
+        TraceReader { follow: true, ..Self::new(source) }
+    }
+
+    /// What was met that is worth telling. Complete once `next_line` has given `None`.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// How many more notices there were than are kept.
+    pub fn more_notices(&self) -> u64 {
+        self.more_notices
+    }
+
+    /// Whether an `end` line was met.
+    pub fn ended(&self) -> bool {
+        self.state.ended
+    }
+
+    /// The next line, or `None` at the end.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
+        if !self.fill()? {
+            return self.last_line();
+        }
+        self.number += 1;
+        let number = self.number;
+        let bytes = self.framer.next_frame().map_or(&b""[..], |frame| frame.bytes);
+        let record = parse_line(bytes);
+        let utf8 = json::is_utf8(bytes);
+        note(&mut self.notices, &mut self.more_notices, &mut self.state, number, &record, utf8);
+        Ok(Some(Line { number, bytes, record }))
+    }
+
+    /// Makes sure that a whole line is there; false at the end of the source.
+    fn fill(&mut self) -> Result<bool, ReadError> {
+        while !self.framer.has_frame() {
+            if self.state.finished {
+                return Ok(false);
+            }
+            match self.source.read(&mut self.chunk) {
+                Ok(0) => return Ok(false),
+                Ok(n) => self.framer.push(&self.chunk[..n]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.push_notice(Notice::TruncatedCompression { line: self.number });
+                    return Ok(false);
+                }
+                Err(source) => return Err(ReadError { line: self.number, source }),
+            }
+        }
+        Ok(true)
+    }
+
+    fn last_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
+        if self.follow || self.state.finished {
+            return Ok(None);
+        }
+        self.state.finished = true;
+        let pending = self.framer.pending();
+        if pending == 0 {
+            self.note_end();
+            return Ok(None);
+        }
+        self.number += 1;
+        let number = self.number;
+        if !self.framer.pending_is_json() {
+            self.push_notice(Notice::TornLine { line: number, bytes: pending });
+            self.note_end();
+            return Ok(None);
+        }
+        let bytes = self.framer.finish().map_or(&b""[..], |frame| frame.bytes);
+        let record = parse_line(bytes);
+        note(&mut self.notices, &mut self.more_notices, &mut self.state, number, &record, true);
+        if !self.state.ended && !self.state.rotated {
+            push_notice(&mut self.notices, &mut self.more_notices, Notice::MissingEnd);
+        }
+        Ok(Some(Line { number, bytes, record }))
+    }
+
+    fn note_end(&mut self) {
+        if !self.state.ended && !self.state.rotated {
+            self.push_notice(Notice::MissingEnd);
+        }
+    }
+
+    fn push_notice(&mut self, notice: Notice) {
+        push_notice(&mut self.notices, &mut self.more_notices, notice);
+    }
+}
+
+fn push_notice(notices: &mut Vec<Notice>, more: &mut u64, notice: Notice) {
+    if notices.len() < TraceReader::<&[u8]>::MAX_NOTICES {
+        notices.push(notice);
+    } else {
+        *more += 1;
+    }
+}
+
+fn note(
+    notices: &mut Vec<Notice>,
+    more: &mut u64,
+    state: &mut State,
+    line: u64,
+    record: &Record<'_>,
+    utf8: bool,
+) {
+    let mut push = |notice| push_notice(notices, more, notice);
+    if line == 1 && !matches!(record, Record::Meta(_)) {
+        push(Notice::MissingMeta);
+    }
+    if !utf8 {
+        push(Notice::NotUtf8 { line });
+    }
+    match record {
+        Record::Meta(meta) if meta.v > super::VERSION => push(Notice::NewerVersion { line, version: meta.v }),
+        Record::Message(message) if message.dir.known().is_none() => push(Notice::UnknownDirection { line }),
+        Record::Unknown { .. } => push(Notice::UnknownType { line }),
+        Record::Damaged(error) => push(Notice::DamagedLine { line, offset: error.offset, what: error.what }),
+        Record::End(_) => state.ended = true,
+        Record::Rotated { .. } => state.rotated = true,
+        _ => {}
+    }
+}
+
+/// What one line of a trace says.
+pub fn parse_line(bytes: &[u8]) -> Record<'_> {
+    match Fields::scan(bytes) {
+        Ok(fields) => fields.record(bytes),
+        Err(error) => Record::Damaged(error),
+    }
+}
+
+/// The members of a line that decide what it is.
+#[derive(Default)]
+struct Fields {
+    type_name: Option<Lexeme>,
+    t: Option<Lexeme>,
+    dir: Option<Lexeme>,
+    seq: Option<Lexeme>,
+    us: Option<Lexeme>,
+    text: Option<Lexeme>,
+    raw: Option<(usize, usize)>,
+}
+
+impl Fields {
+    fn scan(bytes: &[u8]) -> Result<Self, SyntaxError> {
+        let mut lexer = Lexer::new(bytes);
+        let mut fields = Fields::default();
+        match lexer.next_token()? {
+            Some(Lexeme { token: Token::BeginObject, .. }) => {}
+            _ => return Err(SyntaxError { offset: 0, what: "expected an object" }),
+        }
+        while let Some(key) = lexer.next_token()?.filter(|lexeme| lexeme.token == Token::Key) {
+            let Some(value) = lexer.next_token()? else { break };
+            let end = lexer.finish_value(value)?;
+            match key.text(bytes).raw {
+                b"type" => fields.type_name = Some(value),
+                b"t" => fields.t = Some(value),
+                b"dir" => fields.dir = Some(value),
+                b"seq" => fields.seq = Some(value),
+                b"us" => fields.us = Some(value),
+                b"text" => fields.text = Some(value),
+                b"raw" => fields.raw = Some((value.start, end)),
+                _ => {}
+            }
+        }
+        // The object has ended; what follows it on the line is an error.
+        lexer.next_token()?;
+        Ok(fields)
+    }
+
+    fn record<'a>(&self, bytes: &'a [u8]) -> Record<'a> {
+        let type_name = string(self.type_name, bytes);
+        match (type_name.as_deref(), self.raw) {
+            (None | Some("message"), Some((start, end))) => Record::Message(Message {
+                stamp: self.stamp(bytes),
+                dir: self.direction(bytes),
+                raw: &bytes[start..end],
+            }),
+            (Some("meta"), _) => Record::Meta(Box::new(lenient(bytes))),
+            (Some("end"), _) => Record::End(lenient(bytes)),
+            (Some("gap"), _) => Record::Gap(lenient(bytes)),
+            (Some("rotated"), _) => Record::Rotated { next: lenient::<NextFile>(bytes).next },
+            (Some("text"), _) if self.text.is_some() => Record::Text(self.other_text(bytes)),
+            (Some("stderr"), _) => Record::Stderr(self.other_text(bytes)),
+            _ => Record::Unknown { type_name, stamp: self.stamp(bytes) },
+        }
+    }
+
+    fn other_text<'a>(&self, bytes: &'a [u8]) -> OtherText<'a> {
+        OtherText {
+            stamp: self.stamp(bytes),
+            dir: self.direction(bytes),
+            text: string(self.text, bytes).unwrap_or_default(),
+        }
+    }
+
+    fn stamp<'a>(&self, bytes: &'a [u8]) -> Stamp<'a> {
+        Stamp { t: string(self.t, bytes), seq: number(self.seq, bytes), us: number(self.us, bytes) }
+    }
+
+    fn direction<'a>(&self, bytes: &'a [u8]) -> DirectionField<'a> {
+        match string(self.dir, bytes) {
+            Some(dir) if dir == "in" => DirectionField::Known(Direction::ClientToServer),
+            Some(dir) if dir == "out" => DirectionField::Known(Direction::ServerToClient),
+            Some(dir) => DirectionField::Other(dir),
+            None => DirectionField::Missing,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NextFile {
+    next: String,
+}
+
+fn string(lexeme: Option<Lexeme>, bytes: &[u8]) -> Option<Cow<'_, str>> {
+    let lexeme = lexeme.filter(|lexeme| lexeme.token == Token::String)?;
+    Some(lexeme.text(bytes).decode())
+}
+
+fn number(lexeme: Option<Lexeme>, bytes: &[u8]) -> Option<u64> {
+    let lexeme = lexeme.filter(|lexeme| lexeme.token == Token::Number)?;
+    std::str::from_utf8(lexeme.bytes(bytes)).ok()?.parse().ok()
+}
+
+/// A struct of optional fields, each taken if it is there and of its type, and left at its default if not.
+fn lenient<T: serde::de::DeserializeOwned + Default>(bytes: &[u8]) -> T {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(whole) = serde_json::from_str(&text) {
+        return whole;
+    }
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(&text) else { return T::default() };
+    let mut good = serde_json::Map::new();
+    for (key, value) in fields {
+        let alone = serde_json::Map::from_iter([(key.clone(), value.clone())]);
+        if serde_json::from_value::<T>(serde_json::Value::Object(alone)).is_ok() {
+            good.insert(key, value);
+        }
+    }
+    serde_json::from_value(serde_json::Value::Object(good)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(trace: &[u8]) -> (Vec<String>, Vec<String>) {
+        let mut reader = TraceReader::new(trace);
+        let mut records = Vec::new();
+        while let Some(line) = reader.next_line().unwrap() {
+            let name = match line.record {
+                Record::Meta(meta) => format!("meta {} {:?}", meta.label, meta.command),
+                Record::Message(m) => {
+                    format!("message {:?} {}", m.dir.known(), String::from_utf8_lossy(m.raw))
+                }
+                Record::Unknown { type_name, .. } => format!("unknown {type_name:?}"),
+                Record::Text(text) => format!("text {}", text.text),
+                Record::Stderr(text) => format!("stderr {}", text.text),
+                Record::Gap(gap) => format!("gap {}", gap.lost),
+                Record::Rotated { next } => format!("rotated {next}"),
+                Record::End(end) => format!("end {:?} {:?}", end.exit_code, end.reason),
+                Record::Damaged(_) => "damaged".to_owned(),
+            };
+            records.push(name);
+        }
+        (records, reader.notices().iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_whole_trace_reads_without_notices() {
+        let trace = br#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"fs","command":["a","b"],"new":{"x":1}}
+{"t":"2026-05-12T23:00:00.123Z","dir":"in","raw":{"id": 12345678901234567890, "a":1, "a":1.0}}
+{"t":"2026-05-12T23:00:00.124Z","type":"stderr","seq":2,"us":5,"text":"oh\n"}
+{"t":"2026-05-12T23:00:00.124Z","type":"text","dir":"out","text":"hello"}
+{"t":"2026-05-12T23:00:30.000Z","type":"end","exitCode":0,"durationMs":30000}
+"#;
+        let (records, notices) = read(trace);
+        assert_eq!(
+            records,
+            [
+                r#"meta fs ["a", "b"]"#,
+                r#"message Some(ClientToServer) {"id": 12345678901234567890, "a":1, "a":1.0}"#,
+                "stderr oh\n",
+                "text hello",
+                "end Some(0) None"
+            ]
+        );
+        assert_eq!(notices, Vec::<String>::new());
+    }
+
+    #[test]
+    fn odd_traces_read_with_notices() {
+        let trace = br#"{"t":"x","dir":"event","raw":[1]}
+{"type":"turn","role":"user"}
+noise
+{"v":2,"type":"meta","label":7,"command":"no","startedAt":"s"}
+{"type":"end","reason":"closed"}
+{"t":"2026-05-12T23:00"#;
+        let (records, notices) = read(trace);
+        assert_eq!(
+            records,
+            [
+                "message None [1]",
+                "unknown Some(\"turn\")",
+                "damaged",
+                "meta  []",
+                "end None Some(\"closed\")"
+            ]
+        );
+        assert_eq!(
+            notices,
+            [
+                "line 1: there is no `meta` line; label and command are unknown",
+                "line 1: unknown direction; kept as it is",
+                "line 2: unknown line type; kept as it is",
+                "line 3: not a JSON object (byte 0: expected true, false or null); skipped",
+                "line 4: format version 2 is newer than this program: upgrade wiretape to be sure to read it right",
+                "line 6: the last line was cut off after 22 bytes; left out",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_last_line_without_newline_counts_if_it_is_whole() {
+        let (records, notices) = read(br#"{"type":"end","exitCode":3}"#);
+        assert_eq!(records, ["end Some(3) None"]);
+        assert_eq!(notices.len(), 1);
+    }
+
+    #[test]
+    fn a_growing_trace_is_followed_past_its_end() {
+        struct Growing(Vec<&'static [u8]>);
+        impl Read for Growing {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                if self.0.is_empty() { Ok(0) } else { self.0.remove(0).read(buffer) }
+            }
+        }
+        let mut reader =
+            TraceReader::following(Growing(vec![b"{\"type\":\"st", b"", b"derr\",\"text\":\"x\"}\n"]));
+        assert!(reader.next_line().unwrap().is_none());
+        assert!(matches!(reader.next_line().unwrap().unwrap().record, Record::Stderr(_)));
+        assert!(reader.next_line().unwrap().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn a_reader_never_panics(trace in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b'\n'), Just(b'{'), Just(b'"')], 0..300)) {
+            read(&trace);
+        }
+
+        #[test]
+        fn any_prefix_of_a_trace_reads(cut in 0usize..400) {
+            let trace = br#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"fs","command":["a"]}
+{"t":"2026-05-12T23:00:00.123Z","dir":"in","seq":1,"us":3,"raw":{"id":1,"method":"ping","jsonrpc":"2.0"}}
+{"t":"2026-05-12T23:00:30.000Z","type":"end","exitCode":0,"durationMs":30000}
+"#;
+            let cut = cut.min(trace.len());
+            let whole_lines = trace[..cut].iter().filter(|&&b| b == b'\n').count();
+            let (records, _) = read(&trace[..cut]);
+            prop_assert!(records.len() == whole_lines || records.len() == whole_lines + 1);
+            prop_assert!(!records.contains(&"damaged".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,595 @@
+//! A JSON tokenizer over raw bytes.
+//!
+//! Everything that looks at a message (the envelope scan, redaction, the trace reader) walks the same
+//! tokens, each with its place in the input, so that bytes can be kept, copied or replaced exactly. No tree
+//! is built, nothing recurses, and nesting costs one bit a level: a line of a hundred million brackets is as
+//! harmless as any other.
+//!
+//! The grammar is RFC 8259's, strictly. UTF-8 is *not* checked here; callers that need text check the whole
+//! input once (see [`is_utf8`]).
+
+use std::borrow::Cow;
+
+/// What a [`Lexeme`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// `{`
+    BeginObject,
+    /// `}`
+    EndObject,
+    /// `[`
+    BeginArray,
+    /// `]`
+    EndArray,
+    /// A member's name; the colon after it has been consumed too.
+    Key,
+    /// A string value.
+    String,
+    /// A number.
+    Number,
+    /// `true`
+    True,
+    /// `false`
+    False,
+    /// `null`
+    Null,
+}
+
+/// One token and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lexeme {
+    /// What it is.
+    pub token: Token,
+    /// Offset of its first byte (a string's opening quote).
+    pub start: usize,
+    /// Offset just past its last byte (a string's closing quote).
+    pub end: usize,
+    /// For keys and strings: whether there is an escape in it.
+    pub escaped: bool,
+}
+
+impl Lexeme {
+    /// The token's bytes, a string's quotes included.
+    pub fn bytes<'a>(&self, input: &'a [u8]) -> &'a [u8] {
+        &input[self.start..self.end]
+    }
+
+    /// The text of a key or string, without its quotes and still escaped.
+    pub fn text<'a>(&self, input: &'a [u8]) -> Text<'a> {
+        Text { raw: &input[self.start + 1..self.end - 1], escaped: self.escaped }
+    }
+}
+
+/// The inside of a JSON string, as it stands in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text<'a> {
+    /// The bytes between the quotes.
+    pub raw: &'a [u8],
+    /// Whether there is an escape in them.
+    pub escaped: bool,
+}
+
+impl<'a> Text<'a> {
+    /// Whether the string means `expected`, however it was escaped.
+    pub fn is(&self, expected: &str) -> bool {
+        if self.escaped { *self.unescaped() == *expected.as_bytes() } else { self.raw == expected.as_bytes() }
+    }
+
+    /// The bytes that the string means.
+    pub fn unescaped(&self) -> Cow<'a, [u8]> {
+        if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
+    }
+
+    /// The string that it means; what is not UTF-8 is replaced.
+    pub fn decode(&self) -> Cow<'a, str> {
+        match self.unescaped() {
+            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+            Cow::Owned(bytes) => Cow::Owned(
+                String::from_utf8(bytes)
+                    .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()),
+            ),
+        }
+    }
+}
+
+/// Where and why an input is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("not JSON at byte {offset}: {what}")]
+pub struct SyntaxError {
+    /// Offset of the byte that can't stand there.
+    pub offset: usize,
+    /// What was expected, in a few words. Never holds a part of the input.
+    pub what: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
+    /// A comma, if there was one, has been read.
+    End,
+    Nothing,
+}
+
+/// The token could not be read; the lexer holds the reason.
+struct Stuck;
+
+/// The tokens of one JSON value, in order.
+#[derive(Debug, Clone)]
+pub struct Lexer<'a> {
+    input: &'a [u8],
+    pos: usize,
+    expect: Expect,
+    nesting: Nesting,
+    /// The last token: where it began and ended, and whether there was an escape in it. It stays here, and only its
+    /// kind is passed around, for it is too large for registers.
+    start: usize,
+    end: usize,
+    escaped: bool,
+    error: &'static str,
+}
+
+impl<'a> Lexer<'a> {
+    /// A lexer at the start of `input`.
+    pub fn new(input: &'a [u8]) -> Self {
+        Lexer {
+            input,
+            pos: 0,
+            expect: Expect::Value,
+            nesting: Nesting::default(),
+            start: 0,
+            end: 0,
+            escaped: false,
+            error: "",
+        }
+    }
+
+    /// What is being read.
+    pub fn input(&self) -> &'a [u8] {
+        self.input
+    }
+
+    /// How far the input has been read.
+    pub fn offset(&self) -> usize {
+        self.end
+    }
+
+    /// How many containers are open.
+    pub fn depth(&self) -> usize {
+        self.nesting.depth
+    }
+
+    /// The next token, or `None` after the value and nothing but white space behind it.
+    #[inline]
+    pub fn next_token(&mut self) -> Result<Option<Lexeme>, SyntaxError> {
+        match self.advance() {
+            Ok(Some(token)) => {
+                Ok(Some(Lexeme { token, start: self.start, end: self.end, escaped: self.escaped }))
+            }
+            Ok(None) => Ok(None),
+            Err(Stuck) => Err(SyntaxError { offset: self.pos, what: self.error }),
+        }
+    }
+
+    /// Reads on to the end of the value that `first` began, and returns that value's end.
+    pub fn finish_value(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
+        if !matches!(first.token, Token::BeginObject | Token::BeginArray) {
+            return Ok(first.end);
+        }
+        let outside = self.depth() - 1;
+        while self.depth() > outside {
+            self.next_token()?;
+        }
+        Ok(self.end)
+    }
+
+    fn advance(&mut self) -> Result<Option<Token>, Stuck> {
+        self.skip_white_space();
+        let Some(&byte) = self.input.get(self.pos) else {
+            return if self.expect == Expect::Nothing { Ok(None) } else { self.stuck("it ends too early") };
+        };
+        self.start = self.pos;
+        self.escaped = false;
+        match (self.expect, byte) {
+            (Expect::Value, _) => self.value(byte),
+            (Expect::Key, b'"') => self.key(),
+            (Expect::End | Expect::KeyOrEnd, b'}') if self.nesting.in_object() => {
+                Ok(self.close(Token::EndObject))
+            }
+            (Expect::End | Expect::ValueOrEnd, b']') if !self.nesting.in_object() => {
+                Ok(self.close(Token::EndArray))
+            }
+            (Expect::KeyOrEnd, b'"') => self.key(),
+            (Expect::ValueOrEnd, _) => self.value(byte),
+            (Expect::Key | Expect::KeyOrEnd, _) => self.stuck("expected a member's name"),
+            (Expect::End, _) if self.nesting.in_object() => self.stuck("expected a comma or a closing brace"),
+            (Expect::End, _) => self.stuck("expected a comma or a closing bracket"),
+            (Expect::Nothing, _) => self.stuck("something follows the value"),
+        }
+    }
+
+    #[cold]
+    fn stuck<T>(&mut self, what: &'static str) -> Result<T, Stuck> {
+        self.error = what;
+        Err(Stuck)
+    }
+
+    #[inline]
+    fn skip_white_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.input.get(self.pos) {
+            self.pos += 1;
+        }
+    }
+
+    #[inline]
+    fn value(&mut self, byte: u8) -> Result<Option<Token>, Stuck> {
+        match byte {
+            b'"' => {
+                self.string()?;
+                Ok(self.after_value(Token::String))
+            }
+            b'{' => Ok(self.open(Token::BeginObject, Expect::KeyOrEnd)),
+            b'[' => Ok(self.open(Token::BeginArray, Expect::ValueOrEnd)),
+            b'-' | b'0'..=b'9' => {
+                self.number()?;
+                Ok(self.after_value(Token::Number))
+            }
+            b't' => self.literal(b"true", Token::True),
+            b'f' => self.literal(b"false", Token::False),
+            b'n' => self.literal(b"null", Token::Null),
+            _ => self.stuck("expected a value"),
+        }
+    }
+
+    #[inline]
+    fn open(&mut self, token: Token, expect: Expect) -> Option<Token> {
+        self.nesting.push(token == Token::BeginObject);
+        self.expect = expect;
+        self.pos += 1;
+        self.end = self.pos;
+        Some(token)
+    }
+
+    #[inline]
+    fn close(&mut self, token: Token) -> Option<Token> {
+        self.nesting.pop();
+        self.pos += 1;
+        self.after_value(token)
+    }
+
+    /// Ends a value here, and reads the comma behind it.
+    #[inline]
+    fn after_value(&mut self, token: Token) -> Option<Token> {
+        self.end = self.pos;
+        if self.nesting.depth == 0 {
+            self.expect = Expect::Nothing;
+            return Some(token);
+        }
+        self.skip_white_space();
+        self.expect = if self.input.get(self.pos) == Some(&b',') {
+            self.pos += 1;
+            if self.nesting.in_object() { Expect::Key } else { Expect::Value }
+        } else {
+            Expect::End
+        };
+        Some(token)
+    }
+
+    #[inline]
+    fn key(&mut self) -> Result<Option<Token>, Stuck> {
+        self.string()?;
+        self.end = self.pos;
+        self.skip_white_space();
+        if self.input.get(self.pos) != Some(&b':') {
+            return self.stuck("expected a colon");
+        }
+        self.pos += 1;
+        self.expect = Expect::Value;
+        Ok(Some(Token::Key))
+    }
+
+    fn literal(&mut self, word: &'static [u8], token: Token) -> Result<Option<Token>, Stuck> {
+        if !self.input[self.pos..].starts_with(word) {
+            return self.stuck("expected true, false or null");
+        }
+        self.pos += word.len();
+        Ok(self.after_value(token))
+    }
+
+    /// Reads the string at `pos`.
+    #[inline]
+    fn string(&mut self) -> Result<(), Stuck> {
+        self.pos += 1;
+        loop {
+            self.pos = next_special(self.input, self.pos);
+            match self.input.get(self.pos) {
+                Some(b'"') => {
+                    self.pos += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => self.escape()?,
+                Some(_) => return self.stuck("a control character inside a string"),
+                None => return self.stuck("a string does not end"),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Stuck> {
+        self.escaped = true;
+        match self.input.get(self.pos + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.pos += 2,
+            Some(b'u') if is_hex4(self.input.get(self.pos + 2..self.pos + 6)) => self.pos += 6,
+            _ => return self.stuck("an unknown escape"),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), Stuck> {
+        if self.input[self.pos] == b'-' {
+            self.pos += 1;
+        }
+        match self.input.get(self.pos) {
+            Some(b'0') => self.pos += 1,
+            Some(b'1'..=b'9') => self.digits()?,
+            _ => return self.stuck("expected a digit"),
+        }
+        if self.input.get(self.pos) == Some(&b'.') {
+            self.pos += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.input.get(self.pos) {
+            self.pos += 1;
+            if let Some(b'+' | b'-') = self.input.get(self.pos) {
+                self.pos += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn digits(&mut self) -> Result<(), Stuck> {
+        let start = self.pos;
+        while let Some(b'0'..=b'9') = self.input.get(self.pos) {
+            self.pos += 1;
+        }
+        if self.pos == start { self.stuck("expected a digit") } else { Ok(()) }
+    }
+}
+
+/// Which of the open containers are objects: a stack of bits, the innermost 64 at hand.
+#[derive(Debug, Clone, Default)]
+struct Nesting {
+    near: u64,
+    far: Vec<u64>,
+    depth: usize,
+}
+
+impl Nesting {
+    #[inline]
+    fn push(&mut self, object: bool) {
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
+            self.far.push(self.near);
+        }
+        self.near = self.near << 1 | u64::from(object);
+        self.depth += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.depth -= 1;
+        self.near >>= 1;
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
+            self.near = self.far.pop().unwrap_or_default();
+        }
+    }
+
+    #[inline]
+    fn in_object(&self) -> bool {
+        self.near & 1 == 1
+    }
+}
+
+/// Whether `input` is exactly one JSON value.
+pub fn validate(input: &[u8]) -> Result<(), SyntaxError> {
+    let mut lexer = Lexer::new(input);
+    while lexer.next_token()?.is_some() {}
+    Ok(())
+}
+
+/// Whether `input` is UTF-8.
+pub fn is_utf8(input: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(input).is_ok()
+}
+
+/// Offset of the next quote, backslash or control character at or after `from`; the input's length if none.
+fn next_special(input: &[u8], mut from: usize) -> usize {
+    // Most strings are short: eight bytes at a time first, then wider blocks that the compiler vectorizes.
+    for _ in 0..2 {
+        let Some(word) = input.get(from..from + 8) else { return tail_special(input, from) };
+        let found = special_in_word(u64::from_le_bytes(word.try_into().expect("the slice has eight bytes")));
+        if found < 8 {
+            return from + found;
+        }
+        from += 8;
+    }
+    while let Some(block) = input.get(from..from + 32) {
+        if block.iter().fold(false, |hit, &byte| hit | is_special(byte)) {
+            break;
+        }
+        from += 32;
+    }
+    tail_special(input, from)
+}
+
+fn tail_special(input: &[u8], from: usize) -> usize {
+    input[from..].iter().position(|&byte| is_special(byte)).map_or(input.len(), |at| from + at)
+}
+
+fn is_special(byte: u8) -> bool {
+    (byte == b'"') | (byte == b'\\') | (byte < 0x20)
+}
+
+/// Index of the first special byte of a little-endian word, 8 if there is none. The classic "has a zero byte"
+/// trick: false positives only ever stand above a true one, so the lowest is right.
+fn special_in_word(word: u64) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES * 0x80;
+    let zero_in = |x: u64| x.wrapping_sub(ONES) & !x & HIGH;
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+    let hits = zero_in(word ^ (ONES * u64::from(b'"'))) | zero_in(word ^ (ONES * u64::from(b'\\'))) | control;
+    (hits.trailing_zeros() / 8) as usize
+}
+
+fn is_hex4(digits: Option<&[u8]>) -> bool {
+    digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// The bytes that an escaped string means. Lone surrogates become U+FFFD.
+pub fn unescape(raw: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len());
+    let mut pos = 0;
+    while pos < raw.len() {
+        let plain = memchr::memchr(b'\\', &raw[pos..]).map_or(raw.len(), |at| pos + at);
+        out.extend_from_slice(&raw[pos..plain]);
+        pos = plain;
+        if pos < raw.len() {
+            let (meaning, width) = escape_at(raw, pos);
+            out.extend_from_slice(meaning.encode_utf8(&mut [0; 4]).as_bytes());
+            pos += width;
+        }
+    }
+    out
+}
+
+/// The character that the escape at `pos` means, and how many bytes the escape takes. Total: what is not an
+/// escape stands for its own backslash.
+pub(crate) fn escape_at(raw: &[u8], pos: usize) -> (char, usize) {
+    let simple = match raw.get(pos + 1) {
+        Some(b'u') => return unicode_escape(raw, pos),
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(&byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+        _ => return ('\\', 1),
+    };
+    (simple, 2)
+}
+
+fn unicode_escape(raw: &[u8], pos: usize) -> (char, usize) {
+    let Some(first) = hex4(raw, pos + 2) else { return ('\\', 1) };
+    if let 0xD800..=0xDBFF = first
+        && raw.get(pos + 6..pos + 8) == Some(b"\\u")
+        && let Some(second @ 0xDC00..=0xDFFF) = hex4(raw, pos + 8)
+    {
+        let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+        return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
+    }
+    (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
+}
+
+fn hex4(raw: &[u8], at: usize) -> Option<u32> {
+    let digits = raw.get(at..at + 4).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(input: &str) -> Result<Vec<(Token, &str)>, SyntaxError> {
+        let mut lexer = Lexer::new(input.as_bytes());
+        let mut found = Vec::new();
+        while let Some(lexeme) = lexer.next_token()? {
+            found.push((lexeme.token, &input[lexeme.start..lexeme.end]));
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn tokens_carry_their_bytes() {
+        assert_eq!(
+            tokens(r#" {"a" : [1.0, "x\"y"], "b":null} "#).unwrap(),
+            [
+                (Token::BeginObject, "{"),
+                (Token::Key, "\"a\""),
+                (Token::BeginArray, "["),
+                (Token::Number, "1.0"),
+                (Token::String, r#""x\"y""#),
+                (Token::EndArray, "]"),
+                (Token::Key, "\"b\""),
+                (Token::Null, "null"),
+                (Token::EndObject, "}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_place() {
+        for (input, offset) in [
+            ("", 0),
+            ("{", 1),
+            ("[1,]", 3),
+            ("{\"a\":1,}", 7),
+            ("{\"a\" 1}", 5),
+            ("[1 2]", 3),
+            ("01", 1),
+            ("1.", 2),
+            ("-", 1),
+            ("1e", 2),
+            ("\"a", 2),
+            ("\"\\x\"", 1),
+            ("\"\\u12g4\"", 1),
+            ("\"a\tb\"", 2),
+            ("tru", 0),
+            ("1 1", 2),
+            ("]", 0),
+            ("{]", 1),
+            ("NaN", 0),
+        ] {
+            assert_eq!(tokens(input).unwrap_err().offset, offset, "{input}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded_by_nothing() {
+        let deep = "[".repeat(200_000) + &"]".repeat(200_000);
+        assert!(validate(deep.as_bytes()).is_ok());
+        assert!(validate(&deep.as_bytes()[..399_999]).is_err());
+    }
+
+    #[test]
+    fn escapes_are_undone() {
+        assert_eq!(
+            unescape(br#"a\n\"\\\/\u0041\u00e9\ud83d\ude00\ud800x"#),
+            "a\n\"\\/Aé😀\u{fffd}x".as_bytes()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_json(input in "[ \\[\\]{}:,\"\\\\a-f0-9.eE+truefalsn\n\t-]{0,40}") {
+            // IgnoredAny checks a number's grammar without rounding it, as we do.
+            let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&input).is_ok();
+            prop_assert_eq!(validate(input.as_bytes()).is_ok(), theirs, "{}", input);
+        }
+
+        #[test]
+        fn unescape_agrees_with_serde_json(text in any::<String>()) {
+            let json = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(unescape(&json.as_bytes()[1..json.len() - 1]), text.into_bytes());
+        }
+
+        #[test]
+        fn special_search_is_exact(input in proptest::collection::vec(prop_oneof![9 => 0x20u8..=0xff, 1 => any::<u8>()], 0..100), from in 0usize..100) {
+            let from = from.min(input.len());
+            let plain = input[from..].iter().position(|&b| is_special(b)).map_or(input.len(), |at| from + at);
+            prop_assert_eq!(next_special(&input, from), plain);
+        }
+    }
+}

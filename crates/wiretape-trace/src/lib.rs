@@ -1,0 +1,20 @@
+//! Messages, framing, the v1 trace format and redaction for MCP recordings.
+//!
+//! This crate is pure: bytes and times come in as values, and nothing here knows a clock, an environment, a
+//! terminal or an async runtime.
+//!
+//! - [`framing`]: from bytes to lines and server-sent events
+//! - [`message`]: what one JSON-RPC payload says of itself, and what is wrong with it
+//! - [`format`]: the trace format, byte for byte, with its reader and writer
+//! - [`compress`]: traces that are compressed whole
+//! - [`redact`]: secrets out, before anything is written
+//! - [`name`]: labels and file names
+//! - [`json`]: the tokenizer under all of these
+
+pub mod compress;
+pub mod format;
+pub mod framing;
+pub mod json;
+pub mod message;
+pub mod name;
+pub mod redact;

@@ -1,0 +1,808 @@
+//! What one JSON-RPC payload says of itself.
+//!
+//! [`Envelope::scan`] reads a payload leniently from its raw bytes: kind, method, id, names and errors, without
+//! building a tree, and a list of [`Defect`]s in place of a failure. Whether a message fits its *session* (an id
+//! used twice, a response nobody asked for) is for those who see the session.
+
+use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+/// Who sent a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the client to the server.
+    ClientToServer,
+    /// From the server to the client.
+    ServerToClient,
+}
+
+impl Direction {
+    /// The other way.
+    pub fn reverse(self) -> Self {
+        match self {
+            Direction::ClientToServer => Direction::ServerToClient,
+            Direction::ServerToClient => Direction::ClientToServer,
+        }
+    }
+}
+
+/// A request's id, as written: `1`, `1.0` and `"1"` are three ids.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Id<'a> {
+    /// A string, unescaped.
+    String(Cow<'a, str>),
+    /// A number's digits.
+    Number(Cow<'a, str>),
+}
+
+impl Id<'_> {
+    /// The same id, on its own.
+    pub fn into_owned(self) -> Id<'static> {
+        match self {
+            Id::String(text) => Id::String(Cow::Owned(text.into_owned())),
+            Id::Number(text) => Id::Number(Cow::Owned(text.into_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Id::String(text) => write!(f, "{text:?}"),
+            Id::Number(text) => f.write_str(text),
+        }
+    }
+}
+
+/// What a payload is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MessageKind {
+    /// It has a method and an id.
+    Request,
+    /// It has a method and no id.
+    Notification,
+    /// It has a result or an error.
+    Response,
+    /// An array of payloads.
+    Batch,
+    /// JSON, but none of the above.
+    NotJsonRpc,
+}
+
+/// How a payload departs from what an MCP message must be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Defect {
+    /// The bytes are not JSON.
+    #[error("{0}")]
+    NotJson(SyntaxError),
+    /// The payload is neither an object nor an array.
+    #[error("the payload is not an object")]
+    NotAnObject,
+    /// An object with none of method, result and error.
+    #[error("there is no `method`, `result` or `error`")]
+    NotAMessage,
+    /// An empty batch.
+    #[error("the batch is empty")]
+    EmptyBatch,
+    /// No `jsonrpc` member.
+    #[error("`jsonrpc` is missing")]
+    JsonRpcMissing,
+    /// `jsonrpc` is not the string `2.0`.
+    #[error("`jsonrpc` is not \"2.0\"")]
+    JsonRpcWrong,
+    /// `id` is null.
+    #[error("`id` is null")]
+    IdNull,
+    /// `id` is neither a string nor a number.
+    #[error("`id` is neither a string nor a number")]
+    IdType,
+    /// `id` is a number with a fraction or an exponent.
+    #[error("`id` is not an integer")]
+    IdFraction,
+    /// A response without an id.
+    #[error("the response has no `id`")]
+    ResponseWithoutId,
+    /// `method` is not a string.
+    #[error("`method` is not a string")]
+    MethodType,
+    /// The method is not of the form `category/operation`.
+    #[error("the method is not of the form `category/operation`")]
+    MethodName,
+    /// A method under `notifications/` with an id.
+    #[error("the notification has an `id`")]
+    NotificationWithId,
+    /// A method outside `notifications/` without an id.
+    #[error("the request has no `id`")]
+    RequestWithoutId,
+    /// `params` is not an object.
+    #[error("`params` is not an object")]
+    ParamsType,
+    /// A method together with a result or an error.
+    #[error("`method` stands beside `result` or `error`")]
+    MethodInResponse,
+    /// Both `result` and `error`.
+    #[error("both `result` and `error` are there")]
+    ResultAndError,
+    /// `result` is not an object.
+    #[error("`result` is not an object")]
+    ResultType,
+    /// `error` is not an object.
+    #[error("`error` is not an object")]
+    ErrorType,
+    /// `error.code` is missing.
+    #[error("`error.code` is missing")]
+    ErrorCodeMissing,
+    /// `error.code` is not an integer.
+    #[error("`error.code` is not an integer")]
+    ErrorCodeType,
+    /// `error.code` lies in the range that JSON-RPC reserves, and is none of its codes.
+    #[error("`error.code` {0} is reserved")]
+    ErrorCodeReserved(i64),
+    /// `error.message` is missing.
+    #[error("`error.message` is missing")]
+    ErrorMessageMissing,
+    /// `error.message` is not a string.
+    #[error("`error.message` is not a string")]
+    ErrorMessageType,
+    /// `_meta` is not an object.
+    #[error("`_meta` is not an object")]
+    MetaType,
+    /// A `_meta` key does not follow the grammar `[prefix/]name`.
+    #[error("a `_meta` key is not of the form `[prefix/]name`")]
+    MetaKeyForm,
+    /// A `_meta` key uses a prefix that the protocol reserves.
+    #[error("a `_meta` key has a reserved prefix")]
+    MetaKeyReserved,
+    /// `progressToken` is neither a string nor an integer.
+    #[error("`progressToken` is neither a string nor an integer")]
+    ProgressTokenType,
+    /// A name stands twice in one object. The last one counts.
+    #[error("`{0}` stands twice in one object")]
+    DuplicateKey(String),
+}
+
+/// What one payload says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// What it is.
+    pub kind: MessageKind,
+    /// Its id, if it has one that can be used to pair it.
+    pub id: Option<Id<'a>>,
+    /// Its method.
+    pub method: Option<Cow<'a, str>>,
+    /// `params.name`: the tool or prompt that a call is for.
+    pub name: Option<Cow<'a, str>>,
+    /// `params._meta.progressToken`, or `params.progressToken` of a progress notification.
+    pub progress_token: Option<Id<'a>>,
+    /// The bytes of `params`.
+    pub params: Option<&'a [u8]>,
+    /// The bytes of `result`.
+    pub result: Option<&'a [u8]>,
+    /// The bytes of `error`.
+    pub error: Option<&'a [u8]>,
+    /// `error.code`, if it is an integer.
+    pub error_code: Option<i64>,
+    /// Whether `result.isError` is true: the tool failed, not the protocol.
+    pub is_error: bool,
+    /// What is wrong with it, in the order in which it was met.
+    pub defects: Vec<Defect>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads a payload. Never fails: what can't be read is a [`Defect`].
+    ///
+    /// ```
+    /// use wiretape_trace::message::{Envelope, MessageKind};
+    ///
+    /// let call = Envelope::scan(br#"{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"add"}}"#);
+    /// assert_eq!(call.kind, MessageKind::Request);
+    /// assert_eq!(call.id.unwrap().to_string(), "1.0");
+    /// assert_eq!(call.name.as_deref(), Some("add"));
+    /// ```
+    pub fn scan(raw: &'a [u8]) -> Self {
+        let mut scan = Scan::new(raw);
+        if let Err(error) = scan.payload() {
+            scan.envelope.defects.push(Defect::NotJson(error));
+        }
+        scan.envelope
+    }
+
+    /// The tool that a `tools/call` request is for.
+    pub fn tool(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.method.as_deref() == Some("tools/call"))
+    }
+
+    /// Whether it reports a failure, of the protocol (`error`) or of the tool (`isError`).
+    pub fn is_failure(&self) -> bool {
+        self.error.is_some() || self.is_error
+    }
+}
+
+/// The payloads of a batch, or the payload itself if it is none.
+pub fn payloads(raw: &[u8]) -> Vec<&[u8]> {
+    if raw.trim_ascii_start().first() != Some(&b'[') {
+        return vec![raw];
+    }
+    let mut lexer = Lexer::new(raw);
+    let mut found = Vec::new();
+    // What follows a syntax error can't be told apart; what stood before it is kept.
+    let _ = (|| -> Result<(), SyntaxError> {
+        lexer.next_token()?;
+        while let Some(first) = lexer.next_token()?.filter(|lexeme| lexeme.token != Token::EndArray) {
+            let end = lexer.finish_value(first)?;
+            found.push(&raw[first.start..end]);
+        }
+        Ok(())
+    })();
+    found
+}
+
+struct Scan<'a> {
+    lexer: Lexer<'a>,
+    envelope: Envelope<'a>,
+}
+
+/// Which members of the envelope were there, whatever their values.
+#[derive(Default)]
+struct Present {
+    jsonrpc: bool,
+    id: bool,
+    method: bool,
+    outcome: bool,
+}
+
+impl<'a> Scan<'a> {
+    fn new(raw: &'a [u8]) -> Self {
+        let envelope = Envelope {
+            kind: MessageKind::NotJsonRpc,
+            id: None,
+            method: None,
+            name: None,
+            progress_token: None,
+            params: None,
+            result: None,
+            error: None,
+            error_code: None,
+            is_error: false,
+            defects: Vec::new(),
+        };
+        Scan { lexer: Lexer::new(raw), envelope }
+    }
+
+    fn defect(&mut self, defect: Defect) {
+        self.envelope.defects.push(defect);
+    }
+
+    fn payload(&mut self) -> Result<(), SyntaxError> {
+        let first = self.value()?;
+        match first.token {
+            Token::BeginObject => self.message()?,
+            Token::BeginArray => self.batch()?,
+            _ => self.defect(Defect::NotAnObject),
+        }
+        // Nothing may follow; the lexer says so if something does.
+        self.lexer.next_token().map(|_| ())
+    }
+
+    fn batch(&mut self) -> Result<(), SyntaxError> {
+        self.envelope.kind = MessageKind::Batch;
+        let mut empty = true;
+        while self.lexer.depth() > 0 {
+            let lexeme = self.value()?;
+            if lexeme.token != Token::EndArray {
+                empty = false;
+                self.lexer.finish_value(lexeme)?;
+            }
+        }
+        if empty {
+            self.defect(Defect::EmptyBatch);
+        }
+        Ok(())
+    }
+
+    fn message(&mut self) -> Result<(), SyntaxError> {
+        let mut present = Present::default();
+        let mut keys = KeySet::default();
+        while let Some(key) = self.next_key(&mut keys)? {
+            let value = self.value()?;
+            match key.raw {
+                _ if key.is("jsonrpc") => {
+                    present.jsonrpc = true;
+                    self.jsonrpc(value)?;
+                }
+                _ if key.is("id") => {
+                    present.id = true;
+                    self.id(value)?;
+                }
+                _ if key.is("method") => {
+                    present.method = true;
+                    self.method(value)?;
+                }
+                _ if key.is("params") => {
+                    let end = self.params(value)?;
+                    self.envelope.params = Some(&self.lexer.input()[value.start..end]);
+                }
+                _ if key.is("result") => {
+                    present.outcome = true;
+                    let end = self.result(value)?;
+                    self.envelope.result = Some(&self.lexer.input()[value.start..end]);
+                }
+                _ if key.is("error") => {
+                    present.outcome = true;
+                    let end = self.error(value)?;
+                    self.envelope.error = Some(&self.lexer.input()[value.start..end]);
+                }
+                _ => {
+                    self.lexer.finish_value(value)?;
+                }
+            }
+        }
+        self.conclude(&present);
+        Ok(())
+    }
+
+    fn conclude(&mut self, present: &Present) {
+        if !present.jsonrpc {
+            self.defect(Defect::JsonRpcMissing);
+        }
+        self.envelope.kind = match (present.method, present.outcome, present.id) {
+            (true, _, true) => MessageKind::Request,
+            (true, _, false) => MessageKind::Notification,
+            (false, true, _) => MessageKind::Response,
+            (false, false, _) => MessageKind::NotJsonRpc,
+        };
+        match self.envelope.kind {
+            MessageKind::Response if !present.id => self.defect(Defect::ResponseWithoutId),
+            MessageKind::NotJsonRpc => self.defect(Defect::NotAMessage),
+            _ => {}
+        }
+        if present.method && present.outcome {
+            self.defect(Defect::MethodInResponse);
+        }
+        if self.envelope.result.is_some() && self.envelope.error.is_some() {
+            self.defect(Defect::ResultAndError);
+        }
+        self.conclude_method();
+    }
+
+    fn conclude_method(&mut self) {
+        let Some(method) = self.envelope.method.as_deref() else { return };
+        let is_notification = method.starts_with("notifications/");
+        let well_named = is_method_name(method);
+        match self.envelope.kind {
+            MessageKind::Request if is_notification => self.defect(Defect::NotificationWithId),
+            MessageKind::Notification if !is_notification => self.defect(Defect::RequestWithoutId),
+            _ => {}
+        }
+        if !well_named {
+            self.defect(Defect::MethodName);
+        }
+    }
+
+    fn jsonrpc(&mut self, value: Lexeme) -> Result<(), SyntaxError> {
+        if value.token != Token::String || !value.text(self.lexer.input()).is("2.0") {
+            self.defect(Defect::JsonRpcWrong);
+        }
+        self.lexer.finish_value(value).map(|_| ())
+    }
+
+    fn id(&mut self, value: Lexeme) -> Result<(), SyntaxError> {
+        self.envelope.id = id_of(value, self.lexer.input());
+        match value.token {
+            Token::Null => self.defect(Defect::IdNull),
+            Token::String => {}
+            Token::Number if is_integer(value.bytes(self.lexer.input())) => {}
+            Token::Number => self.defect(Defect::IdFraction),
+            _ => self.defect(Defect::IdType),
+        }
+        self.lexer.finish_value(value).map(|_| ())
+    }
+
+    fn method(&mut self, value: Lexeme) -> Result<(), SyntaxError> {
+        if value.token == Token::String {
+            self.envelope.method = Some(value.text(self.lexer.input()).decode());
+        } else {
+            self.defect(Defect::MethodType);
+        }
+        self.lexer.finish_value(value).map(|_| ())
+    }
+
+    fn params(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
+        if first.token != Token::BeginObject {
+            self.defect(Defect::ParamsType);
+            return self.lexer.finish_value(first);
+        }
+        self.object(|scan, key, value| match value.token {
+            Token::String if key.is("name") => {
+                scan.envelope.name = Some(value.text(scan.lexer.input()).decode());
+                Ok(())
+            }
+            _ if key.is("progressToken") => scan.progress_token(value),
+            _ if key.is("_meta") => scan.meta(value),
+            _ => scan.lexer.finish_value(value).map(|_| ()),
+        })
+    }
+
+    fn result(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
+        if first.token != Token::BeginObject {
+            self.defect(Defect::ResultType);
+            return self.lexer.finish_value(first);
+        }
+        self.object(|scan, key, value| {
+            if key.is("isError") {
+                scan.envelope.is_error = value.token == Token::True;
+            } else if key.is("_meta") {
+                return scan.meta(value);
+            }
+            scan.lexer.finish_value(value).map(|_| ())
+        })
+    }
+
+    fn error(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
+        if first.token != Token::BeginObject {
+            self.defect(Defect::ErrorType);
+            return self.lexer.finish_value(first);
+        }
+        let (mut code, mut message) = (None, None);
+        let end = self.object(|scan, key, value| {
+            if key.is("code") {
+                code = Some(value);
+            } else if key.is("message") {
+                message = Some(value.token);
+            }
+            scan.lexer.finish_value(value).map(|_| ())
+        })?;
+        match code {
+            None => self.defect(Defect::ErrorCodeMissing),
+            Some(code) => self.error_code(code),
+        }
+        match message {
+            None => self.defect(Defect::ErrorMessageMissing),
+            Some(Token::String) => {}
+            Some(_) => self.defect(Defect::ErrorMessageType),
+        }
+        Ok(end)
+    }
+
+    fn error_code(&mut self, value: Lexeme) {
+        let digits = value.bytes(self.lexer.input());
+        if value.token != Token::Number || !is_integer(digits) {
+            return self.defect(Defect::ErrorCodeType);
+        }
+        self.envelope.error_code = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+        match self.envelope.error_code {
+            Some(code) if is_reserved_code(code) => self.defect(Defect::ErrorCodeReserved(code)),
+            _ => {}
+        }
+    }
+
+    fn meta(&mut self, first: Lexeme) -> Result<(), SyntaxError> {
+        if first.token != Token::BeginObject {
+            self.defect(Defect::MetaType);
+            return self.lexer.finish_value(first).map(|_| ());
+        }
+        self.object(|scan, key, value| {
+            match meta_key(&key.decode()) {
+                MetaKey::Good => {}
+                MetaKey::Malformed => scan.defect(Defect::MetaKeyForm),
+                MetaKey::Reserved => scan.defect(Defect::MetaKeyReserved),
+            }
+            if key.is("progressToken") {
+                return scan.progress_token(value);
+            }
+            scan.lexer.finish_value(value).map(|_| ())
+        })
+        .map(|_| ())
+    }
+
+    fn progress_token(&mut self, value: Lexeme) -> Result<(), SyntaxError> {
+        let input = self.lexer.input();
+        match value.token {
+            Token::String => {}
+            Token::Number if is_integer(value.bytes(input)) => {}
+            _ => self.defect(Defect::ProgressTokenType),
+        }
+        self.envelope.progress_token = id_of(value, input);
+        self.lexer.finish_value(value).map(|_| ())
+    }
+
+    /// Hands every member of the object that was just opened to `member`, which reads its value to the end.
+    /// Returns where the object ends.
+    fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Text<'a>, Lexeme) -> Result<(), SyntaxError>,
+    ) -> Result<usize, SyntaxError> {
+        let mut keys = KeySet::default();
+        while let Some(key) = self.next_key(&mut keys)? {
+            let value = self.value()?;
+            member(self, key, value)?;
+        }
+        Ok(self.lexer.offset())
+    }
+
+    /// The next name of the innermost object, or `None` at its end.
+    fn next_key(&mut self, keys: &mut KeySet<'a>) -> Result<Option<Text<'a>>, SyntaxError> {
+        let lexeme = self.value()?;
+        if lexeme.token == Token::EndObject {
+            return Ok(None);
+        }
+        let key = lexeme.text(self.lexer.input());
+        if !keys.insert(key.unescaped()) {
+            self.defect(Defect::DuplicateKey(key.decode().into_owned()));
+        }
+        Ok(Some(key))
+    }
+
+    /// The next token, which must be there.
+    fn value(&mut self) -> Result<Lexeme, SyntaxError> {
+        let offset = self.lexer.offset();
+        self.lexer.next_token()?.ok_or(SyntaxError { offset, what: "it ends too early" })
+    }
+}
+
+/// The names met in one object: a few in place, the rest of a large object in a set.
+#[derive(Default)]
+struct KeySet<'a> {
+    few: Vec<Cow<'a, [u8]>>,
+    many: HashSet<Cow<'a, [u8]>>,
+}
+
+impl<'a> KeySet<'a> {
+    const FEW: usize = 12;
+
+    /// Whether the name is new.
+    fn insert(&mut self, key: Cow<'a, [u8]>) -> bool {
+        if self.few.contains(&key) {
+            return false;
+        }
+        if self.few.len() < Self::FEW {
+            self.few.push(key);
+            return true;
+        }
+        self.many.insert(key)
+    }
+}
+
+fn id_of<'a>(value: Lexeme, input: &'a [u8]) -> Option<Id<'a>> {
+    match value.token {
+        Token::String => Some(Id::String(value.text(input).decode())),
+        Token::Number => Some(Id::Number(String::from_utf8_lossy(value.bytes(input)))),
+        _ => None,
+    }
+}
+
+fn is_integer(digits: &[u8]) -> bool {
+    digits.strip_prefix(b"-").unwrap_or(digits).iter().all(u8::is_ascii_digit)
+}
+
+/// JSON-RPC reserves −32768 to −32000, names five codes in it, and leaves −32099 to −32000 to servers.
+fn is_reserved_code(code: i64) -> bool {
+    (-32768..-32099).contains(&code) && !matches!(code, -32700 | -32603..=-32600)
+}
+
+fn is_method_name(method: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
+    match method.split_once('/') {
+        Some((category, operation)) => is_word(category) && operation.split('/').all(is_word),
+        None => matches!(method, "initialize" | "ping"),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum MetaKey {
+    Good,
+    Malformed,
+    Reserved,
+}
+
+fn meta_key(key: &str) -> MetaKey {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let labels: Vec<&str> = prefix.into_iter().flat_map(|prefix| prefix.split('.')).collect();
+    if !labels.iter().all(|label| is_meta_label(label)) || !is_meta_name(name) {
+        return MetaKey::Malformed;
+    }
+    let reserved = |label: &&str| matches!(*label, "modelcontextprotocol" | "mcp");
+    match labels[..] {
+        [only] if reserved(&only) => MetaKey::Reserved,
+        [_, ref inner @ .., _] if inner.iter().any(reserved) => MetaKey::Reserved,
+        _ => MetaKey::Good,
+    }
+}
+
+fn is_meta_label(label: &str) -> bool {
+    let bytes = label.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+/// A name may be empty behind a prefix; otherwise it begins and ends with a letter or digit.
+fn is_meta_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes.iter().all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+/// Whether the bytes are one JSON value in UTF-8, fit to stand as a trace line's `raw`.
+pub fn is_recordable(raw: &[u8]) -> bool {
+    json::is_utf8(raw) && json::validate(raw).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn defects(raw: &str) -> Vec<String> {
+        Envelope::scan(raw.as_bytes()).defects.iter().map(ToString::to_string).collect()
+    }
+
+    fn check(raw: &str, kind: MessageKind, expected: &[&str]) {
+        let envelope = Envelope::scan(raw.as_bytes());
+        assert_eq!(envelope.kind, kind, "{raw}");
+        assert_eq!(defects(raw), expected, "{raw}");
+    }
+
+    #[test]
+    fn good_messages_have_no_defects() {
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#, MessageKind::Request, &[]);
+        check(r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#, MessageKind::Request, &[]);
+        check(
+            r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+            MessageKind::Notification,
+            &[],
+        );
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, MessageKind::Response, &[]);
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"x","data":[1]}}"#,
+            MessageKind::Response,
+            &[],
+        );
+        check(r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#, MessageKind::Batch, &[]);
+    }
+
+    #[test]
+    fn ids_stay_as_written() {
+        let id = |raw: &str| {
+            let raw = format!(r#"{{"jsonrpc":"2.0","id":{raw},"result":{{}}}}"#);
+            Envelope::scan(raw.as_bytes()).id.map(|id| id.into_owned().to_string())
+        };
+        for written in ["1", "1.0", "12345678901234567890", "-1", "\"1\"", "\"a\\\"b\""] {
+            assert_eq!(id(written).as_deref(), Some(written));
+        }
+        assert_eq!(id("\"\\u0061\"").as_deref(), Some("\"a\""));
+        assert_eq!(id("null"), None);
+    }
+
+    #[test]
+    fn every_departure_is_named() {
+        use MessageKind::{Batch, NotJsonRpc, Notification, Request, Response};
+        check("{", NotJsonRpc, &["not JSON at byte 1: it ends too early"]);
+        check("1", NotJsonRpc, &["the payload is not an object"]);
+        check("{}", NotJsonRpc, &["`jsonrpc` is missing", "there is no `method`, `result` or `error`"]);
+        check("[]", Batch, &["the batch is empty"]);
+        check(r#"{"jsonrpc":2.0,"id":1,"result":{}}"#, Response, &["`jsonrpc` is not \"2.0\""]);
+        check(r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, Response, &["`id` is null"]);
+        check(
+            r#"{"jsonrpc":"2.0","id":[1],"result":{}}"#,
+            Response,
+            &["`id` is neither a string nor a number"],
+        );
+        check(r#"{"jsonrpc":"2.0","id":1.5,"result":{}}"#, Response, &["`id` is not an integer"]);
+        check(r#"{"jsonrpc":"2.0","result":{}}"#, Response, &["the response has no `id`"]);
+        check(r#"{"jsonrpc":"2.0","id":1,"method":7}"#, Request, &["`method` is not a string"]);
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"list"}"#,
+            Request,
+            &["the method is not of the form `category/operation`"],
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"notifications/x"}"#,
+            Request,
+            &["the notification has an `id`"],
+        );
+        check(r#"{"jsonrpc":"2.0","method":"tools/list"}"#, Notification, &["the request has no `id`"]);
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":[]}"#,
+            Request,
+            &["`params` is not an object"],
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"a/b","result":{}}"#,
+            Request,
+            &["`method` stands beside `result` or `error`"],
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
+            Response,
+            &["both `result` and `error` are there"],
+        );
+        check(r#"{"jsonrpc":"2.0","id":1,"result":3}"#, Response, &["`result` is not an object"]);
+        check(r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#, Response, &["`error` is not an object"]);
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{}}"#,
+            Response,
+            &["`error.code` is missing", "`error.message` is missing"],
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":1}}"#,
+            Response,
+            &["`error.code` is not an integer", "`error.message` is not a string"],
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32500,"message":""}}"#,
+            Response,
+            &["`error.code` -32500 is reserved"],
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#,
+            Response,
+            &["`id` stands twice in one object"],
+        );
+    }
+
+    #[test]
+    fn meta_is_checked_where_it_may_stand() {
+        let request =
+            |meta: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a/b","params":{{"_meta":{meta}}}}}"#);
+        for good in [
+            "{}",
+            r#"{"progressToken":"x"}"#,
+            r#"{"io.modelcontextprotocol/clientInfo":{}}"#,
+            r#"{"com.example/a_b.c":1}"#,
+        ] {
+            assert_eq!(defects(&request(good)), Vec::<String>::new(), "{good}");
+        }
+        assert_eq!(defects(&request("[]")), ["`_meta` is not an object"]);
+        assert_eq!(
+            defects(&request(r#"{"progressToken":1.5}"#)),
+            ["`progressToken` is neither a string nor an integer"]
+        );
+        for bad in [r#"{"a b":1}"#, r#"{"1x/a":1}"#, r#"{"a//b":1}"#, r#"{"-a":1}"#] {
+            assert_eq!(defects(&request(bad)), ["a `_meta` key is not of the form `[prefix/]name`"], "{bad}");
+        }
+        for reserved in [r#"{"mcp/x":1}"#, r#"{"modelcontextprotocol/x":1}"#, r#"{"a.mcp.dev/x":1}"#] {
+            assert_eq!(defects(&request(reserved)), ["a `_meta` key has a reserved prefix"], "{reserved}");
+        }
+        assert_eq!(defects(r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":1}}"#), ["`_meta` is not an object"]);
+    }
+
+    #[test]
+    fn names_tokens_and_failures_are_found() {
+        let call = Envelope::scan(br#"{"params":{"_meta":{"progressToken":7},"arguments":{"name":"no"},"name":"add"},"method":"tools/call","id":1,"jsonrpc":"2.0"}"#);
+        assert_eq!((call.tool(), call.progress_token.clone()), (Some("add"), Some(Id::Number("7".into()))));
+        let failed = Envelope::scan(
+            br#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"isError":false}],"isError":true}}"#,
+        );
+        assert!(failed.is_failure() && failed.error.is_none());
+        let error = Envelope::scan(br#"{"jsonrpc":"2.0","id":1,"error":{"message":"m","code":-32601}}"#);
+        assert_eq!((error.is_failure(), error.error_code), (true, Some(-32601)));
+    }
+
+    #[test]
+    fn batches_come_apart() {
+        assert_eq!(payloads(br#" [{"a":[1]}, 2 ,[]]"#), [&br#"{"a":[1]}"#[..], b"2", b"[]"]);
+        assert_eq!(payloads(b"{}"), [b"{}"]);
+        assert_eq!(payloads(b"[1,2"), [b"1", b"2"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_scan_never_panics(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+            Envelope::scan(&raw);
+            payloads(&raw);
+        }
+
+        #[test]
+        fn nor_on_almost_messages(raw in r#"(\{|\}|\[|\]|,|:|"(jsonrpc|2\.0|id|method|params|_meta|result|error|code|message|name)"|1|-3\.5|null|true){0,30}"#) {
+            Envelope::scan(raw.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What stands in a secret's place.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// The key of an installation, with which secrets are hashed.
+#[derive(Clone)]
+pub struct RedactionKey([u8; 32]);
+
+impl RedactionKey {
+    /// A key of 32 random bytes. Where they come from and where they are kept is the caller's business.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        RedactionKey(bytes)
+    }
+}
+
+impl std::fmt::Debug for RedactionKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RedactionKey(…)")
+    }
+}
+
+pub(super) struct Marker(Hmac<Sha256>);
+
+impl Marker {
+    /// How every marker begins, in our traces and in other producers'.
+    pub(super) const PREFIX: &'static [u8] = b"[REDACTED";
+
+    pub(super) fn new(key: &RedactionKey) -> Self {
+        Marker(Hmac::new_from_slice(&key.0).expect("HMAC takes a key of any length"))
+    }
+
+    /// `[REDACTED:<rule>:<8 hex digits>]`
+    pub(super) fn replacement(&self, rule: &str, secret: &[u8]) -> String {
+        let mut mac = self.0.clone();
+        mac.update(secret);
+        let hash = mac.finalize().into_bytes();
+        format!("[REDACTED:{rule}:{:02x}{:02x}{:02x}{:02x}]", hash[0], hash[1], hash[2], hash[3])
+    }
+}
+
+impl std::fmt::Debug for Marker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Marker(…)")
+    }
+}

@@ -1,0 +1,205 @@
+//! Secrets out, before anything is written.
+//!
+//! A [`Redactor`] replaces what looks like a secret, and only those bytes, by `[REDACTED:<rule>:<8 hex digits>]`.
+//! The digits are a keyed hash of the secret with a key of this installation: equal secrets stay equal within
+//! and across traces, and nobody who has only the trace can test a guess.
+//!
+//! There are two ways to recognise a secret, and both look into JSON that stands inside strings (the usual shape
+//! of a tool's `content[].text`), several levels deep:
+//!
+//! - **by its name** ([`keys`]): the value of a member called `password`, `api_key`, `Authorization` …; in text the
+//!   same names before `=` or `:`. A *property named* `token` in a JSON Schema is not a secret, nor are
+//!   `progressToken`, cursors and token counts.
+//! - **by its looks** : `ghp_…`, `AKIA…`, a JWT, a PEM block, `https://user:password@host` …
+//!
+//! The cost is linear in the input, whatever the input: a fast search for a few bytes that stand beside secrets, a
+//! look at their neighbours, and where that is promising a check that never reads the same stretch twice.
+
+pub mod keys;
+mod marker;
+mod rules;
+mod text;
+mod walk;
+
+pub use marker::RedactionKey;
+pub use rules::{CustomPattern, RULES, Rule, RuleError, Rules};
+
+use crate::json::SyntaxError;
+use keys::KeyRules;
+use marker::Marker;
+use std::borrow::Cow;
+use text::{Hits, Letters, Memo};
+
+/// Replaces secrets. Made once, used from any thread.
+#[derive(Debug)]
+pub struct Redactor {
+    keys: KeyRules,
+    letters: Letters,
+    enabled: Vec<&'static str>,
+    custom: Vec<CustomPattern>,
+    marker: Marker,
+}
+
+/// A replacement of `start..end`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Edit {
+    start: usize,
+    end: usize,
+    replacement: String,
+}
+
+impl Redactor {
+    /// A redactor with the given rules, whose markers are hashed with `key`.
+    pub fn new(rules: &Rules, key: &RedactionKey) -> Result<Self, RuleError> {
+        let enabled = rules.enabled()?;
+        Ok(Redactor {
+            keys: KeyRules::new(&enabled, rules)?,
+            letters: Letters::new(),
+            custom: rules.custom_patterns()?,
+            marker: Marker::new(key),
+            enabled,
+        })
+    }
+
+    /// Redacts one JSON value. Fails if it is not JSON: then [`Redactor::text`] is for it.
+    ///
+    /// ```
+    /// use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
+    ///
+    /// let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap();
+    /// let clean = redactor.json(br#"{"password":"hunter2","id":1.0}"#).unwrap();
+    /// assert!(clean.starts_with(br#"{"password":"[REDACTED:password:"#));
+    /// assert!(clean.ends_with(br#"]","id":1.0}"#));
+    /// ```
+    pub fn json<'a>(&self, raw: &'a [u8]) -> Result<Cow<'a, [u8]>, SyntaxError> {
+        if self.is_clean(raw)? {
+            return Ok(Cow::Borrowed(raw));
+        }
+        let mut edits = Vec::new();
+        walk::json(self, raw, 0, &mut edits)?;
+        Ok(apply(raw, &edits))
+    }
+
+    /// A quick look that clears most messages, so that only a few need to be walked with every name in mind.
+    fn is_clean(&self, raw: &[u8]) -> Result<bool, SyntaxError> {
+        if !self.custom.is_empty() || self.letters.find(raw, 0).is_some() {
+            return Ok(false);
+        }
+        walk::is_clean(self, raw)
+    }
+
+    /// Redacts text of any kind.
+    pub fn text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut edits = Vec::new();
+        self.find_in_text(text, Some(&self.letters), &mut edits);
+        apply(text, &edits)
+    }
+
+    /// Redacts a command line: what looks like a secret, and the values of options that are named like one
+    /// (`--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`).
+    pub fn command(&self, command: &[String]) -> Vec<String> {
+        let mut secret_follows = None;
+        let mut clean = Vec::with_capacity(command.len());
+        for argument in command {
+            let rule = secret_follows.take().filter(|_| !argument.starts_with('-'));
+            clean.push(match rule {
+                Some(rule) => self.marker.replacement(rule, argument.as_bytes()),
+                None => self.argument(argument),
+            });
+            secret_follows = option_name(argument).and_then(|name| self.keys.classify(name.as_bytes()));
+        }
+        clean
+    }
+
+    fn argument(&self, argument: &str) -> String {
+        if let Some((option, value)) = argument.split_once('=')
+            && let Some(rule) = self.keys.classify(option.trim_start_matches('-').as_bytes())
+            && !value.is_empty()
+        {
+            return format!("{option}={}", self.marker.replacement(rule, value.as_bytes()));
+        }
+        String::from_utf8_lossy(&self.text(argument.as_bytes())).into_owned()
+    }
+
+    /// Finds what looks like a secret in text, and adds the edits in order. Without `letters` the caller knows that
+    /// there are none of them.
+    fn find_in_text(&self, text: &[u8], letters: Option<&Letters>, edits: &mut Vec<Edit>) {
+        let first = edits.len();
+        let mut hits = Hits::new(text, &self.keys, letters);
+        let Some(mut hit) = hits.next() else { return self.find_custom(text, first, edits) };
+        let mut memo = Memo::default();
+        loop {
+            let found = text::check(text, hit, &self.keys, &mut memo);
+            if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
+                edits.push(Edit {
+                    start: found.start,
+                    end: found.end,
+                    replacement: self.marker.replacement(found.rule, &text[found.start..found.end]),
+                });
+                memo.floor = found.end;
+                hits.skip_to(found.end);
+            }
+            match hits.next() {
+                Some(next) => hit = next,
+                None => break,
+            }
+        }
+        self.find_custom(text, first, edits);
+    }
+
+    fn is_on(&self, rule: &str) -> bool {
+        rule == keys::CUSTOM_KEY || self.enabled.contains(&rule)
+    }
+
+    /// Adds what the user's own patterns match, where nothing was found yet.
+    fn find_custom(&self, text: &[u8], first: usize, edits: &mut Vec<Edit>) {
+        if self.custom.is_empty() {
+            return;
+        }
+        for pattern in &self.custom {
+            for found in pattern.regex.find_iter(text).filter(|found| !found.is_empty()) {
+                edits.push(Edit {
+                    start: found.start(),
+                    end: found.end(),
+                    replacement: self.marker.replacement(&pattern.name, found.as_bytes()),
+                });
+            }
+        }
+        drop_overlaps(edits, first);
+    }
+}
+
+/// Sorts the edits from `first` on; of two that overlap, the earlier and longer one stays and grows to cover both.
+fn drop_overlaps(edits: &mut Vec<Edit>, first: usize) {
+    edits[first..].sort_by_key(|edit| (edit.start, std::cmp::Reverse(edit.end)));
+    let mut kept: Vec<Edit> = Vec::with_capacity(edits.len() - first);
+    for edit in edits.drain(first..) {
+        match kept.last_mut() {
+            Some(last) if edit.start < last.end => last.end = last.end.max(edit.end),
+            _ => kept.push(edit),
+        }
+    }
+    edits.append(&mut kept);
+}
+
+fn option_name(argument: &str) -> Option<&str> {
+    argument.strip_prefix('-').map(|rest| rest.trim_start_matches('-')).filter(|name| !name.contains('='))
+}
+
+fn apply<'a>(input: &'a [u8], edits: &[Edit]) -> Cow<'a, [u8]> {
+    if edits.is_empty() {
+        return Cow::Borrowed(input);
+    }
+    let mut out = Vec::with_capacity(input.len());
+    let mut at = 0;
+    for edit in edits {
+        out.extend_from_slice(&input[at..edit.start]);
+        out.extend_from_slice(edit.replacement.as_bytes());
+        at = edit.end;
+    }
+    out.extend_from_slice(&input[at..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests;

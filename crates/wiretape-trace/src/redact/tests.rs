@@ -1,0 +1,320 @@
+use super::*;
+use proptest::prelude::*;
+
+fn redactor() -> Redactor {
+    Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap()
+}
+
+fn json(input: &str) -> String {
+    String::from_utf8(redactor().json(input.as_bytes()).unwrap().into_owned()).unwrap()
+}
+
+fn text(input: &str) -> String {
+    String::from_utf8(redactor().text(input.as_bytes()).into_owned()).unwrap()
+}
+
+/// Markers with their hash left out, so that expectations can be read.
+fn masked(clean: &str) -> String {
+    regex::Regex::new(r"\[REDACTED:([a-z-]+):[0-9a-f]{8}\]").unwrap().replace_all(clean, "<$1>").into_owned()
+}
+
+const TOKENS: &[(&str, &str)] = &[
+    ("AKIAIOSFODNN7EXAMPLE", "aws"),
+    ("ASIAY34FZKBOKMUTVV7A", "aws"),
+    ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "github"),
+    ("gho_16C7e42F292c6912E7710c838347Ae178B4a", "github"),
+    ("github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz0123456789", "github"),
+    ("glpat-ABcd1234efGH5678ijKL", "gitlab"),
+    ("xoxb-123456789012-abcdefABCDEF", "slack"),
+    ("xapp-1-A0123-456-abcdef", "slack"),
+    ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "stripe"),
+    ("rk_test_4eC39HqLyjWDarjtT1zdp7dc", "stripe"),
+    ("sk-proj-abcdefghijklmnop1234567890", "sk-key"),
+    ("sk-ant-api03-abcdefghijklmnop-1234567890", "sk-key"),
+    ("AIzaSyA1234567890abcdefghijklmnopqrstuv", "google"),
+    ("npm_abcdefghijklmnopqrstuvwxyz0123456789", "npm"),
+    ("hf_abcdefghijklmnopqrstuvwxyzABCD1234", "hugging-face"),
+    ("SG.abcdefghijklmnop1234.qrstuvwxyz0123456789ABCD", "sendgrid"),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij", "jwt"),
+];
+
+#[test]
+fn tokens_go_wherever_they_stand() {
+    for (secret, rule) in TOKENS {
+        for (before, after) in
+            [("", ""), ("see ", " here"), ("(", ")"), ("x=", "&y"), ("\n", "\n"), ("'", "',")]
+        {
+            let expected = format!("{before}<{rule}>{after}");
+            assert_eq!(masked(&text(&format!("{before}{secret}{after}"))), expected);
+            let string = serde_json::to_string(&format!("{before}{secret}{after}")).unwrap();
+            let expected = serde_json::to_string(&expected).unwrap();
+            assert_eq!(masked(&json(&format!("{{\"a\":{string}}}"))), format!("{{\"a\":{expected}}}"));
+        }
+        assert_eq!(masked(&text(&format!("x{secret}"))), format!("x{secret}"), "not inside a word");
+    }
+}
+
+#[test]
+fn what_is_around_a_secret_stays() {
+    for (input, expected) in [
+        (
+            "curl -H 'Authorization: Bearer abc12345xyz' x",
+            "curl -H 'Authorization: Bearer <authorization>' x",
+        ),
+        ("got Bearer abc12345xyz.", "got Bearer <bearer>"),
+        ("Basic dXNlcjpwYXNz next", "Basic <basic> next"),
+        ("Cookie: a=b; c=d\nHost: x", "Cookie: <cookie>\nHost: x"),
+        ("postgres://bob:s3cret@db:5432/x", "postgres://bob:<url-password>@db:5432/x"),
+        ("https://0123456789abcdef0123@github.com/x", "https://<url-password>@github.com/x"),
+        (
+            "https://x.dev/cb?code=1&access_token=abc&state=2#f",
+            "https://x.dev/cb?code=1&access_token=<token>&state=2#f",
+        ),
+        ("https://x.dev/?key=abc&b=1", "https://x.dev/?key=<query>&b=1"),
+        ("https://s3/x?X-Amz-Signature=ab12&z=1", "https://s3/x?X-Amz-Signature=<query>&z=1"),
+        (
+            "https://hooks.slack.com/services/T000/B000/XXXXXXXXXXXX",
+            "https://hooks.slack.com/services/<slack>",
+        ),
+        ("DB_PASSWORD=hunter2\nPORT=1", "DB_PASSWORD=<password>\nPORT=1"),
+        ("export API_KEY='abc def'", "export API_KEY='<api-key>'"),
+        ("password: hunter2hunter2", "password: <password>"),
+        ("{\"password\": \"hunter2\", oops", "{\"password\": \"<password>\", oops"),
+        ("log: {\\\"token\\\":\\\"abc\\\"}", "log: {\\\"token\\\":\\\"<token>\\\"}"),
+        ("cut off: {\"password\":\"hunt", "cut off: {\"password\":\"<password>"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest", "<pem>\nrest"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE", "<pem>"),
+        ("cat ~/.ssh/id_ed25519, then", "cat <key-path>, then"),
+        ("C:\\keys\\server.pfx", "<key-path>"),
+    ] {
+        assert_eq!(masked(&text(input)), expected);
+    }
+}
+
+#[test]
+fn prose_and_code_stay_as_they_are() {
+    for input in [
+        "Bearer authentication and Basic overview",
+        "the token: it is a word",
+        "let token = parser.next_token();",
+        "if password == other { token::new() }",
+        "task-force-alpha-and-beta-and-gamma",
+        "sk-learn-is-a-very-long-package-name",
+        "https://example.com/a:b@c file:///home/me/x",
+        "ssh://git@github.com/x",
+        "the file id_rsa is secret, ~/.ssh/id_rsa.pub is not",
+        "PASSWORD=$SECRET_FROM_ENV ${TOKEN}",
+        "max_tokens: 4096, tokens=12345678ab",
+        "eyJhbGciOiJIUzI1NiJ9 alone is a header",
+        "ASIA IS A CONTINENT, broken tokens, cookie dough",
+    ] {
+        assert_eq!(text(input), input);
+    }
+}
+
+#[test]
+fn members_go_by_their_names() {
+    for (input, expected) in [
+        (r#"{"password":"hunter2"}"#, r#"{"password":"<password>"}"#),
+        (r#"{"pass\u0077ord":"hunter2"}"#, r#"{"pass\u0077ord":"<password>"}"#),
+        (
+            r#"{"headers":{"X-Api-Key":"k","Set-Cookie":["a=b","c=d"]}}"#,
+            r#"{"headers":{"X-Api-Key":"<api-key>","Set-Cookie":["<cookie>","<cookie>"]}}"#,
+        ),
+        (
+            r#"{"pin_secret":1234,"token":17,"secret":true,"password":"","apiKey":null}"#,
+            r#"{"pin_secret":"<secret>","token":17,"secret":true,"password":"","apiKey":null}"#,
+        ),
+        (
+            r#"{"credentials":{"user":"bob","n":[{"x":"y"}]},"user":"bob"}"#,
+            r#"{"credentials":{"user":"<credentials>","n":[{"x":"<credentials>"}]},"user":"bob"}"#,
+        ),
+        (r#"{"password":"[REDACTED]"}"#, r#"{"password":"[REDACTED]"}"#),
+        (r#"{"API Key":"a","x y":"b"}"#, r#"{"API Key":"<api-key>","x y":"b"}"#),
+        (r#"{"a":"\npwd=hunter2x9"}"#, r#"{"a":"\npwd=<password>"}"#),
+        (r#"[{"token":"a"},{"id":"b"},"c"]"#, r#"[{"token":"<token>"},{"id":"b"},"c"]"#),
+    ] {
+        assert_eq!(masked(&json(input)), expected);
+    }
+}
+
+#[test]
+fn schemas_progress_tokens_cursors_and_counts_stay() {
+    for input in [
+        r#"{"inputSchema":{"type":"object","properties":{"token":{"type":"string","description":"your token"},"password":{"type":"string"},"credentials":{"type":"object","properties":{"key":{"type":"string"}}}},"required":["token","password"]}}"#,
+        r#"{"$defs":{"secret":{"enum":["a","b"]}},"definitions":{"apiKey":{"$ref":"x"}}}"#,
+        r#"{"_meta":{"progressToken":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij"}}"#,
+        r#"{"nextCursor":"sk-abcdefghijklmnop1234567890","cursor":"ghp_16C7e42F292c6912E7710c838347Ae178B4a"}"#,
+        r#"{"maxTokens":100,"usage":{"input_tokens":5,"tokenCount":7},"tokens":["a"]}"#,
+        r#"{"id":12345678901234567890,"a":1.0,"a":1e999,"b":"\u00e9\/"}"#,
+    ] {
+        assert_eq!(json(input), input);
+    }
+    // A member called `properties` that maps names to strings is no schema.
+    assert_eq!(masked(&json(r#"{"properties":{"token":"abc"}}"#)), r#"{"properties":{"token":"<token>"}}"#);
+}
+
+#[test]
+fn json_inside_strings_is_followed() {
+    let inner = r#"{"user":"bob","password":"hunter2 \" x","n":{"api_key":1234,"pin":1}}"#;
+    let clean = r#"{"user":"bob","password":"<password>","n":{"api_key":"<api-key>","pin":1}}"#;
+    let mut input = inner.to_owned();
+    let mut expected = clean.to_owned();
+    for _ in 0..4 {
+        input = format!("{{\"text\":{}}}", serde_json::to_string(&input).unwrap());
+        expected = format!("{{\"text\":{}}}", serde_json::to_string(&expected).unwrap());
+        assert_eq!(masked(&json(&input)), expected);
+    }
+}
+
+#[test]
+fn escapes_hide_nothing() {
+    for (input, expected) in [
+        (r#"{"a":"\u0067hp_16C7e42F292c6912E7710c838347Ae178B4a\n"}"#, r#"{"a":"<github>\n"}"#),
+        (r#"{"a":"x\nAKIAIOSFODNN7EXAMPLE\ty"}"#, r#"{"a":"x\n<aws>\ty"}"#),
+        (r#"{"a":"postgres:\/\/bob:s3\u0063ret@db"}"#, r#"{"a":"postgres:\/\/bob:<url-password>@db"}"#),
+        (r#"{"a":"-----BEGIN KEY-----\nMII\n-----END KEY-----\né"}"#, r#"{"a":"<pem>\né"}"#),
+    ] {
+        assert_eq!(masked(&json(input)), expected);
+    }
+}
+
+#[test]
+fn equal_secrets_stay_equal_and_keys_differ() {
+    let once = json(
+        r#"{"a":["ghp_16C7e42F292c6912E7710c838347Ae178B4a","gh\u0070_16C7e42F292c6912E7710c838347Ae178B4a"]}"#,
+    );
+    let markers: Vec<&str> = once.split('"').filter(|piece| piece.starts_with("[RED")).collect();
+    assert_eq!(markers.len(), 2);
+    assert_eq!(markers[0], markers[1]);
+    let other = Redactor::new(&Rules::default(), &RedactionKey::new([8; 32])).unwrap();
+    assert_ne!(other.text(b"ghp_16C7e42F292c6912E7710c838347Ae178B4a"), markers[0].as_bytes());
+}
+
+#[test]
+fn commands_are_redacted_like_messages() {
+    let command = [
+        "npx",
+        "srv",
+        "--api-key",
+        "abc",
+        "--token=abc",
+        "API_KEY=abc",
+        "--verbose",
+        "x",
+        "-H",
+        "Authorization: Bearer abc12345xyz",
+        "--password",
+        "--flag",
+        "postgres://a:b@c/d",
+    ];
+    let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
+    let clean: Vec<String> = redactor().command(&command).iter().map(|a| masked(a)).collect();
+    let expected = [
+        "npx",
+        "srv",
+        "--api-key",
+        "<api-key>",
+        "--token=<token>",
+        "API_KEY=<api-key>",
+        "--verbose",
+        "x",
+        "-H",
+        "Authorization: Bearer <authorization>",
+        "--password",
+        "--flag",
+        "postgres://a:<url-password>@c/d",
+    ];
+    assert_eq!(clean, expected);
+}
+
+#[test]
+fn users_patterns_see_strings_numbers_and_text() {
+    let rules = Rules { patterns: vec![("card".into(), r"\b4\d{15}\b".into())], ..Rules::default() };
+    let redactor = Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap();
+    let clean = redactor.json(br#"{"a":"pay 4111111111111111!","b":4111111111111111,"c":411}"#).unwrap();
+    assert_eq!(masked(std::str::from_utf8(&clean).unwrap()), r#"{"a":"pay <card>!","b":"<card>","c":411}"#);
+    for (name, pattern) in [("x", "("), ("x", "a*"), ("", "a"), ("a b", "a")] {
+        let rules = Rules { patterns: vec![(name.into(), pattern.into())], ..Rules::default() };
+        assert!(Redactor::new(&rules, &RedactionKey::new([7; 32])).is_err());
+    }
+    let rules = Rules { disabled: vec!["nope".into()], ..Rules::default() };
+    assert!(Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap_err().to_string().contains("jwt"));
+}
+
+#[test]
+fn a_rule_that_is_off_is_off() {
+    let rules = Rules { disabled: vec!["jwt".into(), "password".into()], ..Rules::default() };
+    let redactor = Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap();
+    let input = br#"{"password":"x","a":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij"}"#;
+    assert_eq!(&*redactor.json(input).unwrap(), input);
+}
+
+proptest! {
+    #[test]
+    fn no_secret_is_left_wherever_it_stands(
+        (secret, _) in proptest::sample::select(TOKENS),
+        before in "[ a-z0-9(\n\"\\\\é]{0,12}[ (\n\"é]",
+        after in "[ )\n\"\\\\é][ a-z0-9(\n\"\\\\é]{0,12}",
+        levels in 0usize..4,
+    ) {
+        let mut payload = format!("{before}{secret}{after}");
+        for _ in 0..levels {
+            payload = format!("{{\"t\":{}}}", serde_json::to_string(&payload).unwrap());
+        }
+        let clean = if levels == 0 { text(&payload) } else { json(&payload) };
+        prop_assert!(!clean.contains(secret), "{clean}");
+        if levels > 0 {
+            prop_assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
+        }
+    }
+
+    #[test]
+    fn no_password_is_left(
+        key in proptest::sample::select(&["password", "apiKey", "CLIENT_SECRET", "access-token", "Authorization"][..]),
+        secret in "[a-zA-Z0-9\"\\\\\n]{3,20}",
+        levels in 1usize..4,
+    ) {
+        let secret = format!("Zq{secret}qZ");
+        let mut payload = serde_json::to_string(&secret).unwrap();
+        payload = format!("{{\"x\":[{{\"{key}\":{payload}}}]}}");
+        for _ in 1..levels {
+            payload = format!("{{\"t\":{}}}", serde_json::to_string(&payload).unwrap());
+        }
+        let clean = json(&payload);
+        prop_assert!(!clean.contains("Zq"), "{clean}");
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
+    }
+
+    #[test]
+    fn the_quick_look_clears_nothing_that_a_walk_would_change(pieces in proptest::collection::vec(proptest::sample::select(&[
+        "{", "}", "[", "]", ",", ":", "\"a\"", "\"password\"", "\"API Key\"", "\"\\npwd=x1234567\"", "\"pass\\u0077ord\"", "1", "\"ghp_16C7e42F292c6912E7710c838347Ae178B4a\"",
+        "\"x\\nAKIAIOSFODNN7EXAMPLE\"", "\"{\\\"token\\\":\\\"abc\\\"}\"", "\"\\tpostgres:\\/\\/a:b@c\"", "\"\\neyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij\"",
+        "\"/x/id_rsa\"", "\"Cookie: a=b\"", "\"https://x/?key=abc\"", "null", "\"cursor\"", "\"-----BEGIN X-----\"", "\"Bearer abcdefgh12\"", "\"cookies\"", "\"\\\\npwd=hunter2x9\"",
+    ][..]), 0..12)) {
+        let input = pieces.concat();
+        let redactor = redactor();
+        let mut edits = Vec::new();
+        if walk::json(&redactor, input.as_bytes(), 0, &mut edits).is_ok() && !edits.is_empty() {
+            prop_assert!(!redactor.is_clean(input.as_bytes()).unwrap(), "{input}");
+        }
+    }
+
+    #[test]
+    fn anything_goes_through(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        redactor().text(&bytes);
+        let _ = redactor().json(&bytes);
+    }
+
+    #[test]
+    fn pieces_of_secrets_go_through(pieces in proptest::collection::vec(proptest::sample::select(&[
+        "password", "=", ":", "\"", "\\\"", "\\", "{", "}", "token", "eyJ", ".", "sk-", "://", "@", "a1", "-----BEGIN ", "-----END ", "-----", "Bearer ",
+        "\n", " ", "/id_rsa", ".pem", "?key=", "&", "ghp_", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1", "é", "'", "hooks.slack.com", "/services/", "Cookie",
+    ][..]), 0..40)) {
+        let payload = pieces.concat();
+        text(&payload);
+        let wrapped = serde_json::to_string(&payload).unwrap();
+        let clean = json(&wrapped);
+        prop_assert!(serde_json::from_str::<String>(&clean).is_ok(), "{clean}");
+    }
+}
