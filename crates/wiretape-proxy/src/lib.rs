@@ -1,0 +1,12 @@
+//! The edge that records.
+//!
+//! Here, and in no crate below, are processes, signals, clocks, files and sockets. What was seen leaves as a trace;
+//! see [`wiretape_trace::format`].
+//!
+//! - [`record`]: a stdio server, wrapped
+//! - [`live`]: a trace that grows, shown to viewers
+//! - [`platform`]: what differs between operating systems
+
+pub mod live;
+pub mod platform;
+pub mod record;

@@ -1,0 +1,242 @@
+//! The backlog: the newest lines of the recording, bounded by bytes, read by cursors.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// What a held line costs beside its bytes: the queue's entry and the allocation's header.
+const LINE_OVERHEAD: usize = 48;
+
+/// How many bytes of lines one [`Ring::read_after`] hands out (always at least one line).
+const BATCH_BYTES: usize = 64 * 1024;
+
+/// A line with its `_seq`.
+pub(super) type SeqLine = (u64, Arc<[u8]>);
+
+/// The shared backlog. Its mutex is held for a push or for cloning handles, never for I/O.
+pub(super) struct Ring {
+    state: Mutex<State>,
+    capacity: usize,
+    changed: Notify,
+    ended: Notify,
+}
+
+struct State {
+    lines: VecDeque<Arc<[u8]>>,
+    /// `_seq` of the oldest held line, or of the next one when none is held.
+    first: u64,
+    cost: usize,
+    finished: bool,
+}
+
+/// What a cursor finds in the backlog.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    Lines(Vec<SeqLine>),
+    CaughtUp,
+    /// Lines after the cursor are gone already.
+    Behind,
+    /// Everything was read, and nothing more will come.
+    Finished,
+}
+
+/// The held lines after `since`, at one moment.
+pub(super) struct Snapshot {
+    pub(super) last: u64,
+    pub(super) dropped: u64,
+    pub(super) lines: Vec<SeqLine>,
+}
+
+impl State {
+    fn last(&self) -> u64 {
+        self.first + self.lines.len() as u64 - 1
+    }
+
+    /// Makes room, but keeps the newest line whatever its length.
+    fn evict(&mut self, capacity: usize) {
+        let newest = self.lines.back().map_or(0, |line| cost(line));
+        while self.cost - newest > capacity {
+            let Some(line) = self.lines.pop_front() else {
+                return;
+            };
+            self.cost -= cost(&line);
+            self.first += 1;
+        }
+    }
+
+    /// The held lines whose `_seq` is greater than `cursor`.
+    fn after(&self, cursor: u64) -> impl Iterator<Item = SeqLine> {
+        let skipped = cursor.saturating_add(1).saturating_sub(self.first);
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        let lines = self.lines.iter().enumerate().skip(skipped);
+        lines.map(|(index, line)| (self.first + index as u64, Arc::clone(line)))
+    }
+}
+
+fn cost(line: &[u8]) -> usize {
+    line.len() + LINE_OVERHEAD
+}
+
+impl Ring {
+    pub(super) fn new(capacity: usize) -> Self {
+        let state = State { lines: VecDeque::new(), first: 1, cost: 0, finished: false };
+        Self { state: Mutex::new(state), capacity, changed: Notify::new(), ended: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a line and wakes the readers. Lines after [`Ring::finish`] are ignored.
+    pub(super) fn push(&self, line: &[u8]) {
+        let line: Arc<[u8]> = Arc::from(line);
+        let mut state = self.lock();
+        if state.finished {
+            return;
+        }
+        state.cost += cost(&line);
+        state.lines.push_back(line);
+        state.evict(self.capacity);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn finish(&self) {
+        self.lock().finished = true;
+        self.changed.notify_waiters();
+        self.ended.notify_waiters();
+    }
+
+    pub(super) fn snapshot(&self, since: u64) -> Snapshot {
+        let state = self.lock();
+        Snapshot {
+            last: state.last(),
+            dropped: (state.first - 1).saturating_sub(since),
+            lines: state.after(since).collect(),
+        }
+    }
+
+    pub(super) fn is_behind(&self, cursor: u64) -> bool {
+        cursor + 1 < self.lock().first
+    }
+
+    /// The next batch of lines after `cursor`.
+    pub(super) fn read_after(&self, cursor: u64) -> Next {
+        let state = self.lock();
+        if cursor + 1 < state.first {
+            return Next::Behind;
+        }
+        let mut bytes = 0;
+        let batch: Vec<_> = state
+            .after(cursor)
+            .take_while(|(_, line)| {
+                let fits = bytes < BATCH_BYTES;
+                bytes += line.len();
+                fits
+            })
+            .collect();
+        match batch.is_empty() {
+            false => Next::Lines(batch),
+            true if state.finished => Next::Finished,
+            true => Next::CaughtUp,
+        }
+    }
+
+    /// Like [`Ring::read_after`], but waits while the cursor is caught up.
+    pub(super) async fn wait_after(&self, cursor: u64) -> Next {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Registered before looking, so that a push in between is not missed.
+            changed.as_mut().enable();
+            match self.read_after(cursor) {
+                Next::CaughtUp => changed.await,
+                next => return next,
+            }
+        }
+    }
+
+    /// Waits until the recording is over. It has a bell of its own, so that a push wakes nobody
+    /// as long as there are no viewers.
+    pub(super) async fn until_finished(&self) {
+        let mut ended = pin!(self.ended.notified());
+        ended.as_mut().enable();
+        if !self.lock().finished {
+            ended.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seqs(lines: &[SeqLine]) -> Vec<u64> {
+        lines.iter().map(|(seq, _)| *seq).collect()
+    }
+
+    fn ring(capacity_lines: usize, pushed: usize) -> Ring {
+        let ring = Ring::new(capacity_lines * cost(b"{}"));
+        (0..pushed).for_each(|_| ring.push(b"{}"));
+        ring
+    }
+
+    #[test]
+    fn empty_ring_has_last_seq_zero() {
+        let snapshot = ring(3, 0).snapshot(0);
+        assert_eq!((snapshot.last, snapshot.dropped), (0, 0));
+        assert!(snapshot.lines.is_empty());
+    }
+
+    #[test]
+    fn oldest_lines_leave_and_are_counted() {
+        let ring = ring(3, 10);
+        let snapshot = ring.snapshot(0);
+        assert_eq!((snapshot.last, snapshot.dropped), (10, 6));
+        assert_eq!(seqs(&snapshot.lines), [7, 8, 9, 10]);
+        assert_eq!(ring.snapshot(4).dropped, 2);
+        assert_eq!(ring.snapshot(8).dropped, 0);
+        assert_eq!(seqs(&ring.snapshot(8).lines), [9, 10]);
+    }
+
+    #[test]
+    fn since_beyond_the_end_yields_nothing() {
+        for since in [10, 11, u64::MAX] {
+            let snapshot = ring(3, 10).snapshot(since);
+            assert!(snapshot.lines.is_empty());
+            assert_eq!((snapshot.last, snapshot.dropped), (10, 0));
+        }
+    }
+
+    #[test]
+    fn a_line_above_the_capacity_costs_at_most_itself() {
+        let ring = ring(3, 3);
+        ring.push(&[b' '; 100_000]);
+        assert_eq!(seqs(&ring.snapshot(0).lines), [1, 2, 3, 4]);
+        ring.push(b"{}");
+        assert_eq!(seqs(&ring.snapshot(0).lines), [5]);
+        assert_eq!(ring.lock().cost, cost(b"{}"));
+    }
+
+    #[test]
+    fn cursors_see_lines_then_rest_then_the_end() {
+        let ring = ring(3, 10);
+        assert_eq!(ring.read_after(5), Next::Behind);
+        assert!(ring.is_behind(5) && !ring.is_behind(6));
+        assert!(matches!(ring.read_after(6), Next::Lines(lines) if seqs(&lines) == [7, 8, 9, 10]));
+        assert_eq!(ring.read_after(10), Next::CaughtUp);
+        ring.finish();
+        assert!(matches!(ring.read_after(8), Next::Lines(_)));
+        assert_eq!(ring.read_after(10), Next::Finished);
+        ring.push(b"{}");
+        assert_eq!(ring.snapshot(0).last, 10);
+    }
+
+    #[test]
+    fn batches_are_bounded() {
+        let ring = Ring::new(10 * BATCH_BYTES);
+        (0..4).for_each(|_| ring.push(&[b' '; BATCH_BYTES / 2]));
+        assert!(matches!(ring.read_after(0), Next::Lines(lines) if seqs(&lines) == [1, 2]));
+    }
+}

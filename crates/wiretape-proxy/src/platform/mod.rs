@@ -1,0 +1,93 @@
+//! What differs between operating systems, and nothing else: the wrapped process and its group, signals, the death
+//! of a parent, file modes, and our own standard streams.
+//!
+//! | | Linux | macOS and other Unix | Windows |
+//! |---|---|---|---|
+//! | the server's processes | a process group | a process group | a job object, with us in it |
+//! | stopping what is left of them | `SIGTERM`, then `SIGKILL`, to the group | the same | the job ends when we do |
+//! | signals to us | passed on to the group | the same | Ctrl-C reaches the server by the console itself; we only stay alive |
+//! | we are killed | the server is killed too (parent-death signal) | the server sees the end of its input | the job ends, and the server with it |
+//! | files | mode 0600, folders 0700 | the same | the user's own folder's access list |
+//! | "is it still running?" | an advisory lock | the same | not told: a lock there would keep readers out |
+//! | `npx`, `uvx` … | found by the system | the same | `.cmd` and `.bat` shims are found on `PATH` |
+
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod imp;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod imp;
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::process::{ChildStderr, ChildStdin, ChildStdout};
+
+pub use imp::{Process, Signals, StandardStreams};
+
+/// Whether somebody is still writing a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// A recorder holds it open.
+    Running,
+    /// None does.
+    Stopped,
+    /// The system can't tell.
+    Unknown,
+}
+
+/// What becomes of the server's standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StderrMode {
+    /// It passes through us.
+    Recorded,
+    /// It goes where ours goes.
+    Inherited,
+}
+
+/// A server that was started, and its ends of the pipes.
+#[derive(Debug)]
+pub struct Spawned {
+    /// The process.
+    pub process: Process,
+    /// Where its input is written.
+    pub stdin: ChildStdin,
+    /// Where its output is read.
+    pub stdout: ChildStdout,
+    /// Where its standard error is read, if it is recorded.
+    pub stderr: Option<ChildStderr>,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code; 128 + n if signal n ended it.
+    pub code: i32,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// Creates a file that only its owner may read, and that didn't exist.
+pub fn create_private_file(path: &Path) -> io::Result<File> {
+    imp::create_private_file(path)
+}
+
+/// Creates a folder, and those above it, that only their owner may enter.
+pub fn create_private_dir(path: &Path) -> io::Result<()> {
+    imp::create_private_dir(path)
+}
+
+/// Marks a trace as being written, for as long as the file is open.
+pub fn mark_live(file: &File) {
+    imp::mark_live(file);
+}
+
+/// Whether a trace is being written.
+pub fn liveness(path: &Path) -> Liveness {
+    imp::liveness(path)
+}
+
+/// Whether an open file has been deleted.
+pub fn is_deleted(file: &File) -> bool {
+    imp::is_deleted(file)
+}

@@ -1,0 +1,412 @@
+//! The recorder's file: every line goes to the kernel as it is seen, the file may be rotated, the disk may fill up
+//! and be freed again, and none of it ever stops the traffic.
+
+use super::Warning;
+use crate::live::LiveHub;
+use crate::platform;
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use wiretape_trace::format::{Encoder, LineEnd, Meta, Moment, Part, WallClock, Wire};
+use wiretape_trace::message::Direction;
+use wiretape_trace::name;
+
+/// How long to wait before a disk that failed is tried again.
+const RETRY_US: u64 = 1_000_000;
+
+/// How often to look whether the file is still there.
+const LOOK_US: u64 = 1_000_000;
+
+/// A buffer that grew larger than this is given back.
+const KEEP_CAPACITY: usize = 256 * 1024;
+
+/// From this size on a payload goes to the file straight from where it lies.
+const LARGE: usize = 32 * 1024;
+
+/// The clocks of a recording.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Clock { start: Instant::now() }
+    }
+
+    pub(super) fn now(self) -> Moment {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Moment {
+            wall_ms: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX),
+            us: u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// Where a recording is written, and how large it may grow.
+#[derive(Debug, Clone)]
+pub struct JournalOptions {
+    /// The folder.
+    pub dir: PathBuf,
+    /// A part is closed when it would grow larger than this.
+    pub max_bytes: Option<u64>,
+    /// Only this many parts are kept, the newest.
+    pub max_files: Option<usize>,
+}
+
+/// Something that was observed, ready to be written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Observation<'a> {
+    Message { dir: Direction, wire: Wire, raw: &'a [u8] },
+    Text { dir: Direction, wire: Wire, text: &'a [u8] },
+    Stderr { text: &'a [u8] },
+}
+
+impl Observation<'_> {
+    /// About how large its line is.
+    fn size(self) -> u64 {
+        const AROUND: usize = 128;
+        let (Observation::Message { raw: bytes, .. }
+        | Observation::Text { text: bytes, .. }
+        | Observation::Stderr { text: bytes }) = self;
+        (bytes.len() + AROUND) as u64
+    }
+}
+
+/// Writes a recording.
+#[derive(Debug)]
+pub(super) struct Journal {
+    options: JournalOptions,
+    meta: Meta,
+    stem: String,
+    encoder: Encoder,
+    /// Encoded lines that wait for their write, how many they are, and how much of them was shown to those who watch.
+    lines: Vec<u8>,
+    count: u64,
+    published: usize,
+    /// The parts that are there, oldest first.
+    parts: Vec<PathBuf>,
+    part_number: u64,
+    first_id: String,
+    state: State,
+    lost: u64,
+    looked_us: u64,
+    live: Option<LiveHub>,
+    warn: super::Warn,
+    warned: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Open {
+        file: File,
+        len: u64,
+    },
+    /// Lines are counted, not written, until `retry_us`. A file may be there that ends in a torn line.
+    Failed {
+        reason: String,
+        lost: u64,
+        retry_us: u64,
+        file: Option<File>,
+        len: u64,
+    },
+    Closed,
+}
+
+impl Journal {
+    /// Begins a recording. If the file can't be made, the user is warned, and it is tried again later.
+    pub(super) fn begin(
+        options: JournalOptions,
+        meta: Meta,
+        at: Moment,
+        live: Option<LiveHub>,
+        warn: super::Warn,
+    ) -> Self {
+        let stem = name::file_stem(WallClock::default().format(at.wall_ms), &meta.label);
+        let mut journal = Journal {
+            options,
+            first_id: meta.id.clone().unwrap_or_default(),
+            meta,
+            stem,
+            encoder: Encoder::new(),
+            lines: Vec::new(),
+            count: 0,
+            published: 0,
+            parts: Vec::new(),
+            part_number: 0,
+            state: State::Closed,
+            lost: 0,
+            looked_us: 0,
+            live,
+            warn,
+            warned: false,
+        };
+        if let Err(error) = journal.open_part(at) {
+            journal.fail(&error, 0, at, None, 0);
+        }
+        journal
+    }
+
+    /// The file that is being written.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.parts.last().map(PathBuf::as_path)
+    }
+
+    /// Writes what was observed. After `end` nothing is written any more.
+    pub(super) fn append<'a>(
+        &mut self,
+        at: Moment,
+        observations: impl Iterator<Item = Observation<'a>> + Clone,
+    ) {
+        self.prepare(at, observations.clone().map(Observation::size).sum());
+        for observation in observations {
+            match observation {
+                Observation::Message { dir, wire, raw } if raw.len() >= LARGE && self.live.is_none() => {
+                    self.encoder.message_head(&mut self.lines, at, dir, wire);
+                    self.count += 1;
+                    self.write(at, raw);
+                    continue;
+                }
+                Observation::Message { dir, wire, raw } => {
+                    self.encoder.message(&mut self.lines, at, dir, wire, raw);
+                }
+                Observation::Text { dir, wire, text } => {
+                    self.encoder.text(&mut self.lines, at, dir, wire, text);
+                }
+                Observation::Stderr { text } => self.encoder.stderr(&mut self.lines, at, text),
+            }
+            self.finish_line();
+        }
+        self.write(at, &[]);
+    }
+
+    /// Writes the last line.
+    pub(super) fn end(&mut self, at: Moment, end: LineEnd) {
+        if let State::Failed { retry_us, .. } = &mut self.state {
+            *retry_us = 0;
+        }
+        self.prepare(at, 0);
+        let lost = self.lost();
+        self.encoder.end(&mut self.lines, at, &LineEnd { lost: (lost > 0).then_some(lost), ..end });
+        self.finish_line();
+        self.write(at, &[]);
+        self.lost = self.lost();
+        self.state = State::Closed;
+        if let Some(live) = self.live.take() {
+            live.finish();
+        }
+    }
+
+    /// How many lines could not be written.
+    pub(super) fn lost(&self) -> u64 {
+        match &self.state {
+            State::Failed { lost, .. } => self.lost + lost,
+            _ => self.lost,
+        }
+    }
+
+    /// Counts the line that was just encoded, and shows it to those who watch.
+    fn finish_line(&mut self) {
+        self.count += 1;
+        if let Some(live) = &self.live {
+            live.publish(&self.lines[self.published..self.lines.len() - 1]);
+            self.published = self.lines.len();
+        }
+    }
+
+    /// Hands the encoded lines to the kernel, and behind them the payload that the last of them began, if there is
+    /// one.
+    fn write(&mut self, at: Moment, payload: &[u8]) {
+        let lines = std::mem::take(&mut self.lines);
+        let count = std::mem::take(&mut self.count);
+        let tail: &[u8] = if payload.is_empty() { b"" } else { Encoder::MESSAGE_TAIL };
+        match &mut self.state {
+            State::Open { file, len } => match write_pieces(file, &[&lines, payload, tail]) {
+                Ok(written) => *len += written,
+                Err(error) => self.fail_write(&error, count, at),
+            },
+            State::Failed { lost, .. } => *lost += count,
+            State::Closed => {}
+        }
+        self.published = 0;
+        self.lines = lines;
+        self.lines.clear();
+        self.lines.shrink_to(KEEP_CAPACITY);
+    }
+
+    /// Sees to it that there is a file with room for `more` bytes: looks whether it is still there, rotates it, or
+    /// tries again after a failure.
+    fn prepare(&mut self, at: Moment, more: u64) {
+        let next = match &self.state {
+            State::Closed => return,
+            State::Open { file, .. } if at.us >= self.looked_us + LOOK_US => {
+                self.looked_us = at.us;
+                if platform::is_deleted(file) { Next::Reopen } else { Next::Nothing }
+            }
+            State::Open { .. } => Next::Nothing,
+            State::Failed { retry_us, .. } if at.us >= *retry_us => Next::Retry,
+            State::Failed { .. } => return,
+        };
+        match next {
+            Next::Reopen => {
+                self.warn_once(|| Warning::Deleted);
+                if let Err(error) = self.open_part(at) {
+                    self.fail(&error, 0, at, None, 0);
+                }
+            }
+            Next::Retry => self.retry(at),
+            Next::Nothing => self.rotate_if_full(at, more),
+        }
+    }
+
+    fn rotate_if_full(&mut self, at: Moment, more: u64) {
+        let (State::Open { len, .. }, Some(max)) = (&self.state, self.options.max_bytes) else { return };
+        // A part has its `meta` and one line at least, however small the limit is.
+        if *len + more <= max || *len < 1024 {
+            return;
+        }
+        let State::Open { mut file, .. } = std::mem::replace(&mut self.state, State::Closed) else { return };
+        let mut line = Vec::new();
+        self.encoder.rotated(&mut line, at, &self.part_name(self.part_number + 1, 0));
+        // A full disk will be met, and told, when the next part is begun.
+        let _ = file.write_all(&line);
+        drop(file);
+        match self.open_part(at) {
+            Ok(()) => self.delete_old_parts(),
+            Err(error) => self.fail(&error, 0, at, None, 0),
+        }
+    }
+
+    fn delete_old_parts(&mut self) {
+        let Some(max) = self.options.max_files else { return };
+        while self.parts.len() > max.max(1) {
+            // A part that can't be deleted is left to its owner.
+            let _ = std::fs::remove_file(self.parts.remove(0));
+        }
+    }
+
+    /// Begins the next part, with a `meta` of its own.
+    fn open_part(&mut self, at: Moment) -> io::Result<()> {
+        platform::create_private_dir(&self.options.dir)?;
+        let number = self.part_number + 1;
+        let (path, mut file) = self.create_file(number)?;
+        platform::mark_live(&file);
+        let mut meta = self.meta.clone();
+        if number > 1 {
+            meta.id = Some(uuid::Uuid::new_v4().to_string());
+            let previous = self.path().and_then(Path::file_name).unwrap_or_default();
+            meta.part = Some(Part {
+                index: number,
+                of: self.first_id.clone(),
+                previous: previous.to_string_lossy().into_owned(),
+                us: at.us,
+            });
+        }
+        let mut line = Vec::new();
+        self.encoder.meta(&mut line, at, &meta);
+        if let Err(error) = file.write_all(&line) {
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
+        if let Some(live) = &self.live {
+            live.publish(&line[..line.len() - 1]);
+        }
+        self.part_number = number;
+        self.parts.push(path);
+        self.state = State::Open { file, len: line.len() as u64 };
+        Ok(())
+    }
+
+    /// Creates the file of a part; two recordings of one label may begin in the same millisecond.
+    fn create_file(&self, number: u64) -> io::Result<(PathBuf, File)> {
+        let mut twin = 0;
+        loop {
+            let path = self.options.dir.join(self.part_name(number, twin));
+            match platform::create_private_file(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && twin < 1000 => twin += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn part_name(&self, number: u64, twin: u32) -> String {
+        let twin = if twin == 0 { String::new() } else { format!("-{}", twin + 1) };
+        let part = if number == 1 { String::new() } else { format!(".{number}") };
+        format!("{}{twin}{part}.jsonl", self.stem)
+    }
+
+    /// Takes back what was written of lines that could not be written whole.
+    fn fail_write(&mut self, error: &io::Error, count: u64, at: Moment) {
+        let State::Open { file, len } = std::mem::replace(&mut self.state, State::Closed) else { return };
+        // If even that fails, the torn line stays, and the reader leaves it out.
+        let _ = file.set_len(len);
+        self.fail(error, count, at, Some(file), len);
+    }
+
+    fn fail(&mut self, error: &io::Error, lost: u64, at: Moment, file: Option<File>, len: u64) {
+        let reason = error.to_string();
+        self.state = State::Failed { reason: reason.clone(), lost, retry_us: at.us + RETRY_US, file, len };
+        let target = self.path().unwrap_or(&self.options.dir).to_owned();
+        self.warn_once(|| Warning::CannotWrite { path: target, reason });
+    }
+
+    fn warn_once(&mut self, warning: impl FnOnce() -> Warning) {
+        if !std::mem::replace(&mut self.warned, true) {
+            (self.warn)(warning());
+        }
+    }
+
+    /// Goes on after a failure, with a line that says what is missing.
+    fn retry(&mut self, at: Moment) {
+        let State::Failed { reason, lost, file, len, .. } = std::mem::replace(&mut self.state, State::Closed)
+        else {
+            return;
+        };
+        match file.filter(|file| !platform::is_deleted(file)) {
+            Some(file) => self.state = State::Open { file, len },
+            None => {
+                if let Err(error) = self.open_part(at) {
+                    return self.fail(&error, lost, at, None, 0);
+                }
+            }
+        }
+        if lost == 0 {
+            return;
+        }
+        let mut line = Vec::new();
+        self.encoder.gap(&mut line, at, lost, &reason);
+        let State::Open { file, len } = &mut self.state else { return };
+        match write_pieces(file, &[&line]) {
+            Ok(written) => {
+                *len += written;
+                self.lost += lost;
+            }
+            Err(error) => self.fail_write(&error, lost, at),
+        }
+    }
+}
+
+enum Next {
+    Nothing,
+    Reopen,
+    Retry,
+}
+
+/// Writes all the pieces, in one call if the kernel takes them so.
+fn write_pieces(file: &mut File, pieces: &[&[u8]]) -> io::Result<u64> {
+    let total: usize = pieces.iter().map(|piece| piece.len()).sum();
+    let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+    let mut rest = &mut slices[..];
+    IoSlice::advance_slices(&mut rest, 0);
+    while !rest.is_empty() {
+        match file.write_vectored(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut rest, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(total as u64)
+}
