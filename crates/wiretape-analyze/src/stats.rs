@@ -1,0 +1,292 @@
+//! Calls, failures and latencies, by tool.
+
+use crate::call::{Call, CallTracker, Observed, Outcome};
+use crate::latency::Latencies;
+use std::collections::BTreeMap;
+use wiretape_trace::format::Record;
+use wiretape_trace::message::{Direction, MessageKind};
+
+/// What calls are counted under.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A tool.
+    Tool(String),
+    /// A method other than a `tools/call` with a name; empty if it was not a string.
+    Method(String),
+}
+
+/// How many calls there were, and what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallCounts {
+    /// All of them.
+    pub calls: u64,
+    /// Those with a result that says `isError`.
+    pub tool_errors: u64,
+    /// Those with an error.
+    pub protocol_errors: u64,
+    /// Those without a response when the trace ended.
+    pub pending: u64,
+    /// Those that can't have a response, for their id was used again or could not be repeated.
+    pub abandoned: u64,
+}
+
+impl CallCounts {
+    /// Those that failed, by the tool's fault or the protocol's.
+    pub fn errors(&self) -> u64 {
+        self.tool_errors + self.protocol_errors
+    }
+
+    /// Those without a response.
+    pub fn unanswered(&self) -> u64 {
+        self.pending + self.abandoned
+    }
+
+    /// Adds a call.
+    pub fn add(&mut self, outcome: Outcome) {
+        self.calls += 1;
+        match outcome {
+            Outcome::Ok => {}
+            Outcome::ToolError => self.tool_errors += 1,
+            Outcome::ProtocolError { .. } => self.protocol_errors += 1,
+            Outcome::Pending => self.pending += 1,
+            Outcome::Abandoned => self.abandoned += 1,
+        }
+    }
+
+    fn merge(&mut self, other: &CallCounts) {
+        self.calls += other.calls;
+        self.tool_errors += other.tool_errors;
+        self.protocol_errors += other.protocol_errors;
+        self.pending += other.pending;
+        self.abandoned += other.abandoned;
+    }
+}
+
+/// The calls of one tool, of one method, or of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallStats {
+    /// How many there were.
+    pub counts: CallCounts,
+    /// How long they took.
+    pub latencies: Latencies,
+    /// The size of all requests' payloads.
+    pub request_bytes: u64,
+    /// The size of all responses' payloads.
+    pub response_bytes: u64,
+}
+
+impl CallStats {
+    fn add(&mut self, call: &Call) {
+        self.counts.add(call.outcome);
+        if let Some(us) = call.latency_us {
+            self.latencies.add(us);
+        }
+        self.request_bytes += call.request_bytes;
+        self.response_bytes += call.response_bytes.unwrap_or(0);
+    }
+
+    fn merge(&mut self, other: &CallStats) {
+        self.counts.merge(&other.counts);
+        self.latencies.merge(&other.latencies);
+        self.request_bytes += other.request_bytes;
+        self.response_bytes += other.response_bytes;
+    }
+}
+
+/// A line of the statistics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatsRow {
+    /// What was called.
+    pub subject: Subject,
+    /// Who called.
+    pub direction: Direction,
+    /// What came of it.
+    pub stats: CallStats,
+}
+
+/// The statistics of one or more recordings.
+///
+/// ```
+/// use wiretape_analyze::stats::ToolStats;
+/// use wiretape_trace::format::parse_line;
+///
+/// let mut stats = ToolStats::new();
+/// stats.observe(1, &parse_line(br#"{"dir":"in","us":5,"raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#));
+/// stats.end_recording();
+/// assert_eq!(stats.totals().counts.pending, 1);
+/// assert_eq!(stats.totals().latencies.percentile(50), None);
+/// ```
+#[derive(Debug, Default)]
+pub struct ToolStats {
+    rows: BTreeMap<(Subject, Direction), CallStats>,
+    tracker: CallTracker,
+    orphans: u64,
+    notifications: u64,
+}
+
+impl ToolStats {
+    /// Statistics of nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next record of a recording.
+    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
+        let Record::Message(message) = record else { return };
+        let known = message.dir.known().is_some();
+        let (rows, orphans, notifications) = (&mut self.rows, &mut self.orphans, &mut self.notifications);
+        self.tracker.observe_message(line, message, |_, envelope, observed| {
+            *notifications += u64::from(known && envelope.kind == MessageKind::Notification);
+            *orphans += u64::from(observed == Observed::Orphan);
+            if let Some(call) = observed.closed() {
+                add(rows, call);
+            }
+        });
+    }
+
+    /// Ends a recording: what is open stays unanswered, and the ids that follow are another's.
+    pub fn end_recording(&mut self) {
+        for call in std::mem::take(&mut self.tracker).finish() {
+            add(&mut self.rows, &call);
+        }
+    }
+
+    /// How many responses nobody waited for.
+    pub fn orphans(&self) -> u64 {
+        self.orphans
+    }
+
+    /// How many notifications were sent, both ways.
+    pub fn notifications(&self) -> u64 {
+        self.notifications
+    }
+
+    /// A row for each tool, then for each other method; the most called first.
+    pub fn rows(&self) -> Vec<StatsRow> {
+        let mut rows: Vec<StatsRow> = self
+            .rows
+            .iter()
+            .map(|((subject, direction), stats)| StatsRow {
+                subject: subject.clone(),
+                direction: *direction,
+                stats: stats.clone(),
+            })
+            .collect();
+        // The sort is stable, and the map is in the order of names.
+        rows.sort_by_key(|row| {
+            (matches!(row.subject, Subject::Method(_)), std::cmp::Reverse(row.stats.counts.calls))
+        });
+        rows
+    }
+
+    /// All calls together.
+    pub fn totals(&self) -> CallStats {
+        let mut totals = CallStats::default();
+        self.rows.values().for_each(|stats| totals.merge(stats));
+        totals
+    }
+}
+
+fn add(rows: &mut BTreeMap<(Subject, Direction), CallStats>, call: &Call) {
+    let subject = match &call.tool {
+        Some(tool) => Subject::Tool(tool.clone()),
+        None => Subject::Method(call.method.clone()),
+    };
+    rows.entry((subject, call.direction)).or_default().add(call);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{for_each_record, message};
+    use proptest::prelude::*;
+
+    fn stats(recordings: &[&[String]]) -> ToolStats {
+        let mut stats = ToolStats::new();
+        for lines in recordings {
+            for_each_record(lines, |line, record| stats.observe(line, record));
+            stats.end_recording();
+        }
+        stats
+    }
+
+    fn check(recordings: &[&[String]], expected: &[&str]) {
+        let stats = stats(recordings);
+        let mut told: Vec<String> = stats
+            .rows()
+            .iter()
+            .map(|row| format!("{:?} {:?} {}", row.subject, row.direction, describe(&row.stats)))
+            .collect();
+        told.push(format!("total {}", describe(&stats.totals())));
+        assert_eq!(told, expected);
+    }
+
+    fn describe(stats: &CallStats) -> String {
+        let CallCounts { calls, tool_errors, protocol_errors, pending, abandoned } = stats.counts;
+        format!(
+            "{calls} calls {tool_errors}+{protocol_errors} errors {pending}+{abandoned} open p50 {:?} {}/{} B",
+            stats.latencies.percentile(50),
+            stats.request_bytes,
+            stats.response_bytes
+        )
+    }
+
+    fn call(id: u32, tool: &str) -> String {
+        let raw = format!(r#"{{"id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#);
+        message("in", 100, &raw)
+    }
+
+    fn answer(id: u32, us: u64, result: &str) -> String {
+        message("out", us, &format!(r#"{{"id":{id},{result}}}"#))
+    }
+
+    #[test]
+    fn calls_are_counted_by_tool_and_by_method() {
+        let lines = [
+            message("in", 0, r#"{"id":0,"method":"ping"}"#),
+            message("out", 1, r#"{"id":0,"method":"ping"}"#),
+            call(1, "b"),
+            call(2, "a"),
+            call(3, "a"),
+            answer(2, 150, r#""result":{"isError":true}"#),
+            answer(1, 300, r#""result":{}"#),
+            answer(0, 999, r#""error":{"code":1}"#),
+            answer(7, 999, r#""result":{}"#),
+        ];
+        check(
+            &[&lines],
+            &[
+                "Tool(\"a\") ClientToServer 2 calls 1+0 errors 1+0 open p50 Some(50) 104/34 B",
+                "Tool(\"b\") ClientToServer 1 calls 0+0 errors 0+0 open p50 Some(200) 52/20 B",
+                "Method(\"ping\") ClientToServer 1 calls 0+1 errors 0+0 open p50 Some(999) 24/27 B",
+                "Method(\"ping\") ServerToClient 1 calls 0+0 errors 1+0 open p50 None 24/0 B",
+                "total 5 calls 1+1 errors 2+0 open p50 Some(200) 204/81 B",
+            ],
+        );
+        assert_eq!(stats(&[&lines]).orphans(), 1);
+    }
+
+    #[test]
+    fn recordings_add_up_and_do_not_answer_each_other() {
+        check(
+            &[&[call(1, "a")], &[answer(1, 200, r#""result":{}"#), call(1, "a"), call(1, "a")]],
+            &[
+                "Tool(\"a\") ClientToServer 3 calls 0+0 errors 2+1 open p50 None 156/0 B",
+                "total 3 calls 0+0 errors 2+1 open p50 None 156/0 B",
+            ],
+        );
+    }
+
+    #[test]
+    fn nothing_is_no_rows() {
+        check(&[], &["total 0 calls 0+0 errors 0+0 open p50 None 0/0 B"]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(lines in proptest::collection::vec(
+            r#"\{"dir":"(in|out)","us":[0-9]{1,20},"raw":(\{|\[|\]|,|:|"(id|method|tools/call|params|name|result|isError)"|[0-9]|true|\}){0,12}\}"#, 0..20)) {
+            stats(&[&lines]).totals();
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! One trace in a few numbers.
+
+use crate::call::{CallTracker, Observed};
+use crate::stats::CallCounts;
+use wiretape_trace::format::{End, Meta, Record, Stamp};
+use wiretape_trace::message::Direction;
+
+/// How a trace ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// With an `end`.
+    End(End),
+    /// The recording goes on in another file.
+    Rotated {
+        /// The name of that file.
+        next: String,
+    },
+    /// It just stops: the recorder is still running, or was killed.
+    Missing,
+}
+
+/// One trace in a few numbers. Feed it the records in order with [`TraceSummary::observe`], then call
+/// [`TraceSummary::finish`].
+#[derive(Debug)]
+pub struct TraceSummary {
+    /// What the trace says of itself; `None` without a `meta` line.
+    pub meta: Option<Meta>,
+    /// Messages from client to server; a batch counts as its elements.
+    pub messages_in: u64,
+    /// Messages from server to client.
+    pub messages_out: u64,
+    /// Messages of an unknown direction.
+    pub messages_other: u64,
+    /// Calls, both ways.
+    pub calls: CallCounts,
+    /// Responses that nobody waited for.
+    pub orphans: u64,
+    /// Lines on the wire that are not JSON.
+    pub text_lines: u64,
+    /// Lines of the server's standard error.
+    pub stderr_lines: u64,
+    /// Lines that could not be written.
+    pub lost: u64,
+    /// Lines of a type this version doesn't know.
+    pub unknown_lines: u64,
+    /// Lines that are not JSON objects.
+    pub damaged_lines: u64,
+    /// How the trace ends.
+    pub ending: Ending,
+    tracker: CallTracker,
+    times: Times,
+}
+
+#[derive(Debug, Default)]
+struct Times {
+    first_wall_ms: Option<i64>,
+    last_wall_ms: Option<i64>,
+    last_us: Option<u64>,
+}
+
+impl Default for TraceSummary {
+    fn default() -> Self {
+        TraceSummary {
+            meta: None,
+            messages_in: 0,
+            messages_out: 0,
+            messages_other: 0,
+            calls: CallCounts::default(),
+            orphans: 0,
+            text_lines: 0,
+            stderr_lines: 0,
+            lost: 0,
+            unknown_lines: 0,
+            damaged_lines: 0,
+            ending: Ending::Missing,
+            tracker: CallTracker::new(),
+            times: Times::default(),
+        }
+    }
+}
+
+impl TraceSummary {
+    /// A summary of nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next record.
+    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
+        match record {
+            Record::Meta(meta) => {
+                self.meta.get_or_insert_with(|| (**meta).clone());
+            }
+            Record::Message(message) => {
+                self.times.observe(&message.stamp);
+                self.message(line, message);
+            }
+            Record::Text(text) => {
+                self.times.observe(&text.stamp);
+                self.text_lines += 1;
+            }
+            Record::Stderr(text) => {
+                self.times.observe(&text.stamp);
+                self.stderr_lines += 1;
+            }
+            Record::Gap(gap) => self.lost = self.lost.saturating_add(gap.lost),
+            Record::Rotated { next } => self.ending = Ending::Rotated { next: next.clone() },
+            Record::End(end) => {
+                self.times.observe(&stamp_of(end));
+                self.lost = self.lost.max(end.lost.unwrap_or(0));
+                self.ending = Ending::End(end.clone());
+            }
+            Record::Unknown { stamp, .. } => {
+                self.times.observe(stamp);
+                self.unknown_lines += 1;
+            }
+            Record::Damaged(_) => self.damaged_lines += 1,
+        }
+    }
+
+    /// Ends the trace: what is open stays pending.
+    pub fn finish(&mut self) {
+        for call in std::mem::take(&mut self.tracker).finish() {
+            self.calls.add(call.outcome);
+        }
+    }
+
+    /// All messages.
+    pub fn messages(&self) -> u64 {
+        self.messages_in + self.messages_out + self.messages_other
+    }
+
+    /// When the trace began, in milliseconds since 1970: by its `meta`, otherwise by its first line.
+    pub fn started_ms(&self) -> Option<i64> {
+        let by_meta = self.meta.as_ref().and_then(|meta| wall_ms(&meta.started_at));
+        by_meta.or(self.times.first_wall_ms)
+    }
+
+    /// How long the trace took, in microseconds: by its `end`, otherwise by its last line. A later part of a
+    /// rotated recording counts from its own beginning, and a trace without `meta` from its first line.
+    pub fn duration_us(&self) -> Option<u64> {
+        let by_clock = self.by_wall_clock_us();
+        let Some(meta) = &self.meta else { return by_clock };
+        let began_us = meta.part.as_ref().map_or(0, |part| part.us);
+        let by_end = match &self.ending {
+            Ending::End(end) => end.duration_ms.map(|ms| ms.saturating_mul(1000)),
+            Ending::Rotated { .. } | Ending::Missing => None,
+        };
+        let by_offset = by_end.or(self.times.last_us).map(|us| us.saturating_sub(began_us));
+        by_offset.or(by_clock)
+    }
+
+    fn by_wall_clock_us(&self) -> Option<u64> {
+        let ms = self.times.last_wall_ms?.checked_sub(self.started_ms()?)?;
+        u64::try_from(ms).ok()?.checked_mul(1000)
+    }
+
+    fn message(&mut self, line: u64, message: &wiretape_trace::format::Message<'_>) {
+        let count = match message.dir.known() {
+            Some(Direction::ClientToServer) => &mut self.messages_in,
+            Some(Direction::ServerToClient) => &mut self.messages_out,
+            None => &mut self.messages_other,
+        };
+        let (calls, orphans) = (&mut self.calls, &mut self.orphans);
+        self.tracker.observe_message(line, message, |_, _, observed| {
+            *count += 1;
+            *orphans += u64::from(observed == Observed::Orphan);
+            if let Some(call) = observed.closed() {
+                calls.add(call.outcome);
+            }
+        });
+    }
+}
+
+impl Times {
+    fn observe(&mut self, stamp: &Stamp<'_>) {
+        self.last_us = self.last_us.max(stamp.us);
+        let wall_ms = stamp.wall_ms();
+        self.first_wall_ms = self.first_wall_ms.or(wall_ms);
+        self.last_wall_ms = self.last_wall_ms.max(wall_ms);
+    }
+}
+
+fn stamp_of(end: &End) -> Stamp<'_> {
+    Stamp { t: end.t.as_deref().map(Into::into), ..Stamp::default() }
+}
+
+/// An ISO 8601 time as milliseconds since 1970.
+pub fn wall_ms(text: &str) -> Option<i64> {
+    Stamp { t: Some(text.into()), ..Stamp::default() }.wall_ms()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{for_each_record, message};
+    use proptest::prelude::*;
+
+    fn summary(lines: &[String]) -> TraceSummary {
+        let mut summary = TraceSummary::new();
+        for_each_record(lines, |line, record| summary.observe(line, record));
+        summary.finish();
+        summary
+    }
+
+    fn check(lines: &[&str], expected: &str) {
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let summary = summary(&lines);
+        let told = format!(
+            "{}+{}+{} messages, {} calls, {} errors, {} open, {} orphans, {} text, {} stderr, {} lost, {} unknown, {} damaged, start {:?}, took {:?}, {}",
+            summary.messages_in,
+            summary.messages_out,
+            summary.messages_other,
+            summary.calls.calls,
+            summary.calls.errors(),
+            summary.calls.unanswered(),
+            summary.orphans,
+            summary.text_lines,
+            summary.stderr_lines,
+            summary.lost,
+            summary.unknown_lines,
+            summary.damaged_lines,
+            summary.started_ms(),
+            summary.duration_us(),
+            match &summary.ending {
+                Ending::End(end) => format!("end {:?} {:?}", end.exit_code, end.reason),
+                Ending::Rotated { next } => format!("rotated to {next}"),
+                Ending::Missing => "no end".to_owned(),
+            }
+        );
+        assert_eq!(told, expected);
+    }
+
+    const META: &str =
+        r#"{"v":1,"type":"meta","startedAt":"1970-01-01T00:00:01.000Z","label":"x","command":[]}"#;
+
+    #[test]
+    fn a_whole_trace() {
+        check(
+            &[
+                META,
+                r#"{"dir":"in","us":5,"raw":[{"id":1,"method":"ping"},{"id":2,"method":"ping"}]}"#,
+                r#"{"type":"text","dir":"out","us":6,"text":"hello"}"#,
+                r#"{"type":"stderr","us":7,"text":"hello"}"#,
+                r#"{"dir":"out","us":9,"raw":{"id":1,"error":{"code":1}}}"#,
+                r#"{"dir":"out","us":9,"raw":{"id":1,"error":{"code":1}}}"#,
+                r#"{"type":"gap","lost":3}"#,
+                r#"{"type":"end","exitCode":1,"durationMs":40,"lost":5}"#,
+            ],
+            "2+2+0 messages, 2 calls, 1 errors, 1 open, 1 orphans, 1 text, 1 stderr, 5 lost, 0 unknown, 0 damaged, start Some(1000), took Some(40000), end Some(1) None",
+        );
+    }
+
+    #[test]
+    fn without_meta_and_end_the_lines_tell_the_times() {
+        check(
+            &[
+                r#"{"t":"1970-01-01T00:00:02.000Z","dir":"event","raw":{}}"#,
+                r#"{"t":"1970-01-01T00:00:02.500Z","type":"turn"}"#,
+                "noise",
+            ],
+            "0+0+1 messages, 0 calls, 0 errors, 0 open, 0 orphans, 0 text, 0 stderr, 0 lost, 1 unknown, 1 damaged, start Some(2000), took Some(500000), no end",
+        );
+        check(
+            &[
+                r#"{"t":"1970-01-01T00:00:02.000Z","us":9000000,"type":"stderr","text":""}"#,
+                r#"{"t":"1970-01-01T00:00:03.000Z","type":"end","exitCode":0,"durationMs":10000}"#,
+            ],
+            "0+0+0 messages, 0 calls, 0 errors, 0 open, 0 orphans, 0 text, 1 stderr, 0 lost, 0 unknown, 0 damaged, start Some(2000), took Some(1000000), end Some(0) None",
+        );
+        check(
+            &[],
+            "0+0+0 messages, 0 calls, 0 errors, 0 open, 0 orphans, 0 text, 0 stderr, 0 lost, 0 unknown, 0 damaged, start None, took None, no end",
+        );
+    }
+
+    #[test]
+    fn a_part_counts_from_its_own_beginning() {
+        check(
+            &[
+                r#"{"v":1,"type":"meta","startedAt":"1970-01-01T00:00:01.000Z","part":{"index":2,"of":"i","previous":"p","us":1000}}"#,
+                r#"{"type":"stderr","us":1700,"text":""}"#,
+                r#"{"type":"rotated","next":"b.jsonl"}"#,
+            ],
+            "0+0+0 messages, 0 calls, 0 errors, 0 open, 0 orphans, 0 text, 1 stderr, 0 lost, 0 unknown, 0 damaged, start Some(1000), took Some(700), rotated to b.jsonl",
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(lines in proptest::collection::vec(
+            r#"\{"type":"(meta|end|gap|rotated|text|stderr|x)","(us|t|lost|durationMs|startedAt|text)":([0-9]{1,20}|"[0-9TZ:-]{0,24}"),"us":[0-9]{1,20}\}"#, 0..20)) {
+            let summary = summary(&lines);
+            summary.started_ms();
+            summary.duration_us();
+        }
+
+        #[test]
+        fn messages_are_counted(n in 0usize..30) {
+            let lines = vec![message("in", 1, r#"{"method":"notifications/x"}"#); n];
+            prop_assert_eq!(summary(&lines).messages(), n as u64);
+        }
+    }
+}
