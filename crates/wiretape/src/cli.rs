@@ -1,0 +1,177 @@
+//! The command line as a whole: what commands there are, how they are grouped, and who runs them.
+
+use crate::commands::{completions, ls, man, prune, record, show, stats};
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::output::ColorChoice;
+use clap::builder::styling::{AnsiColor, Style, Styles};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+/// The flight recorder for MCP
+///
+/// Wiretape stands between an MCP client and an MCP server and writes down every message. What it wrote can be
+/// looked at and measured, now or later.
+#[derive(Debug, Parser)]
+#[command(
+    name = "wiretape",
+    version,
+    styles = STYLES,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  wiretape record -- npx my-server     put this where your MCP client starts the server
+  wiretape ls                          what was recorded
+  wiretape show latest                 the messages of the newest trace
+  wiretape stats latest                calls, errors and latencies by tool
+
+TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
+Traces lie in the `wiretape/traces` folder of your data directory; WIRETAPE_DATA_DIR moves it.
+
+Exit codes: 0 it worked, 1 it did not, 2 the command line makes no sense;
+`record` passes on those of the command it wraps (docs/exit-codes.md)."
+)]
+struct Cli {
+    /// When to use colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true,
+        display_order = 900
+    )]
+    color: ColorChoice,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Record(record::RecordArgs),
+    #[command(alias = "list")]
+    Ls(ls::LsArgs),
+    Show(show::ShowArgs),
+    Stats(stats::StatsArgs),
+    Prune(prune::PruneArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(Style::new().bold())
+    .usage(Style::new().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(Style::new().dimmed());
+
+/// How the help groups the commands. One that is in no group stands in the last.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Record", &["record", "demo"]),
+    ("Look", &["ls", "show", "stats"]),
+    ("Keep house", &["prune", "completions", "man"]),
+];
+
+/// Parses the arguments and does what they say.
+pub(crate) fn main() -> ExitCode {
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return refuse(&error),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    cli.color.apply();
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            error.print();
+            error.exit_code()
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, CommandError> {
+    match command {
+        Command::Record(args) => return record::run(args),
+        Command::Ls(args) => ls::run(&args)?,
+        Command::Show(args) => show::run(args)?,
+        Command::Stats(args) => stats::run(&args)?,
+        Command::Prune(args) => prune::run(&args)?,
+        Command::Completions(args) => completions::run(&args)?,
+        Command::Man(args) => man::run(&args)?,
+    }
+    Ok(ExitCode::OK)
+}
+
+/// Help and version come this way too.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // If the output is closed, nobody is left to be told.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::USAGE } else { ExitCode::OK }
+}
+
+/// The command line, with its commands grouped in the help.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let commands = grouped_commands(&command);
+    let header = STYLES.get_header();
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}{header}Options:{header:#}\n{{options}}{{after-help}}"
+    ))
+}
+
+fn grouped_commands(command: &clap::Command) -> String {
+    let visible: Vec<&clap::Command> =
+        command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).collect();
+    let longest = visible.iter().map(|subcommand| subcommand.get_name().len()).max().unwrap_or(0);
+    let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
+    let mut help = String::new();
+    for (at, (title, names)) in GROUPS.iter().enumerate() {
+        let is_last = at + 1 == GROUPS.len();
+        let is_in_group = |name: &str| {
+            let elsewhere = GROUPS.iter().any(|(_, names)| names.contains(&name));
+            names.contains(&name) || (is_last && !elsewhere)
+        };
+        let members: Vec<_> = visible.iter().filter(|command| is_in_group(command.get_name())).collect();
+        if members.is_empty() {
+            continue;
+        }
+        help.push_str(&format!("{header}{title}:{header:#}\n"));
+        for member in members {
+            let name = member.get_name();
+            let about = member.get_about().map(ToString::to_string).unwrap_or_default();
+            help.push_str(&format!("  {literal}{name:<longest$}{literal:#}  {about}\n"));
+        }
+        help.push('\n');
+    }
+    help
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_option_is_explained() {
+        let command = command();
+        let help = grouped_commands(&command);
+        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+            let name = subcommand.get_name();
+            assert!(help.contains(name), "{name} is not in the help");
+            assert!(subcommand.get_about().is_some(), "{name} has no description");
+            for argument in subcommand.get_arguments() {
+                assert!(argument.get_help().is_some(), "{name} {} has no description", argument.get_id());
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `wiretape man`: the manual.
+
+use crate::cli;
+use crate::error::CommandError;
+use clap::Args;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Print the manual page, or write a page for each command
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape man | man -l -
+  wiretape man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Write a page for each command into this directory, which is created if need be
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ManArgs) -> Result<(), CommandError> {
+    match &args.dir {
+        Some(dir) => write_pages(dir),
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(cli::command()).render(&mut page)?;
+            Ok(std::io::stdout().write_all(&page)?)
+        }
+    }
+}
+
+fn write_pages(dir: &Path) -> Result<(), CommandError> {
+    let failed = |error| CommandError::because(format!("can't write into {}", dir.display()), error);
+    fs::create_dir_all(dir).map_err(failed)?;
+    clap_mangen::generate_to(cli::command(), dir).map_err(failed)
+}

@@ -1,0 +1,9 @@
+//! The commands, a file each: its arguments and its code.
+
+pub(crate) mod completions;
+pub(crate) mod ls;
+pub(crate) mod man;
+pub(crate) mod prune;
+pub(crate) mod record;
+pub(crate) mod show;
+pub(crate) mod stats;

@@ -1,0 +1,143 @@
+//! `wiretape record`: put in front of a server's command, it writes down the session.
+
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::{dirs, output, redaction, units};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use wiretape_proxy::live::{LiveOptions, Origin, random_token};
+use wiretape_proxy::platform::StderrMode;
+use wiretape_proxy::record::{JournalOptions, RecordOptions, RecordOutcome, Warning, record};
+
+/// Record the session of a stdio MCP server
+///
+/// Put `wiretape record --` in front of a server's command in your MCP client's configuration. Everything passes
+/// through unchanged in both directions; what passed is written to a trace. Secrets are taken out before anything
+/// reaches the disk. The exit status is the server's: 128 + n if signal n ended it, 127 if it can't be started.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "wiretape record [OPTIONS] -- COMMAND [ARGS]...",
+    after_help = "\
+Examples:
+  wiretape record -- npx -y @modelcontextprotocol/server-filesystem /home/me
+  wiretape record --label files --redact 'ACME-[0-9]{8}' -- ./my-server
+  wiretape record --max-bytes 50MB --max-files 5 -- uvx mcp-server-time
+  wiretape record --serve -- ./my-server        watch it live in a viewer
+
+In a client's configuration:
+  {\"mcpServers\": {\"files\": {\"command\": \"wiretape\",
+    \"args\": [\"record\", \"--\", \"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \"/home/me\"]}}}"
+)]
+pub(crate) struct RecordArgs {
+    /// Write the trace into this directory instead of your own
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Call the trace so, instead of by the server's command
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
+
+    /// Take out what matches this regular expression, too (can be repeated)
+    #[arg(long, value_name = "REGEX", conflicts_with = "no_redact")]
+    redact: Vec<String>,
+
+    /// Write everything as it is, secrets included; the trace says so
+    #[arg(long)]
+    no_redact: bool,
+
+    /// Leave the server's standard error alone instead of recording it
+    #[arg(long)]
+    no_stderr: bool,
+
+    /// Begin a new file when the trace would grow larger than this: 50MB, 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    max_bytes: Option<u64>,
+
+    /// Keep only the newest so many files of this recording
+    #[arg(long, value_name = "N", requires = "max_bytes", value_parser = clap::value_parser!(u64).range(1..))]
+    max_files: Option<u64>,
+
+    /// Show the trace live to viewers on this machine (by WebSocket; a busy port: the next free one)
+    #[arg(long, value_name = "PORT", num_args = 0..=1)]
+    serve: Option<Option<u16>>,
+
+    /// Let this website's viewer watch without the token: https://viewer.example
+    #[arg(long, value_name = "URL", requires = "serve")]
+    allow_origin: Vec<Origin>,
+
+    /// Read this configuration instead of your own
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The server's command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; the exit code is the server's.
+pub(crate) fn run(args: RecordArgs) -> Result<ExitCode, CommandError> {
+    let command = args.command[0].to_string_lossy().into_owned();
+    let outcome = record(options(args)?)
+        .map_err(|error| CommandError::because("can't watch over the server's process", error))?;
+    report(&outcome, &command);
+    Ok(ExitCode::passed_on(outcome.exit_code))
+}
+
+fn options(args: RecordArgs) -> Result<RecordOptions, CommandError> {
+    // Everything that can be wrong with the command line is found before anything is created.
+    let config = Config::load(args.config.as_deref())?;
+    let live = live_options(args.serve, args.allow_origin)?;
+    let dir = args.out.map_or_else(dirs::traces_dir, Ok)?;
+    let redactor = if args.no_redact { None } else { Some(redaction::redactor(config, &args.redact)?) };
+    Ok(RecordOptions {
+        command: args.command,
+        label: args.label,
+        journal: JournalOptions {
+            dir,
+            max_bytes: args.max_bytes,
+            max_files: args.max_files.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        },
+        redactor,
+        stderr: if args.no_stderr { StderrMode::Inherited } else { StderrMode::Recorded },
+        live,
+        warn: Arc::new(tell),
+    })
+}
+
+fn live_options(
+    serve: Option<Option<u16>>,
+    allowed_origins: Vec<Origin>,
+) -> Result<Option<LiveOptions>, CommandError> {
+    let Some(port) = serve else { return Ok(None) };
+    let token = random_token().map_err(CommandError::failure)?;
+    let mut options = LiveOptions::new(token);
+    options.port = port;
+    options.allowed_origins = allowed_origins;
+    Ok(Some(options))
+}
+
+/// Tells the user what happens meanwhile. Standard output belongs to the server.
+#[expect(clippy::needless_pass_by_value, reason = "the recorder hands warnings over")]
+fn tell(warning: Warning) {
+    match &warning {
+        Warning::Live { .. } => output::note(format!("wiretape: {warning}")),
+        _ => output::warn(format!("wiretape: {warning}")),
+    }
+}
+
+fn report(outcome: &RecordOutcome, command: &str) {
+    if let Some(error) = &outcome.spawn_error {
+        CommandError::failure(format!("can't start `{command}`: {error}"))
+            .hint("check that the command is on your PATH, or give its full path")
+            .print();
+    }
+    if outcome.lost > 0 {
+        output::warn(format!(
+            "wiretape: {} of this session could not be written to the trace",
+            units::count(outcome.lost, "line")
+        ));
+    }
+}

@@ -1,0 +1,309 @@
+//! The command: reading, following and filtering; the views do the writing.
+
+use super::filter::Filter;
+use super::item::{Item, items};
+use super::json_view;
+use super::text_view::{Detail, TextView};
+use crate::catalog::{TraceState, recorder};
+use crate::error::CommandError;
+use crate::output::{self, Output};
+use crate::selector::TraceSelector;
+use crate::trace_file::{self, FileReader, Head, TraceFileError};
+use crate::units;
+use clap::Args;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wiretape_analyze::call::{Call, CallTracker};
+use wiretape_proxy::platform::{Liveness, liveness};
+use wiretape_trace::format::{Line, Notice, Record};
+
+/// Show the messages of a trace, one a line
+///
+/// Each line has its number, the time since the recording began, an arrow (→ from client to server, ← from
+/// server to client), the method, the tool and the id; a response also names what it answers and how long that took.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape show latest                       the newest trace
+  wiretape show 0197 --errors                what failed in the trace whose id begins like that
+  wiretape show latest --tool 'search*'      calls of some tools, and their answers
+  wiretape show latest -f                    a session that is still going on
+  wiretape show trace.jsonl --full | less    every payload, pretty-printed
+  wiretape show trace.jsonl --json | jq .raw every payload, for programs")]
+pub(crate) struct ShowArgs {
+    /// The trace: a path, the beginning of its id, `latest`, or `latest~1` for the one before
+    trace: TraceSelector,
+
+    /// Show at most this many lines
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<u64>,
+
+    /// Keep reading while the trace grows, until it ends
+    #[arg(short, long)]
+    follow: bool,
+
+    /// Print each payload below its line, pretty-printed, with every digit as it was
+    #[arg(long)]
+    full: bool,
+
+    /// Print one JSON object a line, payloads verbatim (schema: docs/json-output.md)
+    #[arg(long, conflicts_with = "full")]
+    json: bool,
+
+    /// Print nothing but the payloads, one a line, verbatim
+    #[arg(long, conflicts_with_all = ["full", "json"])]
+    raw: bool,
+
+    #[command(flatten)]
+    filter: Filter,
+}
+
+/// How often a growing trace is looked at.
+const POLL: Duration = Duration::from_millis(100);
+
+/// How many times something is waited for that ought to be there.
+const PATIENCE: u32 = 30;
+
+/// Runs the command.
+pub(crate) fn run(args: ShowArgs) -> Result<(), CommandError> {
+    let path = args.trace.resolve()?;
+    let head = if args.follow { wait_for_head(&path)? } else { trace_file::head(&path)? };
+    let state = TraceState::new(&path, &trace_file::ending(&path)?);
+    let view = View::new(&args, &path, &head, &state)?;
+    let show = Show { view, filter: args.filter, left: args.limit, tracker: CallTracker::new() };
+    if args.follow { show.follow(path, head) } else { show.whole(&path, &state) }
+}
+
+/// A trace that is followed may have been created just now, with nothing in it yet.
+fn wait_for_head(path: &Path) -> Result<Head, TraceFileError> {
+    let mut patience = PATIENCE;
+    loop {
+        match trace_file::head(path) {
+            Err(TraceFileError::Empty { .. } | TraceFileError::NoWholeLine { .. }) if patience > 0 => {
+                if liveness(path) != Liveness::Running {
+                    patience -= 1;
+                }
+                std::thread::sleep(POLL);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Where shown records go.
+enum View {
+    Text(Box<TextView>),
+    Json(Box<dyn Write>),
+    Raw(Box<dyn Write>),
+}
+
+impl View {
+    fn new(args: &ShowArgs, path: &Path, head: &Head, state: &TraceState) -> io::Result<Self> {
+        if args.json {
+            return Ok(View::Json(Box::new(output::machine_stdout())));
+        }
+        if args.raw {
+            return Ok(View::Raw(Box::new(output::machine_stdout())));
+        }
+        let detail = if args.full { Detail::Full } else { Detail::OneLine };
+        let mut view = TextView::new(Output::stdout(), detail, head);
+        view.header(path, head, state)?;
+        Ok(View::Text(Box::new(view)))
+    }
+
+    fn record(
+        &mut self,
+        line: &Line<'_>,
+        items: &[Item<'_>],
+        passed: &[(usize, &Item<'_>)],
+    ) -> io::Result<()> {
+        match self {
+            View::Text(view) => view.record(line, passed),
+            View::Json(sink) => {
+                sink.write_all(&json_view::object(line, items))?;
+                sink.write_all(b"\n")
+            }
+            View::Raw(sink) => {
+                if let Record::Message(message) = &line.record {
+                    sink.write_all(message.raw)?;
+                    sink.write_all(b"\n")?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn unanswered(&mut self, calls: &[&Call]) -> io::Result<()> {
+        match self {
+            View::Text(view) => view.unanswered(calls),
+            View::Json(_) | View::Raw(_) => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            View::Text(view) => view.flush(),
+            View::Json(sink) | View::Raw(sink) => sink.flush(),
+        }
+    }
+}
+
+struct Show {
+    view: View,
+    filter: Filter,
+    left: Option<u64>,
+    tracker: CallTracker,
+}
+
+/// Why reading came to a stop.
+enum Stop {
+    /// The recording has ended.
+    Ended,
+    /// It goes on in the file of that name.
+    Rotated(String),
+    /// The user wanted no more lines.
+    Enough,
+}
+
+impl Show {
+    fn whole(mut self, path: &Path, state: &TraceState) -> Result<(), CommandError> {
+        let mut reader = trace_file::open(path)?;
+        let mut stop = None;
+        while stop.is_none() {
+            match self.read(&mut reader, path)? {
+                // Whatever stands behind an `end` is shown all the same.
+                ControlFlow::Break(Stop::Ended | Stop::Rotated(_)) => {}
+                ControlFlow::Break(Stop::Enough) => stop = Some(Stop::Enough),
+                ControlFlow::Continue(()) => stop = Some(Stop::Ended),
+            }
+        }
+        let goes_on = matches!(state, TraceState::Running | TraceState::Rotated { .. });
+        if matches!(stop, Some(Stop::Ended)) && !goes_on {
+            self.tell_unanswered()?;
+        }
+        self.view.flush()?;
+        tell_notices(&reader, state);
+        Ok(())
+    }
+
+    fn follow(mut self, mut path: PathBuf, mut head: Head) -> Result<(), CommandError> {
+        let mut reader = trace_file::follow(&path)?;
+        loop {
+            // Asked before reading: what a recorder wrote before it went is then read for sure.
+            let alive = recorder(&path, &head);
+            match self.read(&mut reader, &path)? {
+                ControlFlow::Break(Stop::Ended) => break,
+                ControlFlow::Break(Stop::Enough) => return Ok(self.view.flush()?),
+                ControlFlow::Break(Stop::Rotated(next)) => match next_part(&path, &next) {
+                    Some(part) => {
+                        head = wait_for_head(&part)?;
+                        reader = trace_file::follow(&part)?;
+                        path = part;
+                    }
+                    None => break,
+                },
+                ControlFlow::Continue(()) if alive == Liveness::Stopped => {
+                    output::note("the recorder is gone and wrote no `end`; nothing more will come");
+                    break;
+                }
+                ControlFlow::Continue(()) => {
+                    self.view.flush()?;
+                    std::thread::sleep(POLL);
+                }
+            }
+        }
+        self.tell_unanswered()?;
+        Ok(self.view.flush()?)
+    }
+
+    /// Reads and shows what there is; goes on after the end of what there is if nothing made it stop.
+    fn read(&mut self, reader: &mut FileReader, path: &Path) -> Result<ControlFlow<Stop>, CommandError> {
+        loop {
+            let line = reader.next_line();
+            let line = line.map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
+            let Some(line) = line else { return Ok(ControlFlow::Continue(())) };
+            if self.left == Some(0) {
+                return Ok(ControlFlow::Break(Stop::Enough));
+            }
+            self.line(&line)?;
+            match line.record {
+                Record::End(_) => return Ok(ControlFlow::Break(Stop::Ended)),
+                Record::Rotated { next } => return Ok(ControlFlow::Break(Stop::Rotated(next))),
+                _ => {}
+            }
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
+        let items = items(&mut self.tracker, line.number, &line.record);
+        let passed: Vec<(usize, &Item<'_>)> = match &line.record {
+            Record::Message(message) => {
+                items.iter().enumerate().filter(|(_, item)| self.filter.passes(item, &message.dir)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let shown = match &line.record {
+            Record::Message(_) if !items.is_empty() => !passed.is_empty(),
+            other => self.filter.passes_other(other),
+        };
+        if !shown {
+            return Ok(());
+        }
+        if let Some(left) = &mut self.left
+            && !matches!((&self.view, &line.record), (View::Text(_), Record::Meta(_)))
+        {
+            *left -= 1;
+        }
+        self.view.record(line, &items, &passed)
+    }
+
+    fn tell_unanswered(&mut self) -> io::Result<()> {
+        if !self.filter.is_empty() {
+            return Ok(());
+        }
+        let calls = std::mem::take(&mut self.tracker).finish();
+        self.view.unanswered(&calls.iter().collect::<Vec<_>>())
+    }
+}
+
+/// The next part of a rotated recording: a file of that name in the same directory, and nowhere else.
+fn next_part(path: &Path, next: &str) -> Option<PathBuf> {
+    let name = Path::new(next).file_name().filter(|name| *name == next)?;
+    let part = path.with_file_name(name);
+    let mut patience = PATIENCE;
+    while !part.exists() {
+        patience -= 1;
+        if patience == 0 {
+            output::note(format!("the recording goes on in {}, which is not there", part.display()));
+            return None;
+        }
+        std::thread::sleep(POLL);
+    }
+    Some(part)
+}
+
+fn tell_notices(reader: &FileReader, state: &TraceState) {
+    /// More would bury what was shown.
+    const TOLD: usize = 10;
+    let (foreign, notices): (Vec<&Notice>, Vec<&Notice>) = reader
+        .notices()
+        .iter()
+        .partition(|notice| matches!(notice, Notice::UnknownType { .. } | Notice::UnknownDirection { .. }));
+    let worth_telling = |notice: &&&Notice| **notice != &Notice::MissingEnd || *state == TraceState::NoEnd;
+    let notices: Vec<&&Notice> = notices.iter().filter(worth_telling).collect();
+    for notice in notices.iter().take(TOLD) {
+        output::note(notice);
+    }
+    if !foreign.is_empty() {
+        let many = units::count(foreign.len() as u64, "line");
+        output::note(format!(
+            "{many} of a type or direction that this version doesn't know, shown as they are"
+        ));
+    }
+    let more = reader.more_notices() + notices.len().saturating_sub(TOLD) as u64;
+    if more > 0 {
+        output::note(format!("and {more} more"));
+    }
+}

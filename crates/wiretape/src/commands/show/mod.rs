@@ -1,0 +1,10 @@
+//! `wiretape show`: the messages of a trace, one a line.
+
+mod command;
+mod describe;
+mod filter;
+mod item;
+mod json_view;
+mod text_view;
+
+pub(crate) use command::{ShowArgs, run};

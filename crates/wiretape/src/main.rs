@@ -1,0 +1,20 @@
+//! The `wiretape` binary: arguments in, library calls, text out.
+
+mod catalog;
+mod cli;
+mod commands;
+mod config;
+mod dirs;
+mod error;
+mod exit_code;
+mod json;
+mod output;
+mod redaction;
+mod selector;
+mod text;
+mod trace_file;
+mod units;
+
+fn main() {
+    cli::main().exit()
+}

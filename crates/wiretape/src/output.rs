@@ -1,0 +1,483 @@
+//! Writing to the terminal or to a pipe: width, colours, tables.
+
+use crate::text;
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use std::fmt;
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always, also into a pipe.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl ColorChoice {
+    /// Makes the choice hold for everything this process prints, help and errors included.
+    pub(crate) fn apply(self) {
+        match self {
+            ColorChoice::Auto => {}
+            ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+            ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+        }
+    }
+}
+
+/// Standard output, for people.
+pub(crate) struct Output {
+    sink: BufWriter<AutoStream<io::Stdout>>,
+    /// How to paint.
+    pub(crate) styles: Styles,
+    /// The terminal's columns; `None` if this is no terminal, and nothing need be cut.
+    pub(crate) width: Option<usize>,
+}
+
+impl Output {
+    const FALLBACK_WIDTH: usize = 80;
+
+    /// Standard output, as it is connected and as the user chose.
+    pub(crate) fn stdout() -> Self {
+        let stdout = io::stdout();
+        let width = stdout.is_terminal().then(terminal_width);
+        let (sink, styles) = match AutoStream::choice(&stdout) {
+            // Without colours nothing has to be taken out again: what others wrote is made printable before.
+            anstream::ColorChoice::Never => (AutoStream::always_ansi(stdout), Styles::plain()),
+            choice => (AutoStream::new(stdout, choice), Styles::coloured()),
+        };
+        Output { sink: BufWriter::new(sink), styles, width }
+    }
+
+    /// Whether people read along.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.width.is_some()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sink.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// Standard output, for programs: bytes as they are.
+pub(crate) fn machine_stdout() -> impl Write {
+    BufWriter::new(io::stdout())
+}
+
+/// Tells the user something beside the output, on standard error.
+pub(crate) fn warn(message: impl fmt::Display) {
+    aside(Styles::coloured().warning.paint("warning:"), message);
+}
+
+/// Tells the user something worth knowing beside the output, on standard error.
+pub(crate) fn note(message: impl fmt::Display) {
+    aside(Styles::coloured().hint.paint("note:"), message);
+}
+
+fn aside(word: impl fmt::Display, message: impl fmt::Display) {
+    // If standard error is closed, nobody is left to be told.
+    let _ = writeln!(anstream::stderr(), "{word} {message}");
+}
+
+fn terminal_width() -> usize {
+    terminal_size::terminal_size().map_or(Output::FALLBACK_WIDTH, |(width, _)| usize::from(width.0).max(20))
+}
+
+/// How to paint what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Styles {
+    /// What went wrong.
+    pub(crate) error: Paint,
+    /// What went well.
+    pub(crate) good: Paint,
+    /// What to be careful about.
+    pub(crate) warning: Paint,
+    /// What to do next.
+    pub(crate) hint: Paint,
+    /// What stands back.
+    pub(crate) dim: Paint,
+    /// What stands out.
+    pub(crate) strong: Paint,
+    /// Names of tools and traces.
+    pub(crate) name: Paint,
+    /// From client to server.
+    pub(crate) client_to_server: Paint,
+    /// From server to client.
+    pub(crate) server_to_client: Paint,
+    /// Text as it is.
+    pub(crate) plain: Paint,
+}
+
+impl Styles {
+    /// No colours at all.
+    pub(crate) const fn plain() -> Self {
+        let plain = Paint(Style::new());
+        Styles {
+            error: plain,
+            good: plain,
+            warning: plain,
+            hint: plain,
+            dim: plain,
+            strong: plain,
+            name: plain,
+            client_to_server: plain,
+            server_to_client: plain,
+            plain,
+        }
+    }
+
+    /// Colours that the terminal's own palette decides.
+    pub(crate) const fn coloured() -> Self {
+        Styles {
+            error: Paint(AnsiColor::Red.on_default().bold()),
+            good: Paint(AnsiColor::Green.on_default()),
+            warning: Paint(AnsiColor::Yellow.on_default().bold()),
+            hint: Paint(AnsiColor::Cyan.on_default().bold()),
+            dim: Paint(Style::new().dimmed()),
+            strong: Paint(Style::new().bold()),
+            name: Paint(AnsiColor::Cyan.on_default()),
+            client_to_server: Paint(AnsiColor::Blue.on_default().bold()),
+            server_to_client: Paint(AnsiColor::Magenta.on_default().bold()),
+            plain: Paint(Style::new()),
+        }
+    }
+}
+
+/// One way to paint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Paint(Style);
+
+impl Paint {
+    /// The text, painted.
+    pub(crate) fn paint<T: fmt::Display>(self, text: T) -> Painted<T> {
+        Painted { paint: self, text }
+    }
+}
+
+/// A painted text.
+#[derive(Debug)]
+pub(crate) struct Painted<T> {
+    paint: Paint,
+    text: T,
+}
+
+impl<T: fmt::Display> fmt::Display for Painted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let style = self.paint.0;
+        write!(f, "{style}{}{style:#}", self.text)
+    }
+}
+
+/// A line of differently painted pieces that may have to be cut.
+#[derive(Debug, Default)]
+pub(crate) struct StyledLine {
+    pieces: Vec<(Paint, String)>,
+    width: usize,
+}
+
+impl StyledLine {
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, paint: Paint, piece: impl Into<String>) {
+        let piece = piece.into();
+        self.width += text::width(&piece);
+        self.pieces.push((paint, piece));
+    }
+
+    /// Adds spaces until the line is so many columns wide, and at least one.
+    pub(crate) fn pad_to(&mut self, columns: usize) {
+        let spaces = columns.saturating_sub(self.width).max(1);
+        self.push(Paint::default(), " ".repeat(spaces));
+    }
+
+    /// The columns it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Writes it, cut to `width` columns if there is such a limit.
+    pub(crate) fn write(&self, sink: &mut impl Write, width: Option<usize>) -> io::Result<()> {
+        let mut left = width.unwrap_or(usize::MAX);
+        let last = self.pieces.iter().rposition(|(_, piece)| !piece.trim().is_empty()).map_or(0, |at| at + 1);
+        for (at, (paint, piece)) in self.pieces[..last].iter().enumerate() {
+            let columns = text::width(piece);
+            if columns > left || (columns == left && at + 1 < last) {
+                // What follows has no room, so the cut has to be marked here even if this piece fits.
+                let shown = text::truncate(piece, left.min(columns.saturating_sub(1)));
+                write!(sink, "{}", paint.paint(shown))?;
+                break;
+            }
+            let piece = if at + 1 == last { piece.trim_end() } else { piece };
+            write!(sink, "{}", paint.paint(piece))?;
+            left -= columns;
+        }
+        writeln!(sink)
+    }
+}
+
+/// Where a column's text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    /// Its heading.
+    pub(crate) title: &'static str,
+    /// Where its text stands.
+    pub(crate) align: Align,
+    /// What becomes of it where there is not enough room.
+    pub(crate) room: Room,
+}
+
+/// What becomes of a column where there is not enough room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// It stays.
+    Fixed,
+    /// It is cut.
+    Flexible,
+    /// It goes; the highest number goes first.
+    Optional(u8),
+}
+
+/// A cell of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    paint: Paint,
+}
+
+impl Cell {
+    /// A cell with painted text.
+    pub(crate) fn new(paint: Paint, text: impl Into<String>) -> Self {
+        Cell { text: text.into(), paint }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Cell::new(Paint::default(), text)
+    }
+}
+
+/// A table that fits: where there is not enough room, long names are cut and less important columns go.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    const GAP: usize = 2;
+    /// How narrow a flexible column gets before other columns have to go, and how narrow after that.
+    const COMFORTABLE: usize = 17;
+    const NARROWEST: usize = 6;
+
+    /// A table without rows.
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        Table { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row, a cell for each column.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
+        self.rows.push(cells);
+    }
+
+    /// Writes it, and returns the titles of the columns for which there was no room.
+    pub(crate) fn write(
+        &self,
+        sink: &mut impl Write,
+        styles: &Styles,
+        width: Option<usize>,
+    ) -> io::Result<Vec<&'static str>> {
+        let widths = self.fit(width.unwrap_or(usize::MAX));
+        let titles: Vec<Cell> =
+            self.columns.iter().map(|column| Cell::new(styles.dim, column.title)).collect();
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            self.write_row(sink, row, &widths)?;
+        }
+        let dropped = self.columns.iter().zip(&widths).filter(|(_, width)| width.is_none());
+        Ok(dropped.map(|(column, _)| column.title).collect())
+    }
+
+    /// The width of each column; `None` for those that have to go.
+    fn fit(&self, room: usize) -> Vec<Option<usize>> {
+        let mut widths: Vec<Option<usize>> =
+            (0..self.columns.len()).map(|at| Some(self.natural(at))).collect();
+        let total = |widths: &[Option<usize>]| {
+            let shown = widths.iter().flatten();
+            shown.clone().sum::<usize>() + Self::GAP * shown.count().saturating_sub(1)
+        };
+        let excess = total(&widths).saturating_sub(room);
+        self.shrink(&mut widths, excess, Self::COMFORTABLE);
+        while total(&widths) > room {
+            let Some(least) = self.least_important(&widths) else { break };
+            widths[least] = None;
+        }
+        // What a dropped column left over goes back to those that were cut.
+        for (at, width) in widths.iter_mut().enumerate() {
+            if self.columns[at].room == Room::Flexible {
+                *width = Some(self.natural(at));
+            }
+        }
+        let excess = total(&widths).saturating_sub(room);
+        self.shrink(&mut widths, excess, Self::NARROWEST);
+        widths
+    }
+
+    fn natural(&self, at: usize) -> usize {
+        let cells = self.rows.iter().map(|row| text::width(&row[at].text));
+        cells.chain([text::width(self.columns[at].title)]).max().unwrap_or(0)
+    }
+
+    /// Takes `excess` columns from the flexible columns, the widest first, but leaves each `least`.
+    fn shrink(&self, widths: &mut [Option<usize>], mut excess: usize, least: usize) {
+        while excess > 0 {
+            let flexible = (0..widths.len()).filter(|&at| self.columns[at].room == Room::Flexible);
+            let Some(widest) = flexible.max_by_key(|&at| widths[at]) else { return };
+            match &mut widths[widest] {
+                Some(width) if *width > least => *width -= 1,
+                _ => return,
+            }
+            excess -= 1;
+        }
+    }
+
+    fn least_important(&self, widths: &[Option<usize>]) -> Option<usize> {
+        let optional = (0..widths.len()).filter_map(|at| match self.columns[at].room {
+            Room::Optional(rank) if widths[at].is_some() => Some((rank, at)),
+            _ => None,
+        });
+        optional.max().map(|(_, at)| at)
+    }
+
+    fn write_row(&self, sink: &mut impl Write, row: &[Cell], widths: &[Option<usize>]) -> io::Result<()> {
+        let mut line = StyledLine::default();
+        for ((cell, column), width) in row.iter().zip(&self.columns).zip(widths) {
+            let Some(width) = *width else { continue };
+            let shown = text::truncate(&cell.text, width);
+            let padding = " ".repeat(width - text::width(&shown));
+            if line.width() > 0 || !line.pieces.is_empty() {
+                line.push(Paint::default(), " ".repeat(Self::GAP));
+            }
+            match column.align {
+                Align::Left => {
+                    line.push(cell.paint, shown);
+                    line.push(Paint::default(), padding);
+                }
+                Align::Right => {
+                    line.push(Paint::default(), padding);
+                    line.push(cell.paint, shown);
+                }
+            }
+        }
+        line.write(sink, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let column = |title, align, room| Column { title, align, room };
+        let mut table = Table::new(&[
+            column("NAME", Align::Left, Room::Flexible),
+            column("CALLS", Align::Right, Room::Fixed),
+            column("MEAN", Align::Right, Room::Optional(2)),
+            column("P99", Align::Right, Room::Optional(1)),
+        ]);
+        table.row(vec!["a_tool_with_a_long_name".into(), "12".into(), "1.20ms".into(), "3.40ms".into()]);
+        table.row(vec!["漢字".into(), "7".into(), "".into(), "".into()]);
+        table
+    }
+
+    fn check(width: Option<usize>, dropped: &[&str], expected: &str) {
+        let mut written = Vec::new();
+        let found = table().write(&mut written, &Styles::plain(), width).unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), expected, "{width:?}");
+        assert_eq!(found, dropped);
+    }
+
+    #[test]
+    fn a_table_fits_its_room() {
+        check(
+            None,
+            &[],
+            "\
+NAME                     CALLS    MEAN     P99
+a_tool_with_a_long_name     12  1.20ms  3.40ms
+漢字                         7
+",
+        );
+        check(
+            Some(42),
+            &[],
+            "\
+NAME                 CALLS    MEAN     P99
+a_tool_with_a_long…     12  1.20ms  3.40ms
+漢字                     7
+",
+        );
+        check(
+            Some(36),
+            &["MEAN"],
+            "\
+NAME                   CALLS     P99
+a_tool_with_a_long_n…     12  3.40ms
+漢字                       7
+",
+        );
+        check(
+            Some(16),
+            &["MEAN", "P99"],
+            "\
+NAME       CALLS
+a_tool_w…     12
+漢字           7
+",
+        );
+        check(
+            Some(5),
+            &["MEAN", "P99"],
+            "\
+NAME    CALLS
+a_too…     12
+漢字        7
+",
+        );
+    }
+
+    #[test]
+    fn a_line_is_cut_across_its_pieces() {
+        let mut line = StyledLine::default();
+        line.push(Paint::default(), "abc");
+        line.pad_to(5);
+        line.push(Paint::default(), "defg");
+        line.push(Paint::default(), "  ");
+        line.push(Paint::default(), "");
+        for (width, expected) in
+            [(None, "abc  defg\n"), (Some(9), "abc  defg\n"), (Some(8), "abc  de…\n"), (Some(2), "a…\n")]
+        {
+            let mut written = Vec::new();
+            line.write(&mut written, width).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), expected);
+        }
+    }
+}

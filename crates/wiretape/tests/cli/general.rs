@@ -1,0 +1,130 @@
+//! What all commands have in common: help, errors, colours, closed pipes, and how traces are named.
+
+use crate::environment::TestEnvironment;
+use std::io::Read as _;
+use std::process::Stdio;
+
+#[test]
+fn help_needs_no_manual() {
+    let env = TestEnvironment::new();
+    insta::assert_snapshot!("help", env.run(&["--help"]));
+    for command in ["ls", "show", "stats", "prune", "completions", "man"] {
+        insta::assert_snapshot!(format!("help-{command}"), env.run(&[command, "--help"]));
+    }
+}
+
+#[test]
+fn a_command_line_without_sense_is_2() {
+    let env = TestEnvironment::new();
+    assert!(env.run(&[]).ends_with("--- exit 2 ---\n"));
+    assert!(env.run(&["frobnicate"]).ends_with("--- exit 2 ---\n"));
+    assert!(env.run(&["show"]).ends_with("--- exit 2 ---\n"));
+    assert!(env.run(&["--version"]).ends_with("--- exit 0 ---\n"));
+}
+
+#[test]
+fn traces_are_named_by_path_by_id_or_as_latest() {
+    let env = TestEnvironment::new();
+    env.trace("old.jsonl", "aaaa1111", 0);
+    env.trace("new.jsonl", "aaaa2222", 60);
+    env.trace("mid.jsonl", "bbbb3333", 30);
+    let label = |selector: &str| {
+        let shown = env.run(&["show", selector, "-n", "1"]);
+        shown.split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(label("latest"), "new");
+    assert_eq!(label("latest~1"), "mid");
+    assert_eq!(label("latest~2"), "old");
+    assert_eq!(label("bb"), "mid");
+    assert_eq!(label("AAAA1"), "old");
+    assert_eq!(label("traces/old.jsonl"), "old");
+    assert_eq!(label(env.path("mid.jsonl").to_str().unwrap()), "mid");
+    insta::assert_snapshot!(
+        "selector-errors",
+        [
+            env.run(&["show", "aaaa"]),
+            env.run(&["show", "cccc"]),
+            env.run(&["show", "latest~3"]),
+            env.run(&["show", "nowhere/x.jsonl"]),
+            env.run(&["show", "traces"]),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn without_traces_latest_says_how_to_make_one() {
+    let env = TestEnvironment::new();
+    insta::assert_snapshot!(env.run(&["show", "latest"]), @r"
+    --- stderr ---
+    error: there are no traces in $DATA/traces
+    hint: `wiretape record -- COMMAND` makes one, `wiretape ls` lists them
+    --- exit 1 ---
+    ");
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_file_line_and_fix() {
+    let env = TestEnvironment::new();
+    env.file("notes.txt", "Dear diary,\nnothing today.\n");
+    env.file("rows.jsonl", "{\"id\":1}\n{\"id\":2}\n");
+    env.file("empty.jsonl", "");
+    insta::assert_snapshot!(
+        "not-a-trace",
+        [
+            env.run(&["show", "traces/notes.txt"]),
+            env.run(&["stats", "traces/rows.jsonl"]),
+            env.run(&["show", "traces/empty.jsonl"]),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn colours_are_the_users_choice() {
+    let env = TestEnvironment::new();
+    env.trace("a.jsonl", "aaaa", 0);
+    let coloured = |args: &[&str], no_color| {
+        let mut command = env.command(args);
+        if no_color {
+            command.env("NO_COLOR", "1");
+        }
+        command.output().unwrap().stdout.contains(&b'\x1b')
+    };
+    assert!(!coloured(&["show", "latest"], false));
+    assert!(coloured(&["show", "latest", "--color", "always"], false));
+    assert!(coloured(&["show", "latest", "--color", "always"], true));
+    assert!(!coloured(&["show", "latest", "--color", "never"], false));
+    assert!(!coloured(&["ls", "--json", "--color", "always"], false));
+}
+
+#[test]
+fn a_reader_that_stops_reading_is_no_error() {
+    let env = TestEnvironment::new();
+    let lines: String = (0..20_000)
+        .map(|n| format!("{{\"dir\":\"in\",\"raw\":{{\"id\":{n},\"method\":\"ping\"}}}}\n"))
+        .collect();
+    env.file("long.jsonl", lines);
+    for args in [&["show", "traces/long.jsonl"][..], &["show", "--json", "traces/long.jsonl"], &["--help"]] {
+        let mut child = env.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 10]).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{args:?}");
+    }
+}
+
+#[test]
+fn completions_and_manual_are_generated() {
+    let env = TestEnvironment::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(env.run(&["completions", shell]).contains("prune"), "{shell}");
+    }
+    assert!(env.run(&["man"]).contains(".TH wiretape 1"));
+    assert_eq!(env.run(&["man", "pages"]), "--- exit 0 ---\n");
+    for page in ["wiretape.1", "wiretape-show.1", "wiretape-ls.1", "wiretape-stats.1", "wiretape-prune.1"] {
+        assert!(env.data_dir().join("pages").join(page).is_file(), "{page}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The binary from the outside: a module for each command.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
+
+mod environment;
+mod fixtures;
+mod general;
+mod ls;
+mod prune;
+mod show;
+mod stats;

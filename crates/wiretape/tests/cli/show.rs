@@ -1,0 +1,106 @@
+use crate::environment::{TestEnvironment, sample_trace};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+fn show(args: &[&str]) -> String {
+    let env = TestEnvironment::new();
+    env.trace("sample.jsonl", "5f3c9a52", 0);
+    env.run(&[&["show", "latest"], args].concat())
+}
+
+#[test]
+fn a_trace_is_shown_a_message_a_line() {
+    insta::assert_snapshot!("show", show(&[]));
+}
+
+#[test]
+fn filters_combine() {
+    insta::assert_snapshot!("show-errors", show(&["--errors"]));
+    insta::assert_snapshot!("show-tool", show(&["--tool", "d*"]));
+    insta::assert_snapshot!("show-method-dir", show(&["--method", "tools/*", "--dir", "in"]));
+    insta::assert_snapshot!("show-dir-out", show(&["--dir", "out", "-n", "2"]));
+    insta::assert_snapshot!("show-nothing", show(&["--tool", "add", "--errors"]));
+    assert!(show(&["--tool", "["]).ends_with("--- exit 2 ---\n"));
+    assert!(show(&["--dir", "up"]).ends_with("--- exit 2 ---\n"));
+}
+
+#[test]
+fn payloads_are_shown_in_full() {
+    insta::assert_snapshot!("show-full", show(&["--full", "--tool", "add"]));
+    insta::assert_snapshot!("show-raw", show(&["--raw", "--tool", "add"]));
+    insta::assert_snapshot!("show-json", show(&["--json"]));
+}
+
+#[test]
+fn nothing_in_a_trace_steers_the_terminal() {
+    let env = TestEnvironment::new();
+    let hostile = concat!(
+        r#"{"v":1,"type":"meta","label":"\u001b[2Jlabel","command":["\u0007"]}"#,
+        "\n",
+        r#"{"type":"stderr","text":"\u001b]0;owned\u0007\u001b[31mred\u001b[0m \u009b2J"}"#,
+        "\n",
+        r#"{"type":"text","dir":"out","text":"\u001b[31mred"}"#,
+        "\n",
+        r#"{"dir":"in","raw":{"id":"\u001b[2J","method":"\u001b[2J\u202e","params":{"x":"\u001b"}}}"#,
+        "\n",
+        "\u{9b}2J\u{1b}[2J\n",
+    );
+    env.file("hostile.jsonl", hostile);
+    for args in [&["show", "latest"][..], &["show", "latest", "--full"], &["stats", "latest"], &["ls"]] {
+        let output = env.command(args).output().unwrap();
+        let all = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(all).unwrap();
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{args:?}: {text:?}");
+    }
+}
+
+#[test]
+fn a_long_and_deep_payload_is_one_short_line() {
+    let env = TestEnvironment::new();
+    let deep = format!("{{\"dir\":\"in\",\"raw\":{}{}}}\n", "[".repeat(20_000), "]".repeat(20_000));
+    let long = format!(
+        "{{\"dir\":\"in\",\"raw\":{{\"method\":\"a/b\",\"params\":{{\"x\":\"{}\"}}}}}}\n",
+        "y".repeat(3_000_000)
+    );
+    env.file("hostile.jsonl", deep + &long);
+    let shown = env.run(&["show", "traces/hostile.jsonl"]);
+    assert!(shown.len() < 10_000, "{}", shown.len());
+    assert!(shown.contains("--- exit 0 ---"));
+}
+
+#[test]
+fn a_growing_trace_is_followed_to_its_end() {
+    let env = TestEnvironment::new();
+    let trace = String::from_utf8(sample_trace("a", "growing", 0)).unwrap();
+    let lines: Vec<&str> = trace.split_inclusive('\n').collect();
+    let path = env.file("growing.jsonl", lines[0]);
+    let mut child = env
+        .command(&["show", "-f", "--json", "traces/growing.jsonl"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut shown = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(shown.next().unwrap().unwrap().contains("\"type\":\"meta\""));
+    let mut file = std::fs::File::options().append(true).open(path).unwrap();
+    for line in &lines[1..] {
+        // A line that is not finished is waited for.
+        let (head, tail) = line.split_at(line.len() / 2);
+        file.write_all(head.as_bytes()).unwrap();
+        file.write_all(tail.as_bytes()).unwrap();
+        let number = shown.next().unwrap().unwrap();
+        assert!(number.starts_with("{\"line\":"), "{number}");
+    }
+    assert!(shown.next().is_none());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn following_goes_on_in_the_next_part() {
+    let env = TestEnvironment::new();
+    env.file("wiretape-part-1.jsonl", include_str!("../../../../fixtures/traces/wiretape-part-1.jsonl"));
+    env.file("wiretape-part-2.jsonl", include_str!("../../../../fixtures/traces/wiretape-part-2.jsonl"));
+    insta::assert_snapshot!("show-follow-parts", env.run(&["show", "-f", "traces/wiretape-part-1.jsonl"]));
+    let evil = r#"{"type":"rotated","next":"../../etc/passwd"}"#;
+    env.file("evil.jsonl", format!("{evil}\n"));
+    assert!(env.run(&["show", "-f", "traces/evil.jsonl"]).contains("--- exit 0 ---"));
+}
