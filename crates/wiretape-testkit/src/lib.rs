@@ -1,0 +1,23 @@
+//! What Wiretape's tests and benchmarks share: peers to record, a client to drive them with, and the means to look
+//! at the outcome.
+//!
+//! | looking for | in |
+//! |---|---|
+//! | a server to wrap, well or badly behaved | the `wt-echo` binary |
+//! | the least a recorder can cost | the `wt-tee` binary |
+//! | a client that drives a process through its pipes | [`peer`] |
+//! | messages of a given size and kind | [`payload`] |
+//! | how much memory a recorder took | [`memory`] |
+//! | what it left on disk | [`traces`] |
+//! | real MCP servers and SDKs, once `cargo xtask setup` has installed them | [`parts`] |
+//!
+//! Nothing here knows Wiretape's own crates: a fault in them can't hide in the tool that looks for it.
+
+pub mod bins;
+pub mod memory;
+pub mod parts;
+pub mod payload;
+pub mod peer;
+pub mod stdio;
+pub mod traces;
+mod watchdog;

@@ -1,0 +1,62 @@
+//! How much memory a process and its helpers took at most, as the kernel kept count.
+
+use std::fs;
+
+/// The peak resident memory, in bytes, of the process `pid` and its descendants, each at its own worst moment.
+///
+/// Descendants whose name is `except` (the recorded server) don't count, nor does what they started. `None` where
+/// there is no `/proc`, or the process is gone.
+pub fn peak_of_tree(pid: u32, except: &str) -> Option<u64> {
+    let own = peak(pid)?;
+    let helpers = children(pid)
+        .into_iter()
+        .filter(|child| name(*child).is_some_and(|name| name != except))
+        .filter_map(|child| peak_of_tree(child, except))
+        .sum::<u64>();
+    Some(own + helpers)
+}
+
+fn peak(pid: u32) -> Option<u64> {
+    high_water_mark(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+/// `VmHWM` is written as `VmHWM:     1234 kB`.
+fn high_water_mark(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// A child belongs to the thread that started it, so every thread is asked.
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+fn name(pid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_high_water_mark_is_read_in_bytes() {
+        assert_eq!(high_water_mark("Name:\tcat\nVmHWM:\t    1234 kB\nVmRSS:\t 9 kB\n"), Some(1234 * 1024));
+        assert_eq!(high_water_mark("Name:\tkthreadd\n"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_a_peak() {
+        assert!(peak_of_tree(std::process::id(), "").is_some_and(|bytes| bytes > 100_000));
+    }
+}

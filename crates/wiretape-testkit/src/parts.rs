@@ -1,0 +1,78 @@
+//! The real MCP servers and SDKs that tests run against, where `cargo xtask setup` puts them.
+//!
+//! This module knows the layout, `xtask` fills it; `cargo xtask test` says where it is in [`VARIABLE`].
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The environment variable that names the directory of the parts.
+pub const VARIABLE: &str = "WIRETAPE_TEST_PARTS";
+
+/// The directory of the parts, and what lies where in it.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    root: PathBuf,
+}
+
+impl Parts {
+    /// The parts in `root`, whether or not they have been installed.
+    pub fn in_directory(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The parts that [`VARIABLE`] names, if it is set: tests of real parts end early without it, so that a bare
+    /// `cargo test` needs nothing but Rust.
+    pub fn from_environment() -> Option<Self> {
+        env::var_os(VARIABLE).map(Self::in_directory)
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where npm installs: holds `package.json` and `node_modules`. A script in here can import the SDK.
+    pub fn npm(&self) -> PathBuf {
+        self.root.join("npm")
+    }
+
+    /// The virtual environment with the Python SDK and servers.
+    pub fn venv(&self) -> PathBuf {
+        self.root.join("python")
+    }
+
+    /// The Python of the virtual environment: `import mcp` works in it.
+    pub fn python(&self) -> PathBuf {
+        if cfg!(windows) { self.venv().join("Scripts/python.exe") } else { self.venv().join("bin/python") }
+    }
+
+    /// npm's `@modelcontextprotocol/server-everything`, over stdio.
+    pub fn server_everything(&self) -> Command {
+        let mut command = self.node("server-everything");
+        command.arg("stdio");
+        command
+    }
+
+    /// npm's `@modelcontextprotocol/server-filesystem`, allowed to see `directory`.
+    pub fn server_filesystem(&self, directory: &Path) -> Command {
+        let mut command = self.node("server-filesystem");
+        command.arg(directory);
+        command
+    }
+
+    /// PyPI's `mcp-server-time`.
+    pub fn server_time(&self) -> Command {
+        let mut command = Command::new(self.python());
+        command.args(["-m", "mcp_server_time", "--local-timezone", "UTC"]);
+        command
+    }
+
+    fn node(&self, package: &str) -> Command {
+        let script =
+            self.npm().join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
+        let mut command = Command::new("node");
+        command.arg(script);
+        command
+    }
+}

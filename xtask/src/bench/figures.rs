@@ -1,0 +1,83 @@
+//! Medians, and numbers as people read them.
+
+/// One figure for each round, for each of the three that take turns.
+#[derive(Default)]
+pub(super) struct Rounds {
+    pub(super) direct: Vec<f64>,
+    pub(super) floor: Vec<f64>,
+    pub(super) recorder: Vec<f64>,
+}
+
+impl Rounds {
+    pub(super) fn push(&mut self, [direct, floor, recorder]: [f64; 3]) {
+        self.direct.push(direct);
+        self.floor.push(floor);
+        self.recorder.push(recorder);
+    }
+
+    /// The median of what `of` makes of each round's direct, floor and recorder.
+    pub(super) fn median_of(&self, of: impl Fn(f64, f64, f64) -> f64) -> f64 {
+        let rounds = self.direct.iter().zip(&self.floor).zip(&self.recorder);
+        median(rounds.map(|((direct, floor), recorder)| of(*direct, *floor, *recorder)).collect())
+    }
+
+    /// The three medians, as `shown`.
+    pub(super) fn medians(&self, shown: impl Fn(f64) -> String) -> [String; 3] {
+        [&self.direct, &self.floor, &self.recorder].map(|figures| shown(median(figures.clone())))
+    }
+}
+
+/// The middle one, or the mean of the two in the middle. There must be one.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    assert!(!figures.is_empty(), "every measurement takes at least one figure");
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    if figures.len().is_multiple_of(2) {
+        f64::midpoint(figures[middle - 1], figures[middle])
+    } else {
+        figures[middle]
+    }
+}
+
+pub(super) fn microseconds(seconds: f64) -> String {
+    format!("{:.1} µs", seconds * 1e6)
+}
+
+pub(super) fn milliseconds(seconds: f64) -> String {
+    format!("{:.2} ms", seconds * 1e3)
+}
+
+pub(super) fn thousands_per_second(rate: f64) -> String {
+    format!("{:.0}k/s", rate / 1e3)
+}
+
+pub(super) fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MB", bytes / 1e6)
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+pub(super) fn times(ratio: f64) -> String {
+    format!("{ratio:.2}×")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let mut rounds = Rounds::default();
+        rounds.push([1.0, 2.0, 3.0]);
+        rounds.push([10.0, 20.0, 30.0]);
+        assert_eq!(rounds.median_of(|direct, floor, recorder| (recorder - direct) / (floor - direct)), 2.0);
+    }
+}

@@ -1,0 +1,129 @@
+//! What is measured, and how each is started: the same server every time, with nothing, the floor or the recorder in
+//! front of it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use wiretape_testkit::peer::Peer;
+use wiretape_testkit::{memory, traces};
+
+use crate::failure::{Context, Failure, Result};
+use crate::sh::{cargo, run, target_directory};
+
+/// No single measurement takes nearly as long, even on a busy machine.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What stands in front of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Nothing.
+    Direct,
+    /// `wt-tee`.
+    Floor,
+    /// `wiretape record`.
+    Recorder,
+}
+
+/// The programs, and a place for what they write.
+pub(super) struct Rig {
+    echo: PathBuf,
+    floor: PathBuf,
+    recorder: PathBuf,
+    scratch: TempDir,
+}
+
+impl Rig {
+    /// Builds all programs in release, but for the recorder if another program stands in for it.
+    pub(super) fn build(stand_in: Option<&Path>) -> Result<Self> {
+        run(&mut cargo(["build", "--release", "--package", "wiretape-testkit", "--bins"]))?;
+        if stand_in.is_none() {
+            run(&mut cargo(["build", "--release", "--package", "wiretape", "--bins"]))?;
+        }
+        let built = |name: &str| {
+            target_directory().join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+        };
+        Ok(Self {
+            echo: built("wt-echo"),
+            floor: built("wt-tee"),
+            recorder: stand_in.map_or_else(|| built("wiretape"), Path::to_owned),
+            // Not in the system's directory for such, which may be in memory.
+            scratch: TempDir::with_prefix_in("bench-", target_directory())
+                .context("a directory for traces")?,
+        })
+    }
+
+    /// Starts the server behind `subject`, with its traces in a directory of their own.
+    pub(super) fn start<A: AsRef<OsStr>>(&self, subject: Subject, server_arguments: &[A]) -> Result<Started> {
+        let directory = TempDir::new_in(self.scratch.path()).context("a directory for a trace")?;
+        let stderr = File::create(directory.path().join("stderr.txt")).context("a file for stderr")?;
+        let mut command = self.command(subject, directory.path());
+        command
+            .args(server_arguments)
+            .stderr(stderr)
+            .env("WIRETAPE_DATA_DIR", self.scratch.path().join("data"));
+        let peer = Peer::spawn(&mut command, LIMIT).context(command.get_program().display())?;
+        Ok(Started { subject, peer, directory })
+    }
+
+    /// The floor and the recorder take the same arguments.
+    fn command(&self, subject: Subject, directory: &Path) -> Command {
+        let program = match subject {
+            Subject::Direct => return Command::new(&self.echo),
+            Subject::Floor => &self.floor,
+            Subject::Recorder => &self.recorder,
+        };
+        let mut command = Command::new(program);
+        command.args(["record", "--out"]).arg(directory).args(["--label", "bench", "--"]).arg(&self.echo);
+        command
+    }
+}
+
+/// A running subject. Its traces vanish with it.
+pub(super) struct Started {
+    subject: Subject,
+    pub(super) peer: Peer,
+    directory: TempDir,
+}
+
+impl Started {
+    /// Does something with the process; if that fails, says what was being measured and what stood on stderr.
+    pub(super) fn drive<T>(&mut self, work: impl FnOnce(&mut Peer) -> std::io::Result<T>) -> Result<T> {
+        work(&mut self.peer).map_err(|error| {
+            let stderr = fs::read_to_string(self.directory.path().join("stderr.txt")).unwrap_or_default();
+            Failure::new(format!("{:?}: {error}\n{stderr}", self.subject))
+        })
+    }
+
+    /// The peak memory so far, without the server's.
+    pub(super) fn peak_memory(&self) -> Result<u64> {
+        memory::peak_of_tree(self.peer.pid(), "wt-echo")
+            .ok_or_else(|| Failure::new("peak memory can only be measured on Linux, of a process that lives"))
+    }
+
+    /// Ends it as a client does, and says how many lines with `marker` are in its trace.
+    pub(super) fn finish(self, marker: &str) -> Result<usize> {
+        let (status, _) = self.peer.finish()?;
+        if !status.success() {
+            return Err(Failure::new(format!("{:?} ended with {status}", self.subject)));
+        }
+        lines_in_trace(self.subject, self.directory.path(), marker)
+    }
+
+    /// Ends it as `kill -9` does, and says how many lines with `marker` are in its trace.
+    pub(super) fn kill(self, marker: &str) -> Result<usize> {
+        self.peer.kill()?;
+        lines_in_trace(self.subject, self.directory.path(), marker)
+    }
+}
+
+fn lines_in_trace(subject: Subject, directory: &Path, marker: &str) -> Result<usize> {
+    if subject == Subject::Direct {
+        return Ok(0);
+    }
+    let trace = traces::only_trace_in(directory).context(format!("{subject:?}"))?;
+    traces::whole_lines_with(&trace, marker).context(trace.display())
+}

@@ -1,0 +1,40 @@
+//! The one error of a task: a sentence for the person at the terminal.
+
+use std::fmt::{self, Display};
+use std::io;
+
+/// What tasks return.
+pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+
+/// Why a task failed.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Says what was being done when an error came.
+pub(crate) trait Context<T> {
+    fn context(self, doing: impl Display) -> Result<T>;
+}
+
+impl<T, E: Display> Context<T> for std::result::Result<T, E> {
+    fn context(self, doing: impl Display) -> Result<T> {
+        self.map_err(|error| Failure(format!("{doing}: {error}")))
+    }
+}

@@ -1,0 +1,89 @@
+//! Everything there is to do in this repository besides `cargo build`. `cargo xtask` lists it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`tasks`] | the checks and the tests, and their order in CI |
+//! | [`cross`] | type-checking for platforms that aren't here |
+//! | [`parts`] | the real servers and SDKs that tests need, installed |
+//! | [`mod@bench`] | the benchmarks and their table |
+//! | [`sh`] | running commands |
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task tells the terminal what it does")]
+
+mod bench;
+mod cross;
+mod failure;
+mod parts;
+mod sh;
+mod tasks;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::failure::Result;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "What there is to do in this repository",
+    disable_help_subcommand = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run everything that CI runs, in its order, and stop at the first failure
+    Ci,
+    /// Check the format of the code
+    Fmt,
+    /// Lint all code, warnings denied
+    Clippy,
+    /// Build the documentation, warnings denied
+    Doc,
+    /// Check licences, sources, layering and (where reachable) advisories of all dependencies
+    Deny,
+    /// Type-check for Windows and macOS
+    Cross,
+    /// Install what the tests need, then run all of them
+    Test,
+    /// Only install what the tests need
+    Setup,
+    /// Run every fuzz target for a moment
+    Fuzz {
+        /// How long each target runs
+        #[arg(long, value_name = "SECONDS", default_value_t = tasks::FUZZ_SECONDS)]
+        seconds: u32,
+    },
+    /// Measure the recorder against its targets
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Option<Task>) -> Result {
+    match task {
+        None => Ok(Arguments::command().print_help()?),
+        Some(Task::Ci) => tasks::ci(),
+        Some(Task::Fmt) => tasks::fmt(),
+        Some(Task::Clippy) => tasks::clippy(),
+        Some(Task::Doc) => tasks::doc(),
+        Some(Task::Deny) => tasks::deny(),
+        Some(Task::Cross) => cross::check(),
+        Some(Task::Test) => tasks::test(),
+        Some(Task::Setup) => parts::install().map(drop),
+        Some(Task::Fuzz { seconds }) => tasks::fuzz(seconds),
+        Some(Task::Bench(options)) => bench::run(&options),
+    }
+}

@@ -1,0 +1,105 @@
+//! Installs the real MCP servers and SDKs that the tests run against, in exactly these versions, under the target
+//! directory. Where they lie is [`wiretape_testkit::parts`]' business.
+
+use std::fs;
+
+use wiretape_testkit::parts::Parts;
+
+use crate::failure::{Context, Failure, Result};
+use crate::sh::{command, run, succeeds, target_directory};
+
+const NPM: [(&str, &str); 3] = [
+    ("@modelcontextprotocol/sdk", "1.32.2"),
+    ("@modelcontextprotocol/server-everything", "2026.8.31"),
+    ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
+];
+const PYPI: [(&str, &str); 2] = [("mcp", "2.3.0"), ("mcp-server-time", "2026.10.19")];
+
+const NPM_PROGRAM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
+const PYTHON_PROGRAM: &str = if cfg!(windows) { "python" } else { "python3" };
+
+/// Installs whatever isn't there yet.
+pub(crate) fn install() -> Result<Parts> {
+    let parts = Parts::in_directory(target_directory().join("test-parts"));
+    fs::create_dir_all(parts.npm()).context(parts.npm().display())?;
+    let package = package_json();
+    once(&parts, "npm", &package, || install_npm(&parts, &package))?;
+    once(&parts, "python", &requirements().join("\n"), || install_python(&parts))?;
+    Ok(parts)
+}
+
+/// Does `work` unless a stamp says that it was done with the same pins.
+fn once(parts: &Parts, name: &str, pins: &str, work: impl FnOnce() -> Result) -> Result {
+    let stamp = parts.root().join(format!("{name}.stamp"));
+    if fs::read_to_string(&stamp).is_ok_and(|done| done == pins) {
+        return Ok(());
+    }
+    work()?;
+    fs::write(&stamp, pins).context(stamp.display())
+}
+
+fn install_npm(parts: &Parts, package: &str) -> Result {
+    need("node", &["nodejs"])?;
+    need(NPM_PROGRAM, &["npm"])?;
+    let file = parts.npm().join("package.json");
+    fs::write(&file, package).context(file.display())?;
+    run(command(NPM_PROGRAM).args(["install", "--no-audit", "--no-fund"]).current_dir(parts.npm()))
+}
+
+fn package_json() -> String {
+    let pins = NPM.map(|(name, version)| format!("    \"{name}\": \"{version}\"")).join(",\n");
+    format!("{{\n  \"private\": true,\n  \"type\": \"module\",\n  \"dependencies\": {{\n{pins}\n  }}\n}}\n")
+}
+
+fn install_python(parts: &Parts) -> Result {
+    need(PYTHON_PROGRAM, &["python3", "python3-venv"])?;
+    make_venv(parts)?;
+    let mut pip = command(parts.python());
+    run(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(requirements()))
+}
+
+fn make_venv(parts: &Parts) -> Result {
+    let mut venv = command(PYTHON_PROGRAM);
+    venv.args(["-m", "venv", "--clear"]).arg(parts.venv());
+    run(&mut venv).or_else(|_| {
+        // Debian's Python comes without it.
+        apt_install(&["python3-venv"])?;
+        run(&mut venv)
+    })
+}
+
+fn requirements() -> [String; 2] {
+    PYPI.map(|(name, version)| format!("{name}=={version}"))
+}
+
+/// Makes sure that `program` is there, by Debian's `packages` if it must.
+fn need(program: &str, packages: &[&str]) -> Result {
+    if is_there(program) {
+        return Ok(());
+    }
+    eprintln!("note: the tests need `{program}`, which isn't here");
+    apt_install(packages)?;
+    if is_there(program) { Ok(()) } else { Err(missing(packages)) }
+}
+
+fn is_there(program: &str) -> bool {
+    succeeds(command(program).arg("--version"))
+}
+
+fn apt_install(packages: &[&str]) -> Result {
+    let mut apt = command("apt-get");
+    apt.args(["install", "-y", "--no-install-recommends"])
+        .args(packages)
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    run(&mut apt).or_else(|_| {
+        // The package lists of a fresh machine may be old, or not there at all.
+        run(command("apt-get").arg("update")).and_then(|()| run(&mut apt)).map_err(|_| missing(packages))
+    })
+}
+
+fn missing(packages: &[&str]) -> Failure {
+    Failure::new(format!(
+        "the tests need {} and it can't be installed from here (that takes apt and root): please install it, then run this again",
+        packages.join(" and "),
+    ))
+}

@@ -1,0 +1,114 @@
+//! The checks and the tests, and their order in CI.
+
+use std::time::Instant;
+
+use wiretape_testkit::parts as test_parts;
+
+use crate::failure::Result;
+use crate::sh::{capture, cargo, command, root, run, succeeds};
+use crate::{cross, parts};
+
+/// How long each fuzz target runs unless told otherwise.
+pub(crate) const FUZZ_SECONDS: u32 = 10;
+
+const DENY_VERSION: &str = "0.20.2";
+const FUZZ_VERSION: &str = "0.13.2";
+
+type Step = (&'static str, fn() -> Result);
+
+pub(crate) fn ci() -> Result {
+    let steps: [Step; 6] = [
+        ("fmt", fmt),
+        ("clippy", clippy),
+        ("doc", doc),
+        ("deny", deny),
+        ("cross", cross::check),
+        ("test", test),
+    ];
+    let mut summary = String::from("ci passed:");
+    for (name, step) in steps {
+        eprintln!("== {name}");
+        let start = Instant::now();
+        step()?;
+        let seconds = start.elapsed().as_secs_f64();
+        eprintln!("== {name} passed in {seconds:.1} s");
+        summary.push_str(&format!(" {name} {seconds:.1} s,"));
+    }
+    println!("{}", summary.trim_end_matches(','));
+    Ok(())
+}
+
+pub(crate) fn fmt() -> Result {
+    run(&mut cargo(["fmt", "--all", "--check"]))?;
+    if has_fuzz_targets() {
+        run(&mut cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn clippy() -> Result {
+    run(&mut cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
+}
+
+pub(crate) fn doc() -> Result {
+    run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+pub(crate) fn deny() -> Result {
+    if !succeeds(&mut cargo(["deny", "--version"])) {
+        run(&mut cargo(["install", "--locked", "cargo-deny", "--version", DENY_VERSION]))?;
+    }
+    // The layering says who may depend on what; that somebody doesn't is nothing to warn of.
+    let check = ["deny", "--all-features", "check", "--allow", "unused-wrapper"];
+    run(cargo(check).args(["bans", "licenses", "sources"]))?;
+    if succeeds(&mut cargo(["deny", "fetch", "db"])) {
+        run(cargo(check).args(["--disable-fetch", "advisories"]))
+    } else {
+        eprintln!("note: advisories were NOT checked: their database can't be fetched from here");
+        Ok(())
+    }
+}
+
+/// All tests: those of the workspace, the examples in its documentation, and a moment of fuzzing.
+pub(crate) fn test() -> Result {
+    let parts = parts::install()?;
+    // Tests of other crates run these; Cargo builds them only for the tests of their own.
+    run(&mut cargo(["build", "--package", "wiretape-testkit", "--bins"]))?;
+    let runner: &[&str] = if succeeds(&mut cargo(["nextest", "--version"])) {
+        &["nextest", "run", "--workspace", "--all-features"]
+    } else {
+        &["test", "--workspace", "--all-features", "--all-targets"]
+    };
+    run(cargo(runner).env(test_parts::VARIABLE, parts.root()))?;
+    run(&mut cargo(["test", "--workspace", "--all-features", "--doc"]))?;
+    fuzz(FUZZ_SECONDS)
+}
+
+/// Builds every fuzz target and runs it for a moment: enough to see that it works, not to find what is deep.
+pub(crate) fn fuzz(seconds: u32) -> Result {
+    if !has_fuzz_targets() {
+        eprintln!("note: there is no fuzz/ to run");
+        return Ok(());
+    }
+    install_fuzzer()?;
+    run(&mut cargo(["+nightly", "fuzz", "build"]))?;
+    let limit = format!("-max_total_time={seconds}");
+    for target in capture(&mut cargo(["+nightly", "fuzz", "list"]))?.lines() {
+        run(&mut cargo(["+nightly", "fuzz", "run", target, "--", &limit]))?;
+    }
+    Ok(())
+}
+
+fn has_fuzz_targets() -> bool {
+    root().join("fuzz/Cargo.toml").is_file()
+}
+
+fn install_fuzzer() -> Result {
+    if !succeeds(&mut cargo(["+nightly", "--version"])) {
+        run(command("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))?;
+    }
+    if !succeeds(&mut cargo(["fuzz", "--version"])) {
+        run(&mut cargo(["install", "--locked", "cargo-fuzz", "--version", FUZZ_VERSION]))?;
+    }
+    Ok(())
+}
