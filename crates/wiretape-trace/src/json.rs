@@ -162,8 +162,13 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token, or `None` after the value and nothing but white space behind it.
-    #[inline]
     pub fn next_token(&mut self) -> Result<Option<Lexeme>, SyntaxError> {
+        self.next_inline()
+    }
+
+    /// The same for hot loops: with everything in one function, the lexer's state lives in registers.
+    #[inline(always)]
+    pub(crate) fn next_inline(&mut self) -> Result<Option<Lexeme>, SyntaxError> {
         match self.advance() {
             Ok(Some(token)) => {
                 Ok(Some(Lexeme { token, start: self.start, end: self.end, escaped: self.escaped }))
@@ -180,11 +185,12 @@ impl<'a> Lexer<'a> {
         }
         let outside = self.depth() - 1;
         while self.depth() > outside {
-            self.next_token()?;
+            self.next_inline()?;
         }
         Ok(self.end)
     }
 
+    #[inline(always)]
     fn advance(&mut self) -> Result<Option<Token>, Stuck> {
         self.skip_white_space();
         let Some(&byte) = self.input.get(self.pos) else {
@@ -216,14 +222,14 @@ impl<'a> Lexer<'a> {
         Err(Stuck)
     }
 
-    #[inline]
+    #[inline(always)]
     fn skip_white_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.input.get(self.pos) {
             self.pos += 1;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, byte: u8) -> Result<Option<Token>, Stuck> {
         match byte {
             b'"' => {
@@ -243,7 +249,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn open(&mut self, token: Token, expect: Expect) -> Option<Token> {
         self.nesting.push(token == Token::BeginObject);
         self.expect = expect;
@@ -252,7 +258,7 @@ impl<'a> Lexer<'a> {
         Some(token)
     }
 
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, token: Token) -> Option<Token> {
         self.nesting.pop();
         self.pos += 1;
@@ -260,7 +266,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Ends a value here, and reads the comma behind it.
-    #[inline]
+    #[inline(always)]
     fn after_value(&mut self, token: Token) -> Option<Token> {
         self.end = self.pos;
         if self.nesting.depth == 0 {
@@ -277,7 +283,7 @@ impl<'a> Lexer<'a> {
         Some(token)
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&mut self) -> Result<Option<Token>, Stuck> {
         self.string()?;
         self.end = self.pos;
@@ -299,7 +305,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads the string at `pos`.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self) -> Result<(), Stuck> {
         self.pos += 1;
         loop {
@@ -326,6 +332,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
+    #[inline(always)]
     fn number(&mut self) -> Result<(), Stuck> {
         if self.input[self.pos] == b'-' {
             self.pos += 1;
@@ -349,7 +356,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn digits(&mut self) -> Result<(), Stuck> {
         let start = self.pos;
         while let Some(b'0'..=b'9') = self.input.get(self.pos) {
@@ -368,7 +375,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, object: bool) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.far.push(self.near);
@@ -377,7 +384,7 @@ impl Nesting {
         self.depth += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) {
         self.depth -= 1;
         self.near >>= 1;
@@ -386,7 +393,7 @@ impl Nesting {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn in_object(&self) -> bool {
         self.near & 1 == 1
     }
@@ -395,7 +402,7 @@ impl Nesting {
 /// Whether `input` is exactly one JSON value.
 pub fn validate(input: &[u8]) -> Result<(), SyntaxError> {
     let mut lexer = Lexer::new(input);
-    while lexer.next_token()?.is_some() {}
+    while lexer.next_inline()?.is_some() {}
     Ok(())
 }
 
@@ -405,43 +412,45 @@ pub fn is_utf8(input: &[u8]) -> bool {
 }
 
 /// Offset of the next quote, backslash or control character at or after `from`; the input's length if none.
-fn next_special(input: &[u8], mut from: usize) -> usize {
-    // Most strings are short: eight bytes at a time first, then wider blocks that the compiler vectorizes.
-    for _ in 0..2 {
-        let Some(word) = input.get(from..from + 8) else { return tail_special(input, from) };
-        let found = special_in_word(u64::from_le_bytes(word.try_into().expect("the slice has eight bytes")));
-        if found < 8 {
-            return from + found;
+#[inline(always)]
+fn next_special(input: &[u8], from: usize) -> usize {
+    // Most strings, and most stretches between two escapes, are short: a few bytes one by one before a search begins.
+    const NEAR: usize = 12;
+    let near = input.len().min(from + NEAR);
+    let mut at = from;
+    while at < near {
+        if IS_SPECIAL[usize::from(input[at])] {
+            return at;
         }
-        from += 8;
+        at += 1;
     }
-    while let Some(block) = input.get(from..from + 32) {
-        if block.iter().fold(false, |hit, &byte| hit | is_special(byte)) {
+    if at == input.len() { at } else { next_special_far(input, at) }
+}
+
+/// The same, in blocks that the compiler vectorizes.
+fn next_special_far(input: &[u8], mut from: usize) -> usize {
+    const BLOCK: usize = 32;
+    while let Some(block) = input.get(from..from + BLOCK) {
+        if block.iter().fold(false, |hit, &byte| hit | (byte == b'"') | (byte == b'\\') | (byte < 0x20)) {
             break;
         }
-        from += 32;
+        from += BLOCK;
     }
-    tail_special(input, from)
+    input[from..].iter().position(|&byte| IS_SPECIAL[usize::from(byte)]).map_or(input.len(), |at| from + at)
 }
 
-fn tail_special(input: &[u8], from: usize) -> usize {
-    input[from..].iter().position(|&byte| is_special(byte)).map_or(input.len(), |at| from + at)
-}
-
-fn is_special(byte: u8) -> bool {
-    (byte == b'"') | (byte == b'\\') | (byte < 0x20)
-}
-
-/// Index of the first special byte of a little-endian word, 8 if there is none. The classic "has a zero byte"
-/// trick: false positives only ever stand above a true one, so the lowest is right.
-fn special_in_word(word: u64) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES * 0x80;
-    let zero_in = |x: u64| x.wrapping_sub(ONES) & !x & HIGH;
-    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-    let hits = zero_in(word ^ (ONES * u64::from(b'"'))) | zero_in(word ^ (ONES * u64::from(b'\\'))) | control;
-    (hits.trailing_zeros() / 8) as usize
-}
+/// Which bytes end a plain stretch of a string.
+const IS_SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table
+};
 
 fn is_hex4(digits: Option<&[u8]>) -> bool {
     digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -561,6 +570,9 @@ mod tests {
         let deep = "[".repeat(200_000) + &"]".repeat(200_000);
         assert!(validate(deep.as_bytes()).is_ok());
         assert!(validate(&deep.as_bytes()[..399_999]).is_err());
+        let mixed = "[{\"a\":".repeat(100_000) + "1" + &"}]".repeat(100_000);
+        assert!(validate(mixed.as_bytes()).is_ok());
+        assert_eq!(validate(mixed.replacen("}]", "]}", 1).as_bytes()).unwrap_err().offset, 600_001);
     }
 
     #[test]
@@ -588,7 +600,7 @@ mod tests {
         #[test]
         fn special_search_is_exact(input in proptest::collection::vec(prop_oneof![9 => 0x20u8..=0xff, 1 => any::<u8>()], 0..100), from in 0usize..100) {
             let from = from.min(input.len());
-            let plain = input[from..].iter().position(|&b| is_special(b)).map_or(input.len(), |at| from + at);
+            let plain = input[from..].iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20).map_or(input.len(), |at| from + at);
             prop_assert_eq!(next_special(&input, from), plain);
         }
     }

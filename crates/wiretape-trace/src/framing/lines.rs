@@ -3,7 +3,7 @@
 use crate::json;
 
 /// Buffers larger than this are given back once the long line that needed them is through.
-const KEEP_CAPACITY: usize = 256 * 1024;
+const KEEP_CAPACITY: usize = 2 * 1024 * 1024;
 
 /// One line, without its terminator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -105,7 +105,11 @@ impl KeyRules {
     }
 
     /// The rule by which a name is secret.
+    #[inline]
     pub fn classify(&self, name: &[u8]) -> Option<&'static str> {
+        if !self.may_be_secret(name) {
+            return None;
+        }
         match self.class(name) {
             KeyClass::Secret(rule) => Some(rule),
             _ => None,
@@ -113,7 +117,7 @@ impl KeyRules {
     }
 
     pub(super) fn class(&self, name: &[u8]) -> KeyClass {
-        if !self.may_matter(name) {
+        if !self.may_be_secret(name) && !OTHER_TAILS.may_end(name) {
             return KeyClass::Plain;
         }
         if SCHEMA_MAPS.iter().any(|map| map.as_bytes() == name) {
@@ -124,10 +128,10 @@ impl KeyRules {
         self.class_of_normal(name)
     }
 
-    /// Whether a name that ends so may be anything but plain.
+    /// Whether a name that ends so may be a secret's.
     #[inline]
-    pub(super) fn may_matter(&self, ending: &[u8]) -> bool {
-        may_matter(ending) || !self.custom.is_empty()
+    pub(super) fn may_be_secret(&self, ending: &[u8]) -> bool {
+        SECRET_TAILS.may_end(ending) || !self.custom.is_empty()
     }
 
     fn class_of_normal(&self, name: &str) -> KeyClass {
@@ -146,37 +150,43 @@ impl KeyRules {
     }
 }
 
-/// The last three letters of every name that is not plain, in lower case.
-const TAILS: &[&[u8; 3]] = &[
-    b"ord", b"swd", b"pwd", b"ase", b"ass", b"ret", b"key", b"ken", b"jwt", b"rer", b"ial", b"als", b"ion",
-    b"ing", b"kie", b"ies", b"dsn", b"sor", b"efs", b"ons", b"mas",
-];
+/// A set of three letters, of either case, that names may end in: a bit for each, found by five bits of each letter.
+struct Tails([u64; 512]);
 
-/// A bit for each of the [`TAILS`]; five bits of each letter, and so either case, find it.
-const TAIL_BITS: [u64; 512] = {
-    let mut bits = [0; 512];
-    let mut at = 0;
-    while at < TAILS.len() {
-        let [a, b, c] = *TAILS[at];
-        let index = tail_index(a, b, c);
-        bits[index / 64] |= 1 << (index % 64);
-        at += 1;
+impl Tails {
+    const fn new(tails: &[&[u8; 3]]) -> Self {
+        let mut bits = [0; 512];
+        let mut at = 0;
+        while at < tails.len() {
+            let index = Self::index(tails[at]);
+            bits[index / 64] |= 1 << (index % 64);
+            at += 1;
+        }
+        Tails(bits)
     }
-    bits
-};
 
-const fn tail_index(a: u8, b: u8, c: u8) -> usize {
-    ((a & 31) as usize) << 10 | ((b & 31) as usize) << 5 | (c & 31) as usize
+    const fn index(&[a, b, c]: &[u8; 3]) -> usize {
+        ((a & 31) as usize) << 10 | ((b & 31) as usize) << 5 | (c & 31) as usize
+    }
+
+    /// A cheap look that rules out nearly every name. It is taken for every member of every message, so it has no
+    /// branch in it but for names that are too short.
+    #[inline]
+    fn may_end(&self, name: &[u8]) -> bool {
+        let Some(tail) = name.last_chunk() else { return false };
+        let index = Self::index(tail);
+        self.0[index / 64] >> (index % 64) & 1 == 1
+    }
 }
 
-/// A cheap look at the last letters, which rules out nearly every name. It is taken for every member of every
-/// message, so it has no branch in it.
-#[inline]
-fn may_matter(name: &[u8]) -> bool {
-    let [.., a, b, c] = *name else { return false };
-    let index = tail_index(a, b, c);
-    TAIL_BITS[index / 64] >> (index % 64) & 1 == 1
-}
+/// What the names of secrets end in.
+static SECRET_TAILS: Tails = Tails::new(&[
+    b"ord", b"swd", b"pwd", b"ase", b"ass", b"ret", b"key", b"ken", b"jwt", b"rer", b"ial", b"als", b"ion",
+    b"ing", b"kie", b"ies", b"dsn",
+]);
+
+/// What the other names end in that are not plain.
+static OTHER_TAILS: Tails = Tails::new(&[b"sor", b"ken", b"ies", b"efs", b"ons", b"mas"]);
 
 /// Lower case, letters and digits only.
 fn normalize<'b>(name: &[u8], buffer: &'b mut [u8; MAX_NAME]) -> Option<&'b str> {
@@ -280,11 +290,13 @@ mod tests {
 
     #[test]
     fn the_quick_look_never_rules_out_a_secret() {
-        for name in ENDINGS.iter().chain(EXACT).map(|(name, _)| *name).chain(EXEMPT.iter().copied()) {
-            assert!(may_matter(name.as_bytes()) && may_matter(name.to_uppercase().as_bytes()), "{name}");
+        for (name, _) in ENDINGS.iter().chain(EXACT) {
+            for name in [(*name).to_owned(), name.to_uppercase()] {
+                assert!(SECRET_TAILS.may_end(name.as_bytes()), "{name}");
+            }
         }
-        for name in SCHEMA_MAPS {
-            assert!(may_matter(name.as_bytes()), "{name}");
+        for name in EXEMPT.iter().chain(SCHEMA_MAPS) {
+            assert!(OTHER_TAILS.may_end(name.as_bytes()), "{name}");
         }
     }
 

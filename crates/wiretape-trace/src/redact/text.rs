@@ -386,7 +386,7 @@ fn secret_name(text: &[u8], mark: usize, keys: &KeyRules, floor: usize) -> Optio
     let end = name_end(text, mark).filter(|&end| end > floor)?;
     let tail = &text[end.saturating_sub(3)..end];
     let may_be_query = text[mark] == b'=' && matches!(tail, b"sig" | b"ure" | b"uth");
-    if !keys.may_matter(tail) && !may_be_query {
+    if !keys.may_be_secret(tail) && !may_be_query {
         return None;
     }
     classify_name(text, end, keys, floor)

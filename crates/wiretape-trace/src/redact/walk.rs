@@ -66,7 +66,7 @@ impl Context {
 /// Whether no name and no mark in a JSON value may belong to a secret. Reads the value to its end only if so.
 pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxError> {
     let mut lexer = Lexer::new(json);
-    while let Some(lexeme) = lexer.next_token()? {
+    while let Some(lexeme) = lexer.next_inline()? {
         let is_clean = match lexeme.token {
             Token::Key => {
                 let name = lexeme.text(json);
