@@ -63,17 +63,24 @@ pub struct LineEnd {
 /// Formats wall-clock times as the format wants them, fast when many fall into one second.
 #[derive(Debug, Default)]
 pub struct WallClock {
-    second: i64,
+    wall_ms: i64,
     text: String,
 }
 
 impl WallClock {
     /// `wall_ms` as `2026-05-12T23:00:00.123Z`.
     pub fn format(&mut self, wall_ms: i64) -> &str {
+        if self.text.is_empty() || wall_ms != self.wall_ms {
+            self.update(wall_ms);
+            self.wall_ms = wall_ms;
+        }
+        &self.text
+    }
+
+    fn update(&mut self, wall_ms: i64) {
         let (second, millis) = (wall_ms.div_euclid(1000), wall_ms.rem_euclid(1000));
-        if self.text.is_empty() || second != self.second {
+        if self.text.is_empty() || second != self.wall_ms.div_euclid(1000) {
             let time = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
-            self.second = second;
             self.text = format!("{}.000Z", time.strftime("%Y-%m-%dT%H:%M:%S"));
         }
         self.text.truncate(self.text.len() - 4);
@@ -81,7 +88,6 @@ impl WallClock {
             self.text.push(char::from(b'0' + (millis / divisor % 10) as u8));
         }
         self.text.push('Z');
-        &self.text
     }
 }
 
@@ -191,7 +197,7 @@ impl Encoder {
 }
 
 fn push_number(out: &mut Vec<u8>, number: u64) {
-    write!(out, "{number}").expect("writing into memory can't fail");
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 fn push_string(out: &mut Vec<u8>, text: &str) {
