@@ -88,6 +88,8 @@ pub(super) struct Journal {
     /// The parts that are there, oldest first.
     parts: Vec<PathBuf>,
     part_number: u64,
+    /// How long the `meta` line of this part is.
+    meta_len: u64,
     first_id: String,
     state: State,
     lost: u64,
@@ -135,6 +137,7 @@ impl Journal {
             published: 0,
             parts: Vec::new(),
             part_number: 0,
+            meta_len: 0,
             state: State::Closed,
             lost: 0,
             looked_us: 0,
@@ -263,12 +266,12 @@ impl Journal {
     fn rotate_if_full(&mut self, at: Moment, more: u64) {
         let (State::Open { len, .. }, Some(max)) = (&self.state, self.options.max_bytes) else { return };
         // A part has its `meta` and one line at least, however small the limit is.
-        if *len + more <= max || *len < 1024 {
+        if *len + more <= max || *len == self.meta_len {
             return;
         }
         let State::Open { mut file, .. } = std::mem::replace(&mut self.state, State::Closed) else { return };
         let mut line = Vec::new();
-        self.encoder.rotated(&mut line, at, &self.part_name(self.part_number + 1, 0));
+        self.encoder.rotated(&mut line, at, &self.part_name(self.part_number + 1));
         // A full disk will be met, and told, when the next part is begun.
         let _ = file.write_all(&line);
         drop(file);
@@ -313,28 +316,33 @@ impl Journal {
             live.publish(&line[..line.len() - 1]);
         }
         self.part_number = number;
+        self.meta_len = line.len() as u64;
         self.parts.push(path);
         self.state = State::Open { file, len: line.len() as u64 };
         Ok(())
     }
 
-    /// Creates the file of a part; two recordings of one label may begin in the same millisecond.
-    fn create_file(&self, number: u64) -> io::Result<(PathBuf, File)> {
-        let mut twin = 0;
+    /// Creates the file of a part. Two recordings of one label may begin in the same millisecond: then the later one
+    /// takes another name, for all its parts.
+    fn create_file(&mut self, number: u64) -> io::Result<(PathBuf, File)> {
+        let stem = self.stem.clone();
+        let mut twin = 1;
         loop {
-            let path = self.options.dir.join(self.part_name(number, twin));
+            let path = self.options.dir.join(self.part_name(number));
             match platform::create_private_file(&path) {
                 Ok(file) => return Ok((path, file)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && twin < 1000 => twin += 1,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && twin < 1000 => {
+                    twin += 1;
+                    self.stem = format!("{stem}-{twin}");
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn part_name(&self, number: u64, twin: u32) -> String {
-        let twin = if twin == 0 { String::new() } else { format!("-{}", twin + 1) };
+    fn part_name(&self, number: u64) -> String {
         let part = if number == 1 { String::new() } else { format!(".{number}") };
-        format!("{}{twin}{part}.jsonl", self.stem)
+        format!("{}{part}.jsonl", self.stem)
     }
 
     /// Takes back what was written of lines that could not be written whole.

@@ -72,7 +72,7 @@ pub enum Warning {
     Deleted,
     /// The server wrote something that is no message.
     #[error(
-        "line {line} of the server's stdout is not JSON, which MCP forbids; it was passed on and recorded as text: {text}"
+        "line {line} of the server's stdout is not JSON, which MCP forbids; it was passed on and recorded as text: {text:?}"
     )]
     NotJson {
         /// Which line.

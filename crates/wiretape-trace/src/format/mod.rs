@@ -95,6 +95,9 @@ pub const VERSION: u64 = 1;
 pub struct Meta {
     /// The version of the format.
     pub v: u64,
+    /// Always `meta` in the file; here it holds nothing.
+    #[serde(rename = "type", skip_deserializing, serialize_with = "write_type")]
+    pub kind: (),
     /// When the file began.
     pub started_at: String,
     /// A short name for people.
@@ -119,6 +122,10 @@ pub struct Meta {
     /// The version of the reference producer, in its files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_tap_version: Option<String>,
+}
+
+fn write_type<S: serde::Serializer>((): &(), serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("meta")
 }
 
 /// The program that wrote a trace.

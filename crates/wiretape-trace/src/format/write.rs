@@ -168,11 +168,7 @@ impl Encoder {
     pub fn meta(&mut self, out: &mut Vec<u8>, at: Moment, meta: &Meta) {
         let meta =
             Meta { v: super::VERSION, started_at: self.clock.format(at.wall_ms).to_owned(), ..meta.clone() };
-        let fields = serde_json::to_string(&meta).expect("plain fields always serialize");
-        // `type` is no field of the struct, for a `Meta` can't have another.
-        out.extend_from_slice(
-            fields.replacen(",\"startedAt\"", ",\"type\":\"meta\",\"startedAt\"", 1).as_bytes(),
-        );
+        serde_json::to_writer(&mut *out, &meta).expect("plain fields always serialize");
         out.push(b'\n');
     }
 
