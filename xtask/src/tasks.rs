@@ -69,7 +69,7 @@ pub(crate) fn deny() -> Result {
     }
 }
 
-/// All tests: those of the workspace, the examples in its documentation, and a moment of fuzzing.
+/// All tests: the examples in the documentation, a moment of fuzzing, and those of the workspace.
 pub(crate) fn test() -> Result {
     let parts = parts::install()?;
     // Tests of other crates run these; Cargo builds them only for the tests of their own.
@@ -79,9 +79,10 @@ pub(crate) fn test() -> Result {
     } else {
         &["test", "--workspace", "--all-features", "--all-targets"]
     };
-    run(cargo(runner).env(test_parts::VARIABLE, parts.root()))?;
     run(&mut cargo(["test", "--workspace", "--all-features", "--doc"]))?;
-    fuzz(FUZZ_SECONDS)
+    fuzz(FUZZ_SECONDS)?;
+    // Last, so that its summary is what the reader sees.
+    run(cargo(runner).env(test_parts::VARIABLE, parts.root()))
 }
 
 /// Builds every fuzz target and runs it for a moment: enough to see that it works, not to find what is deep.
