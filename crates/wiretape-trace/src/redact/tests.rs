@@ -97,6 +97,8 @@ fn prose_and_code_stay_as_they_are() {
         "Bearer authentication and Basic overview",
         "the token: it is a word",
         "let token = parser.next_token();",
+        "Rule::TOKEN => Some(rule), SECRET = other",
+        "a block begins with -----BEGIN and a label",
         "if password == other { token::new() }",
         "task-force-alpha-and-beta-and-gamma",
         "sk-learn-is-a-very-long-package-name",

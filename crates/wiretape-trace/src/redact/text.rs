@@ -49,6 +49,13 @@ enum Check {
     Named,
 }
 
+impl Check {
+    /// A hit that is its mark alone.
+    fn at(self, mark: usize) -> Hit {
+        Hit { at: mark, len: 1, check: self }
+    }
+}
+
 /// A literal, and the characters that must follow it.
 struct Shape {
     literal: &'static str,
@@ -165,6 +172,8 @@ struct Marks<'t> {
     /// Where the next of each half of the marks was last found: a search takes three bytes at a time.
     joint: usize,
     separator: usize,
+    /// Behind the last at sign: how far back the next one has to look for its URL.
+    after_at_sign: usize,
 }
 
 /// Which bytes are marks.
@@ -184,7 +193,7 @@ impl<'t> Marks<'t> {
     const NEAR: usize = 24;
 
     fn new(text: &'t [u8]) -> Self {
-        Marks { text, at: 0, joint: 0, separator: 0 }
+        Marks { text, at: 0, joint: 0, separator: 0, after_at_sign: 0 }
     }
 
     /// Goes on at `at`, if that is further on.
@@ -207,9 +216,7 @@ impl<'t> Marks<'t> {
     }
 }
 
-impl Iterator for Marks<'_> {
-    type Item = usize;
-
+impl Marks<'_> {
     #[inline]
     fn next(&mut self) -> Option<usize> {
         let near = self.text.len().min(self.at + Self::NEAR);
@@ -221,6 +228,30 @@ impl Iterator for Marks<'_> {
             }
         }
         if self.at == self.text.len() { None } else { self.far() }
+    }
+
+    /// The next mark that may belong to a secret.
+    fn next_candidate(&mut self, keys: &KeyRules) -> Option<Hit> {
+        while let Some(mark) = self.next() {
+            let found = match self.text[mark] {
+                b'=' | b':' => secret_name(self.text, mark, keys, 0).map(|_| Check::Named.at(mark)),
+                b'@' => self.at_sign(mark),
+                b'_' => underscore(self.text, mark),
+                b'-' => hyphen(self.text, mark),
+                _ => dot(self.text, mark),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// An at sign belongs to a URL only if a slash stands before it. If that slash stands before the last at sign,
+    /// then that one was the place to look at.
+    fn at_sign(&mut self, mark: usize) -> Option<Hit> {
+        let since = std::mem::replace(&mut self.after_at_sign, mark + 1);
+        memchr::memrchr(b'/', &self.text[since..mark]).map(|_| Check::UrlPassword.at(mark))
     }
 }
 
@@ -255,8 +286,7 @@ impl<'t> Hits<'t> {
     }
 
     fn advance_marks(&mut self) {
-        let (text, keys) = (self.text, self.keys);
-        self.marked = self.marks.find_map(|mark| candidate(text, mark, keys));
+        self.marked = self.marks.next_candidate(self.keys);
     }
 }
 
@@ -288,28 +318,8 @@ pub(super) fn is_unmarked(text: &[u8]) -> bool {
 /// Whether there may be a secret in a string, [`Letters`] aside. Names and marks look the same however deep the JSON
 /// that they stand in is escaped.
 pub(super) fn is_suspicious(string: Text<'_>, keys: &KeyRules) -> bool {
-    let mut marks = Marks::new(string.raw);
-    marks.any(|mark| candidate(string.raw, mark, keys).is_some())
+    Marks::new(string.raw).next_candidate(keys).is_some()
         || string.escaped && memmem::find(string.raw, b"\\u00").is_some()
-}
-
-/// What the bytes around a mark may belong to.
-#[inline]
-fn candidate(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
-    match text[mark] {
-        b'=' | b':' => {
-            secret_name(text, mark, keys, 0).map(|_| Hit { at: mark, len: 1, check: Check::Named })
-        }
-        b'@' => follows_slash(text, mark).then_some(Hit { at: mark, len: 1, check: Check::UrlPassword }),
-        b'_' => underscore(text, mark),
-        b'-' => hyphen(text, mark),
-        _ => dot(text, mark),
-    }
-}
-
-/// Whether a slash stands not far before: without one there is no URL.
-fn follows_slash(text: &[u8], mark: usize) -> bool {
-    memchr::memrchr(b'/', &text[mark.saturating_sub(MAX_VALUE)..mark]).is_some()
 }
 
 fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
@@ -320,7 +330,7 @@ fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
         b"ec" => prefix(text, mark, 13..14),
         b"pm" => prefix(text, mark, 14..15),
         b"hf" => prefix(text, mark, 15..16),
-        b"id" => key_identity(&text[mark - 2..]).then_some(Hit { at: mark, len: 1, check: Check::KeyPath }),
+        b"id" => key_identity(&text[mark - 2..]).then_some(Check::KeyPath.at(mark)),
         _ => None,
     }
 }
@@ -338,7 +348,7 @@ fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
 }
 
 fn dot(text: &[u8], mark: usize) -> Option<Hit> {
-    let hit = |check| Some(Hit { at: mark, len: 1, check });
+    let hit = |check: Check| Some(check.at(mark));
     let (before, after) = (&text[..mark], &text[mark + 1..]);
     if let Some(b"pem" | b"p12" | b"pfx" | b"ppk") = after.get(..3) {
         return hit(Check::KeyPath);
@@ -350,7 +360,7 @@ fn dot(text: &[u8], mark: usize) -> Option<Hit> {
         return hit(Check::SlackHook);
     }
     let joins = before.last().is_some_and(|&b| url_safe(b)) && after.first().is_some_and(|&b| url_safe(b));
-    (joins && jwt_header(before).is_some()).then_some(Hit { at: mark, len: 1, check: Check::Jwt })
+    (joins && jwt_header(before).is_some()).then_some(Check::Jwt.at(mark))
 }
 
 /// The shape among some of [`SHAPES`] whose literal has its first mark here.
@@ -444,6 +454,8 @@ pub(super) struct Memo {
     token: [usize; SHAPES.len()],
     path: usize,
     authority: usize,
+    /// There is no end of a PEM block any more.
+    no_pem_end: bool,
 }
 
 /// A secret and the rule that knows it.
@@ -459,7 +471,7 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
     let found = match hit.check {
         Check::Token(shape) => token(text, hit, shape, memo),
         Check::Jwt => jwt(text, hit),
-        Check::Pem => Some(pem(text, hit)),
+        Check::Pem => pem(text, hit, memo),
         Check::SlackHook => slack_hook(text, hit),
         Check::Scheme(rule) => scheme(text, hit, rule),
         Check::UrlPassword => url_password(text, hit, memo),
@@ -511,16 +523,27 @@ fn jwt(text: &[u8], hit: Hit) -> Option<Found> {
     is_jwt.then(|| Found { start, end: run(text, payload_end, dotted), rule: rules::JWT })
 }
 
-/// From `BEGIN` to the end of `END`, or to the end of the text if that was cut off.
-fn pem(text: &[u8], hit: Hit) -> Found {
+/// From `BEGIN` to the end of `END`; if that was cut off, to where the block can't go on.
+fn pem(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
     const END: &[u8] = b"-----END ";
+    let body = pem_label_end(text, hit.at + hit.len).ok()?;
+    let end = if memo.no_pem_end { None } else { memmem::find(&text[body..], END) };
+    memo.no_pem_end = end.is_none();
+    let is_body = |b: u8| {
+        url_safe(b) || b.is_ascii_whitespace() || matches!(b, b'+' | b'/' | b'=' | b':' | b',' | b'\\')
+    };
+    let end = match end {
+        Some(at) => pem_label_end(text, body + at + END.len()).unwrap_or_else(|end| end),
+        None => run(text, body, is_body),
+    };
+    Some(Found { start: hit.at, end, rule: rules::PEM })
+}
+
+/// The end of a PEM label and the dashes behind it; of the label alone, as an error, if there are none.
+fn pem_label_end(text: &[u8], start: usize) -> Result<usize, usize> {
     const DASHES: &[u8] = b"-----";
-    let body = hit.at + hit.len;
-    let end = memmem::find(&text[body..], END).and_then(|at| {
-        let label = body + at + END.len();
-        memmem::find(&text[label..], DASHES).map(|at| label + at + DASHES.len())
-    });
-    Found { start: hit.at, end: end.unwrap_or(text.len()), rule: rules::PEM }
+    let end = run(text, start, |byte| upper(byte) || byte == b' ');
+    if text[end..].starts_with(DASHES) { Ok(end + DASHES.len()) } else { Err(end) }
 }
 
 fn slack_hook(text: &[u8], hit: Hit) -> Option<Found> {
@@ -606,7 +629,8 @@ fn named(text: &[u8], hit: Hit, keys: &KeyRules, floor: usize) -> Option<Found> 
     let Name { start, end, rule, in_query } = secret_name(text, hit.at, keys, floor)?;
     let value = value_start(text, hit.at)?;
     let shouted = !text[start..end].iter().any(u8::is_ascii_lowercase);
-    let place = Place { rule, in_query, separator: text[hit.at], shouted };
+    let in_environment = shouted && end == hit.at && value == hit.at + 1 && text[hit.at] == b'=';
+    let place = Place { rule, in_query, separator: text[hit.at], in_environment };
     let (start, end) = quoted_value(text, value).unwrap_or_else(|| bare_value(text, value, &place))?;
     let is_marked = text[start..].starts_with(Marker::PREFIX);
     (!is_marked).then_some(Found { start, end, rule })
@@ -622,8 +646,8 @@ struct Place {
     rule: &'static str,
     in_query: bool,
     separator: u8,
-    /// The name is in capitals, as environment variables are.
-    shouted: bool,
+    /// The name is in capitals and close to its `=`, as environment variables are.
+    in_environment: bool,
 }
 
 /// Where the value behind a `=` or `:` begins; `==` and `::` have none.
@@ -690,7 +714,7 @@ fn bare_value(text: &[u8], start: usize, place: &Place) -> Option<(usize, usize)
     let is_reference = value.first().is_none_or(|&byte| byte == b'$');
     let is_secret = !is_reference
         && (place.in_query
-            || place.shouted && place.separator == b'='
+            || place.in_environment
             || value.len() >= 8 && has_digit(value) && has_letter(value));
     is_secret.then_some((start, end))
 }
