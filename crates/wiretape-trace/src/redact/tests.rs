@@ -244,6 +244,47 @@ fn users_patterns_see_strings_numbers_and_text() {
     assert!(Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap_err().to_string().contains("jwt"));
 }
 
+/// Each of these has made, or could make, a check look at the same stretch again and again. What takes quadratic time
+/// does not end within anybody's patience here.
+#[test]
+fn hostile_repetition_comes_to_an_end() {
+    for piece in [
+        "eyJa-",
+        "eyJaaaaaaaaaa.",
+        "sk-",
+        "@",
+        "a@/",
+        "-----BEGIN X-----.",
+        "-----BEGIN ",
+        "token:",
+        "TOKEN=$",
+        "password=\"",
+        "://",
+        "/x.pem.",
+        "\\",
+        "\"",
+        "AKIA",
+        "Bearer ",
+        "x_",
+        "id_rsa",
+        "a.",
+        "{\"a\":",
+        "ghp_",
+        "?key=",
+        "Cookie: ",
+        "hooks.slack.com",
+        "a:b@c://",
+        "\"token\":\"",
+        "token='",
+        "[",
+        "secret=>",
+    ] {
+        let hostile = piece.repeat(400_000 / piece.len());
+        text(&hostile);
+        json(&serde_json::to_string(&hostile).unwrap());
+    }
+}
+
 #[test]
 fn a_rule_that_is_off_is_off() {
     let rules = Rules { disabled: vec!["jwt".into(), "password".into()], ..Rules::default() };

@@ -454,6 +454,8 @@ pub(super) struct Memo {
     token: [usize; SHAPES.len()],
     path: usize,
     authority: usize,
+    /// Up to where no value without quotes tells that it is a secret.
+    value: usize,
     /// There is no end of a PEM block any more.
     no_pem_end: bool,
 }
@@ -476,7 +478,7 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
         Check::Scheme(rule) => scheme(text, hit, rule),
         Check::UrlPassword => url_password(text, hit, memo),
         Check::KeyPath => key_path(text, hit, memo),
-        Check::Named => named(text, hit, keys, memo.floor),
+        Check::Named => named(text, hit, keys, memo),
     };
     found.filter(|found| found.start >= memo.floor && found.start < found.end)
 }
@@ -625,13 +627,13 @@ fn key_identity(name: &[u8]) -> bool {
 }
 
 /// The value of a name that is secret: `PASSWORD=…`, `"api_key": "…"`, `?token=…`, `Cookie: …`.
-fn named(text: &[u8], hit: Hit, keys: &KeyRules, floor: usize) -> Option<Found> {
-    let Name { start, end, rule, in_query } = secret_name(text, hit.at, keys, floor)?;
+fn named(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> Option<Found> {
+    let Name { start, end, rule, in_query } = secret_name(text, hit.at, keys, memo.floor)?;
     let value = value_start(text, hit.at)?;
     let shouted = !text[start..end].iter().any(u8::is_ascii_lowercase);
     let in_environment = shouted && end == hit.at && value == hit.at + 1 && text[hit.at] == b'=';
     let place = Place { rule, in_query, separator: text[hit.at], in_environment };
-    let (start, end) = quoted_value(text, value).unwrap_or_else(|| bare_value(text, value, &place))?;
+    let (start, end) = quoted_value(text, value).unwrap_or_else(|| bare_value(text, value, &place, memo))?;
     let is_marked = text[start..].starts_with(Marker::PREFIX);
     (!is_marked).then_some(Found { start, end, rule })
 }
@@ -680,43 +682,28 @@ fn quoted_value(text: &[u8], at: usize) -> Option<Option<(usize, usize)>> {
     Some((window.len() == text.len() && start < window.len()).then_some((start, window.len())))
 }
 
-fn bare_value(text: &[u8], start: usize, place: &Place) -> Option<(usize, usize)> {
+fn bare_value(text: &[u8], start: usize, place: &Place, memo: &mut Memo) -> Option<(usize, usize)> {
     if matches!(place.rule, rules::AUTHORIZATION | rules::COOKIE) && place.separator == b':' {
         return header_value(text, start);
     }
-    let is_value = |b: u8| {
-        !(b.is_ascii_whitespace()
-            || matches!(
-                b,
-                b'"' | b'\''
-                    | b'`'
-                    | b','
-                    | b';'
-                    | b'&'
-                    | b'|'
-                    | b'<'
-                    | b'>'
-                    | b'('
-                    | b')'
-                    | b'{'
-                    | b'}'
-                    | b'['
-                    | b']'
-                    | b'\\'
-            ))
-    };
-    let end = if place.in_query {
-        run(text, start, |b| is_value(b) && b != b'#')
-    } else {
-        run(text, start, is_value)
-    };
+    let is_reference = text.get(start) == Some(&b'$');
+    if is_reference || start < memo.value {
+        return None;
+    }
+    let end = run(text, start, |byte| is_bare(byte) && !(place.in_query && byte == b'#'));
     let value = &text[start..end];
-    let is_reference = value.first().is_none_or(|&byte| byte == b'$');
-    let is_secret = !is_reference
-        && (place.in_query
-            || place.in_environment
-            || value.len() >= 8 && has_digit(value) && has_letter(value));
-    is_secret.then_some((start, end))
+    let is_telling = value.len() >= 8 && has_digit(value) && has_letter(value);
+    if place.in_query || place.in_environment || is_telling {
+        return Some((start, end));
+    }
+    // A later value in the same stretch tells no more.
+    memo.value = end;
+    None
+}
+
+/// Whether a byte may stand in a value without quotes.
+fn is_bare(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !b"\"'`,;&|<>(){}[]\\".contains(&byte)
 }
 
 /// The rest of a header's line, behind the name of a scheme.
