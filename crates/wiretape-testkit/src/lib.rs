@@ -5,7 +5,9 @@
 //! |---|---|
 //! | a server to wrap, well or badly behaved | the `wt-echo` binary |
 //! | the least a recorder can cost | the `wt-tee` binary |
+//! | what crossed the wire, kept by somebody who knows nothing of messages | the `wt-wire` binary |
 //! | a client that drives a process through its pipes | [`peer`] |
+//! | signalling a process, and whether it still runs | [`process`] |
 //! | messages of a given size and kind | [`payload`] |
 //! | how much memory a recorder took | [`memory`] |
 //! | what it left on disk | [`traces`] |
@@ -18,6 +20,8 @@ pub mod memory;
 pub mod parts;
 pub mod payload;
 pub mod peer;
+#[cfg(unix)]
+pub mod process;
 pub mod stdio;
 pub mod traces;
 mod watchdog;

@@ -21,7 +21,7 @@ const CHUNK: usize = 64 * 1024;
 pub struct Peer {
     child: Child,
     stdin: Option<ChildStdin>,
-    stdout: ChildStdout,
+    stdout: Option<ChildStdout>,
     received: Vec<u8>,
     watchdog: Option<Watchdog>,
 }
@@ -32,7 +32,7 @@ impl Peer {
     pub fn spawn(command: &mut Command, limit: Duration) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take();
-        let stdout = child.stdout.take().expect("stdout was asked to be piped");
+        let stdout = child.stdout.take();
         let watchdog = Some(Watchdog::new(child.id(), limit));
         Ok(Self { child, stdin, stdout, received: Vec::new(), watchdog })
     }
@@ -57,7 +57,7 @@ impl Peer {
             }
             let start = self.received.len();
             self.received.resize(start + CHUNK, 0);
-            let count = self.stdout.read(&mut self.received[start..])?;
+            let count = open(&mut self.stdout)?.read(&mut self.received[start..])?;
             self.received.truncate(start + count);
             if count == 0 {
                 return Ok(std::mem::take(&mut self.received));
@@ -65,14 +65,26 @@ impl Peer {
         }
     }
 
+    /// The next `count` bytes that the process writes, whether or not they end a line.
+    pub fn receive_exact(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        let stdout = open(&mut self.stdout)?;
+        let have = self.received.len();
+        if have < count {
+            self.received.resize(count, 0);
+            stdout.read_exact(&mut self.received[have..])?;
+        }
+        let rest = self.received.split_off(count);
+        Ok(std::mem::replace(&mut self.received, rest))
+    }
+
     /// Sends one message and takes its echo. The time is that from before the write to after the last read.
     pub fn round_trip(&mut self, message: &[u8]) -> io::Result<Duration> {
         self.received.clear();
         self.received.resize(message.len(), 0);
-        let stdin = open(&mut self.stdin)?;
+        let (stdin, stdout) = (open(&mut self.stdin)?, open(&mut self.stdout)?);
         let start = Instant::now();
         stdin.write_all(message)?;
-        self.stdout.read_exact(&mut self.received)?;
+        stdout.read_exact(&mut self.received)?;
         let elapsed = start.elapsed();
         check_echo(message, &self.received)?;
         self.received.clear();
@@ -83,8 +95,7 @@ impl Peer {
     /// as the last byte is in.
     pub fn pipeline(&mut self, pipeline: &Pipeline<'_>) -> io::Result<Duration> {
         let progress = Progress::default();
-        let stdin = open(&mut self.stdin)?;
-        let stdout = &mut self.stdout;
+        let (stdin, stdout) = (open(&mut self.stdin)?, open(&mut self.stdout)?);
         let start = Instant::now();
         thread::scope(|scope| {
             let writer = scope.spawn(|| pipeline.write(stdin, &progress));
@@ -99,7 +110,7 @@ impl Peer {
     pub fn drain(&mut self, mut bytes: u64) -> io::Result<()> {
         let mut chunk = vec![0; CHUNK];
         while bytes > 0 {
-            match self.stdout.read(&mut chunk)? {
+            match open(&mut self.stdout)?.read(&mut chunk)? {
                 0 => return Err(short(bytes)),
                 count => bytes = bytes.saturating_sub(count as u64),
             }
@@ -110,6 +121,11 @@ impl Peer {
     /// Ends the process's input.
     pub fn close_stdin(&mut self) {
         self.stdin = None;
+    }
+
+    /// Stops reading: whoever writes on gets a broken pipe.
+    pub fn close_stdout(&mut self) {
+        self.stdout = None;
     }
 
     /// Kills the process as `kill -9` does, and waits until it is gone.
@@ -123,7 +139,9 @@ impl Peer {
     pub fn finish(mut self) -> io::Result<(ExitStatus, Vec<u8>)> {
         self.close_stdin();
         let mut rest = std::mem::take(&mut self.received);
-        self.stdout.read_to_end(&mut rest)?;
+        if let Some(stdout) = &mut self.stdout {
+            stdout.read_to_end(&mut rest)?;
+        }
         let status = self.child.wait()?;
         Ok((status, rest))
     }
@@ -219,8 +237,8 @@ fn read_echo(stdout: &mut ChildStdout, chunk: &mut [u8], expected: &[u8]) -> io:
     Ok(count)
 }
 
-fn open(stdin: &mut Option<ChildStdin>) -> io::Result<&mut ChildStdin> {
-    stdin.as_mut().ok_or_else(|| io::Error::other("the process's input has been closed"))
+fn open<P>(pipe: &mut Option<P>) -> io::Result<&mut P> {
+    pipe.as_mut().ok_or_else(|| io::Error::other("this end of the pipe has been closed"))
 }
 
 fn check_echo(sent: &[u8], received: &[u8]) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
-use crate::commands::{completions, ls, man, prune, record, show, stats};
+use crate::commands::{completions, demo, ls, man, prune, record, show, stats};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::ColorChoice;
+use crate::sample_server;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -53,6 +54,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::RecordArgs),
+    Demo(demo::DemoArgs),
     #[command(alias = "list")]
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
@@ -60,6 +62,8 @@ enum Command {
     Prune(prune::PruneArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    #[command(hide = true)]
+    SampleServer(sample_server::SampleServerArgs),
 }
 
 const STYLES: Styles = Styles::styled()
@@ -98,12 +102,14 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, CommandError> {
     match command {
         Command::Record(args) => return record::run(args),
+        Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Stats(args) => stats::run(&args)?,
         Command::Prune(args) => prune::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,
+        Command::SampleServer(_) => sample_server::run()?,
     }
     Ok(ExitCode::OK)
 }

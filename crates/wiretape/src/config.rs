@@ -3,6 +3,7 @@
 use crate::dirs;
 use crate::error::CommandError;
 use serde::Deserialize;
+use std::io;
 use std::path::{Path, PathBuf};
 use wiretape_trace::redact::Rules;
 
@@ -47,7 +48,7 @@ impl Config {
         };
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::parse(&text, &path),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => Ok(Config::default()),
+            Err(error) if is_absent(&error) && !required => Ok(Config::default()),
             Err(error) => Err(CommandError::usage_because(
                 format!("can't read the configuration {}", path.display()),
                 error,
@@ -63,6 +64,11 @@ impl Config {
                 .hint("docs/redaction.md lists what the file may hold")
         })
     }
+}
+
+/// Whether there is no such file, be it that there is no such folder either.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 impl RedactConfig {

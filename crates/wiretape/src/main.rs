@@ -10,6 +10,7 @@ mod exit_code;
 mod json;
 mod output;
 mod redaction;
+mod sample_server;
 mod selector;
 mod text;
 mod trace_file;

@@ -14,9 +14,11 @@ const KEY_FILE: &str = "redaction.key";
 
 /// The redactor that the configuration and the command line ask for.
 pub(crate) fn redactor(config: Config, patterns: &[String]) -> Result<Redactor, CommandError> {
-    let rules = config.redact.rules(patterns);
-    Redactor::new(&rules, &installation_key()?)
-        .map_err(|error| CommandError::usage(error).hint("docs/redaction.md explains rules and patterns"))
+    // First the rules, then the key: a mistake in the rules must leave nothing behind.
+    let rules = config.redact.rules(patterns).compile();
+    let rules = rules
+        .map_err(|error| CommandError::usage(error).hint("docs/redaction.md explains rules and patterns"))?;
+    Ok(rules.with_key(&installation_key()?))
 }
 
 /// The key of this installation, made on first use. If it can't be kept, one that lives as long as this process.

@@ -93,7 +93,7 @@ pub(super) struct Journal {
     first_id: String,
     state: State,
     lost: u64,
-    looked_us: u64,
+    look_us: u64,
     live: Option<LiveHub>,
     warn: super::Warn,
     warned: bool,
@@ -140,7 +140,7 @@ impl Journal {
             meta_len: 0,
             state: State::Closed,
             lost: 0,
-            looked_us: 0,
+            look_us: LOOK_US,
             live,
             warn,
             warned: false,
@@ -189,6 +189,7 @@ impl Journal {
         if let State::Failed { retry_us, .. } = &mut self.state {
             *retry_us = 0;
         }
+        self.look_us = 0;
         self.prepare(at, 0);
         let lost = self.lost();
         self.encoder.end(&mut self.lines, at, &LineEnd { lost: (lost > 0).then_some(lost), ..end });
@@ -243,8 +244,8 @@ impl Journal {
     fn prepare(&mut self, at: Moment, more: u64) {
         let next = match &self.state {
             State::Closed => return,
-            State::Open { file, .. } if at.us >= self.looked_us + LOOK_US => {
-                self.looked_us = at.us;
+            State::Open { file, .. } if at.us >= self.look_us => {
+                self.look_us = at.us + LOOK_US;
                 if platform::is_deleted(file) { Next::Reopen } else { Next::Nothing }
             }
             State::Open { .. } => Next::Nothing,

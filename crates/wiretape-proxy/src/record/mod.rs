@@ -131,7 +131,8 @@ fn run(recorder: &Arc<Recorder>, spawned: Spawned, signals: Signals) -> io::Resu
     let Spawned { process, stdin, stdout, stderr } = spawned;
     signals.forward_to(process.group());
     let tap = |stream| Tap::new(stream, Arc::clone(recorder));
-    spawn_input_pump(StandardStreams::stdin(), stdin, tap(Stream::Stdin));
+    let input = Arc::new(Mutex::new(tap(Stream::Stdin)));
+    spawn_input_pump(StandardStreams::stdin(), stdin, Arc::clone(&input));
     let mut pumps = vec![spawn_output_pump(stdout, StandardStreams::stdout(), tap(Stream::Stdout))];
     if let Some(stderr) = stderr {
         pumps.push(spawn_output_pump(stderr, StandardStreams::stderr(), tap(Stream::Stderr)));
@@ -140,13 +141,15 @@ fn run(recorder: &Arc<Recorder>, spawned: Spawned, signals: Signals) -> io::Resu
     wait_for_last_bytes(&pumps);
     process.end_group();
     wait_for_written_bytes(&pumps);
+    // Its pump may still wait for the client; half a line that was passed on belongs to the trace all the same.
+    lock(&input).finish();
     Ok(recorder.end(process.reap()?))
 }
 
-fn spawn_input_pump(source: io::Result<std::fs::File>, sink: std::process::ChildStdin, tap: Tap) {
+fn spawn_input_pump(source: io::Result<std::fs::File>, sink: std::process::ChildStdin, tap: Arc<Mutex<Tap>>) {
     std::thread::spawn(move || {
         let Ok(source) = source else { return };
-        if pump(source, sink, tap, &PumpState::new()) == PumpEnd::SinkClosed {
+        if pump(source, sink, &tap, &PumpState::new()) == PumpEnd::SinkClosed {
             StandardStreams::close_stdin();
         }
     });
@@ -159,9 +162,10 @@ fn spawn_output_pump(
 ) -> Arc<PumpState> {
     let state = PumpState::new();
     let shared = Arc::clone(&state);
+    let tap = Mutex::new(tap);
     std::thread::spawn(move || match sink {
-        Ok(sink) => pump(source, sink, tap, &shared),
-        Err(_) => pump(source, io::sink(), tap, &shared),
+        Ok(sink) => pump(source, sink, &tap, &shared),
+        Err(_) => pump(source, io::sink(), &tap, &shared),
     });
     state
 }
@@ -232,10 +236,11 @@ impl Recorder {
 
 fn meta(command: &[OsString], label: Option<&str>, redactor: Option<&Redactor>) -> Meta {
     let command: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = redactor.map_or_else(|| command.clone(), |redactor| redactor.command(&command));
     let label = label.map(name::clean_label).filter(|label| !label.is_empty());
     Meta {
         label: label.unwrap_or_else(|| name::label_of(&command)),
-        command: redactor.map_or_else(|| command.clone(), |redactor| redactor.command(&command)),
+        command,
         id: Some(uuid::Uuid::new_v4().to_string()),
         producer: Some(Producer {
             name: "wiretape".to_owned(),

@@ -5,12 +5,13 @@
 //! it needs no queue, no other thread and no wake-up, which would cost more than the write. Bytes that complete
 //! nothing are passed on as they come.
 
-use super::journal::{Journal, Observation};
+use super::journal::Observation;
 use super::{Recorder, Warning};
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use wiretape_trace::format::{Moment, Wire};
 use wiretape_trace::framing::{LineFrame, LineFramer};
 use wiretape_trace::json;
@@ -66,26 +67,57 @@ pub(super) enum PumpEnd {
 }
 
 /// Passes on everything that `source` gives, and records it.
-pub(super) fn pump(mut source: impl Read, mut sink: impl Write, mut tap: Tap, state: &PumpState) -> PumpEnd {
+pub(super) fn pump(
+    mut source: impl Read,
+    mut sink: impl Write,
+    tap: &Mutex<Tap>,
+    state: &PumpState,
+) -> PumpEnd {
     let mut chunk = vec![0; CHUNK];
     let end = loop {
         state.set(PumpState::READING);
         let read = match source.read(&mut chunk) {
             Ok(0) => break PumpEnd::SourceClosed,
             Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if is_passing(&error) => continue,
             Err(_) => break PumpEnd::SourceClosed,
         };
         state.set(PumpState::WRITING);
-        tap.observe(&chunk[..read]);
-        if sink.write_all(&chunk[..read]).and_then(|()| sink.flush()).is_err() {
+        lock(tap).observe(&chunk[..read]);
+        if write_all(&mut sink, &chunk[..read]).is_err() {
             break PumpEnd::SinkClosed;
         }
     };
-    tap.finish();
+    lock(tap).finish();
     drop(sink);
     state.set(PumpState::DONE);
     end
+}
+
+fn write_all(sink: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match sink.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    sink.flush()
+}
+
+/// Whether a call only has to be made again. Our streams may be shared with somebody who made them non-blocking, as
+/// Node does with those that it inherits; then there is nothing for it but to come back later.
+fn is_passing(error: &io::Error) -> bool {
+    const LATER: Duration = Duration::from_millis(1);
+    match error.kind() {
+        io::ErrorKind::Interrupted => true,
+        io::ErrorKind::WouldBlock => {
+            std::thread::sleep(LATER);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Cuts a stream into lines, takes the secrets out, and hands them to the journal.
@@ -127,7 +159,8 @@ impl Tap {
         self.batch.hand_over(&self.recorder, self.stream, at);
     }
 
-    fn finish(&mut self) {
+    /// Records what waits for its newline as it is.
+    pub(super) fn finish(&mut self) {
         let at = self.recorder.clock.now();
         if let Some(frame) = self.framer.finish() {
             self.batch.take(&self.recorder, self.stream, self.lines + 1, frame, at);
@@ -183,8 +216,8 @@ fn observation(stream: Stream, wire: Wire, is_json: bool, bytes: &[u8]) -> Obser
 }
 
 /// A pump that panicked has lost its own stream only: the others go on.
-pub(super) fn lock(journal: &Mutex<Journal>) -> std::sync::MutexGuard<'_, Journal> {
-    journal.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {

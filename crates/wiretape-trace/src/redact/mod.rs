@@ -40,6 +40,35 @@ pub struct Redactor {
     marker: Marker,
 }
 
+/// Rules that were found to be in order. They need only a key to be a [`Redactor`].
+#[derive(Debug)]
+pub struct CompiledRules {
+    keys: KeyRules,
+    enabled: Vec<&'static str>,
+    custom: Vec<CustomPattern>,
+}
+
+impl Rules {
+    /// Checks the rules, and makes them ready.
+    pub fn compile(&self) -> Result<CompiledRules, RuleError> {
+        let enabled = self.enabled()?;
+        Ok(CompiledRules { keys: KeyRules::new(&enabled, self)?, custom: self.custom_patterns()?, enabled })
+    }
+}
+
+impl CompiledRules {
+    /// A redactor with these rules, whose markers are hashed with `key`.
+    pub fn with_key(self, key: &RedactionKey) -> Redactor {
+        Redactor {
+            keys: self.keys,
+            letters: Letters::new(),
+            enabled: self.enabled,
+            custom: self.custom,
+            marker: Marker::new(key),
+        }
+    }
+}
+
 /// A replacement of `start..end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Edit {
@@ -51,14 +80,7 @@ struct Edit {
 impl Redactor {
     /// A redactor with the given rules, whose markers are hashed with `key`.
     pub fn new(rules: &Rules, key: &RedactionKey) -> Result<Self, RuleError> {
-        let enabled = rules.enabled()?;
-        Ok(Redactor {
-            keys: KeyRules::new(&enabled, rules)?,
-            letters: Letters::new(),
-            custom: rules.custom_patterns()?,
-            marker: Marker::new(key),
-            enabled,
-        })
+        Ok(rules.compile()?.with_key(key))
     }
 
     /// Redacts one JSON value. Fails if it is not JSON: then [`Redactor::text`] is for it.

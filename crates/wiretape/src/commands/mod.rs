@@ -1,6 +1,7 @@
 //! The commands, a file each: its arguments and its code.
 
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod prune;

@@ -1,0 +1,33 @@
+//! Processes by their number: signalling them, and asking whether they still run.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// Sends a signal by its number.
+pub fn signal(pid: u32, signal: i32) -> io::Result<()> {
+    let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(kill_process(number(pid)?, signal)?)
+}
+
+/// Whether a process runs. One that has ended doesn't, even if nobody has asked yet how it ended.
+pub fn is_running(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // `pid (name) state …`, and the name may hold anything.
+        Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X'])),
+        Err(_) if cfg!(target_os = "linux") => false,
+        Err(_) => number(pid).is_ok_and(|pid| test_kill_process(pid).is_ok()),
+    }
+}
+
+/// Makes reads and writes through an open file return at once, for all who share it.
+pub fn set_nonblocking(file: impl AsFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    Ok(rustix::fs::fcntl_setfl(&file, flags | rustix::fs::OFlags::NONBLOCK)?)
+}
+
+fn number(pid: u32) -> io::Result<Pid> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}

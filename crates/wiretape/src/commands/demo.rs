@@ -1,0 +1,250 @@
+//! `wiretape demo`: a sample server, a client that uses it, and the recorder between them.
+//!
+//! Nothing is staged: the recorder is `wiretape record` in a process of its own, and what is shown afterwards is what
+//! `wiretape show` makes of the trace.
+
+use super::show;
+use crate::catalog::Catalog;
+use crate::dirs;
+use crate::error::CommandError;
+use crate::output::{self, Output};
+use crate::sample_server::sample_token;
+use clap::{Args, FromArgMatches as _};
+use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
+
+/// Record a sample session and show its trace
+///
+/// Starts a small MCP server that is part of this program, behind the recorder, and talks to it as an MCP client
+/// would: tool calls, progress, errors, and a login whose secrets the trace must not hold. Then it shows the trace.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape demo                  the trace goes where all traces go
+  wiretape demo --out ./traces   or into this directory")]
+pub(crate) struct DemoArgs {
+    /// Write the trace into this directory instead of your own
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+const LABEL: &str = "demo";
+
+/// What the client logs in with. It must not be in the trace, and neither must the answer's token.
+const PASSWORD: &str = "correct horse battery staple";
+
+/// Runs the command.
+pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
+    let dir = args.out.clone().map_or_else(dirs::traces_dir, Ok)?;
+    let before = traces_in(&dir)?;
+    introduce()?;
+    let warnings = Session::start(args.out.as_deref())?.drive()?;
+    let trace = traces_in(&dir)?.into_iter().find(|trace| !before.contains(trace));
+    let Some(trace) = trace else {
+        let error = CommandError::failure("the session went well, but there is no trace of it");
+        return Err(warnings.into_iter().fold(error, CommandError::hint));
+    };
+    warnings.iter().for_each(output::warn);
+    show_trace(&trace)?;
+    conclude(args, &trace)
+}
+
+/// The demo traces of a directory, the newest first.
+fn traces_in(dir: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let entries = Catalog::read(dir)?.entries.into_iter();
+    Ok(entries.filter(|entry| entry.label() == LABEL).map(|entry| entry.path).collect())
+}
+
+fn introduce() -> io::Result<()> {
+    let mut out = Output::stdout();
+    let styles = out.styles;
+    writeln!(out, "A sample MCP server, and a client that uses it, with the recorder between them:")?;
+    writeln!(out, "  {}\n", styles.name.paint("wiretape record --label demo -- wiretape sample-server"))?;
+    out.flush()
+}
+
+/// By way of the arguments, so that it is the very command.
+fn show_trace(trace: &Path) -> Result<(), CommandError> {
+    let command = show::ShowArgs::augment_args(clap::Command::new("show"));
+    let matches = command.get_matches_from([OsStr::new("show"), trace.as_os_str()]);
+    let args = show::ShowArgs::from_arg_matches(&matches).map_err(CommandError::failure)?;
+    show::run(args)
+}
+
+fn conclude(args: &DemoArgs, trace: &Path) -> Result<(), CommandError> {
+    let text = std::fs::read_to_string(trace)
+        .map_err(|error| CommandError::because(format!("can't read {}", trace.display()), error))?;
+    let is_clean = !text.contains(PASSWORD) && !text.contains(&sample_token());
+    let mut out = Output::stdout();
+    let styles = out.styles;
+    let secrets = if is_clean {
+        "The login's password and token were never written; [REDACTED:…] marks them."
+    } else {
+        // A configuration may turn rules off, and then this is what was asked for.
+        "Your configuration lets the login's secrets through: they are in the trace."
+    };
+    writeln!(out, "\n{secrets}\n\n{}", styles.strong.paint("Next:"))?;
+    let program = program();
+    let (selector, list) = match &args.out {
+        None => ("latest".to_owned(), String::new()),
+        Some(dir) => (quoted(trace), format!(" --dir {}", quoted(dir))),
+    };
+    let hints = [
+        (format!("{program} show {selector} --full"), "every payload"),
+        (format!("{program} stats {selector}"), "calls, errors and latencies by tool"),
+        (format!("{program} ls{list}"), "all traces"),
+        (format!("{program} record -- npx my-server"), "your own server"),
+    ];
+    let longest = hints.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    let room = out.width.unwrap_or(usize::MAX);
+    for (command, what) in hints {
+        let padding = " ".repeat(longest - command.chars().count());
+        write!(out, "  {}", styles.name.paint(&command))?;
+        // A long path leaves no room for more.
+        if longest + what.len() + 4 <= room {
+            write!(out, "{padding}  {}", styles.dim.paint(what))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// How the user called this program: what is printed can be typed as it is.
+fn program() -> String {
+    let called = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    if called.components().count() > 1 { quoted(&called) } else { "wiretape".to_owned() }
+}
+
+fn quoted(path: &Path) -> String {
+    let shown = path.display().to_string();
+    if shown.contains(' ') { format!("\"{shown}\"") } else { shown }
+}
+
+/// What the client asks, in order, and what it tells unasked.
+fn script() -> Vec<Step> {
+    let call = |tool: &str, arguments: Value| {
+        Step::Request("tools/call", json!({ "name": tool, "arguments": arguments }))
+    };
+    let client = json!({ "name": "wiretape-demo", "version": env!("CARGO_PKG_VERSION") });
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let search = json!({
+        "name": "search_notes",
+        "arguments": { "query": "lisbon" },
+        "_meta": { "progressToken": "search-1" },
+    });
+    vec![
+        Step::Request("initialize", hello),
+        Step::Notification("notifications/initialized"),
+        Step::Request("tools/list", json!({})),
+        call("weather", json!({ "city": "Lisbon" })),
+        Step::Request("tools/call", search),
+        call("divide", json!({ "a": 1, "b": 0 })),
+        call("login", json!({ "user": "ada", "password": PASSWORD })),
+        Step::Request("resources/read", json!({ "uri": "notes://today" })),
+        Step::Request("prompts/get", json!({ "name": "plan_day", "arguments": { "city": "Lisbon" } })),
+        Step::Request("tools/uninstall", json!({ "name": "weather" })),
+        Step::Request("ping", json!({})),
+    ]
+}
+
+enum Step {
+    Request(&'static str, Value),
+    Notification(&'static str),
+}
+
+/// A recorder with the sample server behind it, as a client has it.
+struct Session {
+    recorder: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    stderr: JoinHandle<String>,
+}
+
+impl Session {
+    fn start(out: Option<&Path>) -> Result<Self, CommandError> {
+        let failed = |error| CommandError::because("can't start the recorder", error);
+        let this = std::env::current_exe().map_err(failed)?;
+        let mut command = Command::new(&this);
+        command.args(["--color", "never", "record", "--label", LABEL]);
+        if let Some(dir) = out {
+            command.args([OsString::from("--out"), dir.into()]);
+        }
+        command.arg("--").arg(&this).arg("sample-server");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut recorder = command.spawn().map_err(failed)?;
+        let (stdin, stdout, stderr) = (recorder.stdin.take(), recorder.stdout.take(), recorder.stderr.take());
+        let (Some(stdin), Some(stdout), Some(mut stderr)) = (stdin, stdout, stderr) else {
+            return Err(CommandError::failure("the recorder has no pipes"));
+        };
+        let stderr = std::thread::spawn(move || {
+            let mut told = Vec::new();
+            // What could not be read is not told.
+            let _ = stderr.read_to_end(&mut told);
+            String::from_utf8_lossy(&told).into_owned()
+        });
+        Ok(Session { recorder, stdin, stdout: BufReader::new(stdout), stderr })
+    }
+
+    /// Goes through the script, and gives what the recorder warned of.
+    fn drive(mut self) -> Result<Vec<String>, CommandError> {
+        let driven = self.play();
+        let Session { mut recorder, stdin, stderr, .. } = self;
+        drop(stdin);
+        let status = recorder
+            .wait()
+            .map_err(|error| CommandError::because("can't tell how the recorder ended", error))?;
+        let told = stderr.join().unwrap_or_default();
+        if driven.is_ok() && status.success() {
+            return Ok(warnings(&told));
+        }
+        let error = match driven {
+            Err(error) => CommandError::because("the demo's session broke off", error),
+            Ok(()) => CommandError::failure(format!("the recorder failed: {status}")),
+        };
+        Err(told.lines().fold(error, |error, line| error.hint(format!("it said: {line}"))))
+    }
+
+    fn play(&mut self) -> io::Result<()> {
+        let mut id = 0;
+        for step in script() {
+            match step {
+                Step::Request(method, params) => {
+                    id += 1;
+                    self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+                    self.wait_for_answer(id)?;
+                }
+                Step::Notification(method) => self.send(&json!({ "jsonrpc": "2.0", "method": method }))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, message: &Value) -> io::Result<()> {
+        let mut line = message.to_string();
+        line.push('\n');
+        self.stdin.write_all(line.as_bytes())
+    }
+
+    fn wait_for_answer(&mut self, id: i32) -> io::Result<()> {
+        loop {
+            let mut line = String::new();
+            if self.stdout.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let message: Value = serde_json::from_str(&line)?;
+            if message["id"] == id {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What the recorder itself said; the server's own words are in the trace.
+fn warnings(stderr: &str) -> Vec<String> {
+    let told = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
+    told.map(str::to_owned).collect()
+}

@@ -1,0 +1,15 @@
+//! `wiretape record` from end to end: the real binary, real processes, and what they leave behind.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
+
+mod bytes;
+mod disks;
+mod exits;
+mod floods;
+mod live;
+mod options;
+mod real_parts;
+mod session;
+mod signals;
+mod trace;

@@ -1,0 +1,22 @@
+//! What must hold for any bytes at all, one plain function for each part of the trace library. Each panics if it
+//! does not hold.
+//!
+//! The fuzz targets call them with what libFuzzer finds; `crates/wiretape-testkit/tests/fuzz_targets.rs` calls the same
+//! functions with the committed seeds and with what proptest makes up, on a stable toolchain.
+//!
+//! | function | subject |
+//! |---|---|
+//! | [`envelope`] | what a payload says of itself |
+//! | [`framing`] | lines and server-sent events, however the bytes were cut |
+//! | [`reader`] | reading traces, and reading back what was written |
+//! | [`redaction`] | secrets out, and nothing but secrets |
+
+mod envelope;
+mod framing;
+mod reader;
+mod redaction;
+
+pub use envelope::envelope;
+pub use framing::framing;
+pub use reader::reader;
+pub use redaction::redaction;

@@ -1,0 +1,110 @@
+//! Secrets out, and nothing but secrets.
+
+use serde::de::IgnoredAny;
+use std::sync::OnceLock;
+use wiretape_trace::json;
+use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
+
+/// Secrets that are known by their looks.
+const TOKENS: [&str; 8] = [
+    "AKIAIOSFODNN7EXAMPLE",
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz0123456789",
+    "glpat-ABcd1234efGH5678ijKL",
+    "xoxb-123456789012-abcdefABCDEF",
+    "sk-ant-api03-abcdefghijklmnop-1234567890",
+    "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij",
+];
+
+/// A secret that is known by its name only, and that nothing else in an input looks like.
+const PASSWORD: &str = "zQ9-not-a-word-zQ9";
+
+/// JSON stays JSON, a planted secret is gone wherever it stood, and what was redacted stays as it is.
+pub fn redaction(data: &[u8]) {
+    check_json(data);
+    check_text(data);
+    let (choice, around) = data.split_first().unwrap_or((&0, &[]));
+    let around = String::from_utf8_lossy(around);
+    let choice = usize::from(*choice);
+    let secret = TOKENS[choice % TOKENS.len()];
+    // An input that has the secret itself may have it where it is none: under `cursor`, or inside a word.
+    if !around.contains(secret) && !around.contains(PASSWORD) {
+        check_planted_in_text(secret, &around);
+        check_named_in_text(&around);
+        check_planted_in_json(secret, &around, choice / 64);
+    }
+}
+
+fn redactor() -> &'static Redactor {
+    static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+    REDACTOR.get_or_init(|| {
+        Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).expect("the default rules are sound")
+    })
+}
+
+fn check_json(data: &[u8]) {
+    let clean = redactor().json(data);
+    assert_eq!(clean.is_ok(), json::validate(data).is_ok(), "redaction has its own idea of JSON");
+    let Ok(clean) = clean else { return };
+    assert!(serde_json::from_slice::<IgnoredAny>(&clean).is_ok(), "JSON became something else");
+    assert_eq!(count(&clean, b'\n'), count(data, b'\n'), "a line became two, or two became one");
+    assert!(json::is_utf8(&clean) || !json::is_utf8(data), "UTF-8 became something else");
+    let again = redactor().json(&clean).expect("it was JSON a moment ago");
+    assert!(serde_json::from_slice::<IgnoredAny>(&again).is_ok(), "redacting twice breaks it");
+}
+
+fn check_text(data: &[u8]) {
+    let clean = redactor().text(data);
+    assert!(json::is_utf8(&clean) || !json::is_utf8(data), "UTF-8 became something else");
+    redactor().text(&clean);
+}
+
+fn check_planted_in_text(secret: &str, around: &str) {
+    let (before, after) = halves(around);
+    let text = format!("{before} {secret} {after}");
+    let clean = redactor().text(text.as_bytes());
+    assert!(!shown(&clean).contains(secret), "a secret is left in a text: {text:?}");
+}
+
+/// Plants lines that are secret by their names.
+fn check_named_in_text(around: &str) {
+    let (before, after) = halves(around);
+    for line in [format!("DB_PASSWORD={PASSWORD}"), format!("Authorization: Bearer {PASSWORD}")] {
+        let text = format!("{before}\n{line}\n{after}");
+        let clean = redactor().text(text.as_bytes());
+        assert!(!shown(&clean).contains(PASSWORD), "a password is left in a text: {text:?}");
+    }
+}
+
+/// Plants secrets in an object with anything beside them, so many strings deep.
+fn check_planted_in_json(secret: &str, around: &str, levels: usize) {
+    let (before, after) = halves(around);
+    // The dot keeps the text from being JSON itself: there, a secret may stand under a name that exempts it.
+    let text = quoted(&format!(". {before} {secret} {after}"));
+    let (beside, secret_value, password) = (quoted(around), quoted(secret), quoted(PASSWORD));
+    let mut payload = format!(r#"{{"a":{beside},"b":[{text},{secret_value}],"password":{password}}}"#);
+    for _ in 0..levels {
+        payload = format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, quoted(&payload));
+    }
+    let clean = shown(&redactor().json(payload.as_bytes()).expect("what was built is JSON"));
+    assert!(!clean.contains(secret), "a secret is left in JSON: {payload}");
+    assert!(!clean.contains(PASSWORD), "a password is left in JSON: {payload}");
+}
+
+fn halves(text: &str) -> (&str, &str) {
+    let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.split_at(middle)
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("any text can be quoted")
+}
+
+fn count(bytes: &[u8], byte: u8) -> usize {
+    bytes.iter().filter(|other| **other == byte).count()
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
