@@ -1,7 +1,7 @@
 //! `wiretape record`: a stdio server, wrapped.
 //!
-//! Three pumps, each a plain thread over raw pipes, pass bytes between the client and the server; [`pump`] says in
-//! which order things happen, [`journal`] how they reach the disk. The main thread waits for the server to end.
+//! Three pumps, each a plain thread over raw pipes, pass bytes between the client and the server; `pump` says in
+//! which order things happen, `journal` how they reach the disk. The main thread waits for the server to end.
 
 mod journal;
 mod pump;

@@ -64,7 +64,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PORT", num_args = 0..=1)]
     serve: Option<Option<u16>>,
 
-    /// Let this website's viewer watch without the token: https://viewer.example
+    /// Let the viewer of this site watch without the token: `https://viewer.example`
     #[arg(long, value_name = "URL", requires = "serve")]
     allow_origin: Vec<Origin>,
 
