@@ -5,7 +5,7 @@
 //!
 //! - [`framing`]: from bytes to lines and server-sent events
 //! - [`message`]: what one JSON-RPC payload says of itself, and what is wrong with it
-//! - [`format`]: the trace format, byte for byte, with its reader and writer
+//! - [`mod@format`]: the trace format, byte for byte, with its reader and writer
 //! - [`compress`]: traces that are compressed whole
 //! - [`redact`]: secrets out, before anything is written
 //! - [`name`]: labels and file names
