@@ -26,6 +26,9 @@ impl Marker {
     /// How every marker begins, in our traces and in other producers'.
     pub(super) const PREFIX: &'static [u8] = b"[REDACTED";
 
+    /// What stands before a rule's name in our own.
+    pub(super) const PREFIX_COLON: &'static [u8] = b"[REDACTED:";
+
     pub(super) fn new(key: &RedactionKey) -> Self {
         Marker(Hmac::new_from_slice(&key.0).expect("HMAC takes a key of any length"))
     }

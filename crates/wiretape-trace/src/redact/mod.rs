@@ -28,7 +28,7 @@ use crate::json::SyntaxError;
 use keys::KeyRules;
 use marker::Marker;
 use std::borrow::Cow;
-use text::{Hits, Letters, Memo};
+use text::{Found, Hits, Letters, Memo};
 
 /// Replaces secrets. Made once, used from any thread.
 #[derive(Debug)]
@@ -153,13 +153,9 @@ impl Redactor {
         loop {
             let found = text::check(text, hit, &self.keys, &mut memo);
             if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
-                edits.push(Edit {
-                    start: found.start,
-                    end: found.end,
-                    replacement: self.marker.replacement(found.rule, &text[found.start..found.end]),
-                });
-                memo.floor = found.end;
-                hits.skip_to(found.end);
+                let end = self.push_edit(text, found, first, edits);
+                memo.floor = end;
+                hits.skip_to(end);
             }
             match hits.next() {
                 Some(next) => hit = next,
@@ -167,6 +163,18 @@ impl Redactor {
             }
         }
         self.find_custom(text, first, edits);
+    }
+
+    /// Adds an edit; those since `first` that it overlaps become part of it, as a token in a URL's password does. Returns
+    /// where it ends.
+    fn push_edit(&self, text: &[u8], found: Found, first: usize, edits: &mut Vec<Edit>) -> usize {
+        let Found { mut start, mut end, rule } = found;
+        while let Some(last) = edits[first..].last().filter(|last| last.end > start) {
+            (start, end) = (start.min(last.start), end.max(last.end));
+            edits.pop();
+        }
+        edits.push(Edit { start, end, replacement: self.marker.replacement(rule, &text[start..end]) });
+        end
     }
 
     fn is_on(&self, rule: &str) -> bool {

@@ -84,10 +84,15 @@ fn what_is_around_a_secret_stays() {
         ("cut off: {\"password\":\"hunt", "cut off: {\"password\":\"<password>"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest", "<pem>\nrest"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE", "<pem>"),
+        (r"x\nghp_16C7e42F292c6912E7710c838347Ae178B4a", r"x\n<github>"),
+        (r"\u000aAKIAIOSFODNN7EXAMPLE", r"\u000a<aws>"),
+        ("http://a:pw-AKIAIOSFODNN7EXAMPLE@h", "http://a:<url-password>@h"),
         ("cat ~/.ssh/id_ed25519, then", "cat <key-path>, then"),
         ("C:\\keys\\server.pfx", "<key-path>"),
     ] {
-        assert_eq!(masked(&text(input)), expected);
+        let clean = text(input);
+        assert_eq!(masked(&clean), expected);
+        assert_eq!(text(&clean), clean, "what was redacted stays as it is");
     }
 }
 

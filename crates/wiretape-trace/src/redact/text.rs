@@ -404,6 +404,9 @@ fn secret_name(text: &[u8], mark: usize, keys: &KeyRules, floor: usize) -> Optio
 
 fn classify_name(text: &[u8], end: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
     let start = name_start(text, end, floor);
+    if text[..start].ends_with(Marker::PREFIX_COLON) {
+        return None;
+    }
     let name = &text[start..end];
     let in_query = start > 0 && matches!(text[start - 1], b'?' | b'&');
     let rule = keys.classify(name).or_else(|| {
@@ -480,7 +483,8 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
         Check::KeyPath => key_path(text, hit, memo),
         Check::Named => named(text, hit, keys, memo),
     };
-    found.filter(|found| found.start >= memo.floor && found.start < found.end)
+    // What was redacted already stays as it is.
+    found.filter(|found| found.start < found.end && !text[found.start..].starts_with(Marker::PREFIX))
 }
 
 /// The end of the run of allowed bytes from `from`.
@@ -488,9 +492,15 @@ fn run(text: &[u8], from: usize, allowed: impl Fn(u8) -> bool) -> usize {
     text[from..].iter().position(|&byte| !allowed(byte)).map_or(text.len(), |at| from + at)
 }
 
-/// Whether no letter, digit or underscore stands before `at`.
+/// Whether no letter, digit or underscore stands before `at`, but for those of an escape: in text that quotes text,
+/// `\n` is a line's end.
 fn begins_word(text: &[u8], at: usize) -> bool {
-    at == 0 || !word(text[at - 1])
+    match &text[..at] {
+        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+        [.., b'\\', b'u', a, b, c, d] if [a, b, c, d].into_iter().all(u8::is_ascii_hexdigit) => true,
+        [.., before] => !word(*before),
+        [] => true,
+    }
 }
 
 fn has_digit(text: &[u8]) -> bool {
@@ -584,7 +594,7 @@ fn url_password(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
         !(b.is_ascii_whitespace()
             || matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
     };
-    let before = &text[memo.floor.max(memo.authority)..hit.at];
+    let before = &text[memo.authority..hit.at];
     let start = hit.at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();
     memo.authority = run(text, hit.at, is_authority);
     let scheme = text[..start].strip_suffix(b"://")?;
@@ -592,6 +602,7 @@ fn url_password(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
     let at_sign = memchr::memrchr(b'@', authority)?;
     let secret = match memchr::memchr(b':', &authority[..at_sign]) {
         _ if !scheme.last().is_some_and(u8::is_ascii_alphanumeric) => return None,
+        _ if authority.starts_with(Marker::PREFIX) => return None,
         Some(colon) => colon + 1..at_sign,
         None if at_sign >= 16 && has_digit(&authority[..at_sign]) => 0..at_sign,
         None => return None,
@@ -634,8 +645,7 @@ fn named(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> Option<Foun
     let in_environment = shouted && end == hit.at && value == hit.at + 1 && text[hit.at] == b'=';
     let place = Place { rule, in_query, separator: text[hit.at], in_environment };
     let (start, end) = quoted_value(text, value).unwrap_or_else(|| bare_value(text, value, &place, memo))?;
-    let is_marked = text[start..].starts_with(Marker::PREFIX);
-    (!is_marked).then_some(Found { start, end, rule })
+    Some(Found { start, end, rule })
 }
 
 fn is_query_secret(name: &[u8]) -> bool {
