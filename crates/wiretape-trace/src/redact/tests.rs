@@ -291,6 +291,21 @@ fn hostile_repetition_comes_to_an_end() {
 }
 
 #[test]
+fn large_messages_are_redacted_like_small_ones() {
+    let filler = "x ".repeat(LARGE);
+    for (secret, rule) in TOKENS.iter().chain(&[("\"", "")]) {
+        let clean =
+            json(&format!("{{\"filler\":\"{filler}\",\"a\":{}}}", serde_json::to_string(secret).unwrap()));
+        let expected =
+            if rule.is_empty() { "\"a\":\"\\\"\"}".to_owned() } else { format!("\"a\":\"<{rule}>\"}}") };
+        assert!(masked(&clean).ends_with(&expected), "{rule}");
+    }
+    let named = json(&format!("{{\"filler\":\"{filler}\",\"password\" : \"x\"}}"));
+    assert!(masked(&named).ends_with("\"password\" : \"<password>\"}"));
+    assert!(redactor().json(format!("[\"{filler}\"").as_bytes()).is_err());
+}
+
+#[test]
 fn a_rule_that_is_off_is_off() {
     let rules = Rules { disabled: vec!["jwt".into(), "password".into()], ..Rules::default() };
     let redactor = Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap();
@@ -336,7 +351,7 @@ proptest! {
 
     #[test]
     fn the_quick_look_clears_nothing_that_a_walk_would_change(pieces in proptest::collection::vec(proptest::sample::select(&[
-        "{", "}", "[", "]", ",", ":", "\"a\"", "\"password\"", "\"API Key\"", "\"\\npwd=x1234567\"", "\"pass\\u0077ord\"", "1", "\"ghp_16C7e42F292c6912E7710c838347Ae178B4a\"",
+        "{", "}", "[", "]", ",", ":", "                    :", "\"pass\\tword\"", "\"my \\\"secret\"", "\"a\"", "\"password\"", "\"API Key\"", "\"\\npwd=x1234567\"", "\"pass\\u0077ord\"", "1", "\"ghp_16C7e42F292c6912E7710c838347Ae178B4a\"",
         "\"x\\nAKIAIOSFODNN7EXAMPLE\"", "\"{\\\"token\\\":\\\"abc\\\"}\"", "\"\\tpostgres:\\/\\/a:b@c\"", "\"\\neyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij\"",
         "\"/x/id_rsa\"", "\"Cookie: a=b\"", "\"https://x/?key=abc\"", "null", "\"cursor\"", "\"-----BEGIN X-----\"", "\"Bearer abcdefgh12\"", "\"cookies\"", "\"\\\\npwd=hunter2x9\"",
     ][..]), 0..12)) {
@@ -345,6 +360,7 @@ proptest! {
         let mut edits = Vec::new();
         if walk::json(&redactor, input.as_bytes(), 0, &mut edits).is_ok() && !edits.is_empty() {
             prop_assert!(!redactor.is_clean(input.as_bytes()).unwrap(), "{input}");
+            prop_assert!(!redactor.looks_clean(input.as_bytes()), "{input}");
         }
     }
 

@@ -409,7 +409,7 @@ fn classify_name(text: &[u8], end: usize, keys: &KeyRules, floor: usize) -> Opti
     }
     let name = &text[start..end];
     let in_query = start > 0 && matches!(text[start - 1], b'?' | b'&');
-    let rule = keys.classify(name).or_else(|| {
+    let rule = keys.classify(&Text { raw: name, escaped: name.contains(&b'\\') }.unescaped()).or_else(|| {
         // In escaped text the letter of an escape (`\n`) stands before the name.
         let escape = start > 0 && text[start - 1] == b'\\';
         if escape { keys.classify(&name[1..]) } else { None }
@@ -436,7 +436,8 @@ fn name_start(text: &[u8], end: usize, floor: usize) -> usize {
 #[inline]
 fn name_end(text: &[u8], mark: usize) -> Option<usize> {
     let mut end = mark;
-    while end > 0 && matches!(text[end - 1], b' ' | b'\t') && mark - end < MAX_GAP {
+    // However many: no two separators have blanks in common.
+    while end > 0 && matches!(text[end - 1], b' ' | b'\t') {
         end -= 1;
     }
     if end > 0 && matches!(text[end - 1], b'"' | b'\'') {
