@@ -24,14 +24,11 @@ mod walk;
 pub use marker::RedactionKey;
 pub use rules::{CustomPattern, RULES, Rule, RuleError, Rules};
 
-use crate::json::{self, SyntaxError};
+use crate::json::SyntaxError;
 use keys::KeyRules;
 use marker::Marker;
 use std::borrow::Cow;
 use text::{Found, Hits, Letters, Memo};
-
-/// From this size on a message is looked at by two threads: for less, a thread costs more than it saves.
-const LARGE: usize = 128 * 1024;
 
 /// Replaces secrets. Made once, used from any thread.
 #[derive(Debug)]
@@ -110,32 +107,10 @@ impl Redactor {
         if !self.custom.is_empty() {
             return Ok(false);
         }
-        if raw.len() >= LARGE {
-            return self.is_clean_by_two(raw);
-        }
         if self.letters.find(raw, 0).is_some() {
             return Ok(false);
         }
         walk::is_clean(self, raw)
-    }
-
-    /// The same for a large message, which somebody is kept waiting for: one thread looks for names and marks while
-    /// the other checks the grammar.
-    fn is_clean_by_two(&self, raw: &[u8]) -> Result<bool, SyntaxError> {
-        let look = || self.looks_clean(raw);
-        std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, look) {
-            Ok(looking) => {
-                json::validate(raw)?;
-                Ok(looking.join().unwrap_or(false))
-            }
-            Err(_) => json::validate(raw).map(|()| look()),
-        })
-    }
-
-    /// Whether no letter, name or mark anywhere in the bytes may belong to a secret, whatever their structure.
-    fn looks_clean(&self, raw: &[u8]) -> bool {
-        let whole = json::Text { raw, escaped: true };
-        self.letters.find(raw, 0).is_none() && !text::is_suspicious(whole, &self.keys)
     }
 
     /// Redacts text of any kind.

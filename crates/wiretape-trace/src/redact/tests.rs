@@ -291,18 +291,17 @@ fn hostile_repetition_comes_to_an_end() {
 }
 
 #[test]
-fn large_messages_are_redacted_like_small_ones() {
-    let filler = "x ".repeat(LARGE);
-    for (secret, rule) in TOKENS.iter().chain(&[("\"", "")]) {
-        let clean =
-            json(&format!("{{\"filler\":\"{filler}\",\"a\":{}}}", serde_json::to_string(secret).unwrap()));
-        let expected =
-            if rule.is_empty() { "\"a\":\"\\\"\"}".to_owned() } else { format!("\"a\":\"<{rule}>\"}}") };
-        assert!(masked(&clean).ends_with(&expected), "{rule}");
+fn long_strings_are_redacted_like_short_ones() {
+    let filler = "x ".repeat(walk::LONG);
+    for (secret, rule) in TOKENS {
+        let clean = json(&format!("[\"{filler}\",\"{filler}{secret}\",\"{filler}\",\"a\"]"));
+        assert!(masked(&clean).ends_with(&format!("x <{rule}>\",\"{filler}\",\"a\"]")), "{rule}");
+        let clean = json(&format!("[\"{filler}\",{{\"password\":\"{secret}\"}}]"));
+        assert!(masked(&clean).ends_with("{\"password\":\"<password>\"}]"), "{rule}");
     }
-    let named = json(&format!("{{\"filler\":\"{filler}\",\"password\" : \"x\"}}"));
-    assert!(masked(&named).ends_with("\"password\" : \"<password>\"}"));
-    assert!(redactor().json(format!("[\"{filler}\"").as_bytes()).is_err());
+    let innocent = format!("[\"{filler}\",\"{filler}\",\"{filler}\"]");
+    assert_eq!(json(&innocent), innocent);
+    assert!(redactor().json(&innocent.as_bytes()[..innocent.len() - 1]).is_err());
 }
 
 #[test]
@@ -360,7 +359,6 @@ proptest! {
         let mut edits = Vec::new();
         if walk::json(&redactor, input.as_bytes(), 0, &mut edits).is_ok() && !edits.is_empty() {
             prop_assert!(!redactor.is_clean(input.as_bytes()).unwrap(), "{input}");
-            prop_assert!(!redactor.looks_clean(input.as_bytes()), "{input}");
         }
     }
 

@@ -4,7 +4,8 @@ use super::keys::KeyClass;
 use super::marker::Marker;
 use super::text::{self, Letters};
 use super::{Edit, Redactor, keys, rules};
-use crate::json::{self, Lexeme, Lexer, SyntaxError, Token};
+use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
+use std::thread;
 
 /// How deep JSON inside strings inside JSON is followed. Each level doubles the escapes, so more can hardly be.
 const MAX_NESTING: usize = 6;
@@ -63,8 +64,38 @@ impl Context {
     }
 }
 
+/// From this length on a string is looked at by another thread while this one reads on: for less, a thread costs more
+/// than it saves.
+pub(super) const LONG: usize = 128 * 1024;
+
 /// Whether no name and no mark in a JSON value may belong to a secret. Reads the value to its end only if so.
 pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxError> {
+    let look = |text: Text<'_>| !text::is_suspicious(text, &redactor.keys);
+    if json.len() < LONG {
+        return is_clean_by(redactor, json, look);
+    }
+    thread::scope(|scope| {
+        let mut other: Option<thread::ScopedJoinHandle<'_, bool>> = None;
+        let is_clean = is_clean_by(redactor, json, |text| {
+            if text.raw.len() < LONG || other.as_ref().is_some_and(|other| !other.is_finished()) {
+                return look(text);
+            }
+            match thread::Builder::new().spawn_scoped(scope, move || look(text)) {
+                Ok(looking) => other.replace(looking).is_none_or(|done| done.join().unwrap_or(false)),
+                Err(_) => look(text),
+            }
+        })?;
+        Ok(other.is_none_or(|other| other.join().unwrap_or(false)) && is_clean)
+    })
+}
+
+/// The same, with `look` to say whether a string is clean.
+#[inline]
+fn is_clean_by<'j>(
+    redactor: &Redactor,
+    json: &'j [u8],
+    mut look: impl FnMut(Text<'j>) -> bool,
+) -> Result<bool, SyntaxError> {
     let mut lexer = Lexer::new(json);
     while let Some(lexeme) = lexer.next_inline()? {
         let is_clean = match lexeme.token {
@@ -72,7 +103,7 @@ pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxE
                 let name = lexeme.text(json);
                 !name.escaped && redactor.keys.classify(name.raw).is_none()
             }
-            Token::String => !text::is_suspicious(lexeme.text(json), &redactor.keys),
+            Token::String => look(lexeme.text(json)),
             _ => true,
         };
         if !is_clean {
