@@ -322,14 +322,25 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    #[inline(always)]
     fn escape(&mut self) -> Result<(), Stuck> {
         self.escaped = true;
         match self.input.get(self.pos + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.pos += 2,
-            Some(b'u') if is_hex4(self.input.get(self.pos + 2..self.pos + 6)) => self.pos += 6,
-            _ => return self.stuck("an unknown escape"),
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.pos += 2;
+                Ok(())
+            }
+            _ => self.unicode_escape(),
         }
-        Ok(())
+    }
+
+    fn unicode_escape(&mut self) -> Result<(), Stuck> {
+        let is_unicode = self.input.get(self.pos + 1) == Some(&b'u');
+        if is_unicode && is_hex4(self.input.get(self.pos + 2..self.pos + 6)) {
+            self.pos += 6;
+            return Ok(());
+        }
+        self.stuck("an unknown escape")
     }
 
     #[inline(always)]
