@@ -56,13 +56,13 @@ fn check_round_trip(data: &[u8]) {
     let wire = Wire { bom: line.len() % 2 == 1, crlf: line.len() % 3 == 1, eof: line.len() % 5 == 1 };
     let mut encoder = Encoder::new();
     let mut trace = Vec::new();
-    encoder.text(&mut trace, at, dir, wire, &line);
+    encoder.text(&mut trace, at, dir, wire.into(), &line);
     encoder.stderr(&mut trace, at, &line);
     encoder.gap(&mut trace, at, 7, &expected);
     encoder.rotated(&mut trace, at, &expected);
     let is_json = json::is_utf8(&line) && json::validate(&line).is_ok();
     if is_json {
-        encoder.message(&mut trace, at, dir, wire, &line);
+        encoder.message(&mut trace, at, dir, wire.into(), &line);
     }
     let mut reader = TraceReader::new(&trace[..]);
     let mut kinds = 0;

@@ -103,6 +103,8 @@ impl TraceSummary {
                 self.times.observe(&text.stamp);
                 self.stderr_lines += 1;
             }
+            // What it tells of isn't a message, and is counted nowhere.
+            Record::Http(exchange) => self.times.observe(&exchange.stamp),
             Record::Gap(gap) => self.lost = self.lost.saturating_add(gap.lost),
             Record::Rotated { next } => self.ending = Ending::Rotated { next: next.clone() },
             Record::End(end) => {

@@ -4,9 +4,14 @@
 //! see [`wiretape_trace::format`].
 //!
 //! - [`record`]: a stdio server, wrapped
+//! - [`http`]: HTTP servers, behind a proxy
+//! - [`journal`]: how a trace reaches the disk
 //! - [`live`]: a trace that grows, shown to viewers
 //! - [`platform`]: what differs between operating systems
 
+pub mod http;
+pub mod journal;
 pub mod live;
 pub mod platform;
 pub mod record;
+pub mod warning;

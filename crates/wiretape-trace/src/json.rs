@@ -410,6 +410,38 @@ impl Nesting {
     }
 }
 
+/// A JSON value without its insignificant white space: on one line, whatever it was spread over. What is not JSON
+/// comes out changed in the same way, for it to be recognised as such later.
+pub fn compact(input: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(input.len());
+    let mut rest = input;
+    while let Some(at) = memchr::memchr(b'"', rest) {
+        push_without_white_space(&mut out, &rest[..at]);
+        let end = at + 1 + string_end(&rest[at + 1..]);
+        out.extend_from_slice(&rest[at..end]);
+        rest = &rest[end..];
+    }
+    push_without_white_space(&mut out, rest);
+    out
+}
+
+fn push_without_white_space(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend(bytes.iter().filter(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')));
+}
+
+/// How long a string is whose opening quote was read, with its closing one.
+fn string_end(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(next) = memchr::memchr2(b'"', b'\\', &rest[at.min(rest.len())..]) {
+        at += next;
+        if rest[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    rest.len()
+}
+
 /// Whether `input` is exactly one JSON value.
 pub fn validate(input: &[u8]) -> Result<(), SyntaxError> {
     let mut lexer = Lexer::new(input);
@@ -520,6 +552,20 @@ fn hex4(raw: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn compacting_leaves_strings_alone() {
+        let check = |input: &str, expected: &str| {
+            assert_eq!(String::from_utf8_lossy(&compact(input.as_bytes())), expected);
+        };
+        check(
+            "{\n  \"a b\": [1.0,\r\n\t2e5],\n \"c\\\" \": \" \\\\\" }\n",
+            "{\"a b\":[1.0,2e5],\"c\\\" \":\" \\\\\"}",
+        );
+        check(" 1 ", "1");
+        check("\"open \\", "\"open \\");
+        check("", "");
+    }
     use proptest::prelude::*;
 
     fn tokens(input: &str) -> Result<Vec<(Token, &str)>, SyntaxError> {

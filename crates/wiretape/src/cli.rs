@@ -1,6 +1,6 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
-use crate::commands::{completions, demo, ls, man, prune, record, show, stats};
+use crate::commands::{completions, demo, ls, man, proxy, prune, record, show, stats};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::ColorChoice;
@@ -23,6 +23,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
     after_help = "\
 Examples:
   wiretape record -- npx my-server     put this where your MCP client starts the server
+  wiretape proxy --upstream URL        stand in front of an HTTP server
   wiretape ls                          what was recorded
   wiretape show latest                 the messages of the newest trace
   wiretape stats latest                calls, errors and latencies by tool
@@ -54,6 +55,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::RecordArgs),
+    Proxy(Box<proxy::ProxyArgs>),
     Demo(demo::DemoArgs),
     #[command(alias = "list")]
     Ls(ls::LsArgs),
@@ -74,7 +76,7 @@ const STYLES: Styles = Styles::styled()
 
 /// How the help groups the commands. One that is in no group stands in the last.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("Record", &["record", "demo"]),
+    ("Record", &["record", "proxy", "demo"]),
     ("Look", &["ls", "show", "stats"]),
     ("Keep house", &["prune", "completions", "man"]),
 ];
@@ -102,6 +104,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, CommandError> {
     match command {
         Command::Record(args) => return record::run(args),
+        Command::Proxy(args) => proxy::run(*args)?,
         Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,

@@ -124,6 +124,7 @@ fn head_of(record: &Record<'_>) -> Head {
         Record::Meta(meta) => Head { started_ms: wall_ms(&meta.started_at), meta: Some((**meta).clone()) },
         Record::Message(message) => Head { meta: None, started_ms: message.stamp.wall_ms() },
         Record::Text(text) | Record::Stderr(text) => Head { meta: None, started_ms: text.stamp.wall_ms() },
+        Record::Http(exchange) => Head { meta: None, started_ms: exchange.stamp.wall_ms() },
         Record::Unknown { stamp, .. } => Head { meta: None, started_ms: stamp.wall_ms() },
         _ => Head::default(),
     }

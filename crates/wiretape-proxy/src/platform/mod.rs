@@ -91,3 +91,8 @@ pub fn liveness(path: &Path) -> Liveness {
 pub fn is_deleted(file: &File) -> bool {
     imp::is_deleted(file)
 }
+
+/// Allows this process as many open files as the system lets it have: each connection and each session needs some.
+pub fn raise_file_limit() {
+    imp::raise_file_limit();
+}

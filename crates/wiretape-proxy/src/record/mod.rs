@@ -1,16 +1,14 @@
 //! `wiretape record`: a stdio server, wrapped.
 //!
 //! Three pumps, each a plain thread over raw pipes, pass bytes between the client and the server; `pump` says in
-//! which order things happen, `journal` how they reach the disk. The main thread waits for the server to end.
+//! which order things happen, [`crate::journal`] how they reach the disk. The main thread waits for the server to end.
 
-mod journal;
 mod pump;
 
-pub use journal::JournalOptions;
-
-use crate::live::{LiveError, LiveHub, LiveOptions};
+use crate::journal::{Clock, Journal, JournalOptions};
+use crate::live::{LiveHub, LiveOptions};
 use crate::platform::{Exit, Process, Signals, Spawned, StandardStreams, StderrMode};
-use journal::{Clock, Journal};
+use crate::warning::{Warn, Warning};
 use pump::{PumpEnd, PumpState, Stream, Tap, lock, pump};
 use std::ffi::OsString;
 use std::io;
@@ -41,54 +39,6 @@ pub struct RecordOptions {
     pub live: Option<LiveOptions>,
     /// Called with what the user should know while the recording runs.
     pub warn: Warn,
-}
-
-/// Takes warnings; from any thread, and at most a few times.
-pub type Warn = Arc<dyn WarnFn>;
-
-/// A function that takes warnings.
-pub trait WarnFn: Fn(Warning) + Send + Sync {}
-impl<F: Fn(Warning) + Send + Sync> WarnFn for F {}
-
-impl std::fmt::Debug for dyn WarnFn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WarnFn")
-    }
-}
-
-/// What the user should know while a recording runs. The traffic goes on in every case.
-#[derive(Debug, thiserror::Error)]
-pub enum Warning {
-    /// The trace can't be written.
-    #[error("can't write the trace {}: {reason}; the session goes on unrecorded until that is mended", path.display())]
-    CannotWrite {
-        /// Which file or folder.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// The trace's file is gone.
-    #[error("the trace file was deleted while it was being written; recording goes on in a new one")]
-    Deleted,
-    /// The server wrote something that is no message.
-    #[error(
-        "line {line} of the server's stdout is not JSON, which MCP forbids; it was passed on and recorded as text: {text:?}"
-    )]
-    NotJson {
-        /// Which line.
-        line: u64,
-        /// The beginning of it, redacted.
-        text: String,
-    },
-    /// The trace can be watched.
-    #[error("live at {url}")]
-    Live {
-        /// Where.
-        url: String,
-    },
-    /// The trace can't be watched.
-    #[error("can't show the trace live: {0}; recording goes on without")]
-    CannotServe(LiveError),
 }
 
 /// How a recording ended.

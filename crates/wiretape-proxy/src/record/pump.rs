@@ -5,8 +5,9 @@
 //! it needs no queue, no other thread and no wake-up, which would cost more than the write. Bytes that complete
 //! nothing are passed on as they come.
 
-use super::journal::Observation;
-use super::{Recorder, Warning};
+use super::Recorder;
+use crate::journal::Observation;
+use crate::warning::Warning;
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -209,9 +210,9 @@ fn observation(stream: Stream, wire: Wire, is_json: bool, bytes: &[u8]) -> Obser
         Stream::Stderr => return Observation::Stderr { text: bytes },
     };
     if is_json {
-        Observation::Message { dir, wire, raw: bytes }
+        Observation::Message { dir, context: wire.into(), raw: bytes }
     } else {
-        Observation::Text { dir, wire, text: bytes }
+        Observation::Text { dir, context: wire.into(), text: bytes }
     }
 }
 

@@ -28,11 +28,11 @@
 //! | `type` | `"meta"`, **v1** | |
 //! | `startedAt` | string, **v1** | when this file began, as `t` |
 //! | `label` | string, **v1** | a short name for people |
-//! | `command` | array of strings, **v1** | the server's command line, redacted like everything else |
+//! | `command` | array of strings, **v1** | the server's command line, or the URL of a server that was reached over HTTP; redacted like everything else |
 //! | `mcpTapVersion` | string, **v1**, optional | read, never written: the version of the reference producer |
 //! | `id` | string | this file's id, a UUID |
 //! | `producer` | object | `name` and `version` of the program that wrote the file |
-//! | `transport` | string | `stdio` |
+//! | `transport` | string | `stdio` or `http` |
 //! | `redacted` | boolean | whether redaction was on |
 //! | `part` | object | only in the second and later parts of a rotated recording: `index` (from 2), `of` (the `id` of the first part), `previous` (the file name of the part before), `us` (the offset at which this part began) |
 //!
@@ -45,6 +45,11 @@
 //! | `dir` | string, **v1** | `in`: client to server. `out`: server to client |
 //! | `raw` | any JSON, **v1** | the payload. Wiretape writes the very bytes of the wire (key order, duplicate keys, number spelling and inner white space survive), but for redacted places |
 //! | `wire` | array of strings | what else the line had: `bom` (a byte order mark before it), `crlf` (it ended in `\r\n`), `eof` (the stream ended before its newline) |
+//! | `session` | string | the `Mcp-Session-Id` that it belongs to, where there is one |
+//! | `http` | object | the HTTP exchange that carried it; see below |
+//!
+//! A body that was spread over several lines (pretty-printed, or in several `data` fields of an event) loses its
+//! insignificant white space, because a trace's line is one line. Nothing else changes.
 //!
 //! Redacted places read `[REDACTED:<rule>:<8 hex digits>]`; see [`crate::redact`].
 //!
@@ -54,12 +59,32 @@
 //! |---|---|---|
 //! | `text` | `dir`, `text`, `base64`, `wire` | a line on the wire that is not JSON. `base64` is there only if the bytes were not UTF-8, and holds them; `text` then has U+FFFD in their place |
 //! | `stderr` | `text`, `base64` | a line of the server's standard error |
+//! | `http` | `http`, `session` | something about an HTTP exchange that no message tells: a 401, a 202, a GET that opened a stream, a connection that broke |
 //! | `gap` | `lost`, `reason` | `lost` lines could not be written here, and why |
 //! | `rotated` | `next` | the last line of a part: the recording goes on in the file of that name |
 //! | `end` | see below | the last line of a recording |
 //!
 //! Other programs write more: `turn` lines, `dir` of `event`, `command` or `telemetry`, `corr_id`. Readers keep
 //! and show them.
+//!
+//! # `http`, an exchange
+//!
+//! On messages, on `text` lines (an event without JSON: the `endpoint` of HTTP+SSE, an event that primes a stream) and
+//! on `http` lines. The two heads stand once each, on the first line that is written after they are known; later
+//! lines of the exchange have its number only.
+//!
+//! | field | type | meaning |
+//! |---|---|---|
+//! | `x` | integer | which exchange: unique among all traces that one proxy writes while it runs |
+//! | `request` | object | `method`, `target` (path and query; in full behind a forward proxy), `version` (`1.0`, `1.1`, `2`), `headers` |
+//! | `response` | object | `status`, `version`, `headers` |
+//! | `sse` | object | of the event that carried the message: `event`, `id`, `retry`, each only if it stood there |
+//! | `requestBody`, `responseBody` | object | on `http` lines: a body that is no message. `bytes` (its length on the wire), `text` if it is text and not long |
+//! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream has begun, and goes on); `client-closed`, `upstream-closed` (in the middle); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy ended) |
+//! | `error` | string | what went wrong, in words |
+//! | `durationUs` | integer | on `http` lines that tell of the end: from the request's head to the end |
+//!
+//! `headers` maps names in lower case to a string, or to an array of strings where a name stood several times.
 //!
 //! # `end`, the last line
 //!
@@ -75,14 +100,19 @@
 //! A trace without an `end` belongs to a recorder that is still running, or that was killed. All it saw until
 //! then is in the file.
 
+mod http;
 mod read;
 mod write;
 
-pub use read::{
-    DirectionField, End, Gap, Line, Message, Notice, OtherText, ReadError, Record, Stamp, TraceReader,
-    parse_line,
+pub use http::{
+    BodyNote, ExchangeNote, Head, HeaderValues, HttpContext, HttpRequest, HttpResponse, SseContext,
 };
-pub use write::{Encoder, LineEnd, Moment, TraceWriter, WallClock, Wire};
+
+pub use read::{
+    DirectionField, End, Exchange, Gap, Line, Message, Notice, OtherText, ReadError, Record, Stamp,
+    TraceReader, parse_line,
+};
+pub use write::{Context, Encoder, LineEnd, Moment, TraceWriter, WallClock, Wire};
 
 use serde::{Deserialize, Serialize};
 

@@ -33,6 +33,8 @@ pub enum Record<'a> {
     Text(OtherText<'a>),
     /// A line of standard error.
     Stderr(OtherText<'a>),
+    /// Something about an HTTP exchange that no message tells.
+    Http(Exchange<'a>),
     /// A place where lines were lost.
     Gap(Gap),
     /// The recording goes on in another file.
@@ -106,6 +108,21 @@ pub struct Message<'a> {
     pub dir: DirectionField<'a>,
     /// The payload's bytes.
     pub raw: &'a [u8],
+    /// The session that it belongs to.
+    pub session: Option<Cow<'a, str>>,
+    /// The bytes of its HTTP context; see [`super::HttpContext::parse`].
+    pub http: Option<&'a [u8]>,
+}
+
+/// A line about an HTTP exchange.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange<'a> {
+    /// When it was observed.
+    pub stamp: Stamp<'a>,
+    /// The session that it belongs to.
+    pub session: Option<Cow<'a, str>>,
+    /// The bytes of its HTTP context; see [`super::HttpContext::parse`].
+    pub http: &'a [u8],
 }
 
 /// A line of text.
@@ -117,6 +134,8 @@ pub struct OtherText<'a> {
     pub dir: DirectionField<'a>,
     /// The text.
     pub text: Cow<'a, str>,
+    /// The bytes of its HTTP context; see [`super::HttpContext::parse`].
+    pub http: Option<&'a [u8]>,
 }
 
 /// A place where lines were lost.
@@ -414,6 +433,8 @@ struct Fields {
     seq: Option<Lexeme>,
     us: Option<Lexeme>,
     text: Option<Lexeme>,
+    session: Option<Lexeme>,
+    http: Option<(usize, usize)>,
     raw: Option<(usize, usize)>,
 }
 
@@ -435,6 +456,8 @@ impl Fields {
                 b"seq" => fields.seq = Some(value),
                 b"us" => fields.us = Some(value),
                 b"text" => fields.text = Some(value),
+                b"session" => fields.session = Some(value),
+                b"http" => fields.http = Some((value.start, end)),
                 b"raw" => fields.raw = Some((value.start, end)),
                 _ => {}
             }
@@ -451,9 +474,16 @@ impl Fields {
                 stamp: self.stamp(bytes),
                 dir: self.direction(bytes),
                 raw: &bytes[start..end],
+                session: string(self.session, bytes),
+                http: self.http(bytes),
             }),
             (Some("meta"), _) => Record::Meta(Box::new(lenient(bytes))),
             (Some("end"), _) => Record::End(lenient(bytes)),
+            (Some("http"), _) if self.http.is_some() => Record::Http(Exchange {
+                stamp: self.stamp(bytes),
+                session: string(self.session, bytes),
+                http: self.http(bytes).unwrap_or_default(),
+            }),
             (Some("gap"), _) => Record::Gap(lenient(bytes)),
             (Some("rotated"), _) => Record::Rotated { next: lenient::<NextFile>(bytes).next },
             (Some("text"), _) if self.text.is_some() => Record::Text(self.other_text(bytes)),
@@ -467,7 +497,12 @@ impl Fields {
             stamp: self.stamp(bytes),
             dir: self.direction(bytes),
             text: string(self.text, bytes).unwrap_or_default(),
+            http: self.http(bytes),
         }
+    }
+
+    fn http<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        self.http.map(|(start, end)| &bytes[start..end])
     }
 
     fn stamp<'a>(&self, bytes: &'a [u8]) -> Stamp<'a> {
@@ -501,7 +536,7 @@ fn number(lexeme: Option<Lexeme>, bytes: &[u8]) -> Option<u64> {
 }
 
 /// A struct of optional fields, each taken if it is there and of its type, and left at its default if not.
-fn lenient<T: serde::de::DeserializeOwned + Default>(bytes: &[u8]) -> T {
+pub(super) fn lenient<T: serde::de::DeserializeOwned + Default>(bytes: &[u8]) -> T {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(whole) = serde_json::from_str(&text) {
         return whole;
@@ -534,6 +569,7 @@ mod tests {
                 Record::Unknown { type_name, .. } => format!("unknown {type_name:?}"),
                 Record::Text(text) => format!("text {}", text.text),
                 Record::Stderr(text) => format!("stderr {}", text.text),
+                Record::Http(exchange) => format!("http {}", String::from_utf8_lossy(exchange.http)),
                 Record::Gap(gap) => format!("gap {}", gap.lost),
                 Record::Rotated { next } => format!("rotated {next}"),
                 Record::End(end) => format!("end {:?} {:?}", end.exit_code, end.reason),

@@ -41,6 +41,23 @@ impl Wire {
     }
 }
 
+/// What a line says beside its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Context<'a> {
+    /// What else the line had on the wire.
+    pub wire: Wire,
+    /// The session that it belongs to.
+    pub session: Option<&'a str>,
+    /// The HTTP exchange that carried it: a JSON object, as [`super::ExchangeNote::encode`] makes it.
+    pub http: Option<&'a [u8]>,
+}
+
+impl From<Wire> for Context<'_> {
+    fn from(wire: Wire) -> Self {
+        Context { wire, ..Context::default() }
+    }
+}
+
 /// The last line of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -105,9 +122,9 @@ impl Encoder {
     }
 
     /// What a message's line has before its payload; after it comes [`Encoder::MESSAGE_TAIL`].
-    pub fn message_head(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, wire: Wire) {
+    pub fn message_head(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, context: Context<'_>) {
         self.stamp(out, at, None, Some(dir));
-        push_wire(out, wire);
+        push_context(out, context);
         out.extend_from_slice(b",\"raw\":");
     }
 
@@ -115,17 +132,24 @@ impl Encoder {
     pub const MESSAGE_TAIL: &'static [u8] = b"}\n";
 
     /// A message. `raw` must be one JSON value in UTF-8 without a newline.
-    pub fn message(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, wire: Wire, raw: &[u8]) {
+    pub fn message(
+        &mut self,
+        out: &mut Vec<u8>,
+        at: Moment,
+        dir: Direction,
+        context: Context<'_>,
+        raw: &[u8],
+    ) {
         debug_assert!(!raw.contains(&b'\n'), "a payload must stand on one line");
-        self.message_head(out, at, dir, wire);
+        self.message_head(out, at, dir, context);
         out.extend_from_slice(raw);
         out.extend_from_slice(Self::MESSAGE_TAIL);
     }
 
     /// A line on the wire that is not JSON.
-    pub fn text(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, wire: Wire, text: &[u8]) {
+    pub fn text(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, context: Context<'_>, text: &[u8]) {
         self.stamp(out, at, Some("text"), Some(dir));
-        push_wire(out, wire);
+        push_context(out, context);
         push_text(out, text);
         out.extend_from_slice(b"}\n");
     }
@@ -134,6 +158,13 @@ impl Encoder {
     pub fn stderr(&mut self, out: &mut Vec<u8>, at: Moment, text: &[u8]) {
         self.stamp(out, at, Some("stderr"), None);
         push_text(out, text);
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// Something about an HTTP exchange that no message tells.
+    pub fn http(&mut self, out: &mut Vec<u8>, at: Moment, context: Context<'_>) {
+        self.stamp(out, at, Some("http"), None);
+        push_context(out, context);
         out.extend_from_slice(b"}\n");
     }
 
@@ -192,11 +223,11 @@ impl Encoder {
     }
 }
 
-fn push_number(out: &mut Vec<u8>, number: u64) {
+pub(super) fn push_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-fn push_string(out: &mut Vec<u8>, text: &str) {
+pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("writing a string into memory can't fail");
 }
 
@@ -209,6 +240,19 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
             out.extend_from_slice(b",\"base64\":");
             push_string(out, &STANDARD.encode(text));
         }
+    }
+}
+
+fn push_context(out: &mut Vec<u8>, context: Context<'_>) {
+    push_wire(out, context.wire);
+    if let Some(session) = context.session {
+        out.extend_from_slice(b",\"session\":");
+        push_string(out, session);
+    }
+    if let Some(http) = context.http {
+        debug_assert!(!http.contains(&b'\n'), "a context must stand on one line");
+        out.extend_from_slice(b",\"http\":");
+        out.extend_from_slice(http);
     }
 }
 
@@ -247,9 +291,9 @@ impl<W: Write> TraceWriter<W> {
     /// Writes a message; what can't stand as `raw` (it is not JSON, or not UTF-8) is written as text.
     pub fn message(&mut self, at: Moment, dir: Direction, raw: &[u8]) -> io::Result<()> {
         if crate::message::is_recordable(raw) && !raw.contains(&b'\n') {
-            self.encoder.message(&mut self.line, at, dir, Wire::default(), raw);
+            self.encoder.message(&mut self.line, at, dir, Context::default(), raw);
         } else {
-            self.encoder.text(&mut self.line, at, dir, Wire::default(), raw);
+            self.encoder.text(&mut self.line, at, dir, Context::default(), raw);
         }
         self.write_line()
     }
@@ -293,12 +337,20 @@ mod tests {
         let dir = Direction::ClientToServer;
         let wire = Wire { bom: true, crlf: true, eof: false };
         assert_eq!(
-            line(|e, out| e.message(out, AT, dir, Wire::default(), b"{\"id\": 1.0}")),
+            line(|e, out| e.message(out, AT, dir, Context::default(), b"{\"id\": 1.0}")),
             "{\"t\":\"2026-05-12T23:00:00.123Z\",\"dir\":\"in\",\"seq\":1,\"us\":42,\"raw\":{\"id\": 1.0}}\n"
         );
         assert_eq!(
-            line(|e, out| e.text(out, AT, dir.reverse(), wire, b"hi \"you\"\xff")),
+            line(|e, out| e.text(out, AT, dir.reverse(), wire.into(), b"hi \"you\"\xff")),
             "{\"t\":\"2026-05-12T23:00:00.123Z\",\"type\":\"text\",\"dir\":\"out\",\"seq\":1,\"us\":42,\"wire\":[\"bom\",\"crlf\"],\"text\":\"hi \\\"you\\\"\u{fffd}\",\"base64\":\"aGkgInlvdSL/\"}\n"
+        );
+        assert_eq!(
+            line(|e, out| {
+                let context =
+                    Context { session: Some("s\"1"), http: Some(b"{\"x\":7}"), ..Context::default() };
+                e.http(out, AT, context);
+            }),
+            "{\"t\":\"2026-05-12T23:00:00.123Z\",\"type\":\"http\",\"seq\":1,\"us\":42,\"session\":\"s\\\"1\",\"http\":{\"x\":7}}\n"
         );
         assert_eq!(
             line(|e, out| e.end(

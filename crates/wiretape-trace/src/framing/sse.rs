@@ -82,6 +82,12 @@ impl SseFramer {
         None
     }
 
+    /// How many bytes wait for the end of their event.
+    pub fn pending(&self) -> usize {
+        let data = self.block.data.as_ref().map_or(0, Vec::len);
+        self.buffer.len() - self.start.min(self.buffer.len()) + data
+    }
+
     /// What the stream left behind when it ended inside an event. Call it once `next_event` is empty.
     pub fn finish(&mut self) -> Option<SseEvent> {
         let (start, end) = (self.start.min(self.buffer.len()), self.buffer.len());

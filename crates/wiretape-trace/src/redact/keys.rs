@@ -88,6 +88,18 @@ const EXEMPT: &[&str] = &[
     "stoptoken",
 ];
 
+/// Parameters of URLs by which OAuth hands over what is as good as a token.
+pub(super) const OAUTH_PARAMETERS: &[&str] = &[
+    "code",
+    "code_verifier",
+    "device_code",
+    "user_code",
+    "assertion",
+    "client_assertion",
+    "id_token_hint",
+    "SAMLResponse",
+];
+
 /// Members of a JSON Schema whose values map names to schemas.
 const SCHEMA_MAPS: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 

@@ -136,6 +136,46 @@ impl Redactor {
         clean
     }
 
+    /// Redacts a URL, or a path with its query: the values of parameters that are named like a secret, and those by
+    /// which OAuth hands secrets over.
+    ///
+    /// ```
+    /// # use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
+    /// # let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap();
+    /// let clean = redactor.url("/callback?code=SplxlOBeZQQYbYS6WxSbIA&state=x");
+    /// assert!(clean.starts_with("/callback?code=[REDACTED:token:"));
+    /// assert!(clean.ends_with("]&state=x"));
+    /// ```
+    pub fn url<'a>(&self, url: &'a str) -> Cow<'a, str> {
+        let Some((path, query)) = url.split_once(['?', '#']) else { return self.plain_text(url) };
+        let separator = &url[path.len()..=path.len()];
+        let parameters: Vec<String> = query.split('&').map(|parameter| self.parameter(parameter)).collect();
+        let clean = format!("{}{separator}{}", self.plain_text(path), parameters.join("&"));
+        if clean == url { Cow::Borrowed(url) } else { Cow::Owned(clean) }
+    }
+
+    fn parameter(&self, parameter: &str) -> String {
+        if let Some((name, value)) = parameter.split_once('=')
+            && !value.is_empty()
+            && let Some(rule) = self.parameter_rule(name)
+        {
+            return format!("{name}={}", self.marker.replacement(rule, value.as_bytes()));
+        }
+        self.plain_text(parameter).into_owned()
+    }
+
+    fn parameter_rule(&self, name: &str) -> Option<&'static str> {
+        let by_oauth = || keys::OAUTH_PARAMETERS.contains(&name) && self.is_on(rules::TOKEN);
+        self.keys.classify(name.as_bytes()).or_else(|| by_oauth().then_some(rules::TOKEN))
+    }
+
+    fn plain_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.text(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
+        }
+    }
+
     fn argument(&self, argument: &str) -> String {
         if let Some((option, value)) = argument.split_once('=')
             && let Some(rule) = self.keys.classify(option.trim_start_matches('-').as_bytes())

@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod proxy;
 pub(crate) mod prune;
 pub(crate) mod record;
 pub(crate) mod show;

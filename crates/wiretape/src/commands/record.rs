@@ -8,9 +8,11 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use wiretape_proxy::journal::JournalOptions;
 use wiretape_proxy::live::{LiveOptions, Origin, random_token};
 use wiretape_proxy::platform::StderrMode;
-use wiretape_proxy::record::{JournalOptions, RecordOptions, RecordOutcome, Warning, record};
+use wiretape_proxy::record::{RecordOptions, RecordOutcome, record};
+use wiretape_proxy::warning::Warning;
 
 /// Record the session of a stdio MCP server
 ///

@@ -20,11 +20,19 @@ pub(super) fn object(line: &Line<'_>, items: &[Item<'_>]) -> Vec<u8> {
             } else if let Some(item) = items.first() {
                 payload(&mut object, item);
             }
+            session(&mut object, message.session.as_deref());
+            if let Some(http) = message.http {
+                object.raw("http", http);
+            }
             object.raw("raw", message.raw);
             return object.finish();
         }
         Record::Text(other) => other_text(&mut object, "text", other),
         Record::Stderr(other) => other_text(&mut object, "stderr", other),
+        Record::Http(exchange) => {
+            stamp(&mut object, "http", &exchange.stamp);
+            session(&mut object, exchange.session.as_deref());
+        }
         Record::Meta(_) => plain(&mut object, "meta"),
         Record::Gap(_) => plain(&mut object, "gap"),
         Record::Rotated { .. } => plain(&mut object, "rotated"),
@@ -42,6 +50,12 @@ pub(super) fn object(line: &Line<'_>, items: &[Item<'_>]) -> Vec<u8> {
     }
     object.raw("record", line.bytes);
     object.finish()
+}
+
+fn session(object: &mut ObjectWriter, session: Option<&str>) {
+    if session.is_some() {
+        object.string("session", session);
+    }
 }
 
 fn plain(object: &mut ObjectWriter, type_name: &str) {

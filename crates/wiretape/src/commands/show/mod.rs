@@ -3,6 +3,7 @@
 mod command;
 mod describe;
 mod filter;
+mod http_view;
 mod item;
 mod json_view;
 mod text_view;

@@ -1,6 +1,7 @@
 //! Records as lines for people.
 
 use super::describe::describe;
+use super::http_view;
 use super::item::{Item, is_batch};
 use crate::catalog::{TraceState, describe_end};
 use crate::json;
@@ -135,8 +136,18 @@ impl TextView {
             Record::Meta(_) => Ok(()),
             Record::Message(message) if message.dir.known().is_none() => self.foreign(line.number, message),
             Record::Message(message) => self.message(line.number, message, items),
+            Record::Text(text) if text.http.is_some() => {
+                let event = http_view::event_name(text);
+                self.text(line.number, text, &format!("{}│ ", printable(&event)), self.out.styles.dim)
+            }
             Record::Text(text) => self.text(line.number, text, "not JSON│ ", self.out.styles.warning),
             Record::Stderr(text) => self.text(line.number, text, "stderr│ ", self.out.styles.dim),
+            Record::Http(exchange) => {
+                let said = http_view::describe(exchange);
+                let paint = if said.trouble { self.out.styles.warning } else { self.out.styles.dim };
+                self.remark(line.number, &exchange.stamp, paint, &printable(&said.text))?;
+                self.full(exchange.http)
+            }
             Record::Gap(gap) => {
                 let lost = units::count(gap.lost, "line");
                 let what = format!("{lost} lost here: {}", printable(&gap.reason));

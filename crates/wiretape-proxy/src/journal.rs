@@ -1,14 +1,14 @@
 //! The recorder's file: every line goes to the kernel as it is seen, the file may be rotated, the disk may fill up
 //! and be freed again, and none of it ever stops the traffic.
 
-use super::Warning;
 use crate::live::LiveHub;
 use crate::platform;
+use crate::warning::{Warn, Warning};
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use wiretape_trace::format::{Encoder, LineEnd, Meta, Moment, Part, WallClock, Wire};
+use wiretape_trace::format::{Context, Encoder, LineEnd, Meta, Moment, Part, WallClock};
 use wiretape_trace::message::Direction;
 use wiretape_trace::name;
 
@@ -26,16 +26,16 @@ const LARGE: usize = 32 * 1024;
 
 /// The clocks of a recording.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Clock { start: Instant::now() }
     }
 
-    pub(super) fn now(self) -> Moment {
+    pub(crate) fn now(self) -> Moment {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Moment {
             wall_ms: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX),
@@ -57,26 +57,30 @@ pub struct JournalOptions {
 
 /// Something that was observed, ready to be written.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Observation<'a> {
-    Message { dir: Direction, wire: Wire, raw: &'a [u8] },
-    Text { dir: Direction, wire: Wire, text: &'a [u8] },
+pub(crate) enum Observation<'a> {
+    Message { dir: Direction, context: Context<'a>, raw: &'a [u8] },
+    Text { dir: Direction, context: Context<'a>, text: &'a [u8] },
     Stderr { text: &'a [u8] },
+    Http { context: Context<'a> },
 }
 
 impl Observation<'_> {
     /// About how large its line is.
     fn size(self) -> u64 {
         const AROUND: usize = 128;
-        let (Observation::Message { raw: bytes, .. }
-        | Observation::Text { text: bytes, .. }
-        | Observation::Stderr { text: bytes }) = self;
-        (bytes.len() + AROUND) as u64
+        let (context, payload) = match self {
+            Observation::Message { context, raw, .. } => (context, raw),
+            Observation::Text { context, text, .. } => (context, text),
+            Observation::Stderr { text } => (Context::default(), text),
+            Observation::Http { context } => (context, &b""[..]),
+        };
+        (payload.len() + context.http.map_or(0, <[u8]>::len) + AROUND) as u64
     }
 }
 
 /// Writes a recording.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     options: JournalOptions,
     meta: Meta,
     stem: String,
@@ -95,7 +99,7 @@ pub(super) struct Journal {
     lost: u64,
     look_us: u64,
     live: Option<LiveHub>,
-    warn: super::Warn,
+    warn: Warn,
     warned: bool,
 }
 
@@ -118,12 +122,12 @@ enum State {
 
 impl Journal {
     /// Begins a recording. If the file can't be made, the user is warned, and it is tried again later.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         options: JournalOptions,
         meta: Meta,
         at: Moment,
         live: Option<LiveHub>,
-        warn: super::Warn,
+        warn: Warn,
     ) -> Self {
         let stem = name::file_stem(WallClock::default().format(at.wall_ms), &meta.label);
         let mut journal = Journal {
@@ -152,12 +156,12 @@ impl Journal {
     }
 
     /// The file that is being written.
-    pub(super) fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         self.parts.last().map(PathBuf::as_path)
     }
 
     /// Writes what was observed. After `end` nothing is written any more.
-    pub(super) fn append<'a>(
+    pub(crate) fn append<'a>(
         &mut self,
         at: Moment,
         observations: impl Iterator<Item = Observation<'a>> + Clone,
@@ -165,19 +169,20 @@ impl Journal {
         self.prepare(at, observations.clone().map(Observation::size).sum());
         for observation in observations {
             match observation {
-                Observation::Message { dir, wire, raw } if raw.len() >= LARGE && self.live.is_none() => {
-                    self.encoder.message_head(&mut self.lines, at, dir, wire);
+                Observation::Message { dir, context, raw } if raw.len() >= LARGE && self.live.is_none() => {
+                    self.encoder.message_head(&mut self.lines, at, dir, context);
                     self.count += 1;
                     self.write(at, raw);
                     continue;
                 }
-                Observation::Message { dir, wire, raw } => {
-                    self.encoder.message(&mut self.lines, at, dir, wire, raw);
+                Observation::Message { dir, context, raw } => {
+                    self.encoder.message(&mut self.lines, at, dir, context, raw);
                 }
-                Observation::Text { dir, wire, text } => {
-                    self.encoder.text(&mut self.lines, at, dir, wire, text);
+                Observation::Text { dir, context, text } => {
+                    self.encoder.text(&mut self.lines, at, dir, context, text);
                 }
                 Observation::Stderr { text } => self.encoder.stderr(&mut self.lines, at, text),
+                Observation::Http { context } => self.encoder.http(&mut self.lines, at, context),
             }
             self.finish_line();
         }
@@ -185,7 +190,7 @@ impl Journal {
     }
 
     /// Writes the last line.
-    pub(super) fn end(&mut self, at: Moment, end: LineEnd) {
+    pub(crate) fn end(&mut self, at: Moment, end: LineEnd) {
         if let State::Failed { retry_us, .. } = &mut self.state {
             *retry_us = 0;
         }
@@ -203,7 +208,7 @@ impl Journal {
     }
 
     /// How many lines could not be written.
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         match &self.state {
             State::Failed { lost, .. } => self.lost + lost,
             _ => self.lost,

@@ -1,0 +1,226 @@
+//! Bodies in passing: frame by frame, as they come.
+
+use super::endpoint::EndpointRewrite;
+use super::exchange::Exchange;
+use super::refusal::Refusal;
+use super::tap::{Tap, Work};
+use super::transaction::Ended;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+use wiretape_trace::message::Direction;
+
+/// A body broke off. Whoever writes it breaks the connection, as the other side did.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    #[error("{0}")]
+    Broken(#[source] hyper::Error),
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+}
+
+/// A body that the proxy sends, to either side.
+pub(super) enum ProxyBody {
+    /// Somebody else's, in passing.
+    Passing(Box<PassingBody>),
+    /// One that is there as a whole.
+    Whole(Option<Bytes>),
+}
+
+impl From<Bytes> for ProxyBody {
+    fn from(bytes: Bytes) -> Self {
+        ProxyBody::Whole((!bytes.is_empty()).then_some(bytes))
+    }
+}
+
+/// Somebody else's body.
+pub(super) struct PassingBody {
+    inner: Incoming,
+    tap: Tap,
+    watch: Option<Watch>,
+    endpoint: Option<EndpointRewrite>,
+    /// A frame that waits until what it says is recorded.
+    held: Option<(Work, Option<Frame<Bytes>>)>,
+}
+
+impl ProxyBody {
+    /// Passes a body on, with a tap that listens.
+    pub(super) fn passing(inner: Incoming, mut tap: Tap, endpoint: Option<EndpointRewrite>) -> Self {
+        if inner.is_end_stream() {
+            // Nobody will poll it: this is its end.
+            tap.finish();
+            return ProxyBody::Whole(None);
+        }
+        let watch = Watch::over(tap.exchange());
+        ProxyBody::Passing(Box::new(PassingBody { inner, tap, watch, endpoint, held: None }))
+    }
+}
+
+impl Body for ProxyBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self.get_mut() {
+            ProxyBody::Passing(body) => body.poll(cx),
+            ProxyBody::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            ProxyBody::Passing(body) => body.held.is_none() && body.inner.is_end_stream(),
+            ProxyBody::Whole(bytes) => bytes.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            // Its length may change when it is rewritten.
+            ProxyBody::Passing(body) if body.endpoint.is_some() => SizeHint::default(),
+            ProxyBody::Passing(body) => body.inner.size_hint(),
+            ProxyBody::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+        }
+    }
+}
+
+impl PassingBody {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        loop {
+            if let Some((work, _)) = &mut self.held {
+                // A recorder that panicked has lost its line; the traffic goes on.
+                let _ = ready!(Pin::new(work).poll(cx));
+                return Poll::Ready(self.held.take().and_then(|(_, frame)| frame).map(Ok));
+            }
+            let Poll::Ready(next) = Pin::new(&mut self.inner).poll_frame(cx) else {
+                return self.poll_watch(cx);
+            };
+            if self.watch.is_some() {
+                self.tap.exchange().hear();
+            }
+            match next {
+                Some(Ok(frame)) => match self.frame(frame) {
+                    Passed::Now(frame) => return Poll::Ready(Some(Ok(frame))),
+                    Passed::Refused(refusal) => return Poll::Ready(Some(Err(BodyError::Refused(refusal)))),
+                    Passed::Later => {}
+                },
+                None => match self.tap.finish() {
+                    Some(work) => self.held = Some((work, None)),
+                    None => return Poll::Ready(None),
+                },
+                Some(Err(error)) => {
+                    self.broken();
+                    return Poll::Ready(Some(Err(BodyError::Broken(error))));
+                }
+            }
+        }
+    }
+
+    fn frame(&mut self, frame: Frame<Bytes>) -> Passed {
+        let frame = match frame.into_data() {
+            Ok(data) => data,
+            Err(trailers) => return Passed::Now(trailers),
+        };
+        let work = match self.tap.data(&frame) {
+            Ok(work) => work,
+            Err(refusal) => return Passed::Refused(refusal),
+        };
+        let last = self.inner.is_end_stream().then(|| self.tap.finish()).flatten();
+        let data = match &mut self.endpoint {
+            Some(endpoint) => endpoint.pass(frame),
+            None => frame,
+        };
+        if data.is_empty() && self.endpoint.is_some() {
+            return Passed::Later;
+        }
+        match last.or(work) {
+            Some(work) => {
+                self.held = Some((work, Some(Frame::data(data))));
+                Passed::Later
+            }
+            None => Passed::Now(Frame::data(data)),
+        }
+    }
+
+    /// The body can't be read on: a client that went away, or an upstream that broke.
+    fn broken(&self) {
+        let (ended, error) = match self.tap.from() {
+            Direction::ClientToServer => (Ended::ClientClosed, None),
+            Direction::ServerToClient => {
+                (Ended::UpstreamClosed, Some("the upstream broke off in the middle of its answer"))
+            }
+        };
+        self.tap.exchange().trouble(ended, error);
+    }
+
+    fn poll_watch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Some(watch) = &mut self.watch else { return Poll::Pending };
+        let refusal = ready!(watch.poll(cx));
+        self.tap.exchange().trouble(refusal.ended, Some(&refusal.message));
+        Poll::Ready(Some(Err(BodyError::Refused(refusal))))
+    }
+}
+
+/// What becomes of a frame.
+enum Passed {
+    Now(Frame<Bytes>),
+    Later,
+    Refused(Refusal),
+}
+
+/// Watches over the time that an exchange takes, if that is limited.
+pub(super) struct Watch {
+    exchange: Arc<Exchange>,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Watch {
+    /// Watches over an exchange.
+    pub(super) fn over(exchange: &Arc<Exchange>) -> Option<Self> {
+        let limits = &exchange.shared().limits;
+        if limits.idle.is_none() && limits.total.is_none() {
+            return None;
+        }
+        let exchange = Arc::clone(exchange);
+        let sleep = Box::pin(tokio::time::sleep_until(deadline(&exchange).0));
+        Some(Watch { exchange, sleep })
+    }
+
+    /// Comes back when the time is over, with why. Whatever came in the meantime has moved the deadline; the timer
+    /// is only set anew when it goes off.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Refusal> {
+        loop {
+            ready!(self.sleep.as_mut().poll(cx));
+            let (deadline, refusal) = deadline(&self.exchange);
+            if Instant::now() >= deadline {
+                return Poll::Ready(refusal);
+            }
+            self.sleep.as_mut().reset(deadline);
+        }
+    }
+}
+
+/// When the time is over if nothing more comes, and what to say then.
+fn deadline(exchange: &Exchange) -> (Instant, Refusal) {
+    const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+    let limits = &exchange.shared().limits;
+    let total = limits.total.unwrap_or(NEVER);
+    let idle = limits.idle.unwrap_or(NEVER);
+    let (end, silent) = (exchange.started() + total, exchange.heard() + idle);
+    if end <= silent {
+        (Instant::from_std(end), Refusal::total(total.as_secs_f64()))
+    } else {
+        (Instant::from_std(silent), Refusal::idle(idle.as_secs_f64()))
+    }
+}

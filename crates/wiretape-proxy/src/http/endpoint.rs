@@ -1,0 +1,125 @@
+//! The `endpoint` event of HTTP+SSE (2024-11-05): the first event of a stream names the URL to post to. A path leads
+//! back to us; a whole URL of the upstream's would lead past us, and is rewritten. Nothing else is touched.
+
+use bytes::Bytes;
+
+/// No `endpoint` event is longer.
+const MAX: usize = 16 * 1024;
+
+/// Rewrites the first event of a stream, if it has to be.
+#[derive(Debug)]
+pub(super) struct EndpointRewrite {
+    upstream: String,
+    public: String,
+    /// The beginning of the stream, while it may still be such an event.
+    held: Vec<u8>,
+    done: bool,
+}
+
+impl EndpointRewrite {
+    /// URLs of the origin `upstream` become such of the origin `public`.
+    pub(super) fn new(upstream: &str, public: &str) -> Self {
+        EndpointRewrite {
+            upstream: upstream.to_owned(),
+            public: public.to_owned(),
+            held: Vec::new(),
+            done: false,
+        }
+    }
+
+    /// What may be passed on now that these bytes have come; nothing while the first event is incomplete.
+    pub(super) fn pass(&mut self, bytes: Bytes) -> Bytes {
+        if self.done {
+            return bytes;
+        }
+        self.held.extend_from_slice(&bytes);
+        if !may_be_endpoint(&self.held) || self.held.len() > MAX {
+            return self.release();
+        }
+        match event_end(&self.held) {
+            Some(end) => {
+                self.rewrite(end);
+                self.release()
+            }
+            None => Bytes::new(),
+        }
+    }
+
+    fn release(&mut self) -> Bytes {
+        self.done = true;
+        Bytes::from(std::mem::take(&mut self.held))
+    }
+
+    /// Puts our origin in the place of the upstream's, in the `data` of the event that ends at `end`.
+    fn rewrite(&mut self, end: usize) {
+        let Some(at) = data_start(&self.held[..end]) else { return };
+        let rest = &self.held[at..end];
+        let Some(after) = rest.get(self.upstream.len()) else { return };
+        let same = rest[..self.upstream.len()].eq_ignore_ascii_case(self.upstream.as_bytes());
+        // Another port, or a longer name, is another server.
+        if same && matches!(after, b'/' | b'?' | b'#' | b'\r' | b'\n') {
+            self.held.splice(at..at + self.upstream.len(), self.public.bytes());
+        }
+    }
+}
+
+const EVENT: &[u8] = b"event:";
+
+/// Whether a stream that begins so may begin with an `endpoint` event.
+fn may_be_endpoint(bytes: &[u8]) -> bool {
+    let length = bytes.len().min(EVENT.len());
+    if bytes[..length] != EVENT[..length] {
+        return false;
+    }
+    let name = bytes[length..].trim_ascii_start();
+    let length = name.len().min(b"endpoint".len());
+    name[..length] == b"endpoint"[..length]
+}
+
+/// Where the first event ends, behind its empty line.
+fn event_end(bytes: &[u8]) -> Option<usize> {
+    let ends: [&[u8]; 3] = [b"\n\n", b"\r\n\r\n", b"\r\r"];
+    ends.iter().filter_map(|end| memchr::memmem::find(bytes, end).map(|at| at + end.len())).min()
+}
+
+fn data_start(event: &[u8]) -> Option<usize> {
+    let at = memchr::memmem::find(event, b"data:")? + b"data:".len();
+    Some(if event.get(at) == Some(&b' ') { at + 1 } else { at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(pieces: &[&str]) -> Vec<String> {
+        let mut rewrite = EndpointRewrite::new("http://localhost:9000", "http://127.0.0.1:3004");
+        let pass = |piece: &&str| rewrite.pass(Bytes::copy_from_slice(piece.as_bytes()));
+        pieces.iter().map(pass).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_url_that_leads_past_us_is_rewritten() {
+        let endpoint = "event: endpoint\ndata: http://localhost:9000/messages?id=1\n\ndata: {}\n\n";
+        let expected = "event: endpoint\ndata: http://127.0.0.1:3004/messages?id=1\n\ndata: {}\n\n";
+        assert_eq!(pass(&[endpoint]), [expected]);
+        for cut in 1..endpoint.len() {
+            assert_eq!(pass(&[&endpoint[..cut], &endpoint[cut..]]).concat(), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn everything_else_passes_as_it_is_and_at_once() {
+        for stream in [
+            "event: endpoint\r\ndata: /messages?id=1\r\n\r\n",
+            "event:endpoint\ndata:http://localhost:90001/messages\n\n",
+            "event: endpoint\ndata: https://auth.example/messages\n\n",
+            ": ping\n\n",
+            "event: message\ndata: http://localhost:9000/\n\n",
+            "id: 1\ndata:\n\n",
+        ] {
+            assert_eq!(pass(&[stream]), [stream]);
+        }
+        assert_eq!(pass(&["event: m", "essage"]), ["event: m", "essage"]);
+        assert_eq!(pass(&["id"]), ["id"]);
+    }
+}

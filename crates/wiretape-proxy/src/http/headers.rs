@@ -1,0 +1,165 @@
+//! What belongs to one hop and may not be passed on (RFC 9110 section 7.6.1), and a few questions about the rest.
+
+use http::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderValue, Version};
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
+
+/// The header that names a session.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// Who is being talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hop {
+    /// HTTP/1.x: `Transfer-Encoding` says how the body is framed, and stays as it was.
+    Http1,
+    /// HTTP/2, which frames bodies by itself and forbids that header.
+    Http2,
+}
+
+impl From<Version> for Hop {
+    fn from(version: Version) -> Self {
+        if version == Version::HTTP_2 { Hop::Http2 } else { Hop::Http1 }
+    }
+}
+
+/// Takes out what the last hop meant for us alone. `upgrade` stays if the request asks for another protocol, which is
+/// passed through.
+pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
+    if headers.contains_key(CONNECTION) {
+        for name in named_by_connection(headers) {
+            let is_upgrade = name == UPGRADE;
+            if !(is_upgrade && keep_upgrade) && name != TE && name != CONNECTION {
+                headers.remove(&name);
+            }
+        }
+        headers.remove(CONNECTION);
+        if keep_upgrade {
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        }
+    }
+    if !keep_upgrade {
+        headers.remove(UPGRADE);
+    }
+    headers.remove(KEEP_ALIVE);
+    headers.remove(PROXY_CONNECTION);
+    headers.remove(PROXY_AUTHORIZATION);
+    if headers.get(TE).is_some_and(|te| te != "trailers") {
+        headers.remove(TE);
+    }
+    if to == Hop::Http2 {
+        headers.remove(TRANSFER_ENCODING);
+    }
+}
+
+fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect()
+}
+
+/// Whether a request or response changes to another protocol.
+pub(super) fn wants_upgrade(headers: &HeaderMap) -> bool {
+    headers.contains_key(UPGRADE) && named_by_connection(headers).contains(&UPGRADE)
+}
+
+/// About how many bytes the headers are on the wire.
+pub(super) fn size(headers: &HeaderMap) -> usize {
+    const AROUND: usize = ": \r\n".len();
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + AROUND).sum()
+}
+
+/// A content type without its parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    Some(value.split(';').next().unwrap_or(value).trim())
+}
+
+/// Whether the body is a stream of events.
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|media| media.eq_ignore_ascii_case("text/event-stream"))
+}
+
+/// How the body is encoded; `None` if it isn't.
+pub(super) fn content_encoding(headers: &HeaderMap) -> Option<&str> {
+    let encoding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+}
+
+/// The session that is named.
+pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION)?.to_str().ok().filter(|session| !session.is_empty())
+}
+
+/// The host that the client meant.
+pub(super) fn host(headers: &HeaderMap) -> Option<&str> {
+    headers.get(HOST)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(headers: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    fn stripped(headers: &[(&'static str, &'static str)], to: Hop, keep_upgrade: bool) -> Vec<String> {
+        let mut map = map(headers);
+        strip_hop(&mut map, to, keep_upgrade);
+        let line =
+            |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
+        let mut lines: Vec<String> = map.iter().map(line).collect();
+        // Which name comes first means nothing; values of one name stay in their order.
+        lines.sort_by_key(|line| line.split(':').next().map(str::to_owned));
+        lines
+    }
+
+    #[test]
+    fn what_is_for_one_hop_goes_and_the_rest_stays() {
+        let headers = [
+            ("connection", "keep-alive, X-Mine"),
+            ("keep-alive", "timeout=5"),
+            ("x-mine", "1"),
+            ("set-cookie", "a=1"),
+            ("set-cookie", "b=2"),
+            ("mcp-param-x", "=?base64?eA==?="),
+            ("transfer-encoding", "chunked"),
+            ("proxy-authorization", "Basic eDp5"),
+        ];
+        assert_eq!(
+            stripped(&headers, Hop::Http1, false),
+            [
+                "set-cookie: a=1",
+                "set-cookie: b=2",
+                "mcp-param-x: =?base64?eA==?=",
+                "transfer-encoding: chunked"
+            ]
+        );
+        assert_eq!(stripped(&headers, Hop::Http2, false).len(), 3);
+    }
+
+    #[test]
+    fn an_upgrade_is_passed_through_only_as_a_whole() {
+        let headers = [("connection", "Upgrade"), ("upgrade", "websocket")];
+        assert!(wants_upgrade(&map(&headers)));
+        assert_eq!(stripped(&headers, Hop::Http1, true), ["connection: upgrade", "upgrade: websocket"]);
+        assert!(stripped(&headers, Hop::Http1, false).is_empty());
+        assert!(!wants_upgrade(&map(&[("upgrade", "h2c")])));
+    }
+
+    #[test]
+    fn types_are_told_without_their_parameters() {
+        let headers = map(&[("content-type", "Text/Event-Stream; charset=utf-8")]);
+        assert!(is_event_stream(&headers));
+        assert_eq!(content_encoding(&map(&[("content-encoding", "identity")])), None);
+        assert_eq!(content_encoding(&map(&[("content-encoding", "gzip")])), Some("gzip"));
+    }
+}

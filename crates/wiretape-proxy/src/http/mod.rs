@@ -1,0 +1,49 @@
+//! `wiretape proxy`: HTTP servers, behind a proxy that nobody notices.
+//!
+//! One client connection has upstream connections of its own, one at a time for HTTP/1.1, so there is no pool to share
+//! and a broken connection is the trouble of one client alone. Bodies pass frame by frame; a [`tap`] looks at each
+//! frame on its way, and what completes a message is in the trace before that frame is passed on.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`options`] | what to listen on, where to send it, the limits |
+//! | [`server`] | listeners, worker threads, signals, draining |
+//! | [`connection`] | one client connection, in whatever version of HTTP it speaks |
+//! | [`relay`] | one exchange: request to the upstream, response to the client |
+//! | [`upstream`] | reaching a server: TCP, TLS, which version of HTTP it speaks |
+//! | [`headers`] | what belongs to one hop, and may not be passed on |
+//! | [`body`], [`tap`] | bodies in passing: limits, timeouts, and what they say |
+//! | [`exchange`] | what is known of one exchange, and which of its lines are written |
+//! | [`traces`] | which trace a session's lines go to |
+//! | [`decode`] | gzip, deflate, br and zstd, for the recording only |
+//! | [`forward`] | CONNECT, tunnels, interception |
+//! | [`endpoint`] | the `endpoint` event of HTTP+SSE |
+//! | [`refusal`] | the proxy's own answers |
+//! | [`ca`] | certificates for interception |
+//! | [`admin`] | is it alive, is it ready |
+//! | [`transaction`] | what is handed on when an exchange has ended |
+
+mod admin;
+mod body;
+pub mod ca;
+mod connection;
+mod decode;
+mod endpoint;
+mod exchange;
+mod forward;
+mod headers;
+mod options;
+mod refusal;
+mod relay;
+mod server;
+mod tap;
+mod traces;
+mod transaction;
+mod upstream;
+
+pub use options::{
+    ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, ReverseOptions, Route,
+};
+pub use server::{Bound, ProxyError, ProxyOutcome, run};
+pub use transaction::{Ended, Timings, Transaction, TransactionSink};
+pub use upstream::{Scheme, UpstreamUrl, UrlError};

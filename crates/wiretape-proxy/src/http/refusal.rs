@@ -1,0 +1,121 @@
+//! The proxy's own answers: JSON-RPC errors, so that a client that looks for one finds it, and with words that say
+//! what to do.
+
+use super::transaction::Ended;
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+
+/// JSON-RPC's code for errors of an implementation.
+const CODE: i64 = -32000;
+
+/// An answer of the proxy's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) ended: Ended,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, ended: Ended, message: impl Into<String>) -> Self {
+        Refusal { status, ended, message: message.into() }
+    }
+
+    /// The body is larger than allowed.
+    pub(super) fn body_too_large(limit: u64) -> Self {
+        let message =
+            format!("the request's body is larger than {limit} bytes, the limit of this proxy (--max-body)");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, Ended::TooLarge, message)
+    }
+
+    /// The head is larger than allowed.
+    pub(super) fn headers_too_large(limit: usize) -> Self {
+        let message = format!(
+            "the request's headers are larger than {limit} bytes, the limit of this proxy (--max-headers)"
+        );
+        Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, Ended::TooLarge, message)
+    }
+
+    /// There are as many connections as allowed.
+    pub(super) fn too_many_connections(limit: usize) -> Self {
+        let message = format!(
+            "{limit} connections are open, the limit of this proxy (--max-connections); try again later"
+        );
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Ended::Refused, message)
+    }
+
+    /// The upstream can't be reached.
+    pub(super) fn unreachable(upstream: &str, reason: &str) -> Self {
+        let message = format!("can't reach the upstream {upstream}: {reason}");
+        Self::new(StatusCode::BAD_GATEWAY, Ended::Unreachable, message)
+    }
+
+    /// The upstream could not be reached in time.
+    pub(super) fn connect_timeout(upstream: &str, seconds: f64) -> Self {
+        let message = format!(
+            "can't reach the upstream {upstream}: no connection within {seconds} s (--connect-timeout)"
+        );
+        Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
+    }
+
+    /// The upstream was reached, and gave no answer that can be passed on.
+    pub(super) fn upstream_failed(upstream: &str, reason: &str) -> Self {
+        let message = format!("the upstream {upstream} {reason}");
+        Self::new(StatusCode::BAD_GATEWAY, Ended::UpstreamClosed, message)
+    }
+
+    /// The exchange was silent for too long.
+    pub(super) fn idle(seconds: f64) -> Self {
+        let message = format!("nothing was heard for {seconds} s (--idle-timeout)");
+        Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
+    }
+
+    /// The exchange took too long.
+    pub(super) fn total(seconds: f64) -> Self {
+        let message = format!("there was no complete answer within {seconds} s (--total-timeout)");
+        Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
+    }
+
+    /// The request is none that this proxy can serve.
+    pub(super) fn misdirected(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, Ended::Refused, message)
+    }
+
+    /// Its body, for the request with this id (a JSON value).
+    pub(super) fn body(&self, id: Option<&[u8]>) -> Bytes {
+        let id = id.and_then(|id| serde_json::from_slice(id).ok()).unwrap_or(serde_json::Value::Null);
+        let error = json!({
+            "code": CODE,
+            "message": format!("wiretape: {}", self.message),
+            "data": { "source": "wiretape", "reason": self.ended.name(), "status": self.status.as_u16() },
+        });
+        Bytes::from(json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
+    }
+
+    /// The answer.
+    pub(super) fn response<B: From<Bytes>>(&self, id: Option<&[u8]>) -> Response<B> {
+        let mut response = Response::new(B::from(self.body(id)));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_an_error_of_json_rpc_for_the_same_id() {
+        let refusal = Refusal::unreachable("http://localhost:9000", "connection refused");
+        assert_eq!(
+            refusal.body(Some(b"\"a\"")),
+            r#"{"error":{"code":-32000,"data":{"reason":"unreachable","source":"wiretape","status":502},"message":"wiretape: can't reach the upstream http://localhost:9000: connection refused"},"id":"a","jsonrpc":"2.0"}"#
+        );
+        assert!(refusal.body(None).windows(9).any(|part| part == b"\"id\":null"));
+    }
+}

@@ -1,0 +1,257 @@
+//! One exchange: the request to the upstream, the response to the client.
+
+use super::body::{ProxyBody, Watch};
+use super::connection::ClientConnection;
+use super::endpoint::EndpointRewrite;
+use super::exchange::Exchange;
+use super::forward;
+use super::headers::{self, Hop};
+use super::options::HostHeader;
+use super::refusal::Refusal;
+use super::tap::Tap;
+use super::transaction::Ended;
+use super::upstream::{SendFailure, Sender, Target};
+use http::header::{CONTENT_LENGTH, HOST};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Answers a request.
+pub(super) async fn handle(
+    connection: Arc<ClientConnection>,
+    request: Request<Incoming>,
+) -> Result<Response<ProxyBody>, Infallible> {
+    if request.method() == Method::CONNECT {
+        return Ok(forward::connect(connection, request).await);
+    }
+    let target = match connection.target_of(&request) {
+        Ok(target) => target,
+        Err(refusal) => {
+            connection.shared().count(refusal.ended);
+            return Ok(refusal.response(None));
+        }
+    };
+    let (parts, body) = request.into_parts();
+    let exchange = Exchange::begin(&connection, &target, &parts);
+    match relay(&exchange, parts, body).await {
+        Ok(response) => Ok(response),
+        Err(refusal) => Ok(exchange.refuse(&refusal)),
+    }
+}
+
+async fn relay(
+    exchange: &Arc<Exchange>,
+    mut parts: request::Parts,
+    body: Incoming,
+) -> Result<Response<ProxyBody>, Refusal> {
+    let connection = &exchange.connection;
+    let limits = &connection.shared().limits;
+    let tap = Tap::request(exchange, &parts.headers, limits.body);
+    if let Some(refusal) = too_large(exchange, &parts.headers) {
+        read_away(ProxyBody::passing(body, tap, None));
+        return Err(refusal);
+    }
+    let from = Hop::from(parts.version);
+    let public = public_origin(connection, &parts);
+    let upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
+    let client_upgrade = upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten();
+    let body = ProxyBody::passing(body, tap, None);
+    let (sender, used) = match connection.sender(&exchange.target).await {
+        Ok(sender) => sender,
+        Err(refusal) => {
+            hear_out(body).await;
+            return Err(refusal);
+        }
+    };
+    exchange.connected();
+    let request = Request::from_parts(parts, body);
+    let request = adapt(request, connection.host_header(), &exchange.target, upgrade);
+    let response = send(exchange, request, sender, used).await?;
+    Ok(pass_on(exchange, response, from, &public, client_upgrade))
+}
+
+/// Sends a request and waits for the response's head. A connection that was kept may have been closed just now: if
+/// nothing of the request was sent, a new one takes it.
+async fn send(
+    exchange: &Arc<Exchange>,
+    mut request: Request<ProxyBody>,
+    mut sender: Sender,
+    mut used: bool,
+) -> Result<Response<Incoming>, Refusal> {
+    let connection = &exchange.connection;
+    loop {
+        let sent = sender.send(fit(request, &sender_hop(&sender), &exchange.target));
+        let sent = match Watch::over(exchange) {
+            None => sent.await,
+            Some(mut watch) => tokio::select! {
+                sent = sent => sent,
+                refusal = poll_fn(|cx| watch.poll(cx)) => return Err(refusal),
+            },
+        };
+        match sent {
+            Ok(response) => {
+                connection.keep_sender(&exchange.target, sender);
+                return Ok(response);
+            }
+            Err(SendFailure { unsent: Some(unsent), .. }) if used => {
+                request = unsent;
+                used = false;
+                sender = connection.new_sender(&exchange.target).await?;
+            }
+            Err(failure) => return Err(explain(exchange, &failure.error)),
+        }
+    }
+}
+
+fn sender_hop(sender: &Sender) -> Hop {
+    match sender {
+        Sender::Http1(_) => Hop::Http1,
+        Sender::Http2(_) => Hop::Http2,
+    }
+}
+
+/// Why there is no response.
+fn explain(exchange: &Exchange, error: &hyper::Error) -> Refusal {
+    if exchange.is_too_large() {
+        return Refusal::body_too_large(exchange.shared().limits.body);
+    }
+    let upstream = exchange.target.origin();
+    if error.is_parse() || error.is_parse_too_large() {
+        return Refusal::upstream_failed(&upstream, &format!("gave an answer that is not HTTP ({error})"));
+    }
+    if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
+        return Refusal::upstream_failed(&upstream, "closed the connection before it answered");
+    }
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    Refusal::upstream_failed(&upstream, &format!("could not be talked to: {error}{cause}"))
+}
+
+/// Makes the request one of our own: what was between the client and us is taken out.
+fn adapt(
+    mut request: Request<ProxyBody>,
+    host: HostHeader,
+    target: &Target,
+    upgrade: bool,
+) -> Request<ProxyBody> {
+    let named = request.uri().authority().map(|authority| authority.as_str().to_owned());
+    let headers = request.headers_mut();
+    headers::strip_hop(headers, Hop::Http1, upgrade);
+    let name = match host {
+        HostHeader::Rewrite => Some(target.authority.as_str().to_owned()),
+        // HTTP/2 has the name in the URI.
+        HostHeader::Keep if headers.contains_key(HOST) => None,
+        HostHeader::Keep => Some(named.unwrap_or_else(|| target.authority.to_string())),
+    };
+    if let Some(name) = name.and_then(|name| HeaderValue::try_from(name).ok()) {
+        headers.insert(HOST, name);
+    }
+    request
+}
+
+/// Puts the request's target and version in the form that the connection needs.
+fn fit(mut request: Request<ProxyBody>, hop: &Hop, target: &Target) -> Request<ProxyBody> {
+    let path = request.uri().path_and_query().cloned();
+    match hop {
+        Hop::Http1 => {
+            *request.version_mut() = Version::HTTP_11;
+            if request.uri().authority().is_some() {
+                *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+            }
+        }
+        Hop::Http2 => {
+            *request.version_mut() = Version::HTTP_2;
+            headers::strip_hop(request.headers_mut(), Hop::Http2, false);
+            let host = request.headers_mut().remove(HOST);
+            let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or(target.authority.as_str());
+            let mut uri = Uri::builder().scheme(target.scheme.name()).authority(host);
+            uri = uri.path_and_query(path.as_ref().map_or("/", |path| path.as_str()));
+            if let Ok(uri) = uri.build() {
+                *request.uri_mut() = uri;
+            }
+        }
+    }
+    request
+}
+
+/// Passes a response on.
+fn pass_on(
+    exchange: &Arc<Exchange>,
+    mut response: Response<Incoming>,
+    to: Hop,
+    public: &str,
+    client_upgrade: Option<OnUpgrade>,
+) -> Response<ProxyBody> {
+    let switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    if let (true, Some(client)) = (switching, client_upgrade) {
+        let upstream = hyper::upgrade::on(&mut response);
+        tokio::spawn(tunnel(client, upstream, Arc::clone(exchange)));
+    }
+    let (mut parts, body) = response.into_parts();
+    exchange.answered(&parts);
+    let tap = Tap::response(exchange, &parts.headers);
+    let endpoint = endpoint_rewrite(exchange, &parts.headers, public);
+    if endpoint.is_some() {
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    headers::strip_hop(&mut parts.headers, to, switching);
+    parts.version = Version::HTTP_11;
+    Response::from_parts(parts, ProxyBody::passing(body, tap, endpoint))
+}
+
+/// Only a stream of HTTP+SSE may begin with an `endpoint`: one that a GET opened, outside of any session.
+fn endpoint_rewrite(exchange: &Exchange, headers: &HeaderMap, public: &str) -> Option<EndpointRewrite> {
+    let applies = exchange.connection.is_reverse()
+        && exchange.method() == Method::GET
+        && headers::is_event_stream(headers)
+        && headers::session(headers).is_none()
+        && headers::content_encoding(headers).is_none();
+    applies.then(|| EndpointRewrite::new(&exchange.target.origin(), public))
+}
+
+/// Our own origin, as the client knows it.
+fn public_origin(connection: &ClientConnection, parts: &request::Parts) -> String {
+    let host =
+        headers::host(&parts.headers).or_else(|| parts.uri.authority().map(http::uri::Authority::as_str));
+    match host {
+        Some(host) => format!("http://{host}"),
+        None => format!("http://{}", connection.listener_handle().address),
+    }
+}
+
+/// Passes bytes both ways, whatever they are.
+async fn tunnel(client: OnUpgrade, upstream: OnUpgrade, exchange: Arc<Exchange>) {
+    exchange.trouble(Ended::Upgraded, None);
+    if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
+        let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
+        // Either side may go when it likes.
+        let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
+    }
+}
+
+fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
+    let limits = &exchange.shared().limits;
+    if headers::size(headers) > limits.headers {
+        return Some(Refusal::headers_too_large(limits.headers));
+    }
+    let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
+    (length > limits.body).then(|| Refusal::body_too_large(limits.body))
+}
+
+/// How long we listen to somebody whom we won't help.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Hears a request out, so that it is recorded and its id is known.
+async fn hear_out(mut body: ProxyBody) {
+    let _ = tokio::time::timeout(PATIENCE, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+}
+
+/// Reads a request that was refused, beside the answer: a client that is still sending would not see it otherwise.
+fn read_away(body: ProxyBody) {
+    tokio::spawn(hear_out(body));
+}

@@ -1,0 +1,263 @@
+//! Which trace a session's lines go to: one file per session, or per client connection where there are no sessions.
+
+use crate::journal::{Clock, Journal, JournalOptions, Observation};
+use crate::warning::Warn;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use wiretape_trace::format::{LineEnd, Meta, Moment, Producer};
+use wiretape_trace::name;
+
+/// Sessions that were not heard of for longest are closed when there are more: each holds a file open.
+const MAX_OPEN: usize = 800;
+
+/// All traces that are being written.
+pub(super) struct TraceBook {
+    options: JournalOptions,
+    clock: Clock,
+    redacted: bool,
+    warn: Warn,
+    pages: Mutex<Pages>,
+    lost: AtomicU64,
+}
+
+#[derive(Default)]
+struct Pages {
+    next: u64,
+    open: BTreeMap<u64, Arc<SessionTrace>>,
+    by_name: BTreeMap<String, Arc<SessionTrace>>,
+}
+
+/// The trace of one session.
+pub(super) struct SessionTrace {
+    number: u64,
+    clock: Clock,
+    journal: Mutex<Journal>,
+    session: OnceLock<String>,
+    /// Exchanges that may still write.
+    in_flight: AtomicUsize,
+    heard_us: AtomicU64,
+    /// Why it is to end once nothing is in flight.
+    ending: Mutex<Option<&'static str>>,
+}
+
+impl TraceBook {
+    pub(super) fn new(options: JournalOptions, clock: Clock, redacted: bool, warn: Warn) -> Self {
+        TraceBook { options, clock, redacted, warn, pages: Mutex::default(), lost: AtomicU64::new(0) }
+    }
+
+    /// Begins a trace of what `url` says and hears.
+    pub(super) fn begin(&self, label: &str, url: &str) -> Arc<SessionTrace> {
+        let meta = Meta {
+            label: name::clean_label(label),
+            command: vec![url.to_owned()],
+            id: Some(uuid::Uuid::new_v4().to_string()),
+            producer: Some(Producer {
+                name: "wiretape".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            }),
+            transport: Some("http".to_owned()),
+            redacted: Some(self.redacted),
+            ..Meta::default()
+        };
+        // Every trace counts its microseconds from its own beginning.
+        let clock = Clock::start();
+        let journal = Journal::begin(self.options.clone(), meta, clock.now(), None, Arc::clone(&self.warn));
+        let mut pages = lock(&self.pages);
+        pages.next += 1;
+        let trace = Arc::new(SessionTrace {
+            number: pages.next,
+            clock,
+            journal: Mutex::new(journal),
+            session: OnceLock::new(),
+            in_flight: AtomicUsize::new(0),
+            heard_us: AtomicU64::new(self.clock.now().us),
+            ending: Mutex::new(None),
+        });
+        pages.open.insert(trace.number, Arc::clone(&trace));
+        let crowded = pages.open.len() > MAX_OPEN;
+        drop(pages);
+        if crowded {
+            self.end_longest_silent();
+        }
+        trace
+    }
+
+    /// The trace that goes by this name.
+    pub(super) fn named(&self, name: &str) -> Option<Arc<SessionTrace>> {
+        lock(&self.pages).by_name.get(name).cloned()
+    }
+
+    /// Gives a trace a name.
+    pub(super) fn bind(&self, name: String, trace: &Arc<SessionTrace>) {
+        lock(&self.pages).by_name.insert(name, Arc::clone(trace));
+    }
+
+    /// Ends a trace, at once or when nothing is in flight any more.
+    pub(super) fn end(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
+        *lock(&trace.ending) = Some(reason);
+        self.end_if_silent(trace);
+    }
+
+    /// An exchange has written its last line.
+    pub(super) fn release(&self, trace: &Arc<SessionTrace>) {
+        trace.heard_us.store(self.clock.now().us, Ordering::Relaxed);
+        if trace.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.end_if_silent(trace);
+        }
+    }
+
+    fn end_if_silent(&self, trace: &Arc<SessionTrace>) {
+        if trace.in_flight.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        if let Some(reason) = lock(&trace.ending).take() {
+            self.finish(trace, reason);
+        }
+    }
+
+    /// Ends the traces of sessions that were not heard of for so long.
+    pub(super) fn end_silent(&self, idle: Duration) {
+        let now = self.clock.now().us;
+        let idle = u64::try_from(idle.as_micros()).unwrap_or(u64::MAX);
+        let silent = |trace: &Arc<SessionTrace>| now.saturating_sub(trace.heard()) >= idle;
+        for trace in self.quiet().into_iter().filter(silent) {
+            self.end(&trace, "nothing was heard of the session for a long time");
+        }
+    }
+
+    fn end_longest_silent(&self) {
+        if let Some(trace) = self.quiet().into_iter().min_by_key(|trace| trace.heard()) {
+            self.end(&trace, "too many sessions were open");
+        }
+    }
+
+    /// Sessions in which nothing is in flight.
+    fn quiet(&self) -> Vec<Arc<SessionTrace>> {
+        let pages = lock(&self.pages);
+        let quiet = |trace: &&Arc<SessionTrace>| trace.in_flight.load(Ordering::Acquire) == 0;
+        pages.open.values().filter(quiet).cloned().collect()
+    }
+
+    /// Ends all traces.
+    pub(super) fn end_all(&self, reason: &'static str) {
+        let all: Vec<_> = lock(&self.pages).open.values().cloned().collect();
+        for trace in all {
+            self.finish(&trace, reason);
+        }
+    }
+
+    fn finish(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
+        let mut pages = lock(&self.pages);
+        pages.open.remove(&trace.number);
+        pages.by_name.retain(|_, named| named.number != trace.number);
+        drop(pages);
+        let at = trace.clock.now();
+        let mut journal = lock(&trace.journal);
+        let end =
+            LineEnd { duration_ms: at.us / 1000, reason: Some(reason.to_owned()), ..LineEnd::default() };
+        journal.end(at, end);
+        self.lost.fetch_add(journal.lost(), Ordering::Relaxed);
+    }
+
+    /// How many traces are being written.
+    pub(super) fn open(&self) -> usize {
+        lock(&self.pages).open.len()
+    }
+
+    /// How many lines could not be written, in traces that have ended.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl SessionTrace {
+    /// An exchange will write here.
+    pub(super) fn hold(&self) {
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The session's id, if it has one.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.session.get().map(String::as_str)
+    }
+
+    /// Says which session it is; the first word counts.
+    pub(super) fn set_session(&self, session: &str) {
+        let _ = self.session.set(session.to_owned());
+    }
+
+    /// The trace's own time.
+    pub(super) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// Writes a line. It has reached the kernel when this returns.
+    pub(super) fn append(&self, at: Moment, observation: Observation<'_>) {
+        lock(&self.journal).append(at, std::iter::once(observation));
+    }
+
+    fn heard(&self) -> u64 {
+        self.heard_us.load(Ordering::Relaxed)
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn book(dir: &std::path::Path) -> TraceBook {
+        let options = JournalOptions { dir: dir.to_owned(), max_bytes: None, max_files: None };
+        TraceBook::new(options, Clock::start(), true, Arc::new(|_| {}))
+    }
+
+    fn last_line(dir: &std::path::Path) -> String {
+        let path = std::fs::read_dir(dir).unwrap().next().unwrap().unwrap().path();
+        std::fs::read_to_string(path).unwrap().lines().last().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_trace_ends_once_nothing_is_in_flight() {
+        let dir = tempfile::tempdir().unwrap();
+        let book = book(dir.path());
+        let trace = book.begin("x", "http://localhost/");
+        book.bind("session".to_owned(), &trace);
+        trace.hold();
+        book.end(&trace, "over");
+        assert!(last_line(dir.path()).contains("meta"));
+        assert!(book.named("session").is_some());
+        book.release(&trace);
+        assert!(last_line(dir.path()).contains("\"reason\":\"over\""));
+        assert!(book.named("session").is_none());
+        assert_eq!(book.open(), 0);
+    }
+
+    #[test]
+    fn silent_sessions_end_and_busy_ones_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let book = book(dir.path());
+        let busy = book.begin("busy", "http://localhost/");
+        busy.hold();
+        book.begin("silent", "http://localhost/");
+        book.end_silent(Duration::ZERO);
+        assert_eq!(book.open(), 1);
+        book.release(&busy);
+        book.end_silent(Duration::from_secs(60));
+        assert_eq!(book.open(), 1);
+    }
+
+    #[test]
+    fn no_more_files_are_open_than_a_process_may_have() {
+        let dir = tempfile::tempdir().unwrap();
+        let book = book(dir.path());
+        for _ in 0..MAX_OPEN + 5 {
+            book.begin("x", "http://localhost/");
+        }
+        assert_eq!(book.open(), MAX_OPEN);
+    }
+}

@@ -1,0 +1,386 @@
+//! Reaching a server: TCP, TLS, and which version of HTTP it speaks.
+
+use super::body::ProxyBody;
+use super::refusal::Refusal;
+use http::uri::Authority;
+use http::{Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::ServerName;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Whether TLS is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain.
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
+/// The URL of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamUrl {
+    scheme: Scheme,
+    authority: Authority,
+    path: String,
+}
+
+/// A URL that is none of a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// It can't be read.
+    #[error("`{0}` is not a URL; it should look like http://localhost:9000/mcp")]
+    Malformed(String),
+    /// It is of a kind that is not spoken here.
+    #[error("`{0}` does not begin with http:// or https://")]
+    Scheme(String),
+    /// It has a password in it.
+    #[error(
+        "the URL has a user name or password in it, which servers don't get to see; send a header instead"
+    )]
+    Credentials,
+    /// It has a part that would be ignored.
+    #[error("the URL ends in a query or fragment (`{0}`), which would have no effect; leave it out")]
+    Query(String),
+}
+
+impl FromStr for UpstreamUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let malformed = || UrlError::Malformed(text.to_owned());
+        let lower = text.to_ascii_lowercase();
+        if !lower.starts_with("http://") && !lower.starts_with("https://") {
+            return Err(if text.contains("://") { UrlError::Scheme(text.to_owned()) } else { malformed() });
+        }
+        if text.split('/').nth(2).is_some_and(|authority| authority.contains('@')) {
+            return Err(UrlError::Credentials);
+        }
+        if let Some((at, _)) = text.char_indices().find(|(_, c)| matches!(c, '?' | '#')) {
+            return Err(UrlError::Query(text[at..].to_owned()));
+        }
+        let uri: Uri = text.parse().map_err(|_| malformed())?;
+        let scheme = match uri.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            _ => return Err(UrlError::Scheme(text.to_owned())),
+        };
+        let authority = uri.authority().filter(|authority| !authority.host().is_empty());
+        let authority = authority.cloned().ok_or_else(malformed)?;
+        Ok(UpstreamUrl { scheme, authority, path: uri.path().to_owned() })
+    }
+}
+
+impl fmt::Display for UpstreamUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme.name(), self.authority, self.path)
+    }
+}
+
+impl UpstreamUrl {
+    /// The path that clients are to use.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The host, without a port.
+    pub fn host(&self) -> &str {
+        self.authority.host()
+    }
+
+    /// What to connect to.
+    pub(super) fn address(&self) -> (String, u16) {
+        self.target().address()
+    }
+
+    /// The server, whatever the path.
+    pub(super) fn target(&self) -> Target {
+        Target::new(self.scheme, self.authority.clone())
+    }
+}
+
+/// A server: where to connect to.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) scheme: Scheme,
+    pub(super) authority: Authority,
+    /// Whether it speaks HTTP/2 without TLS, once that is known.
+    plain_h2: OnceLock<bool>,
+}
+
+impl Target {
+    pub(super) fn new(scheme: Scheme, authority: Authority) -> Self {
+        Target { scheme, authority, plain_h2: OnceLock::new() }
+    }
+
+    /// `http://host:port`.
+    pub(super) fn origin(&self) -> String {
+        format!("{}://{}", self.scheme.name(), self.authority)
+    }
+
+    pub(super) fn is(&self, other: &Target) -> bool {
+        self.scheme == other.scheme && self.authority == other.authority
+    }
+
+    /// What to connect to.
+    fn address(&self) -> (String, u16) {
+        let host = self.authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        (host, self.authority.port_u16().unwrap_or(self.scheme.port()))
+    }
+}
+
+/// Which versions of HTTP may be spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speak {
+    /// HTTP/1.1, as the client does.
+    Http1,
+    /// HTTP/2 as the client does, if the server can.
+    PreferHttp2,
+}
+
+/// A connection that can take a request.
+pub(super) enum Sender {
+    Http1(http1::SendRequest<ProxyBody>),
+    Http2(http2::SendRequest<ProxyBody>),
+}
+
+/// Why a request could not be sent, and the request, if nothing of it was.
+pub(super) struct SendFailure {
+    pub(super) error: hyper::Error,
+    pub(super) unsent: Option<Request<ProxyBody>>,
+}
+
+impl Sender {
+    /// Whether it can take a request now.
+    pub(super) fn is_ready(&self) -> bool {
+        match self {
+            Sender::Http1(sender) => sender.is_ready(),
+            Sender::Http2(sender) => sender.is_ready(),
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Sender::Http1(sender) => sender.is_closed(),
+            Sender::Http2(sender) => sender.is_closed(),
+        }
+    }
+
+    pub(super) async fn send(
+        &mut self,
+        request: Request<ProxyBody>,
+    ) -> Result<Response<Incoming>, SendFailure> {
+        let failure = |mut error: hyper::client::conn::TrySendError<_>| SendFailure {
+            unsent: error.take_message(),
+            error: error.into_error(),
+        };
+        match self {
+            Sender::Http1(sender) => sender.try_send_request(request).await.map_err(failure),
+            Sender::Http2(sender) => sender.try_send_request(request).await.map_err(failure),
+        }
+    }
+}
+
+/// Makes connections.
+pub(super) struct Connector {
+    timeout: Duration,
+    /// Reading the certificates that this machine trusts takes a while, and only TLS needs them.
+    tls: OnceLock<Tls>,
+}
+
+struct Tls {
+    http1: TlsConnector,
+    http2: TlsConnector,
+}
+
+impl Connector {
+    pub(super) fn new(timeout: Duration) -> Self {
+        Connector { timeout, tls: OnceLock::new() }
+    }
+
+    /// Connects to a server.
+    pub(super) async fn connect(&self, target: &Target, speak: Speak) -> Result<Sender, Refusal> {
+        self.in_time(target, async { self.over(self.tcp(target).await?, target, speak).await }).await
+    }
+
+    /// Connects to a server, and nothing more.
+    pub(super) async fn connect_bare(&self, target: &Target) -> Result<TcpStream, Refusal> {
+        self.in_time(target, self.tcp(target)).await
+    }
+
+    /// Speaks HTTP over a connection.
+    pub(super) async fn upgrade(
+        &self,
+        stream: TcpStream,
+        target: &Target,
+        speak: Speak,
+    ) -> Result<Sender, Refusal> {
+        self.in_time(target, self.over(stream, target, speak)).await
+    }
+
+    async fn in_time<T>(
+        &self,
+        target: &Target,
+        attempt: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, Refusal> {
+        match tokio::time::timeout(self.timeout, attempt).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => Err(Refusal::unreachable(&target.origin(), &error.to_string())),
+            Err(_) => Err(Refusal::connect_timeout(&target.origin(), self.timeout.as_secs_f64())),
+        }
+    }
+
+    async fn over(&self, stream: TcpStream, target: &Target, speak: Speak) -> io::Result<Sender> {
+        if target.scheme == Scheme::Http {
+            return match speak == Speak::PreferHttp2 && self.speaks_plain_h2(target).await {
+                true => http2_over(stream).await,
+                false => http1_over(stream).await,
+            };
+        }
+        let tls = self.tls.get_or_init(Tls::new);
+        let connector = if speak == Speak::Http1 { &tls.http1 } else { &tls.http2 };
+        let name = ServerName::try_from(target.address().0).map_err(io::Error::other)?;
+        let stream = connector.connect(name, stream).await?;
+        match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => http2_over(stream).await,
+            _ => http1_over(stream).await,
+        }
+    }
+
+    async fn tcp(&self, target: &Target) -> io::Result<TcpStream> {
+        let (host, port) = target.address();
+        let stream = TcpStream::connect((host.as_str(), port)).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// Whether a server takes HTTP/2 without TLS: asked once, on a connection of its own, because a server that
+    /// doesn't ends it.
+    async fn speaks_plain_h2(&self, target: &Target) -> bool {
+        if let Some(known) = target.plain_h2.get() {
+            return *known;
+        }
+        match self.ask_for_h2(target).await {
+            Ok(answer) => *target.plain_h2.get_or_init(|| answer),
+            Err(_) => false,
+        }
+    }
+
+    async fn ask_for_h2(&self, target: &Target) -> io::Result<bool> {
+        const EMPTY_SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+        const SETTINGS: u8 = 4;
+        let mut stream = self.tcp(target).await?;
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
+        stream.write_all(EMPTY_SETTINGS).await?;
+        let mut head = [0; 9];
+        match tokio::time::timeout(Duration::from_secs(2), stream.read_exact(&mut head)).await {
+            Ok(Ok(_)) => Ok(head[3] == SETTINGS && head[0] == 0),
+            _ => Ok(false),
+        }
+    }
+}
+
+async fn http1_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Sender> {
+    let (sender, connection) = http1::Builder::new()
+        .preserve_header_case(true)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    // How it ends is told by the exchanges on it.
+    tokio::spawn(connection.with_upgrades());
+    Ok(Sender::Http1(sender))
+}
+
+async fn http2_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Sender> {
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    tokio::spawn(connection);
+    Ok(Sender::Http2(sender))
+}
+
+impl Tls {
+    fn new() -> Self {
+        let config = |protocols: &[&[u8]]| {
+            let mut config = client_config();
+            config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+            TlsConnector::from(Arc::new(config))
+        };
+        Tls { http1: config(&[b"http/1.1"]), http2: config(&[b"h2", b"http/1.1"]) }
+    }
+}
+
+fn client_config() -> rustls::ClientConfig {
+    let mut roots = rustls::RootCertStore::empty();
+    // A certificate that can't be read is one that isn't trusted.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks the versions of TLS that rustls does")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_servers() {
+        let url: UpstreamUrl = "http://localhost:9000/mcp".parse().unwrap();
+        assert_eq!((url.to_string().as_str(), url.path()), ("http://localhost:9000/mcp", "/mcp"));
+        let url: UpstreamUrl = "HTTPS://[::1]".parse().unwrap();
+        assert_eq!(url.target().address(), ("::1".to_owned(), 443));
+    }
+
+    #[test]
+    fn urls_of_nothing() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(text.parse::<UpstreamUrl>().unwrap_err().to_string(), expected);
+        };
+        check(
+            "localhost:9000",
+            "`localhost:9000` is not a URL; it should look like http://localhost:9000/mcp",
+        );
+        check("ftp://x/", "`ftp://x/` does not begin with http:// or https://");
+        check(
+            "http://u:p@x/",
+            "the URL has a user name or password in it, which servers don't get to see; send a header instead",
+        );
+        check(
+            "http://x/a?b=1",
+            "the URL ends in a query or fragment (`?b=1`), which would have no effect; leave it out",
+        );
+        check("http://", "`http://` is not a URL; it should look like http://localhost:9000/mcp");
+    }
+}

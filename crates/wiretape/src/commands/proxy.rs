@@ -1,0 +1,284 @@
+//! `wiretape proxy`: stand in front of HTTP servers, and write down the sessions.
+
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::units::{self, Timeout};
+use crate::{dirs, output, redaction};
+use clap::Args;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use wiretape_proxy::http::{
+    Bound, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyError, ProxyOptions,
+    ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
+};
+use wiretape_proxy::journal::JournalOptions;
+use wiretape_proxy::warning::Warning;
+
+/// Where a reverse proxy listens, unless told otherwise.
+const REVERSE_PORT: u16 = 3004;
+/// Where a forward proxy does.
+const FORWARD_PORT: u16 = 3128;
+
+/// Record the sessions of HTTP MCP servers
+///
+/// Stands between clients and a server: everything passes through unchanged in both directions, streams included, and
+/// every message is written to a trace, one file per session. Secrets are taken out before anything reaches the disk.
+/// With --upstream clients connect to the proxy instead of the server; with --forward they are told of it by
+/// HTTP_PROXY, and keep the server's own URL, which is what OAuth likes best.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape proxy --upstream http://localhost:9000/mcp
+      then connect your client to http://127.0.0.1:3004/mcp
+  wiretape proxy --forward
+      then start your client with HTTP_PROXY=http://127.0.0.1:3128
+
+The first signal (Ctrl-C, SIGTERM) lets what is in flight come to its end; the second doesn't.")]
+pub(crate) struct ProxyArgs {
+    /// The server to stand in front of: `http://localhost:9000/mcp`
+    #[arg(long, value_name = "URL", required_unless_present_any = ["forward"], conflicts_with = "forward")]
+    upstream: Option<UpstreamUrl>,
+
+    /// Be a forward proxy: clients say where they want to go
+    #[arg(long)]
+    forward: bool,
+
+    /// Listen here (127.0.0.1:3004; a forward proxy 127.0.0.1:3128; port 0: any that is free)
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+
+    /// Call the traces so, instead of by the server's name
+    #[arg(long, value_name = "NAME", conflicts_with = "forward")]
+    label: Option<String>,
+
+    /// Send the upstream's own name as `Host`, instead of what the client sent
+    #[arg(long, conflicts_with = "forward")]
+    rewrite_host: bool,
+
+    /// Leave the server's OAuth documents as they are
+    #[arg(long, conflicts_with = "forward")]
+    no_oauth_rewrite: bool,
+
+    /// Write the traces into this directory instead of your own
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+
+    /// Write no traces
+    #[arg(long, conflicts_with_all = ["traces", "redact", "no_redact", "max_bytes", "max_files", "session_idle"])]
+    no_traces: bool,
+
+    /// Take out what matches this regular expression, too (can be repeated)
+    #[arg(long, value_name = "REGEX", conflicts_with = "no_redact")]
+    redact: Vec<String>,
+
+    /// Write everything as it is, secrets included; the traces say so
+    #[arg(long)]
+    no_redact: bool,
+
+    /// Begin a new file when a trace would grow larger than this: 50MB, 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    max_bytes: Option<u64>,
+
+    /// Keep only the newest so many files of each session
+    #[arg(long, value_name = "N", requires = "max_bytes", value_parser = clap::value_parser!(u64).range(1..))]
+    max_files: Option<u64>,
+
+    /// End a session's trace when nothing was heard of it for so long (30m)
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    session_idle: Option<Duration>,
+
+    /// Answer /healthz, /ready, /version and /status here (127.0.0.1:0: any port that is free)
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<SocketAddr>,
+
+    /// How long to wait, at the end, for what is in flight (30s)
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    drain: Option<Duration>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Threads that serve connections (one for each processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    workers: Option<u64>,
+}
+
+/// How much is too much.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitArgs {
+    /// The largest body of a request (128MiB)
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    max_body: Option<u64>,
+
+    /// The largest head of a request (64KiB)
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    max_headers: Option<u64>,
+
+    /// Client connections at a time (4096)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_connections: Option<u64>,
+
+    /// How long reaching the upstream may take (10s)
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    connect_timeout: Option<Duration>,
+
+    /// How long a request's head may take, and a connection may wait for the next request (75s)
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    header_timeout: Option<Duration>,
+
+    /// How long an exchange may be silent in both directions (none)
+    #[arg(long, value_name = "TIME", value_parser = units::parse_timeout)]
+    idle_timeout: Option<Timeout>,
+
+    /// How long an exchange may take (none)
+    #[arg(long, value_name = "TIME", value_parser = units::parse_timeout)]
+    total_timeout: Option<Timeout>,
+}
+
+/// Runs the command until a signal ends it.
+pub(crate) fn run(args: ProxyArgs) -> Result<(), CommandError> {
+    let options = options(args)?;
+    let traces = options.traces.as_ref().map(|journal| journal.dir.clone());
+    let outcome =
+        wiretape_proxy::http::run(options, |bound| announce(bound, traces.as_deref())).map_err(explain)?;
+    report(&outcome);
+    Ok(())
+}
+
+fn options(args: ProxyArgs) -> Result<ProxyOptions, CommandError> {
+    const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+    const DRAIN: Duration = Duration::from_secs(30);
+    let config = Config::load(None)?;
+    let redactor = if args.no_redact || args.no_traces {
+        None
+    } else {
+        Some(redaction::redactor(config, &args.redact)?)
+    };
+    let dir =
+        if args.no_traces { None } else { Some(args.traces.clone().map_or_else(dirs::traces_dir, Ok)?) };
+    let traces = dir.map(|dir| JournalOptions {
+        dir,
+        max_bytes: args.max_bytes,
+        max_files: args.max_files.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+    });
+    Ok(ProxyOptions {
+        limits: limits(&args.limits),
+        traces,
+        session_idle: args.session_idle.unwrap_or(SESSION_IDLE),
+        redactor,
+        admin: args.admin,
+        drain: args.drain.unwrap_or(DRAIN),
+        workers: args.workers.map_or_else(processors, |n| usize::try_from(n).unwrap_or(1)),
+        warn: Arc::new(tell),
+        sink: None,
+        listeners: vec![listener(args)],
+    })
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn listener(args: ProxyArgs) -> ListenerOptions {
+    let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    match args.upstream {
+        Some(upstream) => ListenerOptions {
+            name: args.label.unwrap_or_else(|| upstream.host().to_owned()),
+            listen: args.listen.unwrap_or_else(|| local(REVERSE_PORT)),
+            route: Route::Reverse(ReverseOptions {
+                upstream,
+                host: if args.rewrite_host { HostHeader::Rewrite } else { HostHeader::Keep },
+                oauth: if args.no_oauth_rewrite { OAuthRewrite::Off } else { OAuthRewrite::On },
+            }),
+        },
+        None => ListenerOptions {
+            name: "forward".to_owned(),
+            listen: args.listen.unwrap_or_else(|| local(FORWARD_PORT)),
+            route: Route::Forward(ForwardOptions::default()),
+        },
+    }
+}
+
+fn limits(args: &LimitArgs) -> Limits {
+    let usual = Limits::default();
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX / 4).max(1024);
+    Limits {
+        body: args.max_body.unwrap_or(usual.body),
+        headers: args.max_headers.map_or(usual.headers, size),
+        connections: args
+            .max_connections
+            .map_or(usual.connections, |n| usize::try_from(n).unwrap_or(usize::MAX)),
+        connect: args.connect_timeout.unwrap_or(usual.connect),
+        header: args.header_timeout.unwrap_or(usual.header),
+        idle: args.idle_timeout.map_or(usual.idle, |timeout| timeout.0),
+        total: args.total_timeout.map_or(usual.total, |timeout| timeout.0),
+    }
+}
+
+/// Says where the proxy is, and what to do with it.
+fn announce(bound: &[Bound], traces: Option<&std::path::Path>) {
+    for Bound { listener, address } in bound {
+        output::note(format!("wiretape: listening on http://{address}"));
+        match &listener.route {
+            Route::Reverse(reverse) => {
+                let upstream = &reverse.upstream;
+                output::note(format!(
+                    "wiretape: connect clients to http://{address}{} instead of {upstream}",
+                    upstream.path()
+                ));
+            }
+            Route::Forward(_) => {
+                output::note(format!("wiretape: start clients with HTTP_PROXY=http://{address}"));
+            }
+        }
+        if !address.ip().is_loopback() {
+            output::warn(format!(
+                "wiretape: {address} can be reached from other machines, by anybody: there is no password"
+            ));
+        }
+    }
+    if let Some(traces) = traces {
+        output::note(format!("wiretape: traces go to {}", traces.display()));
+    }
+}
+
+fn explain(error: ProxyError) -> CommandError {
+    let ProxyError::Listen { address, source } = error else { return CommandError::failure(error) };
+    let hint = match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!(
+                "something else listens on port {}; choose another with --listen, or 0 for any",
+                address.port()
+            )
+        }
+        io::ErrorKind::PermissionDenied => "ports below 1024 need rights; choose a higher one".to_owned(),
+        io::ErrorKind::AddrNotAvailable => {
+            format!("{} is no address of this machine; 127.0.0.1 always is", address.ip())
+        }
+        _ => "choose another address with --listen".to_owned(),
+    };
+    CommandError::because(format!("can't listen on {address}"), source).hint(hint)
+}
+
+/// Tells the user what happens meanwhile.
+#[expect(clippy::needless_pass_by_value, reason = "the proxy hands warnings over")]
+fn tell(warning: Warning) {
+    output::warn(format!("wiretape: {warning}"));
+}
+
+fn report(outcome: &ProxyOutcome) {
+    let exchanges = units::count(outcome.exchanges, "exchange");
+    output::note(format!("wiretape: stopped after {exchanges}"));
+    if outcome.cut_off > 0 {
+        let cut_off = units::count(outcome.cut_off, "exchange");
+        output::warn(format!("wiretape: {cut_off} had not come to an end and had to be cut off"));
+    }
+    if outcome.lost > 0 {
+        let lost = units::count(outcome.lost, "line");
+        output::warn(format!("wiretape: {lost} could not be written to the traces"));
+    }
+}

@@ -1,0 +1,88 @@
+//! HTTP exchanges in a few words.
+
+use crate::units;
+use wiretape_trace::format::{Exchange, HttpContext, OtherText};
+
+/// An exchange in a few words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Description {
+    /// The words.
+    pub(super) text: String,
+    /// Whether somebody should look at it.
+    pub(super) trouble: bool,
+}
+
+/// `POST /mcp → 401`, and how it ended if that isn't plain.
+pub(super) fn describe(exchange: &Exchange<'_>) -> Description {
+    let http = HttpContext::parse(exchange.http);
+    let mut text = match &http.request {
+        Some(request) => format!("http│ {} {}", request.method, request.target),
+        None => format!("http│ exchange {}", http.x),
+    };
+    if let Some(response) = &http.response {
+        text.push_str(&format!(" → {}", response.status));
+    }
+    let ended = http.ended.as_deref().unwrap_or("complete");
+    match ended {
+        "complete" => {}
+        "open" => text.push_str(", a stream begins"),
+        other => text.push_str(&format!(", {}", other.replace('-', " "))),
+    }
+    if let Some(error) = &http.error {
+        text.push_str(&format!(": {error}"));
+    }
+    if let Some(us) = http.duration_us {
+        text.push_str(&format!(" ({})", units::duration(us)));
+    }
+    if let Some(said) = http.response_body.as_ref().and_then(|body| body.text.as_deref()) {
+        text.push_str(&format!("  {}", one_line(said)));
+    }
+    let failed = http.response.is_some_and(|response| response.status >= 400);
+    let trouble = failed || !matches!(ended, "complete" | "open" | "upgraded" | "stopped");
+    Description { text, trouble }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What an event without a message is called.
+pub(super) fn event_name(text: &OtherText<'_>) -> String {
+    let sse = text.http.map(HttpContext::parse).and_then(|http| http.sse).unwrap_or_default();
+    match (sse.event, sse.id) {
+        (Some(event), _) => format!("event {event}"),
+        (None, Some(id)) => format!("event id {id}"),
+        (None, None) => "not JSON".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wiretape_trace::format::Stamp;
+
+    fn check(http: &str, expected: &str, trouble: bool) {
+        let exchange = Exchange { stamp: Stamp::default(), session: None, http: http.as_bytes() };
+        assert_eq!(describe(&exchange), Description { text: expected.to_owned(), trouble });
+    }
+
+    #[test]
+    fn exchanges_in_words() {
+        check(
+            r#"{"x":1,"request":{"method":"POST","target":"/mcp"},"response":{"status":401},"ended":"complete","durationUs":1500}"#,
+            "http│ POST /mcp → 401 (1.50ms)",
+            true,
+        );
+        check(r#"{"x":2,"response":{"status":202},"ended":"complete"}"#, "http│ exchange 2 → 202", false);
+        check(
+            r#"{"x":3,"request":{"method":"GET","target":"/mcp"},"response":{"status":200},"ended":"open"}"#,
+            "http│ GET /mcp → 200, a stream begins",
+            false,
+        );
+        check(
+            r#"{"x":4,"ended":"unreachable","error":"connection refused"}"#,
+            "http│ exchange 4, unreachable: connection refused",
+            true,
+        );
+    }
+}
