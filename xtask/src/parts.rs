@@ -1,19 +1,24 @@
-//! Installs the real MCP servers and SDKs that the tests run against, in exactly these versions, under the target
-//! directory. Where they lie is [`wiretape_testkit::parts`]' business.
+//! Installs the real MCP servers, SDKs and the conformance suite that the tests run against, in exactly these versions,
+//! under the target directory. Where they lie is [`wiretape_testkit::parts`]' business.
 
 use std::fs;
 
-use wiretape_testkit::parts::Parts;
+use wiretape_testkit::parts::{Parts, Venv};
 
 use crate::failure::{Context, Failure, Result};
 use crate::sh::{command, run, succeeds, target_directory};
 
-const NPM: [(&str, &str); 3] = [
+const NPM: [(&str, &str); 5] = [
+    ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
     ("@modelcontextprotocol/sdk", "1.32.2"),
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
+    // The conformance suite wants a newer Node than many systems have.
+    ("node", "22.23.3"),
 ];
-const PYPI: [(&str, &str); 2] = [("mcp", "2.3.0"), ("mcp-server-time", "2026.10.19")];
+const PYPI: [&str; 2] = ["mcp==2.3.0", "mcp-server-time==2026.10.19"];
+/// The SDK before its second version, which many servers still use. The two can't live together.
+const PYPI_V1: [&str; 1] = ["mcp==1.30.0"];
 
 const NPM_PROGRAM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 const PYTHON_PROGRAM: &str = if cfg!(windows) { "python" } else { "python3" };
@@ -24,7 +29,11 @@ pub(crate) fn install() -> Result<Parts> {
     fs::create_dir_all(parts.npm()).context(parts.npm().display())?;
     let package = package_json();
     once(&parts, "npm", &package, || install_npm(&parts, &package))?;
-    once(&parts, "python", &requirements().join("\n"), || install_python(&parts))?;
+    for (name, venv, packages) in
+        [("python", parts.venv(), &PYPI[..]), ("python-v1", parts.venv_v1(), &PYPI_V1[..])]
+    {
+        once(&parts, name, &packages.join("\n"), || install_python(&venv, packages))?;
+    }
     Ok(parts)
 }
 
@@ -46,30 +55,30 @@ fn install_npm(parts: &Parts, package: &str) -> Result {
     run(command(NPM_PROGRAM).args(["install", "--no-audit", "--no-fund"]).current_dir(parts.npm()))
 }
 
+/// `node` fetches the binary for this system in a script, which npm wants to be told is meant.
 fn package_json() -> String {
     let pins = NPM.map(|(name, version)| format!("    \"{name}\": \"{version}\"")).join(",\n");
-    format!("{{\n  \"private\": true,\n  \"type\": \"module\",\n  \"dependencies\": {{\n{pins}\n  }}\n}}\n")
+    format!(
+        "{{\n  \"private\": true,\n  \"type\": \"module\",\n  \"dependencies\": {{\n{pins}\n  }},\n  \
+         \"allowScripts\": {{ \"node\": true }}\n}}\n"
+    )
 }
 
-fn install_python(parts: &Parts) -> Result {
+fn install_python(venv: &Venv, packages: &[&str]) -> Result {
     need(PYTHON_PROGRAM, &["python3", "python3-venv"])?;
-    make_venv(parts)?;
-    let mut pip = command(parts.python());
-    run(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(requirements()))
+    make_venv(venv)?;
+    let mut pip = command(venv.python());
+    run(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))
 }
 
-fn make_venv(parts: &Parts) -> Result {
-    let mut venv = command(PYTHON_PROGRAM);
-    venv.args(["-m", "venv", "--clear"]).arg(parts.venv());
-    run(&mut venv).or_else(|_| {
+fn make_venv(venv: &Venv) -> Result {
+    let mut python = command(PYTHON_PROGRAM);
+    python.args(["-m", "venv", "--clear"]).arg(venv.root());
+    run(&mut python).or_else(|_| {
         // Debian's Python comes without it.
         apt_install(&["python3-venv"])?;
-        run(&mut venv)
+        run(&mut python)
     })
-}
-
-fn requirements() -> [String; 2] {
-    PYPI.map(|(name, version)| format!("{name}=={version}"))
 }
 
 /// Makes sure that `program` is there, by Debian's `packages` if it must.

@@ -73,7 +73,7 @@ pub(crate) fn deny() -> Result {
 pub(crate) fn test() -> Result {
     let parts = parts::install()?;
     // Tests of other crates run these; Cargo builds them only for the tests of their own.
-    run(&mut cargo(["build", "--package", "wiretape-testkit", "--bins"]))?;
+    run(&mut cargo(["build", "--package", "wiretape-testkit", "--all-features", "--bins"]))?;
     let runner: &[&str] = if succeeds(&mut cargo(["nextest", "--version"])) {
         &["nextest", "run", "--workspace", "--all-features"]
     } else {

@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The path of one of this crate's binaries (`wt-echo`, `wt-tee`, `wt-wire`), built now if it isn't there yet.
+/// The path of one of this crate's binaries, built now if it isn't there yet.
 ///
 /// # Panics
 ///
@@ -14,7 +14,7 @@ pub fn path(name: &str) -> PathBuf {
     let directory = profile_directory();
     let binary = directory.join(format!("{name}{}", env::consts::EXE_SUFFIX));
     if !binary.is_file() {
-        build(&directory);
+        build(name, &directory);
     }
     assert!(binary.is_file(), "{} was not built", binary.display());
     binary
@@ -32,9 +32,12 @@ fn profile_directory() -> PathBuf {
     }
 }
 
-fn build(profile_directory: &Path) {
+fn build(name: &str, profile_directory: &Path) {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", "wiretape-testkit", "--bins"]);
+    cargo.args(["build", "--quiet", "--package", "wiretape-testkit", "--bin", name]);
+    if name.starts_with("wt-conformance") {
+        cargo.args(["--features", "conformance"]);
+    }
     if profile_directory.ends_with("release") {
         cargo.arg("--release");
     }
@@ -42,5 +45,5 @@ fn build(profile_directory: &Path) {
         cargo.arg("--target-dir").arg(target_directory);
     }
     let status = cargo.status().expect("cargo runs, for it runs this test");
-    assert!(status.success(), "building the testkit's binaries failed");
+    assert!(status.success(), "building {name} failed");
 }

@@ -1,4 +1,4 @@
-//! The real MCP servers and SDKs that tests run against, where `cargo xtask setup` puts them.
+//! The real MCP servers and SDKs and the conformance suite that tests run against, where `cargo xtask setup` puts them.
 //!
 //! This module knows the layout, `xtask` fills it; `cargo xtask test` says where it is in [`VARIABLE`].
 
@@ -38,13 +38,30 @@ impl Parts {
     }
 
     /// The virtual environment with the Python SDK and servers.
-    pub fn venv(&self) -> PathBuf {
-        self.root.join("python")
+    pub fn venv(&self) -> Venv {
+        Venv { root: self.root.join("python") }
     }
 
-    /// The Python of the virtual environment: `import mcp` works in it.
+    /// The virtual environment with the Python SDK as it was before its second version.
+    pub fn venv_v1(&self) -> Venv {
+        Venv { root: self.root.join("python-v1") }
+    }
+
+    /// The Python of [`Self::venv`]: `import mcp` works in it.
     pub fn python(&self) -> PathBuf {
-        if cfg!(windows) { self.venv().join("Scripts/python.exe") } else { self.venv().join("bin/python") }
+        self.venv().python()
+    }
+
+    /// The Python of [`Self::venv_v1`].
+    pub fn python_v1(&self) -> PathBuf {
+        self.venv_v1().python()
+    }
+
+    /// The official conformance suite, npm's `@modelcontextprotocol/conformance`, on a Node that is new enough.
+    pub fn conformance(&self) -> Command {
+        let mut command = Command::new(self.npm().join("node_modules/.bin/node"));
+        command.arg(self.script("conformance"));
+        command
     }
 
     /// npm's `@modelcontextprotocol/server-everything`, over stdio.
@@ -69,10 +86,30 @@ impl Parts {
     }
 
     fn node(&self, package: &str) -> Command {
-        let script =
-            self.npm().join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
         let mut command = Command::new("node");
-        command.arg(script);
+        command.arg(self.script(package));
         command
+    }
+
+    fn script(&self, package: &str) -> PathBuf {
+        self.npm().join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js")
+    }
+}
+
+/// A Python of its own, with packages of its own.
+#[derive(Clone, Debug)]
+pub struct Venv {
+    root: PathBuf,
+}
+
+impl Venv {
+    /// Its directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Its interpreter.
+    pub fn python(&self) -> PathBuf {
+        self.root.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
     }
 }

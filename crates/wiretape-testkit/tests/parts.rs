@@ -38,10 +38,22 @@ fn time() {
 }
 
 #[test]
-fn the_python_sdk_can_be_imported() {
+fn both_python_sdks_can_be_imported() {
     let Some(parts) = Parts::from_environment() else {
         return;
     };
-    let status = Command::new(parts.python()).args(["-c", "import mcp.client.stdio"]).status();
-    assert!(status.expect("Python runs").success());
+    for python in [parts.python(), parts.python_v1()] {
+        let status = Command::new(python).args(["-c", "import mcp.client.stdio"]).status();
+        assert!(status.expect("Python runs").success());
+    }
+}
+
+#[test]
+fn the_conformance_suite_knows_both_eras() {
+    let Some(parts) = Parts::from_environment() else {
+        return;
+    };
+    let output = parts.conformance().arg("list").output().expect("Node runs");
+    let list = String::from_utf8(output.stdout).expect("the list is text");
+    assert!(list.contains("server-initialize") && list.contains("server-stateless"), "{list}");
 }
