@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The path of one of this crate's binaries (`wt-echo`, `wt-tee`, `wt-wire`), built now if it isn't there yet.
+/// The path of one of this crate's binaries (`wt-echo`, `wt-http-echo` and so on), built now if it isn't there yet.
 ///
 /// # Panics
 ///
