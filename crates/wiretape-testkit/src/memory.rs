@@ -2,13 +2,15 @@
 
 use std::fs;
 
+use crate::tree;
+
 /// The peak resident memory, in bytes, of the process `pid` and its descendants, each at its own worst moment.
 ///
 /// Descendants whose name is `except` (the recorded server) don't count, nor does what they started. `None` where
 /// there is no `/proc`, or the process is gone.
 pub fn peak_of_tree(pid: u32, except: &str) -> Option<u64> {
     let own = peak(pid)?;
-    let helpers = children(pid)
+    let helpers = tree::children(pid)
         .into_iter()
         .filter(|child| name(*child).is_some_and(|name| name != except))
         .filter_map(|child| peak_of_tree(child, except))
@@ -25,18 +27,6 @@ fn high_water_mark(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
-}
-
-/// A child belongs to the thread that started it, so every thread is asked.
-fn children(pid: u32) -> Vec<u32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
-    };
-    threads
-        .flatten()
-        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
-        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
 }
 
 fn name(pid: u32) -> Option<String> {

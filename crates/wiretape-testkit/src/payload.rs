@@ -9,6 +9,12 @@ pub const MARKER: &str = "wiretape-testkit";
 /// The length of a small call, newline included.
 pub const SMALL: usize = 200;
 
+/// The smallest number of a marked call. All of these have the same number of digits.
+pub const FIRST_MARKED: u64 = 1_000_000_000;
+
+/// How many digits the number of a marked call has.
+pub const MARK_DIGITS: usize = 10;
+
 /// What a large message carries. A redactor may take very different paths through these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texture {
@@ -44,6 +50,20 @@ pub fn small_call(id: u64) -> Vec<u8> {
     let tail = "\"}}}\n";
     let room = SMALL.saturating_sub(call.len() + tail.len());
     push_words(&mut call, &mut random, room);
+    call.push_str(tail);
+    call.into_bytes()
+}
+
+/// A tool call of exactly [`SMALL`] bytes, without a newline. It tells the server to echo [`MARKER`], a dash and the
+/// call's own number, so that each call can be found in a trace, whatever its format. The number stands there and as
+/// the id, and nowhere else.
+pub fn marked_call(number: u64) -> Vec<u8> {
+    let mut call = format!(
+        r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":"search","arguments":{{"from":"{MARKER}-{number}","query":""#,
+    );
+    let tail = "\"}}}";
+    let room = SMALL.saturating_sub(call.len() + tail.len());
+    push_words(&mut call, &mut Random::new(number), room);
     call.push_str(tail);
     call.into_bytes()
 }
@@ -181,6 +201,18 @@ mod tests {
             let call = small_call(id);
             assert_eq!(call.len(), SMALL);
             check_one_line_of_json(&call);
+        }
+    }
+
+    #[test]
+    fn marked_calls_have_their_number_twice() {
+        for number in [FIRST_MARKED, FIRST_MARKED + 987_654_321] {
+            let call = marked_call(number);
+            assert_eq!(call.len(), SMALL);
+            serde_json::from_slice::<serde_json::Value>(&call).expect("valid JSON");
+            let number = number.to_string();
+            assert_eq!(number.len(), MARK_DIGITS);
+            assert_eq!(memchr::memmem::find_iter(&call, number.as_bytes()).count(), 2);
         }
     }
 

@@ -1,20 +1,31 @@
 //! What a recorder left on disk, looked at without any knowledge of the format beyond "one line each".
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use memchr::memmem;
+use memchr::{memchr, memmem, memrchr};
 
-/// The only `.jsonl` file in `directory`. None, or more than one, is an error.
-pub fn only_trace_in(directory: &Path) -> io::Result<PathBuf> {
+use crate::payload::{FIRST_MARKED, MARK_DIGITS, MARKER};
+
+/// Every `.jsonl` file in `directory`, those in directories therein included.
+pub fn all_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "jsonl") {
+        if path.is_dir() {
+            found.extend(all_in(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
             found.push(path);
         }
     }
+    Ok(found)
+}
+
+/// The only `.jsonl` file in `directory`. None, or more than one, is an error.
+pub fn only_trace_in(directory: &Path) -> io::Result<PathBuf> {
+    let found = all_in(directory)?;
     match found.as_slice() {
         [only] => Ok(only.clone()),
         _ => {
@@ -36,9 +47,83 @@ fn count_whole_lines(bytes: &[u8], marker: &str) -> usize {
         .count()
 }
 
+/// How the calls of [`crate::payload::marked_call`] are found in traces: each should stand on two whole lines, its own
+/// and its answer's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Calls that stand on one line at least.
+    pub calls: u64,
+    /// Lines in all.
+    pub lines: u64,
+    /// Lines that there are beyond two for a call.
+    pub surplus: u64,
+}
+
+impl Marks {
+    /// Looks through all the traces in `directory`.
+    pub fn in_traces(directory: &Path) -> io::Result<Self> {
+        let mut lines = BTreeMap::new();
+        for trace in all_in(directory)? {
+            count_marks(&fs::read(trace)?, &mut lines);
+        }
+        Ok(Self::of(&lines))
+    }
+
+    fn of(lines: &BTreeMap<u64, u64>) -> Self {
+        Self {
+            calls: lines.len() as u64,
+            lines: lines.values().sum(),
+            surplus: lines.values().map(|count| count.saturating_sub(2)).sum(),
+        }
+    }
+
+    /// How many lines are missing if so many calls were made and answered.
+    pub fn missing(&self, calls: u64) -> u64 {
+        (2 * calls).saturating_sub(self.lines - self.surplus)
+    }
+}
+
+/// Counts for each marked call the whole lines that it stands on.
+fn count_marks(trace: &[u8], lines: &mut BTreeMap<u64, u64>) {
+    let whole = memrchr(b'\n', trace).map_or(0, |newline| newline + 1);
+    let mut rest = &trace[..whole];
+    let marker = memmem::Finder::new(MARKER);
+    while let Some(found) = marker.find(rest) {
+        rest = &rest[found + MARKER.len()..];
+        if let Some(number) = number_behind(rest) {
+            *lines.entry(number).or_default() += 1;
+            // What the line says once more doesn't count once more.
+            rest = memchr(b'\n', rest).map_or(&[], |newline| &rest[newline..]);
+        }
+    }
+}
+
+fn number_behind(bytes: &[u8]) -> Option<u64> {
+    let digits = bytes.strip_prefix(b"-")?.get(..MARK_DIGITS)?;
+    let number: u64 = str::from_utf8(digits).ok()?.parse().ok()?;
+    (number >= FIRST_MARKED).then_some(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_call_is_looked_for_on_two_lines() {
+        let mut lines = BTreeMap::new();
+        let line = |number: u64, end: &str| {
+            format!("{{\"a\":\"{MARKER}-{number}\",\"b\":\"{MARKER}-{number}\"}}{end}")
+        };
+        let [one, two, three, four] = [1, 2, 3, 4].map(|number| FIRST_MARKED + number);
+        let trace =
+            [line(one, "\n"), line(two, "\n"), line(one, "\n"), line(three, "\n"), line(three, "")].concat();
+        count_marks(trace.as_bytes(), &mut lines);
+        count_marks(line(four, "\n").repeat(3).as_bytes(), &mut lines);
+        count_marks(format!("{MARKER}\n{MARKER}-12\n").as_bytes(), &mut lines);
+        let marks = Marks::of(&lines);
+        assert_eq!(marks, Marks { calls: 4, lines: 7, surplus: 1 });
+        assert_eq!(marks.missing(4), 2);
+    }
 
     #[test]
     fn a_torn_line_and_a_foreign_line_do_not_count() {

@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(
             stripped(&headers, Hop::Http1, false),
             [
+                "mcp-param-x: =?base64?eA==?=",
                 "set-cookie: a=1",
                 "set-cookie: b=2",
-                "mcp-param-x: =?base64?eA==?=",
                 "transfer-encoding: chunked"
             ]
         );

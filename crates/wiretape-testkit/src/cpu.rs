@@ -1,0 +1,75 @@
+//! How much time on a processor a process took, as the kernel kept count, and on which processors it may run.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use crate::tree;
+
+/// The unit of `/proc/PID/stat`, the same on every Linux that we know of: a hundredth of a second.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The time on a processor, in user code and in the kernel, that the process and its descendants took so far. `None`
+/// where there is no `/proc`, or the process is gone.
+pub fn time_of_tree(pid: u32) -> Option<Duration> {
+    let own = time(pid)?;
+    let helpers = tree::children(pid).into_iter().filter_map(time_of_tree).sum::<Duration>();
+    Some(own + helpers)
+}
+
+fn time(pid: u32) -> Option<Duration> {
+    ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|ticks| TICK * ticks)
+}
+
+/// `pid (name) state …`, and the name may hold anything. The 12th and 13th behind it are user and system time.
+fn ticks(stat: &str) -> Option<u32> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ').skip(11);
+    let user: u32 = fields.next()?.parse().ok()?;
+    let system: u32 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+/// Keeps the process, its descendants and all their threads to these processors. Those that it starts later follow.
+#[cfg(target_os = "linux")]
+pub fn pin_tree(pid: u32, processors: &[usize]) -> io::Result<()> {
+    use rustix::process::Pid;
+    use rustix::thread::{CpuSet, sched_setaffinity};
+
+    let mut set = CpuSet::new();
+    for processor in processors {
+        set.set(*processor);
+    }
+    for process in tree::family(pid) {
+        for thread in tree::threads(process) {
+            let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
+            sched_setaffinity(Some(thread.ok_or(io::ErrorKind::InvalidInput)?), &set)?;
+        }
+    }
+    Ok(())
+}
+
+/// Elsewhere it can't be told.
+#[cfg(not(target_os = "linux"))]
+pub fn pin_tree(_pid: u32, _processors: &[usize]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_and_system_time_are_added() {
+        let stat = "42 (a) b) S 1 42 42 0 -1 4194560 1106 0 0 0 17 25 0 0 20 0 1 0 100 0 0";
+        assert_eq!(ticks(stat), Some(42));
+        assert_eq!(ticks("42 (cut"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_takes_time() {
+        assert!(time_of_tree(std::process::id()).is_some());
+        assert_eq!(time_of_tree(u32::MAX), None);
+    }
+}

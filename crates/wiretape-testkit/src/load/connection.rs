@@ -1,0 +1,96 @@
+//! One connection and its session: a call, its answer, and again.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::load::Amount;
+use crate::load::request::{self, Call};
+use crate::load::response::{self, Response};
+
+/// Answers are small; a longer one makes it grow.
+const BUFFER: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: TcpStream,
+    call: Call,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// Connects and goes through what comes before the first call. No two numbers give the same ids.
+    pub(super) async fn open(address: SocketAddr, number: usize) -> io::Result<Self> {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let mut received = vec![0; BUFFER];
+        stream.write_all(&request::initialize(address)).await?;
+        let answer = receive(&mut stream, &mut received).await?;
+        let session = answer.session.ok_or_else(|| io::Error::other("initialize gave no session"))?;
+        stream.write_all(&request::initialized(address, &session)).await?;
+        expect(receive(&mut stream, &mut received).await?.status, 202)?;
+        Ok(Self { stream, call: Call::new(address, &session, number), received })
+    }
+
+    /// Calls until the amount is reached. Gives itself back, and the latency of each call in nanoseconds.
+    pub(super) async fn run(mut self, amount: Amount) -> io::Result<(Self, Vec<u32>)> {
+        let mut latencies = Vec::new();
+        let start = Instant::now();
+        let mut now = start;
+        while !reached(amount, start, now, latencies.len()) {
+            let sent = Instant::now();
+            self.call_once().await?;
+            now = Instant::now();
+            // Four seconds and more are all the same: something hung.
+            latencies.push(u32::try_from((now - sent).as_nanos()).unwrap_or(u32::MAX));
+        }
+        Ok((self, latencies))
+    }
+
+    async fn call_once(&mut self) -> io::Result<()> {
+        self.call.advance();
+        self.stream.write_all(self.call.bytes()).await?;
+        let answer = receive(&mut self.stream, &mut self.received).await?;
+        expect(answer.status, 200)?;
+        if self.call.is_answered_by(&answer.body) {
+            return Ok(());
+        }
+        let body = String::from_utf8_lossy(&answer.body);
+        Err(io::Error::other(format!("not the answer to call {}: {body}", self.call.id())))
+    }
+}
+
+fn reached(amount: Amount, start: Instant, now: Instant, calls: usize) -> bool {
+    match amount {
+        Amount::Time(time) => now - start >= time,
+        Amount::Calls(most) => calls as u64 >= most,
+    }
+}
+
+fn expect(status: u16, expected: u16) -> io::Result<()> {
+    if status == expected {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("status {status}, expected {expected}")))
+}
+
+/// Reads one whole response. There is never more than one under way.
+async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Response> {
+    let mut filled = 0;
+    loop {
+        if filled == buffer.len() {
+            buffer.resize(2 * filled, 0);
+        }
+        let count = stream.read(&mut buffer[filled..]).await?;
+        if count == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"));
+        }
+        filled += count;
+        if let Some(response) = response::parse(&buffer[..filled])? {
+            return Ok(response);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The program `wt-http-load`, from the outside. Load comes from a process of its own, built for speed whoever drives
+//! it, and its connections stay open between runs, so that several proxies can take turns.
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::load::{Amount, Outcome};
+use crate::peer::Peer;
+
+/// A running `wt-http-load`, its connections open.
+#[derive(Debug)]
+pub struct Driver {
+    peer: Peer,
+}
+
+impl Driver {
+    /// Starts `program`, which opens its connections to `url`. After `limit` it is killed, and whatever waits for it
+    /// fails.
+    pub fn spawn(program: &Path, url: &str, connections: usize, limit: Duration) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        command.args([url, &connections.to_string()]);
+        let mut driver = Self { peer: Peer::spawn(&mut command, limit)? };
+        match driver.receive()?.as_str() {
+            "ready" => Ok(driver),
+            other => Err(io::Error::other(other.to_owned())),
+        }
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.peer.pid()
+    }
+
+    /// One run on all its connections.
+    pub fn run(&mut self, amount: Amount) -> io::Result<Outcome> {
+        self.peer.send(format!("{amount}\n").as_bytes())?;
+        let answer = self.receive()?;
+        serde_json::from_str(&answer).map_err(|_| io::Error::other(answer))
+    }
+
+    /// Closes the connections.
+    pub fn finish(self) -> io::Result<()> {
+        let (status, _) = self.peer.finish()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("the load ended with {status}"))) }
+    }
+
+    fn receive(&mut self) -> io::Result<String> {
+        let line = self.peer.receive_line()?;
+        if line.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the load ended early"));
+        }
+        Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
+    }
+}

@@ -1,0 +1,113 @@
+//! Load for an MCP server over HTTP: some connections, each with a session of its own, calling a tool as fast as the
+//! answers come.
+//!
+//! HTTP is written and read by hand, and no more of it than the answers of our peers need: what a client library
+//! costs would hide what a proxy costs. Every answer must carry the id of its call.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`connection`] | one connection and its session |
+//! | [`request`] | the bytes that it sends |
+//! | [`response`] | the bytes that come back, cut into status, headers and body |
+//! | [`outcome`] | what came of it: counts and latencies |
+//! | [`driver`] | the program `wt-http-load`, from the outside |
+
+mod connection;
+mod driver;
+mod outcome;
+mod request;
+mod response;
+
+use std::io;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+
+pub use self::driver::Driver;
+pub use self::outcome::Outcome;
+
+use self::connection::Connection;
+
+/// How long a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// This long; calls under way are finished.
+    Time(Duration),
+    /// So many calls on each connection.
+    Calls(u64),
+}
+
+/// As [`FromStr`] reads it.
+impl std::fmt::Display for Amount {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Time(time) => write!(formatter, "milliseconds {}", time.as_millis()),
+            Self::Calls(calls) => write!(formatter, "calls {calls}"),
+        }
+    }
+}
+
+impl FromStr for Amount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (unit, number) = text.trim().split_once(' ').ok_or("want a unit and a number")?;
+        let number: u64 = number.parse().map_err(|_| format!("not a number: {number}"))?;
+        match unit {
+            "milliseconds" => Ok(Self::Time(Duration::from_millis(number))),
+            "calls" => Ok(Self::Calls(number)),
+            _ => Err(format!("no such unit: {unit}")),
+        }
+    }
+}
+
+/// Connections that are open and have been through `initialize`.
+#[derive(Debug)]
+pub struct Load {
+    connections: Vec<Connection>,
+}
+
+impl Load {
+    /// Opens so many connections, each with a session of its own.
+    pub async fn open(address: SocketAddr, connections: usize) -> io::Result<Self> {
+        let mut opened = Vec::with_capacity(connections);
+        for number in 0..connections {
+            opened.push(Connection::open(address, number).await?);
+        }
+        Ok(Self { connections: opened })
+    }
+
+    /// Calls on all connections at once. A wrong answer, or none, is an error.
+    pub async fn run(&mut self, amount: Amount) -> io::Result<Outcome> {
+        let start = Instant::now();
+        let tasks: Vec<_> =
+            self.connections.drain(..).map(|connection| tokio::spawn(connection.run(amount))).collect();
+        let mut latencies = Vec::new();
+        for task in tasks {
+            let (connection, mut taken) = finished(task).await?;
+            self.connections.push(connection);
+            latencies.append(&mut taken);
+        }
+        Ok(Outcome::new(latencies, start.elapsed()))
+    }
+}
+
+async fn finished<T>(task: JoinHandle<io::Result<T>>) -> io::Result<T> {
+    task.await.map_err(io::Error::other)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_they_are_written() {
+        for amount in [Amount::Time(Duration::from_millis(250)), Amount::Calls(60_000)] {
+            assert_eq!(amount.to_string().parse(), Ok(amount));
+        }
+        assert!("hours 3".parse::<Amount>().is_err());
+        assert!("calls many".parse::<Amount>().is_err());
+    }
+}

@@ -1,0 +1,62 @@
+//! What came of a run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Counts and latencies of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Calls that were answered, and rightly.
+    pub calls: u64,
+    /// How long it all took.
+    pub seconds: f64,
+    /// The latency, in seconds, that half of the calls kept within.
+    pub p50: f64,
+    /// The latency that 99 of 100 kept within.
+    pub p99: f64,
+    /// The worst one.
+    pub worst: f64,
+}
+
+impl Outcome {
+    /// Of the latency of each call, in nanoseconds.
+    pub(super) fn new(mut latencies: Vec<u32>, elapsed: Duration) -> Self {
+        latencies.sort_unstable();
+        let within = |share: f64| {
+            // The smallest that so many are no greater than.
+            let rank = (latencies.len() as f64 * share).ceil() as usize;
+            latencies.get(rank.saturating_sub(1)).map_or(0.0, |latency| f64::from(*latency) / 1e9)
+        };
+        Self {
+            calls: latencies.len() as u64,
+            seconds: elapsed.as_secs_f64(),
+            p50: within(0.5),
+            p99: within(0.99),
+            worst: within(1.0),
+        }
+    }
+
+    /// Calls in a second.
+    pub fn rate(&self) -> f64 {
+        self.calls as f64 / self.seconds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_rank() {
+        let latencies = (1..=200).rev().collect();
+        let outcome = Outcome::new(latencies, Duration::from_secs(2));
+        assert_eq!((outcome.calls, outcome.rate()), (200, 100.0));
+        assert_eq!([outcome.p50, outcome.p99, outcome.worst], [100e-9, 198e-9, 200e-9]);
+    }
+
+    #[test]
+    fn nothing_has_no_latency() {
+        assert_eq!(Outcome::new(Vec::new(), Duration::from_secs(1)).p99, 0.0);
+    }
+}

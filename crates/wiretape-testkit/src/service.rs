@@ -1,0 +1,166 @@
+//! A process that serves HTTP: started, found by the URL that it prints, and stopped.
+
+use std::io::{self, BufRead, BufReader, PipeReader};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::http;
+use crate::watchdog::Watchdog;
+
+/// No server takes nearly as long to start, even on a busy machine.
+const START: Duration = Duration::from_secs(30);
+/// Nor to stop.
+const STOP: Duration = Duration::from_secs(30);
+const MOMENT: Duration = Duration::from_millis(2);
+/// How much of what it says is kept.
+const KEPT: usize = 16 * 1024;
+
+/// A running server, killed when dropped or when it takes longer than its limit.
+#[derive(Debug)]
+pub struct Service {
+    child: Child,
+    address: SocketAddr,
+    said: Arc<Mutex<String>>,
+    watchdog: Option<Watchdog>,
+}
+
+impl Service {
+    /// Starts a server that prints its URL, on stdout or stderr: a line that is nothing else, or that says
+    /// `listening on URL`.
+    pub fn spawn(command: Command, limit: Duration) -> io::Result<Self> {
+        let (child, reader) = spawn(command)?;
+        let (sender, receiver) = mpsc::channel();
+        let mut service = Self::new(child, reader, sender, limit);
+        service.address = receiver.recv_timeout(START).map_err(|_| service.silent())?;
+        Ok(service)
+    }
+
+    /// Starts a server that listens at `address` and says nothing of it.
+    pub fn spawn_at(command: Command, address: SocketAddr, limit: Duration) -> io::Result<Self> {
+        let (child, reader) = spawn(command)?;
+        let (sender, _) = mpsc::channel();
+        let mut service = Self::new(child, reader, sender, limit);
+        service.address = address;
+        let start = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if start.elapsed() > START || service.child.try_wait()?.is_some() {
+                return Err(service.silent());
+            }
+            thread::sleep(MOMENT);
+        }
+        Ok(service)
+    }
+
+    fn new(child: Child, reader: PipeReader, found: Sender<SocketAddr>, limit: Duration) -> Self {
+        let said = Arc::new(Mutex::new(String::new()));
+        let listener = Arc::clone(&said);
+        thread::spawn(move || listen(reader, &found, &listener));
+        let watchdog = Some(Watchdog::new(child.id(), limit));
+        Self { child, address: SocketAddr::from(([0; 4], 0)), said, watchdog }
+    }
+
+    fn silent(&self) -> io::Error {
+        io::Error::other(format!("it doesn't serve. It said: {}", self.said()))
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL of its MCP endpoint.
+    pub fn url(&self) -> String {
+        format!("http://{}{}", self.address, http::PATH)
+    }
+
+    /// What it wrote to stdout and stderr so far, or the beginning of that.
+    pub fn said(&self) -> String {
+        self.said.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Asks it to end as a service manager does, and waits. One that doesn't end is an error.
+    pub fn stop(mut self) -> io::Result<ExitStatus> {
+        self.watchdog = None;
+        ask_to_end(&mut self.child)?;
+        let start = Instant::now();
+        while start.elapsed() < STOP {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(MOMENT);
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "it doesn't end when asked to"))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.watchdog = None;
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// With stdout and stderr as one stream. The command is dropped, for it holds the other end of that stream.
+fn spawn(mut command: Command) -> io::Result<(Child, PipeReader)> {
+    let (reader, writer) = io::pipe()?;
+    command.stdin(std::process::Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let child = command.spawn()?;
+    drop(command);
+    Ok((child, reader))
+}
+
+/// Reads to the end, so that the server never waits for a reader.
+fn listen(reader: PipeReader, found: &Sender<SocketAddr>, said: &Mutex<String>) {
+    for line in BufReader::new(reader).lines().map_while(Result::ok) {
+        if let Some(address) = announced(&line) {
+            // Nobody waits for it if it was known before.
+            let _ = found.send(address);
+        }
+        let mut said = said.lock().expect("nobody panics with it");
+        if said.len() < KEPT {
+            said.push_str(&line);
+            said.push('\n');
+        }
+    }
+}
+
+fn announced(line: &str) -> Option<SocketAddr> {
+    let url = line.rsplit_once("listening on ").map_or(line, |(_, url)| url);
+    http::address_in(url.split_whitespace().next()?)
+}
+
+#[cfg(unix)]
+fn ask_to_end(child: &mut Child) -> io::Result<()> {
+    crate::process::signal(child.id(), signal_hook::consts::SIGTERM)
+}
+
+/// Elsewhere there is no asking.
+#[cfg(not(unix))]
+fn ask_to_end(child: &mut Child) -> io::Result<()> {
+    child.kill()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_found_where_they_are_announced() {
+        let expected = Some(SocketAddr::from(([127, 0, 0, 1], 80)));
+        assert_eq!(announced("http://127.0.0.1:80/mcp"), expected);
+        assert_eq!(announced("wiretape: listening on http://127.0.0.1:80"), expected);
+        assert_eq!(announced("wiretape: recording http://127.0.0.1:80/mcp"), None);
+        assert_eq!(announced(""), None);
+    }
+}
