@@ -5,8 +5,10 @@
 //!
 //! - [`record`]: a stdio server, wrapped
 //! - [`live`]: a trace that grows, shown to viewers
+//! - [`http`]: what passes over HTTP
 //! - [`platform`]: what differs between operating systems
 
+pub mod http;
 pub mod live;
 pub mod platform;
 pub mod record;

@@ -1,0 +1,5 @@
+//! HTTP.
+//!
+//! - [`ca`]: the certificates that an intercepting proxy shows
+
+pub mod ca;
