@@ -1,6 +1,6 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
-use crate::commands::{completions, demo, ls, man, prune, record, show, stats};
+use crate::commands::{ca, completions, demo, ls, man, prune, record, show, stats};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::ColorChoice;
@@ -59,6 +59,7 @@ enum Command {
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Stats(stats::StatsArgs),
+    Ca(ca::CaArgs),
     Prune(prune::PruneArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -73,9 +74,10 @@ const STYLES: Styles = Styles::styled()
     .placeholder(Style::new().dimmed());
 
 /// How the help groups the commands. One that is in no group stands in the last.
-const GROUPS: [(&str, &[&str]); 3] = [
+const GROUPS: [(&str, &[&str]); 4] = [
     ("Record", &["record", "demo"]),
     ("Look", &["ls", "show", "stats"]),
+    ("Set up", &["ca"]),
     ("Keep house", &["prune", "completions", "man"]),
 ];
 
@@ -106,6 +108,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Stats(args) => stats::run(&args)?,
+        Command::Ca(args) => ca::run(&args)?,
         Command::Prune(args) => prune::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,

@@ -88,11 +88,17 @@ impl CertificateAuthority {
         Self::from_pems(dir, files::read(dir)?)
     }
 
-    /// Makes a new authority in the place of the old one, in whatever state that is. The old key is deleted; the old
-    /// certificate stays beside the new one, and the second value tells where.
-    pub fn renew(dir: &Path, scope: &Scope, now: SystemTime) -> Result<(Self, Option<PathBuf>), CaError> {
+    /// Makes a new authority in the place of the old one, in whatever state that is. Without a scope it gets that of the
+    /// old one, if that can be read. The old key is deleted; the old certificate stays beside the new one, and the
+    /// second value tells where.
+    pub fn renew(
+        dir: &Path,
+        scope: Option<Scope>,
+        now: SystemTime,
+    ) -> Result<(Self, Option<PathBuf>), CaError> {
+        let scope = scope.or_else(|| scope_of_file(&dir.join(CERTIFICATE_FILE))).unwrap_or_default();
         let retired = files::retire(dir)?;
-        Ok((Self::create(dir, scope, now)?, retired))
+        Ok((Self::create(dir, &scope, now)?, retired))
     }
 
     fn from_pems(dir: &Path, pems: Pems) -> Result<Self, CaError> {
@@ -212,6 +218,12 @@ fn validity(certificate: &X509Certificate<'_>) -> Validity {
         not_before: certificate.validity().not_before.to_datetime().into(),
         not_after: certificate.validity().not_after.to_datetime().into(),
     }
+}
+
+fn scope_of_file(path: &Path) -> Option<Scope> {
+    let certificate = CertificateDer::from_pem_file(path).ok()?;
+    let (_, parsed) = X509Certificate::from_der(&certificate).ok()?;
+    scope(&parsed)
 }
 
 /// The limits of a certificate; `None` if they are none of ours, so that they can't be said.

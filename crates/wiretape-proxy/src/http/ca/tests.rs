@@ -342,7 +342,7 @@ fn an_authority_is_never_overwritten_but_can_be_renewed() {
     assert_eq!(CertificateAuthority::load(&place.dir()).unwrap().fingerprint(), old.fingerprint());
 
     let old_key = fs::read(place.dir().join(KEY_FILE)).unwrap();
-    let (new, retired) = CertificateAuthority::renew(&place.dir(), &Scope::Anything, now).unwrap();
+    let (new, retired) = CertificateAuthority::renew(&place.dir(), None, now).unwrap();
     assert_ne!(new.fingerprint(), old.fingerprint());
     let retired = retired.unwrap();
     let mark = old.fingerprint().replace(':', "").to_ascii_lowercase();
@@ -355,9 +355,22 @@ fn an_authority_is_never_overwritten_but_can_be_renewed() {
     // Renewing is the way out, whatever the state.
     fs::write(place.dir().join(KEY_FILE), "nothing").unwrap();
     fs::write(place.dir().join(CERTIFICATE_FILE), "nothing").unwrap();
-    let (_, retired) = CertificateAuthority::renew(&place.dir(), &Scope::Anything, now).unwrap();
+    let (_, retired) = CertificateAuthority::renew(&place.dir(), None, now).unwrap();
     assert_eq!(retired, None);
     assert!(CertificateAuthority::load(&place.dir()).is_ok());
+}
+
+#[test]
+fn a_renewed_authority_has_the_limits_of_the_old_one_unless_told_otherwise() {
+    let place = Place::new();
+    let scope = place.limited(&["example.com", "::1"]).scope().clone();
+    // Even if the old key is lost.
+    fs::remove_file(place.dir().join(KEY_FILE)).unwrap();
+    let renew = |scope| CertificateAuthority::renew(&place.dir(), scope, SystemTime::now()).unwrap().0;
+    assert_eq!(*renew(None).scope(), scope);
+    let other = Scope::Only(vec!["other.example".parse().unwrap()]);
+    assert_eq!(*renew(Some(other.clone())).scope(), other);
+    assert_eq!(*renew(Some(Scope::Anything)).scope(), Scope::Anything);
 }
 
 #[cfg(unix)]
