@@ -1,6 +1,6 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
-use crate::commands::{completions, demo, ls, man, proxy, prune, record, show, stats};
+use crate::commands::{ca, completions, demo, ls, man, proxy, prune, record, show, stats};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::ColorChoice;
@@ -61,6 +61,7 @@ enum Command {
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Stats(stats::StatsArgs),
+    Ca(ca::CaArgs),
     Prune(prune::PruneArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -75,9 +76,10 @@ const STYLES: Styles = Styles::styled()
     .placeholder(Style::new().dimmed());
 
 /// How the help groups the commands. One that is in no group stands in the last.
-const GROUPS: [(&str, &[&str]); 3] = [
+const GROUPS: [(&str, &[&str]); 4] = [
     ("Record", &["record", "proxy", "demo"]),
     ("Look", &["ls", "show", "stats"]),
+    ("Set up", &["ca"]),
     ("Keep house", &["prune", "completions", "man"]),
 ];
 
@@ -109,6 +111,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Stats(args) => stats::run(&args)?,
+        Command::Ca(args) => ca::run(&args)?,
         Command::Prune(args) => prune::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,
         Command::Man(args) => man::run(&args)?,

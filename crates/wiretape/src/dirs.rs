@@ -24,6 +24,11 @@ pub(crate) fn traces_dir() -> Result<PathBuf, CommandError> {
     Ok(data_dir()?.join("traces"))
 }
 
+/// Where the certificate authority is kept.
+pub(crate) fn ca_dir() -> Result<PathBuf, CommandError> {
+    Ok(data_dir()?.join("ca"))
+}
+
 /// The user's configuration file, whether or not it is there.
 pub(crate) fn config_file() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os(DATA_DIR_VARIABLE).filter(|dir| !dir.is_empty()) {

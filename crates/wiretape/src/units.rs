@@ -67,6 +67,11 @@ fn format_local(ms: i64, zone: &TimeZone, format: &str) -> String {
     }
 }
 
+/// A day, in UTC.
+pub(crate) fn date(ms: i64) -> String {
+    format_local(ms, &TimeZone::UTC, "%Y-%m-%d")
+}
+
 /// A UTC time in the manner of the trace format.
 pub(crate) fn iso(ms: i64) -> Option<String> {
     let time = Timestamp::from_millisecond(ms).ok()?;

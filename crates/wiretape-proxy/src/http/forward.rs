@@ -183,7 +183,7 @@ async fn intercept(
     authority: &super::ca::CertificateAuthority,
 ) {
     let host = target.authority.host().trim_matches(['[', ']']).to_owned();
-    let accepted = match authority.server_config(&host) {
+    let accepted = match authority.server_config(&host, std::time::SystemTime::now()) {
         Ok(config) => TlsAcceptor::from(config).accept(client).await.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };

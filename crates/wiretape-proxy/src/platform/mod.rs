@@ -77,6 +77,11 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     imp::create_private_dir(path)
 }
 
+/// Whether nobody but its owner may read or write an open file.
+pub fn is_private(file: &File) -> io::Result<bool> {
+    imp::is_private(file)
+}
+
 /// Marks a trace as being written, for as long as the file is open.
 pub fn mark_live(file: &File) {
     imp::mark_live(file);

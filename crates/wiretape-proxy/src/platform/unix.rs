@@ -21,6 +21,10 @@ pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+pub(super) fn is_private(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.mode() & 0o077 == 0)
+}
+
 pub(super) fn mark_live(file: &File) {
     // Somebody who looks whether we are running holds the lock for a moment. Some network file systems know no locks;
     // then the trace only looks as if its recorder was gone.

@@ -1,5 +1,6 @@
 //! The commands, a file each: its arguments and its code.
 
+pub(crate) mod ca;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod ls;

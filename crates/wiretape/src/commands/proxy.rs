@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_proxy::http::ca::CertificateAuthority;
 use wiretape_proxy::http::{
     Bound, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyError, ProxyOptions,
     ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
@@ -45,6 +46,10 @@ pub(crate) struct ProxyArgs {
     /// Be a forward proxy: clients say where they want to go
     #[arg(long)]
     forward: bool,
+
+    /// Read TLS too, with certificates of the authority that `wiretape ca` makes
+    #[arg(long, requires = "forward")]
+    intercept: bool,
 
     /// Listen here (127.0.0.1:3004; a forward proxy 127.0.0.1:3128; port 0: any that is free)
     #[arg(long, value_name = "ADDR")]
@@ -175,7 +180,7 @@ fn options(args: ProxyArgs) -> Result<ProxyOptions, CommandError> {
         workers: args.workers.map_or_else(processors, |n| usize::try_from(n).unwrap_or(1)),
         warn: Arc::new(tell),
         sink: None,
-        listeners: vec![listener(args)],
+        listeners: vec![listener(args)?],
     })
 }
 
@@ -183,9 +188,9 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn listener(args: ProxyArgs) -> ListenerOptions {
+fn listener(args: ProxyArgs) -> Result<ListenerOptions, CommandError> {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-    match args.upstream {
+    Ok(match args.upstream {
         Some(upstream) => ListenerOptions {
             name: args.label.unwrap_or_else(|| upstream.host().to_owned()),
             listen: args.listen.unwrap_or_else(|| local(REVERSE_PORT)),
@@ -198,9 +203,18 @@ fn listener(args: ProxyArgs) -> ListenerOptions {
         None => ListenerOptions {
             name: "forward".to_owned(),
             listen: args.listen.unwrap_or_else(|| local(FORWARD_PORT)),
-            route: Route::Forward(ForwardOptions::default()),
+            route: Route::Forward(ForwardOptions { intercept: authority(args.intercept)? }),
         },
+    })
+}
+
+/// The authority whose certificates the client is shown.
+fn authority(intercept: bool) -> Result<Option<Arc<CertificateAuthority>>, CommandError> {
+    if !intercept {
+        return Ok(None);
     }
+    let authority = CertificateAuthority::load(&dirs::ca_dir()?).map_err(super::ca::explain)?;
+    Ok(Some(Arc::new(authority)))
 }
 
 fn limits(args: &LimitArgs) -> Limits {
@@ -232,7 +246,9 @@ fn announce(bound: &[Bound], traces: Option<&std::path::Path>) {
                 ));
             }
             Route::Forward(_) => {
-                output::note(format!("wiretape: start clients with HTTP_PROXY=http://{address}"));
+                output::note(format!(
+                    "wiretape: start clients with HTTP_PROXY=http://{address} HTTPS_PROXY=http://{address}"
+                ));
             }
         }
         if !address.ip().is_loopback() {

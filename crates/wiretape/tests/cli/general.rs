@@ -8,7 +8,7 @@ use std::process::Stdio;
 fn help_needs_no_manual() {
     let env = TestEnvironment::new();
     insta::assert_snapshot!("help", env.run(&["--help"]));
-    for command in ["ls", "show", "stats", "prune", "completions", "man"] {
+    for command in ["ls", "show", "stats", "ca", "prune", "completions", "man"] {
         insta::assert_snapshot!(format!("help-{command}"), env.run(&[command, "--help"]));
     }
 }
