@@ -17,6 +17,7 @@
 //! | [`traces`] | which trace a session's lines go to |
 //! | [`decode`] | gzip, deflate, br and zstd, for the recording only |
 //! | [`forward`] | CONNECT, tunnels, interception |
+//! | [`oauth`] | logging in through a reverse proxy |
 //! | [`endpoint`] | the `endpoint` event of HTTP+SSE |
 //! | [`oauth`] | logging in through a reverse proxy |
 //! | [`refusal`] | the proxy's own answers |
