@@ -69,6 +69,11 @@ pub enum Warning {
         /// Why.
         reason: String,
     },
+    /// A login through us may fail in strict clients.
+    #[error(
+        "the authorization server puts its own name (`iss`) into its answers; a client that compares it may refuse the login through this proxy: then use `wiretape proxy --forward`"
+    )]
+    IssuerWillDiffer,
     /// The trace can't be watched.
     #[error("can't show the trace live: {0}; recording goes on without")]
     CannotServe(LiveError),

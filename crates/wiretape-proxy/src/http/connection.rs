@@ -2,6 +2,7 @@
 
 use super::forward::{self, First};
 use super::headers;
+use super::login::Login;
 use super::options::{HostHeader, ListenerOptions, Route};
 use super::refusal::Refusal;
 use super::relay;
@@ -42,6 +43,8 @@ pub(super) struct Listener {
     pub(super) options: ListenerOptions,
     pub(super) address: SocketAddr,
     pub(super) target: Option<Arc<Target>>,
+    /// What is known of logins, if they are made to work through us.
+    pub(super) login: Option<Login>,
 }
 
 /// What a connection is for.
@@ -190,6 +193,10 @@ impl ClientConnection {
 
     pub(super) fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    pub(super) fn login(&self) -> Option<&Login> {
+        self.listener.login.as_ref()
     }
 
     /// Whether a CONNECT makes sense here.

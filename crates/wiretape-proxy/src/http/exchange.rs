@@ -267,6 +267,19 @@ impl Exchange {
         response
     }
 
+    /// We answer it ourselves, and nothing is wrong with it.
+    pub(super) fn answer_ourselves<B>(&self, response: &http::Response<B>) {
+        let status = response.status().as_u16();
+        let mut state = self.state();
+        state.responded = true;
+        state.status = Some(status);
+        if self.trace.is_some() {
+            let redactor = self.shared().redactor.as_ref();
+            let head = Head::response(status, "1.1", header_pairs(redactor, response.headers()));
+            state.response_head = Some(redacted(redactor, head));
+        }
+    }
+
     /// How long it has been going on.
     pub(super) fn elapsed_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)

@@ -17,9 +17,8 @@
 //! | [`traces`] | which trace a session's lines go to |
 //! | [`decode`] | gzip, deflate, br and zstd, for the recording only |
 //! | [`forward`] | CONNECT, tunnels, interception |
-//! | [`oauth`] | logging in through a reverse proxy |
+//! | [`login`], [`oauth`] | logging in through a reverse proxy: the exchange, and the decisions |
 //! | [`endpoint`] | the `endpoint` event of HTTP+SSE |
-//! | [`oauth`] | logging in through a reverse proxy |
 //! | [`refusal`] | the proxy's own answers |
 //! | [`ca`] | certificates for interception |
 //! | [`admin`] | is it alive, is it ready |
@@ -34,7 +33,7 @@ mod endpoint;
 mod exchange;
 mod forward;
 mod headers;
-#[allow(dead_code, unused_imports, reason = "the proxy does not call it yet")]
+mod login;
 mod oauth;
 mod options;
 mod refusal;

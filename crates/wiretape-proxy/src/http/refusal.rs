@@ -82,6 +82,13 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, Ended::Refused, message)
     }
 
+    /// The path is one of ours, and nothing is there.
+    pub(super) fn not_found() -> Self {
+        let message = "this proxy knows no authorization server at that path; ask for the server's \
+                       protected-resource document first";
+        Self::new(StatusCode::NOT_FOUND, Ended::Refused, message)
+    }
+
     /// Its body, for the request with this id (a JSON value).
     pub(super) fn body(&self, id: Option<&[u8]>) -> Bytes {
         let id = id.and_then(|id| serde_json::from_slice(id).ok()).unwrap_or(serde_json::Value::Null);

@@ -6,6 +6,7 @@ use super::endpoint::EndpointRewrite;
 use super::exchange::Exchange;
 use super::forward;
 use super::headers::{self, Hop};
+use super::login;
 use super::options::HostHeader;
 use super::refusal::Refusal;
 use super::tap::Tap;
@@ -38,42 +39,90 @@ pub(super) async fn handle(
         }
     };
     let (parts, body) = request.into_parts();
-    let exchange = Exchange::begin(&connection, &target, &parts);
-    match relay(&exchange, parts, body).await {
-        Ok(response) => Ok(response),
-        Err(refusal) => Ok(exchange.refuse(&refusal)),
-    }
+    let login = connection.login();
+    let step =
+        login.and_then(|login| Some((login, login.step(&parts, &public_origin(&connection, &parts))?)));
+    let (exchange, answer) = match step {
+        Some((login, step)) => {
+            let exchange = Exchange::begin(&connection, step.abroad().unwrap_or(&target), &parts);
+            let answer = Box::pin(login::relay(&exchange, login, step, parts, body)).await;
+            (exchange, answer)
+        }
+        None => {
+            let exchange = Exchange::begin(&connection, &target, &parts);
+            let answer = relay(&exchange, parts, body).await;
+            (exchange, answer)
+        }
+    };
+    Ok(answer.unwrap_or_else(|refusal| exchange.refuse(&refusal)))
 }
 
 async fn relay(
     exchange: &Arc<Exchange>,
-    mut parts: request::Parts,
+    parts: request::Parts,
     body: Incoming,
 ) -> Result<Response<ProxyBody>, Refusal> {
+    let prepared = prepare(exchange, parts, body)?;
+    let public = prepared.rewrites_headers.then(|| prepared.public.clone());
+    let mut response = exchange_with(exchange, prepared).await?;
+    if let (Some(public), Some(login)) = (public, exchange.connection.login()) {
+        login.tell_headers(response.headers_mut(), &public);
+    }
+    Ok(response)
+}
+
+/// A request that is ready to be sent.
+pub(super) struct Prepared {
+    pub(super) request: Request<ProxyBody>,
+    /// Our own origin, as the client knows it.
+    pub(super) public: String,
+    rewrites_headers: bool,
+    from: Hop,
+    upgrade: Option<OnUpgrade>,
+    wants_upgrade: bool,
+}
+
+/// Checks a request against the limits, and puts a tap on its body.
+pub(super) fn prepare(
+    exchange: &Arc<Exchange>,
+    mut parts: request::Parts,
+    body: Incoming,
+) -> Result<Prepared, Refusal> {
     let connection = &exchange.connection;
-    let limits = &connection.shared().limits;
-    let tap = Tap::request(exchange, &parts.headers, limits.body);
+    let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
     if let Some(refusal) = too_large(exchange, &parts.headers) {
         read_away(ProxyBody::passing(body, tap, None));
         return Err(refusal);
     }
-    let from = Hop::from(parts.version);
-    let public = public_origin(connection, &parts);
-    let upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
-    let client_upgrade = upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten();
-    let body = ProxyBody::passing(body, tap, None);
+    let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
+    Ok(Prepared {
+        public: public_origin(connection, &parts),
+        rewrites_headers: connection.login().is_some(),
+        from: Hop::from(parts.version),
+        upgrade: wants_upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten(),
+        wants_upgrade,
+        request: Request::from_parts(parts, ProxyBody::passing(body, tap, None)),
+    })
+}
+
+/// Sends a request to the exchange's server, and passes the response on.
+pub(super) async fn exchange_with(
+    exchange: &Arc<Exchange>,
+    prepared: Prepared,
+) -> Result<Response<ProxyBody>, Refusal> {
+    let connection = &exchange.connection;
     let (sender, used) = match connection.sender(&exchange.target).await {
         Ok(sender) => sender,
         Err(refusal) => {
-            hear_out(body).await;
+            hear_out(prepared.request.into_body()).await;
             return Err(refusal);
         }
     };
     exchange.connected();
-    let request = Request::from_parts(parts, body);
-    let request = adapt(request, connection.host_header(), &exchange.target, upgrade);
+    let host = connection.host_header();
+    let request = adapt(prepared.request, host, &exchange.target, prepared.wants_upgrade);
     let response = send(exchange, request, sender, used).await?;
-    Ok(pass_on(exchange, response, from, &public, client_upgrade))
+    Ok(pass_on(exchange, response, prepared.from, &prepared.public, prepared.upgrade))
 }
 
 /// Sends a request and waits for the response's head. A connection that was kept may have been closed just now: if
@@ -86,7 +135,10 @@ async fn send(
 ) -> Result<Response<Incoming>, Refusal> {
     let connection = &exchange.connection;
     loop {
-        let sent = sender.send(fit(request, &sender_hop(&sender), &exchange.target));
+        let sent = {
+            let hop = sender.hop();
+            sender.send(fit(request, hop, &exchange.target))
+        };
         let sent = match Watch::over(exchange) {
             None => sent.await,
             Some(mut watch) => tokio::select! {
@@ -106,13 +158,6 @@ async fn send(
             }
             Err(failure) => return Err(explain(exchange, &failure.error)),
         }
-    }
-}
-
-fn sender_hop(sender: &Sender) -> Hop {
-    match sender {
-        Sender::Http1(_) => Hop::Http1,
-        Sender::Http2(_) => Hop::Http2,
     }
 }
 
@@ -155,7 +200,7 @@ fn adapt(
 }
 
 /// Puts the request's target and version in the form that the connection needs.
-fn fit(mut request: Request<ProxyBody>, hop: &Hop, target: &Target) -> Request<ProxyBody> {
+pub(super) fn fit(mut request: Request<ProxyBody>, hop: Hop, target: &Target) -> Request<ProxyBody> {
     let path = request.uri().path_and_query().cloned();
     match hop {
         Hop::Http1 => {

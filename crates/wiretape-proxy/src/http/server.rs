@@ -6,7 +6,8 @@
 
 use super::admin;
 use super::connection::{self, Listener};
-use super::options::{Limits, ListenerOptions, ProxyOptions, Route};
+use super::login::Login;
+use super::options::{Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
 use super::refusal::Refusal;
 use super::traces::{SessionTrace, TraceBook};
 use super::transaction::{Ended, TransactionSink};
@@ -285,11 +286,14 @@ fn runtime() -> io::Result<Runtime> {
 fn bind(options: &ListenerOptions) -> Result<(StdListener, Arc<Listener>), ProxyError> {
     let listener = listen(options.listen)?;
     let address = listener.local_addr().map_err(ProxyError::Start)?;
-    let target = match &options.route {
-        Route::Reverse(reverse) => Some(Arc::new(reverse.upstream.target())),
-        Route::Forward(_) => None,
+    let (target, login) = match &options.route {
+        Route::Reverse(reverse) => {
+            let login = (reverse.oauth == OAuthRewrite::On).then(|| Login::new(&reverse.upstream)).flatten();
+            (Some(Arc::new(reverse.upstream.target())), login)
+        }
+        Route::Forward(_) => (None, None),
     };
-    Ok((listener, Arc::new(Listener { options: options.clone(), address, target })))
+    Ok((listener, Arc::new(Listener { options: options.clone(), address, target, login })))
 }
 
 fn listen(address: SocketAddr) -> Result<StdListener, ProxyError> {

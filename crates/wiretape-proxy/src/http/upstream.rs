@@ -1,6 +1,7 @@
 //! Reaching a server: TCP, TLS, and which version of HTTP it speaks.
 
 use super::body::ProxyBody;
+use super::headers::Hop;
 use super::refusal::Refusal;
 use http::uri::Authority;
 use http::{Request, Response, Uri};
@@ -179,6 +180,14 @@ pub(super) struct SendFailure {
 }
 
 impl Sender {
+    /// What is spoken on it.
+    pub(super) fn hop(&self) -> Hop {
+        match self {
+            Sender::Http1(_) => Hop::Http1,
+            Sender::Http2(_) => Hop::Http2,
+        }
+    }
+
     /// Whether it can take a request now.
     pub(super) fn is_ready(&self) -> bool {
         match self {

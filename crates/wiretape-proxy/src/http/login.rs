@@ -1,0 +1,271 @@
+//! Logins through a reverse proxy: where an exchange meets the decisions of [`super::oauth`].
+//!
+//! Only requests that may belong to a login come here; all others are told apart by a glance at their heads.
+
+use super::body::ProxyBody;
+use super::connection::ClientConnection;
+use super::exchange::Exchange;
+use super::headers;
+use super::oauth::{
+    ABROAD_POLICY, AuthorizationRequest, DOCUMENT_LIMIT, DocumentKind, FORM_LIMIT, Origins, Rewriter, Route,
+    asks_for_whole, is_accepted_from_abroad, is_sent_abroad,
+};
+use super::refusal::Refusal;
+use super::relay;
+use super::upstream::{Target, UpstreamUrl};
+use crate::warning::Warning;
+use bytes::{Bytes, BytesMut};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, ETAG, HOST, HeaderMap, HeaderName, HeaderValue,
+    LOCATION, TRANSFER_ENCODING, WWW_AUTHENTICATE,
+};
+use http::{Method, Request, Response, StatusCode, Uri, request};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a listener knows of logins.
+pub(super) struct Login {
+    rewriter: Mutex<Rewriter>,
+}
+
+/// A request that may belong to a login.
+pub(super) struct Step {
+    origins: Origins,
+    route: Route,
+    kind: Option<DocumentKind>,
+    /// The server that it goes to, if that is not the upstream.
+    abroad: Option<Arc<Target>>,
+}
+
+impl Login {
+    pub(super) fn new(upstream: &UpstreamUrl) -> Option<Self> {
+        Some(Login { rewriter: Mutex::new(Rewriter::new(&upstream.to_string())?) })
+    }
+
+    /// What is to be done with a request, if it may belong to a login.
+    pub(super) fn step(&self, parts: &request::Parts, public: &str) -> Option<Box<Step>> {
+        let rewriter = self.rewriter();
+        let target = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        if !(is_form(&parts.headers) || may_concern(target) || rewriter.document_kind(target).is_some()) {
+            return None;
+        }
+        let origins = rewriter.origins(public)?;
+        let route = rewriter.route(parts.method.as_str(), target, &origins);
+        let (kind, abroad) = match &route {
+            Route::Document { url, kind } => (Some(kind.clone()), target_of(url)),
+            Route::Endpoint { url } => (None, target_of(url)),
+            _ => (rewriter.document_kind(target), None),
+        };
+        Some(Box::new(Step { origins, route, kind, abroad }))
+    }
+
+    /// Rewrites those headers of a response that lead past us.
+    pub(super) fn tell_headers(&self, headers: &mut HeaderMap, public: &str) {
+        if !headers.contains_key(WWW_AUTHENTICATE) && !headers.contains_key(LOCATION) {
+            return;
+        }
+        let mut rewriter = self.rewriter();
+        let Some(origins) = rewriter.origins(public) else { return };
+        edit(headers, &WWW_AUTHENTICATE, |value| rewriter.www_authenticate(value, &origins));
+        edit(headers, &LOCATION, |value| rewriter.location(value, &origins));
+    }
+
+    fn rewriter(&self) -> MutexGuard<'_, Rewriter> {
+        self.rewriter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Step {
+    /// The server that the request goes to, if that is not the upstream.
+    pub(super) fn abroad(&self) -> Option<&Arc<Target>> {
+        self.abroad.as_ref()
+    }
+}
+
+/// A glance: what no login has is not looked at any further.
+fn may_concern(target: &str) -> bool {
+    target.contains("/.well-known/") || target.contains("client_id=")
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    headers::media_type(headers)
+        .is_some_and(|media| media.eq_ignore_ascii_case("application/x-www-form-urlencoded"))
+}
+
+fn target_of(url: &str) -> Option<Arc<Target>> {
+    let (origin, _) = url.split_once(['?', '#']).unwrap_or((url, ""));
+    Some(Arc::new(origin.parse::<UpstreamUrl>().ok()?.target()))
+}
+
+fn edit(headers: &mut HeaderMap, name: &HeaderName, mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) {
+    let values: Vec<HeaderValue> = headers.get_all(name).iter().cloned().collect();
+    if values.is_empty() {
+        return;
+    }
+    headers.remove(name);
+    for value in values {
+        let changed = change(value.as_bytes()).and_then(|changed| HeaderValue::from_bytes(&changed).ok());
+        headers.append(name, changed.unwrap_or(value));
+    }
+}
+
+/// Relays a request that may belong to a login.
+pub(super) async fn relay(
+    exchange: &Arc<Exchange>,
+    login: &Login,
+    step: Box<Step>,
+    parts: request::Parts,
+    body: Incoming,
+) -> Result<Response<ProxyBody>, Refusal> {
+    let mut prepared = relay::prepare(exchange, parts, body)?;
+    let url = match &step.route {
+        Route::Nowhere => return Err(Refusal::not_found()),
+        Route::Authorization(request) => return authorize(exchange, request).await,
+        Route::Document { url, .. } | Route::Endpoint { url } => Some(url.as_str()),
+        Route::Upstream => None,
+    };
+    prepare_head(&mut prepared.request, login, &step, url);
+    prepared.request = restore_form(prepared.request, login, &step).await?;
+    let public = prepared.public.clone();
+    let response = Box::pin(relay::exchange_with(exchange, prepared)).await?;
+    tell_document(exchange, response, login, &step, &public).await
+}
+
+fn prepare_head(request: &mut Request<ProxyBody>, login: &Login, step: &Step, url: Option<&str>) {
+    let whole = step.kind.is_some();
+    let abroad = url.is_some();
+    let names: Vec<HeaderName> = request.headers().keys().cloned().collect();
+    for name in names {
+        let value = request.headers().get(&name).map(|value| value.as_bytes().to_vec()).unwrap_or_default();
+        let partial = whole && !asks_for_whole(name.as_str());
+        if partial || (abroad && !is_sent_abroad(name.as_str(), &value)) {
+            request.headers_mut().remove(&name);
+        }
+    }
+    let target = match url {
+        Some(url) => {
+            if let Some(host) = step.abroad.as_ref().map(|target| target.authority.as_str()) {
+                request.headers_mut().extend(HeaderValue::from_str(host).ok().map(|host| (HOST, host)));
+            }
+            url.parse::<Uri>().ok().and_then(|uri| uri.path_and_query().cloned())
+        }
+        None => {
+            let target = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            login.rewriter().request_target(target, &step.origins).and_then(|target| target.parse().ok())
+        }
+    };
+    if let Some(target) = target {
+        *request.uri_mut() = Uri::from(target);
+    }
+}
+
+/// Puts the `resource` that its reader knows into a form. Only a form whose length is told is read for that.
+async fn restore_form(
+    request: Request<ProxyBody>,
+    login: &Login,
+    step: &Step,
+) -> Result<Request<ProxyBody>, Refusal> {
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if !is_form(request.headers()) || length.is_none_or(|length: usize| length > FORM_LIMIT) {
+        return Ok(request);
+    }
+    let (mut parts, body) = request.into_parts();
+    let form = match body.collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(_) => return Err(Refusal::misdirected("the request's body broke off")),
+    };
+    let restored = login.rewriter().form_body(&step.route, &form, &step.origins);
+    let form = restored.map_or(form, Bytes::from);
+    parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(form.len()));
+    Ok(Request::from_parts(parts, ProxyBody::from(form)))
+}
+
+/// Rewrites the document that a response holds.
+async fn tell_document(
+    exchange: &Exchange,
+    mut response: Response<ProxyBody>,
+    login: &Login,
+    step: &Step,
+    public: &str,
+) -> Result<Response<ProxyBody>, Refusal> {
+    let headers = response.headers_mut();
+    if step.abroad.is_some() {
+        let foreign: Vec<HeaderName> =
+            headers.keys().filter(|name| !is_accepted_from_abroad(name.as_str())).cloned().collect();
+        for name in foreign {
+            headers.remove(name);
+        }
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(ABROAD_POLICY));
+    } else {
+        login.tell_headers(headers, public);
+    }
+    let Some(kind) = &step.kind else { return Ok(response) };
+    if response.status() != StatusCode::OK || exchange.method() != Method::GET {
+        return Ok(response);
+    }
+    let (mut parts, body) = response.into_parts();
+    let document = read_document(exchange, body).await?;
+    let told = login.rewriter().document(kind, &document, &step.origins);
+    if told.is_some() {
+        parts.headers.remove(ETAG);
+    }
+    let document = told.map_or(document, Bytes::from);
+    parts.headers.remove(TRANSFER_ENCODING);
+    parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(document.len()));
+    Ok(Response::from_parts(parts, ProxyBody::from(document)))
+}
+
+async fn read_document(exchange: &Exchange, mut body: ProxyBody) -> Result<Bytes, Refusal> {
+    let failed = |what: &str| Refusal::upstream_failed(&exchange.target.origin(), what);
+    let mut document = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| failed("broke off in the middle of an OAuth document"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if document.len() + data.len() > DOCUMENT_LIMIT {
+            return Err(failed("sent an OAuth document that is too long (--no-oauth-rewrite passes it on)"));
+        }
+        document.extend_from_slice(&data);
+    }
+    Ok(document.freeze())
+}
+
+/// Answers a browser that asks for an authorization endpoint.
+async fn authorize(
+    exchange: &Arc<Exchange>,
+    request: &AuthorizationRequest,
+) -> Result<Response<ProxyBody>, Refusal> {
+    let answer = match request.question() {
+        Some(url) => match ask(&exchange.connection, url).await {
+            Some((status, location)) => request.answer(status, location.as_ref().map(HeaderValue::as_bytes)),
+            None => request.answer(0, None),
+        },
+        None => request.answer(0, None),
+    };
+    if request.is_refused_by_strict_clients(&answer) {
+        exchange.shared().warn_once(Warning::IssuerWillDiffer);
+    }
+    let mut response = Response::new(ProxyBody::from(Bytes::new()));
+    *response.status_mut() = StatusCode::FOUND;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let location = HeaderValue::try_from(answer)
+        .map_err(|_| Refusal::misdirected("the authorization request can't be put into a header"))?;
+    response.headers_mut().insert(LOCATION, location);
+    exchange.answer_ourselves(&response);
+    Ok(response)
+}
+
+/// Asks an authorization server what it would tell the browser.
+async fn ask(connection: &ClientConnection, url: &str) -> Option<(u16, Option<HeaderValue>)> {
+    let target = target_of(url)?;
+    let path = url.parse::<Uri>().ok()?.path_and_query()?.clone();
+    let mut sender = connection.new_sender(&target).await.ok()?;
+    let request = Request::get(Uri::from(path))
+        .header(HOST, target.authority.as_str())
+        .body(ProxyBody::from(Bytes::new()))
+        .ok()?;
+    let request = relay::fit(request, sender.hop(), &target);
+    let sent = sender.send(request);
+    let response = tokio::time::timeout(connection.shared().limits.connect, sent).await.ok()?.ok()?;
+    Some((response.status().as_u16(), response.headers().get(LOCATION).cloned()))
+}
