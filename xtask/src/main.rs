@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`tasks`] | the checks and the tests, and their order in CI |
 //! | [`cross`] | type-checking for platforms that aren't here |
-//! | [`parts`] | the real servers and SDKs that tests need, installed |
+//! | [`parts`] | the real servers, SDKs and proxies that tests and benchmarks need, installed |
 //! | [`mod@bench`] | the benchmarks and their table |
 //! | [`sh`] | running commands |
 
@@ -58,7 +58,7 @@ enum Task {
         #[arg(long, value_name = "SECONDS", default_value_t = tasks::FUZZ_SECONDS)]
         seconds: u32,
     },
-    /// Measure the recorder against its targets
+    /// Measure the recorder and the proxy against their targets
     Bench(bench::Options),
 }
 

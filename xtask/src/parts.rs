@@ -1,5 +1,6 @@
 //! Installs the real MCP servers, SDKs and the conformance suite that the tests run against, in exactly these versions,
-//! under the target directory. Where they lie is [`wiretape_testkit::parts`]' business.
+//! under the target directory, and the proxy that benchmarks compare with. Where they lie is
+//! [`wiretape_testkit::parts`]' business.
 
 use std::fs;
 
@@ -35,6 +36,17 @@ pub(crate) fn install() -> Result<Parts> {
         once(&parts, name, &packages.join("\n"), || install_python(&venv, packages))?;
     }
     Ok(parts)
+}
+
+/// Makes sure that nginx is there, for benchmarks to compare with.
+pub(crate) fn install_nginx() -> Result {
+    // It knows no `--version`.
+    let is_there = || succeeds(command("nginx").arg("-v"));
+    if is_there() {
+        return Ok(());
+    }
+    apt_install(&["nginx-light"])?;
+    if is_there() { Ok(()) } else { Err(missing(&["nginx-light"])) }
 }
 
 /// Does `work` unless a stamp says that it was done with the same pins.
@@ -108,7 +120,7 @@ fn apt_install(packages: &[&str]) -> Result {
 
 fn missing(packages: &[&str]) -> Failure {
     Failure::new(format!(
-        "the tests need {} and it can't be installed from here (that takes apt and root): please install it, then run this again",
+        "this needs {} and it can't be installed from here (that takes apt and root): please install it, then run this again",
         packages.join(" and "),
     ))
 }

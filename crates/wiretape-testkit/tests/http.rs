@@ -33,15 +33,15 @@ fn load(service: &Service, connections: usize) -> Driver {
 
 /// What comes back to a request on a connection of its own.
 fn exchange(service: &Service, method: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(service.address()).unwrap();
+    let mut stream = TcpStream::connect(service.address()).expect("it listens");
     let length = body.len();
     write!(
         stream,
         "{method} /mcp HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
     )
-    .unwrap();
+    .expect("it reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    stream.read_to_string(&mut answer).expect("it answers in UTF-8");
     answer
 }
 

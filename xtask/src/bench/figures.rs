@@ -1,30 +1,45 @@
 //! Medians, and numbers as people read them.
 
-/// One figure for each round, for each of the three that take turns.
-#[derive(Default)]
-pub(super) struct Rounds {
-    pub(super) direct: Vec<f64>,
-    pub(super) floor: Vec<f64>,
-    pub(super) recorder: Vec<f64>,
+/// One figure for each round, for each of those that take turns.
+pub(super) struct Rounds<const SUBJECTS: usize> {
+    rounds: Vec<[f64; SUBJECTS]>,
 }
 
-impl Rounds {
-    pub(super) fn push(&mut self, [direct, floor, recorder]: [f64; 3]) {
-        self.direct.push(direct);
-        self.floor.push(floor);
-        self.recorder.push(recorder);
+impl<const SUBJECTS: usize> Default for Rounds<SUBJECTS> {
+    fn default() -> Self {
+        Self { rounds: Vec::new() }
+    }
+}
+
+impl<const SUBJECTS: usize> Rounds<SUBJECTS> {
+    pub(super) fn push(&mut self, round: [f64; SUBJECTS]) {
+        self.rounds.push(round);
     }
 
-    /// The median of what `of` makes of each round's direct, floor and recorder.
-    pub(super) fn median_of(&self, of: impl Fn(f64, f64, f64) -> f64) -> f64 {
-        let rounds = self.direct.iter().zip(&self.floor).zip(&self.recorder);
-        median(rounds.map(|((direct, floor), recorder)| of(*direct, *floor, *recorder)).collect())
+    /// The median of what `of` makes of each round.
+    pub(super) fn median_of(&self, of: impl Fn([f64; SUBJECTS]) -> f64) -> f64 {
+        median(self.rounds.iter().copied().map(of).collect())
     }
 
-    /// The three medians, as `shown`.
-    pub(super) fn medians(&self, shown: impl Fn(f64) -> String) -> [String; 3] {
-        [&self.direct, &self.floor, &self.recorder].map(|figures| shown(median(figures.clone())))
+    /// The median of each.
+    pub(super) fn medians(&self) -> [f64; SUBJECTS] {
+        std::array::from_fn(|subject| self.median_of(|round| round[subject]))
     }
+
+    /// The highest of each.
+    pub(super) fn highest(&self) -> [f64; SUBJECTS] {
+        std::array::from_fn(|subject| {
+            self.rounds.iter().map(|round| round[subject]).reduce(f64::max).unwrap_or(f64::NAN)
+        })
+    }
+}
+
+/// Each of them as `shown`.
+pub(super) fn show_all<const SUBJECTS: usize>(
+    figures: [f64; SUBJECTS],
+    shown: impl Fn(f64) -> String,
+) -> Vec<String> {
+    figures.map(shown).into()
 }
 
 /// The middle one, or the mean of the two in the middle. There must be one.
@@ -49,6 +64,10 @@ pub(super) fn milliseconds(seconds: f64) -> String {
 
 pub(super) fn thousands_per_second(rate: f64) -> String {
     format!("{:.0}k/s", rate / 1e3)
+}
+
+pub(super) fn tenths_of_thousands_per_second(rate: f64) -> String {
+    format!("{:.1}k/s", rate / 1e3)
 }
 
 pub(super) fn megabytes(bytes: f64) -> String {
@@ -78,6 +97,6 @@ mod tests {
         let mut rounds = Rounds::default();
         rounds.push([1.0, 2.0, 3.0]);
         rounds.push([10.0, 20.0, 30.0]);
-        assert_eq!(rounds.median_of(|direct, floor, recorder| (recorder - direct) / (floor - direct)), 2.0);
+        assert_eq!(rounds.median_of(|[direct, floor, recorder]| (recorder - direct) / (floor - direct)), 2.0);
     }
 }

@@ -1,27 +1,31 @@
-//! The benchmarks: what the recorder adds, measured in one run against the same server without it (direct) and
-//! behind the least a recorder can be (the floor, `wt-tee`).
+//! The benchmarks: what Wiretape adds, measured in one run against the same server without it (direct) and behind the
+//! least that could stand in its place (the floor).
 //!
-//! Only ratios count. The three take turns within a second of each other, several rounds long; each round gives one
-//! ratio, and the median of these is reported, so that a busy machine slows all three alike.
+//! Only ratios count. All take turns within a second of each other, several rounds long; each round gives one ratio,
+//! and the median of these is reported, so that a busy machine slows all alike.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`rig`] | what is measured, and how each is started |
-//! | [`measures`] | what is done with it: one function for each kind of row |
+//! | [`stdio`] | what `wiretape record` costs |
+//! | [`http`] | what `wiretape proxy` costs |
+//! | [`programs`] | the programs, built |
 //! | [`figures`] | medians, and numbers as people read them |
-//! | [`report`] | the table, on the terminal and in `docs/benchmarks.md` |
+//! | [`report`] | the tables, on the terminal and in `docs/benchmarks.md` |
+//! | [`progress`] | what is being measured, for who waits |
 
 mod figures;
-mod measures;
+mod http;
+mod programs;
+mod progress;
 mod report;
-mod rig;
+mod stdio;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use crate::bench::measures::Plan;
-use crate::bench::rig::Rig;
+use crate::bench::programs::Programs;
+use crate::bench::report::Report;
 use crate::failure::{Failure, Result};
 
 #[derive(Args)]
@@ -29,7 +33,7 @@ pub(crate) struct Options {
     /// A short run: rougher figures, a smaller flood
     #[arg(long)]
     quick: bool,
-    /// Write the table to docs/benchmarks.md too
+    /// Write the tables to docs/benchmarks.md too
     #[arg(long)]
     write: bool,
     /// Fail if a target is missed
@@ -38,24 +42,59 @@ pub(crate) struct Options {
     /// How often everything is repeated
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
+    /// Measure one transport only
+    #[arg(long, value_name = "TRANSPORT")]
+    only: Option<Transport>,
     /// Measure this program instead of building `wiretape`; it must take the same arguments
-    #[arg(long, value_name = "PATH", hide = true, conflicts_with = "write")]
+    #[arg(long, value_name = "PATH", hide = true, conflicts_with = "write", requires = "only")]
     subject: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    Stdio,
+    Http,
+}
+
+/// How much is done.
+#[derive(Clone, Copy)]
+struct Effort {
+    quick: bool,
+    rounds: Option<usize>,
+}
+
 pub(crate) fn run(options: &Options) -> Result {
-    let mut plan = if options.quick { Plan::QUICK } else { Plan::FULL };
-    plan.rounds = options.rounds.unwrap_or(plan.rounds).max(1);
-    let rig = Rig::build(options.subject.as_deref())?;
-    let rows = measures::all(&rig, &plan)?;
-    let report = report::render(&rows, &plan);
-    println!("{report}");
-    if options.write {
-        report::write(&report)?;
+    let programs = Programs::build(options.subject.as_deref())?;
+    let effort = Effort { quick: options.quick, rounds: options.rounds.map(|rounds| rounds.max(1)) };
+    let mut reports = Vec::new();
+    for transport in Transport::value_variants() {
+        if options.only.is_none_or(|only| only == *transport) {
+            let report = transport.measure(&programs, effort)?;
+            // As soon as it is there: the next takes minutes, and may fail.
+            println!("{}: {}", report.section, report.render());
+            if options.write {
+                report.write()?;
+            }
+            reports.push(report);
+        }
     }
-    let missed = rows.iter().filter(|row| !row.met).count();
-    if options.strict && missed > 0 {
-        return Err(Failure::new(format!("{missed} of {} targets missed", rows.len())));
+    if options.strict { all_met(&reports) } else { Ok(()) }
+}
+
+impl Transport {
+    fn measure(self, programs: &Programs, effort: Effort) -> Result<Report> {
+        match self {
+            Self::Stdio => stdio::measure(programs, effort),
+            Self::Http => http::measure(programs, effort),
+        }
     }
-    Ok(())
+}
+
+fn all_met(reports: &[Report]) -> Result {
+    let missed: usize = reports.iter().map(Report::missed).sum();
+    if missed == 0 {
+        return Ok(());
+    }
+    let targets: usize = reports.iter().map(|report| report.rows.len()).sum();
+    Err(Failure::new(format!("{missed} of {targets} targets missed")))
 }

@@ -1,21 +1,28 @@
-//! The table, on the terminal and in `docs/benchmarks.md`: Markdown that is also readable as it stands.
+//! The tables, on the terminal and in `docs/benchmarks.md`: Markdown that is also readable as it stands.
 
 use std::fs;
 use std::thread;
 
-use crate::bench::measures::Plan;
 use crate::failure::{Context, Failure, Result};
 use crate::sh::root;
 
 const FILE: &str = "docs/benchmarks.md";
-const BEGIN: &str = "<!-- written by `cargo xtask bench --write`: begin -->";
-const END: &str = "<!-- written by `cargo xtask bench --write`: end -->";
+
+/// Everything that was measured of one transport.
+pub(super) struct Report {
+    /// As the markers in the document name it.
+    pub(super) section: &'static str,
+    pub(super) rounds: usize,
+    /// Who was compared, in the order of each row's figures.
+    pub(super) subjects: &'static [&'static str],
+    pub(super) rows: Vec<Row>,
+}
 
 /// One measurement beside its target.
 pub(super) struct Row {
     pub(super) what: String,
-    /// Direct, floor and recorder.
-    pub(super) figures: [String; 3],
+    /// One for each subject.
+    pub(super) figures: Vec<String>,
     /// What is compared with the target.
     pub(super) outcome: String,
     pub(super) target: String,
@@ -23,56 +30,62 @@ pub(super) struct Row {
 }
 
 impl Row {
-    fn cells(&self) -> [String; 7] {
-        let [direct, floor, recorder] = self.figures.clone();
+    fn cells(&self) -> Vec<String> {
         let verdict = if self.met { "ok" } else { "MISSED" };
-        [
-            self.what.clone(),
-            direct,
-            floor,
-            recorder,
-            self.outcome.clone(),
-            self.target.clone(),
-            verdict.to_owned(),
-        ]
+        let mut cells = vec![self.what.clone()];
+        cells.extend(self.figures.iter().cloned());
+        cells.extend([self.outcome.clone(), self.target.clone(), verdict.to_owned()]);
+        cells
     }
 }
 
-/// The date, the machine and the table.
-pub(super) fn render(rows: &[Row], plan: &Plan) -> String {
-    let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
-    format!("{today}, {}, {} rounds.\n\n{}", machine(), plan.rounds, table(rows))
-}
-
-/// Replaces what stands between the markers; the prose around is a person's.
-pub(super) fn write(report: &str) -> Result {
-    let path = root().join(FILE);
-    let document = fs::read_to_string(&path).context(FILE)?;
-    let document = splice(&document, report)
-        .ok_or_else(|| Failure::new(format!("{FILE} has lost the lines {BEGIN} and {END}")))?;
-    fs::write(&path, document).context(FILE)
-}
-
-fn splice(document: &str, report: &str) -> Option<String> {
-    let (before, rest) = document.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n{}\n{END}{after}", report.trim_end()))
-}
-
-fn table(rows: &[Row]) -> String {
-    let header = ["", "direct", "floor", "wiretape", "outcome", "target", ""].map(str::to_owned);
-    let rule = ["---", "--:", "--:", "--:", "--:", "--:", "---"].map(str::to_owned);
-    let lines: Vec<_> = [header, rule].into_iter().chain(rows.iter().map(Row::cells)).collect();
-    let mut widths = [0; 7];
-    for cells in &lines {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = (*width).max(cell.chars().count());
-        }
+impl Report {
+    /// The date, the machine and the table.
+    pub(super) fn render(&self) -> String {
+        let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+        format!("{today}, {}, {} rounds.\n\n{}", machine(), self.rounds, table(self.subjects, &self.rows))
     }
+
+    pub(super) fn missed(&self) -> usize {
+        self.rows.iter().filter(|row| !row.met).count()
+    }
+
+    /// Replaces what stands between the section's markers; the prose around is a person's.
+    pub(super) fn write(&self) -> Result {
+        let path = root().join(FILE);
+        let document = fs::read_to_string(&path).context(FILE)?;
+        let document = splice(&document, self.section, &self.render())?;
+        fs::write(&path, document).context(FILE)
+    }
+}
+
+fn splice(document: &str, section: &str, report: &str) -> Result<String> {
+    let marker = |edge| format!("<!-- {section}, written by `cargo xtask bench --write`: {edge} -->");
+    let (begin, end) = (marker("begin"), marker("end"));
+    let parts =
+        document.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+    let (before, after) =
+        parts.ok_or_else(|| Failure::new(format!("{FILE} has lost the lines {begin} and {end}")))?;
+    Ok(format!("{before}{begin}\n{}\n{end}{after}", report.trim_end()))
+}
+
+fn table(subjects: &[&str], rows: &[Row]) -> String {
+    let header = [&[""], subjects, &["outcome", "target", ""]].concat();
+    let mut rule = vec!["--:"; header.len()];
+    rule[0] = "---";
+    rule[header.len() - 1] = "---";
+    let mut lines: Vec<Vec<String>> =
+        [header, rule].iter().map(|cells| cells.iter().map(ToString::to_string).collect()).collect();
+    lines.extend(rows.iter().map(Row::cells));
+    let widths: Vec<_> = (0..lines[0].len()).map(|column| width(&lines, column)).collect();
     lines.iter().map(|cells| line(cells, &widths)).collect()
 }
 
-fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
+fn width(lines: &[Vec<String>], column: usize) -> usize {
+    lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0)
+}
+
+fn line(cells: &[String], widths: &[usize]) -> String {
     let mut line = String::from("|");
     for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
         let padded = if column == 0 { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") };
@@ -105,22 +118,26 @@ mod tests {
 
     #[test]
     fn only_what_is_between_the_markers_is_replaced() {
-        let document = format!("# Title\n{BEGIN}\nold\n{END}\nprose\n");
-        let expected = format!("# Title\n{BEGIN}\nnew\n{END}\nprose\n");
-        assert_eq!(splice(&document, "new\n"), Some(expected));
-        assert_eq!(splice("no markers", "new"), None);
+        let section = |name: &str, text: &str| {
+            let marker = |edge| format!("<!-- {name}, written by `cargo xtask bench --write`: {edge} -->");
+            format!("{}\n{text}\n{}\nprose\n", marker("begin"), marker("end"))
+        };
+        let document = section("stdio", "old") + &section("HTTP", "old");
+        let expected = section("stdio", "old") + &section("HTTP", "new");
+        assert_eq!(splice(&document, "HTTP", "new\n").unwrap(), expected);
+        assert!(splice("no markers", "HTTP", "new").is_err());
     }
 
     #[test]
     fn rows_line_up() {
         let row = Row {
             what: "é".to_owned(),
-            figures: ["1", "2", "3"].map(str::to_owned),
+            figures: vec!["1".to_owned(), "2".to_owned()],
             outcome: "1×".to_owned(),
             target: "≤ 2×".to_owned(),
             met: false,
         };
-        let table = table(&[row]);
+        let table = table(&["direct", "wiretape"], &[row]);
         let widths: Vec<_> = table.lines().map(|line| line.chars().count()).collect();
         assert!(widths.iter().all(|width| *width == widths[0]), "{table}");
         assert!(table.contains("MISSED"));

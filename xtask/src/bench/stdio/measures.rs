@@ -8,10 +8,11 @@ use wiretape_testkit::payload::{self, MARKER, SMALL, Texture};
 use wiretape_testkit::peer::{Peer, Pipeline, Writes};
 
 use crate::bench::figures::{
-    Rounds, median, megabytes, microseconds, milliseconds, percent, thousands_per_second, times,
+    Rounds, median, megabytes, microseconds, milliseconds, percent, show_all, thousands_per_second, times,
 };
+use crate::bench::progress::Progress;
 use crate::bench::report::Row;
-use crate::bench::rig::{Rig, Started, Subject};
+use crate::bench::stdio::rig::{Rig, Started, Subject};
 use crate::failure::{Failure, Result};
 
 const SUBJECTS: [Subject; 3] = [Subject::Direct, Subject::Floor, Subject::Recorder];
@@ -92,10 +93,10 @@ fn small_round_trips(rig: &Rig, plan: &Plan, memory: &mut Vec<Row>) -> Result<Ro
         rounds.push(one_at_a_time(rig, &messages, &mut peaks)?);
     }
     memory.push(peaks.row("200 B round trips", SMALL));
-    let ratio = rounds.median_of(|direct, floor, recorder| (recorder - direct) / (floor - direct));
+    let ratio = rounds.median_of(|[direct, floor, recorder]| (recorder - direct) / (floor - direct));
     Ok(Row {
         what: "200 B round trip: added to direct, against what the floor adds".to_owned(),
-        figures: rounds.medians(microseconds),
+        figures: show_all(rounds.medians(), microseconds),
         outcome: times(ratio),
         target: "≤ 2×".to_owned(),
         met: ratio <= 2.0,
@@ -113,10 +114,10 @@ fn large_round_trips(rig: &Rig, plan: &Plan, texture: Texture, memory: &mut Vec<
         rounds.push(one_at_a_time(rig, &messages, &mut peaks)?);
     }
     memory.push(peaks.row(&what, messages.iter().map(Vec::len).max().unwrap_or(LARGE)));
-    let ratio = rounds.median_of(|_, floor, recorder| recorder / floor);
+    let ratio = rounds.median_of(|[_, floor, recorder]| recorder / floor);
     Ok(Row {
         what: format!("{what}: against the floor"),
-        figures: rounds.medians(milliseconds),
+        figures: show_all(rounds.medians(), milliseconds),
         outcome: times(ratio),
         target: "≤ 3×".to_owned(),
         met: ratio <= 3.0,
@@ -176,10 +177,10 @@ fn pipelined(rig: &Rig, plan: &Plan, writes: Writes, memory: &mut Vec<Row>) -> R
         rounds.push(all_at_once(rig, &pipeline(&messages, writes), &mut peaks)?);
     }
     memory.push(peaks.row(&what, SMALL));
-    let ratio = rounds.median_of(|_, floor, recorder| recorder / floor);
+    let ratio = rounds.median_of(|[_, floor, recorder]| recorder / floor);
     Ok(Row {
         what: format!("{what}: rate against the floor"),
-        figures: rounds.medians(thousands_per_second),
+        figures: show_all(rounds.medians(), thousands_per_second),
         outcome: times(ratio),
         target: "≥ 0.5×".to_owned(),
         met: ratio >= 0.5,
@@ -251,7 +252,7 @@ fn kept_after_kill(rig: &Rig, plan: &Plan) -> Result<Row> {
             "on disk after kill -9 at the last reply, of {} messages each way, worst round",
             plan.killed
         ),
-        figures: ["–".to_owned(), percent(floor), percent(recorder)],
+        figures: vec!["–".to_owned(), percent(floor), percent(recorder)],
         outcome: percent(recorder),
         target: "≥ 99.9 %".to_owned(),
         met: recorder >= 0.999,
@@ -271,10 +272,10 @@ fn start(rig: &Rig, plan: &Plan) -> Result<Row> {
         }
         rounds.push(times.map(median));
     }
-    let added = rounds.median_of(|direct, _, recorder| recorder - direct);
+    let added = rounds.median_of(|[direct, _, recorder]| recorder - direct);
     Ok(Row {
         what: "start to the first initialize answer: added to direct".to_owned(),
-        figures: rounds.medians(milliseconds),
+        figures: show_all(rounds.medians(), milliseconds),
         outcome: milliseconds(added),
         target: "≤ 15 ms".to_owned(),
         met: added <= 0.015,
@@ -314,25 +315,10 @@ impl Peaks {
         let limit = 20_000_000 + 4 * largest_message as u64;
         Row {
             what: format!("peak memory: {during}"),
-            figures: ["–".to_owned(), megabytes(self.floor as f64), megabytes(self.recorder as f64)],
+            figures: vec!["–".to_owned(), megabytes(self.floor as f64), megabytes(self.recorder as f64)],
             outcome: megabytes(self.recorder as f64),
             target: format!("≤ {}", megabytes(limit as f64)),
             met: self.recorder <= limit,
         }
-    }
-}
-
-/// Tells the person who waits what is being measured.
-struct Progress<'a> {
-    what: &'a str,
-}
-
-impl<'a> Progress<'a> {
-    fn of(what: &'a str) -> Self {
-        Self { what }
-    }
-
-    fn show(&self, round: usize) {
-        eprintln!("measuring {}, round {}", self.what, round + 1);
     }
 }

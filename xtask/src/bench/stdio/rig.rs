@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use wiretape_testkit::peer::Peer;
 use wiretape_testkit::{memory, traces};
 
+use crate::bench::programs::Programs;
 use crate::failure::{Context, Failure, Result};
-use crate::sh::{cargo, run, target_directory};
 
 /// No single measurement takes nearly as long, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -37,22 +37,12 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    /// Builds all programs in release, but for the recorder if another program stands in for it.
-    pub(super) fn build(stand_in: Option<&Path>) -> Result<Self> {
-        run(&mut cargo(["build", "--release", "--package", "wiretape-testkit", "--bins"]))?;
-        if stand_in.is_none() {
-            run(&mut cargo(["build", "--release", "--package", "wiretape", "--bins"]))?;
-        }
-        let built = |name: &str| {
-            target_directory().join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
-        };
+    pub(super) fn new(programs: &Programs) -> Result<Self> {
         Ok(Self {
-            echo: built("wt-echo"),
-            floor: built("wt-tee"),
-            recorder: stand_in.map_or_else(|| built("wiretape"), Path::to_owned),
-            // Not in the system's directory for such, which may be in memory.
-            scratch: TempDir::with_prefix_in("bench-", target_directory())
-                .context("a directory for traces")?,
+            echo: programs.testkit("wt-echo"),
+            floor: programs.testkit("wt-tee"),
+            recorder: programs.subject(),
+            scratch: programs.scratch()?,
         })
     }
 

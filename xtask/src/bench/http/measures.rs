@@ -1,0 +1,337 @@
+//! What is measured: one function for each kind of row.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wiretape_testkit::load::Amount;
+
+use crate::bench::figures::{
+    Rounds, median, megabytes, microseconds, percent, tenths_of_thousands_per_second, times,
+};
+use crate::bench::http::rig::{Kept, Rig, Started, Subject};
+use crate::bench::progress::Progress;
+use crate::bench::report::Row;
+use crate::failure::Result;
+
+const SUBJECTS: usize = Subject::ALL.len();
+const CONNECTIONS: [usize; 3] = [1, 16, MOST];
+const MOST: usize = 64;
+/// Lets the first calls, which open connections and files, pass uncounted.
+const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
+/// How long connections have been idle before that counts.
+const SETTLE: Duration = Duration::from_secs(1);
+const MEMORY: f64 = 40_000_000.0;
+/// Peaks are counted in pages, and an allocator takes some more when it pleases: this much is flat.
+const GROWTH: f64 = 1_000_000.0;
+
+/// How much of each is done.
+pub(super) struct Plan {
+    /// How often everything is repeated.
+    pub(super) rounds: usize,
+    /// How many turns each subject has in a round.
+    turns: usize,
+    /// How long a turn is.
+    turn: Duration,
+    /// After how many calls in one session memory is looked at, and then again.
+    session: [u64; 2],
+    /// How long connections are idle.
+    idle: Duration,
+}
+
+impl Plan {
+    pub(super) const FULL: Self = Self {
+        rounds: 9,
+        turns: 4,
+        turn: Duration::from_millis(300),
+        session: [10_000, 60_000],
+        idle: Duration::from_secs(10),
+    };
+    pub(super) const QUICK: Self = Self {
+        rounds: 3,
+        turns: 3,
+        turn: Duration::from_millis(200),
+        session: [2_000, 12_000],
+        idle: Duration::from_secs(4),
+    };
+}
+
+/// A figure for each subject; none where there is nothing to measure.
+type Figures = [f64; SUBJECTS];
+
+const NONE: Figures = [f64::NAN; SUBJECTS];
+
+/// Every measurement, a row or more each.
+pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
+    let mut busy = Vec::new();
+    for connections in CONNECTIONS {
+        busy.push(Busy::measure(rig, plan, connections)?);
+    }
+    let mut rows: Vec<Row> = busy.iter().map(|busy| busy.rate_row(rig)).collect();
+    rows.extend(busy.iter().map(|busy| busy.processor_row(rig)));
+    rows.extend(busy.iter().map(|busy| busy.latency_row(rig)));
+    rows.extend(busy.iter().filter(|busy| busy.connections == MOST).map(|busy| busy.memory_row(rig)));
+    rows.extend(one_session(rig, plan)?);
+    rows.push(missing_row(&busy));
+    rows.push(idle(rig, plan)?);
+    Ok(rows)
+}
+
+/// All subjects called as fast as they answer, on so many connections.
+struct Busy {
+    connections: usize,
+    /// Calls in a second.
+    rates: Rounds<SUBJECTS>,
+    /// Seconds on a processor for each call.
+    processor: Rounds<SUBJECTS>,
+    /// The 99th percentile, in seconds.
+    latencies: Rounds<SUBJECTS>,
+    /// Peak memory, in bytes.
+    memory: Rounds<SUBJECTS>,
+    /// Messages through the proxy, and how many of them are not in its traces as they should be.
+    messages: u64,
+    wrong: u64,
+}
+
+impl Busy {
+    fn measure(rig: &Rig, plan: &Plan, connections: usize) -> Result<Self> {
+        let what = format!("calls on {}", of_connections(connections));
+        let progress = Progress::of(&what);
+        let mut busy = Self {
+            connections,
+            rates: Rounds::default(),
+            processor: Rounds::default(),
+            latencies: Rounds::default(),
+            memory: Rounds::default(),
+            messages: 0,
+            wrong: 0,
+        };
+        for round in 0..plan.rounds {
+            progress.show(round);
+            busy.round(rig, plan)?;
+        }
+        Ok(busy)
+    }
+
+    fn round(&mut self, rig: &Rig, plan: &Plan) -> Result {
+        let upstream = rig.upstream()?;
+        let mut started = rig.start_all(&upstream, self.connections)?;
+        for subject in &mut started {
+            subject.drive(WARM_UP)?;
+        }
+        let before = figures(&started, Started::processor_time)?;
+        let turns = take_turns(&mut started, plan)?;
+        let after = figures(&started, Started::processor_time)?;
+        self.rates.push(turns.rates());
+        self.processor.push(each(|column| (after[column] - before[column]) / turns.calls[column]));
+        self.latencies.push(turns.latencies());
+        self.memory.push(figures(&started, Started::peak_memory)?);
+        for subject in started {
+            self.note(&subject.finish()?);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, kept: &Kept) {
+        if kept.subject == Subject::Proxy {
+            self.messages += kept.messages;
+            self.wrong += kept.wrong;
+        }
+    }
+
+    fn rate_row(&self, rig: &Rig) -> Row {
+        let ratio = self.rates.median_of(|[_, floor, _, proxy]| proxy / floor);
+        Row {
+            what: format!("requests/s, {}: against the floor", of_connections(self.connections)),
+            figures: cells(rig, self.rates.medians(), tenths_of_thousands_per_second),
+            outcome: times(ratio),
+            target: "≥ 0.8×".to_owned(),
+            met: ratio >= 0.8,
+        }
+    }
+
+    fn processor_row(&self, rig: &Rig) -> Row {
+        let ratio = self.processor.median_of(|[_, floor, _, proxy]| proxy / floor);
+        Row {
+            what: format!("CPU per request, {}: against the floor", of_connections(self.connections)),
+            figures: cells(rig, self.processor.medians(), microseconds),
+            outcome: times(ratio),
+            target: "≤ 1.7×".to_owned(),
+            met: ratio <= 1.7,
+        }
+    }
+
+    fn latency_row(&self, rig: &Rig) -> Row {
+        let ratio = self.latencies.median_of(|[direct, floor, _, proxy]| (proxy - direct) / (floor - direct));
+        Row {
+            what: format!(
+                "p99, {}: added to direct, against what the floor adds",
+                of_connections(self.connections)
+            ),
+            figures: cells(rig, self.latencies.medians(), microseconds),
+            outcome: times(ratio),
+            target: "≤ 2×".to_owned(),
+            met: ratio <= 2.0,
+        }
+    }
+
+    fn memory_row(&self, rig: &Rig) -> Row {
+        memory_row(rig, &format!("calls on {}", of_connections(self.connections)), self.memory.highest())
+    }
+}
+
+fn of_connections(number: usize) -> String {
+    if number == 1 { "1 connection".to_owned() } else { format!("{number} connections") }
+}
+
+/// What the turns of one round gave.
+struct Turns {
+    calls: Figures,
+    seconds: Figures,
+    /// The 99th percentile of each turn.
+    latencies: [Vec<f64>; SUBJECTS],
+}
+
+impl Turns {
+    fn rates(&self) -> Figures {
+        each(|column| self.calls[column] / self.seconds[column])
+    }
+
+    fn latencies(&self) -> Figures {
+        each(|column| match &self.latencies[column] {
+            none if none.is_empty() => f64::NAN,
+            some => median(some.clone()),
+        })
+    }
+}
+
+/// All run side by side and are used in turns, so that whatever else the machine does meets all of them. Who goes
+/// first changes.
+fn take_turns(started: &mut [Started], plan: &Plan) -> Result<Turns> {
+    let mut turns = Turns { calls: [0.0; SUBJECTS], seconds: [0.0; SUBJECTS], latencies: Default::default() };
+    for turn in 0..plan.turns {
+        for place in 0..started.len() {
+            let subject = (turn + place) % started.len();
+            let column = started[subject].subject.column();
+            let outcome = started[subject].drive(Amount::Time(plan.turn))?;
+            turns.calls[column] += outcome.calls as f64;
+            turns.seconds[column] += outcome.seconds;
+            turns.latencies[column].push(outcome.p99);
+        }
+    }
+    Ok(turns)
+}
+
+/// One session for each subject, and memory looked at early and late: what is kept of every call shows.
+fn one_session(rig: &Rig, plan: &Plan) -> Result<[Row; 2]> {
+    let [early, late] = plan.session;
+    let what = format!("{}k calls in one session", late / 1000);
+    Progress::of(&what).show(0);
+    let upstream = rig.upstream()?;
+    let mut started = rig.start_all(&upstream, 1)?;
+    let mut peaks = [NONE; 2];
+    for (peaks, calls) in peaks.iter_mut().zip([early, late - early]) {
+        for subject in &mut started {
+            subject.drive(Amount::Calls(calls))?;
+        }
+        *peaks = figures(&started, Started::peak_memory)?;
+    }
+    for subject in started {
+        subject.finish()?;
+    }
+    let [at_first, at_last] = peaks;
+    let growth = each(|column| at_last[column] - at_first[column]);
+    Ok([memory_row(rig, &what, at_last), growth_row(rig, plan, growth)])
+}
+
+fn memory_row(rig: &Rig, during: &str, peaks: Figures) -> Row {
+    let peak = peaks[Subject::Proxy.column()];
+    Row {
+        what: format!("peak memory: {during}"),
+        figures: cells(rig, peaks, megabytes),
+        outcome: megabytes(peak),
+        target: format!("≤ {}", megabytes(MEMORY)),
+        met: peak <= MEMORY,
+    }
+}
+
+fn growth_row(rig: &Rig, plan: &Plan, growth: Figures) -> Row {
+    let [early, late] = plan.session.map(|calls| calls / 1000);
+    let grown = growth[Subject::Proxy.column()];
+    Row {
+        what: format!("growth of peak memory from {early}k to {late}k calls in one session"),
+        figures: cells(rig, growth, megabytes),
+        outcome: megabytes(grown),
+        target: format!("≤ {}", megabytes(GROWTH)),
+        met: grown <= GROWTH,
+    }
+}
+
+fn missing_row(busy: &[Busy]) -> Row {
+    let messages: u64 = busy.iter().map(|busy| busy.messages).sum();
+    let wrong: u64 = busy.iter().map(|busy| busy.wrong).sum();
+    let highest = busy.iter().map(|busy| busy.rates.highest()[Subject::Proxy.column()]).fold(0.0, f64::max);
+    Row {
+        what: format!(
+            "messages missing from the traces, or there twice, of {messages} at up to {}",
+            tenths_of_thousands_per_second(highest)
+        ),
+        figures: vec!["–".to_owned(), "–".to_owned(), "–".to_owned(), wrong.to_string()],
+        outcome: wrong.to_string(),
+        target: "0".to_owned(),
+        met: wrong == 0,
+    }
+}
+
+/// All of them at once: nobody has anything to do.
+fn idle(rig: &Rig, plan: &Plan) -> Result<Row> {
+    let what = format!("idle with {}", of_connections(MOST));
+    Progress::of(&what).show(0);
+    let upstream = rig.upstream()?;
+    let mut started = rig.start_all(&upstream, MOST)?;
+    for subject in &mut started {
+        subject.drive(WARM_UP)?;
+    }
+    thread::sleep(SETTLE);
+    let start = Instant::now();
+    let before = figures(&started, Started::processor_time)?;
+    thread::sleep(plan.idle);
+    let after = figures(&started, Started::processor_time)?;
+    let elapsed = start.elapsed().as_secs_f64();
+    for mut subject in started {
+        // They must be there still, or nothing was idle.
+        subject.drive(Amount::Calls(1))?;
+        subject.finish()?;
+    }
+    let shares = each(|column| (after[column] - before[column]) / elapsed);
+    let share = shares[Subject::Proxy.column()];
+    Ok(Row {
+        what: format!("CPU of a core while {what}"),
+        figures: cells(rig, shares, percent),
+        outcome: percent(share),
+        target: "< 0.5 %".to_owned(),
+        met: share < 0.005,
+    })
+}
+
+fn each(of: impl Fn(usize) -> f64) -> Figures {
+    std::array::from_fn(of)
+}
+
+/// What `of` says of each that was started.
+fn figures(started: &[Started], of: impl Fn(&Started) -> Result<f64>) -> Result<Figures> {
+    let mut figures = NONE;
+    for subject in started {
+        figures[subject.subject.column()] = of(subject)?;
+    }
+    Ok(figures)
+}
+
+/// As people read them. Whoever isn't there says so.
+fn cells(rig: &Rig, figures: Figures, shown: impl Fn(f64) -> String) -> Vec<String> {
+    let cell = |subject: Subject| match figures[subject.column()] {
+        figure if !figure.is_nan() => shown(figure),
+        _ if subject == Subject::Nginx && !rig.nginx => "not installed".to_owned(),
+        _ => "–".to_owned(),
+    };
+    Subject::ALL.map(cell).into()
+}

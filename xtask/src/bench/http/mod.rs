@@ -1,0 +1,32 @@
+//! What `wiretape proxy` costs, against the same server without it (direct), behind the least a proxy can be (the
+//! floor, `wt-http-relay`), and behind a proxy that everybody knows (nginx).
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`rig`] | what is measured, and how each is started |
+//! | [`nginx`] | nginx, set up to do the same |
+//! | [`measures`] | what is done with them: one function for each kind of row |
+
+mod measures;
+mod nginx;
+mod rig;
+
+use crate::bench::Effort;
+use crate::bench::programs::Programs;
+use crate::bench::report::Report;
+use crate::failure::Result;
+
+use self::measures::Plan;
+use self::rig::Rig;
+
+pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
+    let mut plan = if effort.quick { Plan::QUICK } else { Plan::FULL };
+    plan.rounds = effort.rounds.unwrap_or(plan.rounds);
+    let rows = measures::all(&Rig::new(programs)?, &plan)?;
+    Ok(Report {
+        section: "HTTP",
+        rounds: plan.rounds,
+        subjects: &["direct", "floor", "nginx", "wiretape"],
+        rows,
+    })
+}

@@ -1,0 +1,64 @@
+//! nginx, set up to do what the others do: one worker, nothing buffered, nothing logged, connections kept on both
+//! sides.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use wiretape_testkit::service::Service;
+
+use crate::failure::{Context, Result};
+
+/// Starts it in front of `upstream`. `directory` is for its files, and for nobody else's.
+pub(super) fn start(upstream: SocketAddr, directory: &Path, limit: Duration) -> Result<Service> {
+    let address = free_address()?;
+    let file = directory.join("nginx.conf");
+    fs::write(&file, configuration(address, upstream)).context(file.display())?;
+    let mut command = Command::new("nginx");
+    command.args(["-e", "stderr", "-p"]).arg(directory).arg("-c").arg(&file);
+    Service::spawn_at(command, address, limit).context("nginx")
+}
+
+/// It can't find one by itself and say which.
+fn free_address() -> Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("a free port")?;
+    listener.local_addr().context("a free port")
+}
+
+fn configuration(address: SocketAddr, upstream: SocketAddr) -> String {
+    format!(
+        r#"daemon off;
+worker_processes 1;
+pid nginx.pid;
+events {{
+    worker_connections 1024;
+}}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    upstream echo {{
+        server {upstream};
+        keepalive 256;
+        keepalive_requests 1000000000;
+    }}
+    server {{
+        listen {address};
+        location / {{
+            proxy_pass http://echo;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_buffering off;
+            proxy_request_buffering off;
+        }}
+    }}
+}}
+"#
+    )
+}
