@@ -6,7 +6,7 @@
 //! | a server to wrap, well or badly behaved | the `wt-echo` binary |
 //! | the least a recorder can cost | the `wt-tee` binary |
 //! | what crossed the wire, kept by somebody who knows nothing of messages | the `wt-wire` binary |
-//! | the server that the official conformance suite asks for | the `wt-conformance-server` binary |
+//! | the server and the client that the official conformance suite asks for | the `wt-conformance-server` and `wt-conformance-client` binaries |
 //! | an MCP server over HTTP to stand behind a proxy | the `wt-http-echo` binary |
 //! | the least a proxy can cost | the `wt-http-relay` binary |
 //! | a client that drives a process through its pipes | [`peer`] |

@@ -1,0 +1,134 @@
+//! The official conformance suite, without the proxy and through it: every scenario must come out the same.
+//!
+//! The suite tests servers and clients. Here both are known to pass, so whatever fails is the proxy's doing. A server
+//! stands behind a reverse proxy; a client is told of a forward proxy, for behind a reverse one it would authorize for
+//! the wrong address.
+//!
+//! `cargo xtask setup` installs the suite and `cargo xtask test` says where; a bare `cargo test` skips these.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
+
+mod peers;
+mod suite;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use wiretape_testkit::bins;
+use wiretape_testkit::parts::{Parts, VARIABLE};
+
+use crate::peers::{Proxy, Server};
+use crate::suite::{Results, Suite};
+
+/// The parts, if there are any to be had.
+fn parts() -> Option<Parts> {
+    let parts = Parts::from_environment();
+    if parts.is_none() {
+        say(&format!("SKIPPED: {VARIABLE} is not set; `cargo xtask test` runs this with the real suite"));
+    }
+    parts
+}
+
+/// Past the test runner, which keeps what passing tests print to itself.
+fn say(text: &str) {
+    std::io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap();
+}
+
+fn wiretape_proxy(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wiretape"));
+    command
+        .arg("proxy")
+        .args(arguments)
+        .args(["--listen", "127.0.0.1:0", "--traces"])
+        .arg(home.join("traces"));
+    command.env("WIRETAPE_DATA_DIR", home.join("data")).current_dir(home);
+    command
+}
+
+/// The suite against a server of ours.
+fn check_server(revision: &str, required: usize) {
+    let Some(parts) = parts() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let suite = Suite::new(&parts, revision, home.path());
+    // One for each, so that no notification for one reaches the other.
+    let (alone, recorded) = (Server::start(), Server::start());
+    let proxy = Proxy::start(&mut wiretape_proxy(home.path(), &["--upstream", recorded.url()]));
+    let behind_proxy = format!("{}/mcp", proxy.origin());
+    let results =
+        both(|| suite.test_server("direct", alone.url()), || suite.test_server("recorded", &behind_proxy));
+    check("server", revision, &results, required);
+    check_recorded(home.path());
+}
+
+/// The suite against a client of ours.
+fn check_client(revision: &str, required: usize) {
+    let Some(parts) = parts() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let suite = Suite::new(&parts, revision, home.path());
+    let client = bins::path("wt-conformance-client");
+    let proxy = Proxy::start(&mut wiretape_proxy(home.path(), &["--forward"]));
+    let results = both(
+        || suite.test_client("direct", &client, None),
+        || suite.test_client("recorded", &client, Some(proxy.origin())),
+    );
+    check("client", revision, &results, required);
+    check_recorded(home.path());
+}
+
+/// Runs two things at once.
+fn both<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T) -> (T, T) {
+    thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        (one.join().expect("what went wrong was said there"), other)
+    })
+}
+
+fn check(role: &str, revision: &str, (direct, recorded): &(Results, Results), required: usize) {
+    assert_eq!(direct.required().count(), required, "{direct}");
+    let failing: Vec<&str> = direct.required().filter(|name| !direct.passes(name)).collect();
+    assert!(failing.is_empty(), "these fail without the proxy: {failing:?}\n{direct}");
+    let names: BTreeSet<&str> = direct.names().chain(recorded.names()).collect();
+    let differing = names.into_iter().filter(|name| direct[name] != recorded[name]);
+    let differing: Vec<String> = differing.map(|name| recorded.explain(name)).collect();
+    assert!(differing.is_empty(), "with the proxy it is different:\n{}", differing.join("\n"));
+    let passing = recorded.required().filter(|name| recorded.passes(name)).count();
+    let reported: Vec<&str> = recorded.reported().collect();
+    let passing_reported = reported.iter().filter(|name| recorded.passes(name)).count();
+    say(&format!(
+        "{role}, {revision}: with the proxy as without, {passing} of {required} required scenarios pass, \
+         and {passing_reported} of {} reported ones",
+        reported.len()
+    ));
+}
+
+/// It did go through the proxy.
+fn check_recorded(home: &Path) {
+    let traces: Vec<_> = fs::read_dir(home.join("traces")).unwrap().collect();
+    assert!(!traces.is_empty(), "nothing was recorded");
+}
+
+#[test]
+fn server_2025_11_25() {
+    check_server("2025-11-25", 30);
+}
+
+#[test]
+fn server_2026_07_28() {
+    check_server("2026-07-28", 37);
+}
+
+#[test]
+fn client_2025_11_25() {
+    check_client("2025-11-25", 18);
+}
+
+#[test]
+fn client_2026_07_28() {
+    check_client("2026-07-28", 32);
+}
