@@ -87,6 +87,11 @@ pub(crate) fn parse_age(text: &str) -> Result<Duration, String> {
     Duration::try_from(age).map_err(|_| expected())
 }
 
+/// A duration that a user typed: `500ms`, `30s`, `1m 30s`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse_age(text).map_err(|_| format!("`{text}` is not a duration; write it like 500ms, 30s or 2m"))
+}
+
 /// A size that a user typed: `500MB`, `2G`, `1.5 GiB`. Powers of 1000, or of 1024 with an `i`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let expected = || format!("`{text}` is not a size; write it like 500MB, 2GB or 1GiB");
