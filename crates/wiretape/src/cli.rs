@@ -1,6 +1,6 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
-use crate::commands::{ca, completions, demo, ls, man, proxy, prune, record, show, stats};
+use crate::commands::{ca, completions, config, demo, ls, man, proxy, prune, record, show, stats};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::ColorChoice;
@@ -61,6 +61,7 @@ enum Command {
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Stats(stats::StatsArgs),
+    Config(config::ConfigArgs),
     Ca(ca::CaArgs),
     Prune(prune::PruneArgs),
     Completions(completions::CompletionsArgs),
@@ -79,7 +80,7 @@ const STYLES: Styles = Styles::styled()
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Record", &["record", "proxy", "demo"]),
     ("Look", &["ls", "show", "stats"]),
-    ("Set up", &["ca"]),
+    ("Set up", &["config", "ca"]),
     ("Keep house", &["prune", "completions", "man"]),
 ];
 
@@ -111,6 +112,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Stats(args) => stats::run(&args)?,
+        Command::Config(args) => config::run(&args)?,
         Command::Ca(args) => ca::run(&args)?,
         Command::Prune(args) => prune::run(&args)?,
         Command::Completions(args) => completions::run(&args)?,

@@ -7,7 +7,7 @@ pub(crate) struct ExitCode(i32);
 impl ExitCode {
     /// It worked. Also when whoever reads our output has stopped reading.
     pub(crate) const OK: Self = ExitCode(0);
-    /// It did not work: a file can't be read, there is no such trace, a deletion failed.
+    /// It did not work: a file can't be read, there is no such trace, a deletion failed, a configuration is not in order.
     pub(crate) const FAILURE: Self = ExitCode(1);
     /// The command line makes no sense, or lacks something. Nothing was done.
     pub(crate) const USAGE: Self = ExitCode(2);

@@ -9,6 +9,7 @@ mod error;
 mod exit_code;
 mod json;
 mod output;
+mod proxy_config;
 mod redaction;
 mod sample_server;
 mod selector;

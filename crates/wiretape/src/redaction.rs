@@ -1,6 +1,6 @@
 //! The redactor of this installation: the user's rules, and the key that markers are hashed with.
 
-use crate::config::Config;
+use crate::config::RedactConfig;
 use crate::error::CommandError;
 use crate::{dirs, output};
 use std::fs;
@@ -13,9 +13,9 @@ use wiretape_trace::redact::{RedactionKey, Redactor};
 const KEY_FILE: &str = "redaction.key";
 
 /// The redactor that the configuration and the command line ask for.
-pub(crate) fn redactor(config: Config, patterns: &[String]) -> Result<Redactor, CommandError> {
+pub(crate) fn redactor(config: RedactConfig, patterns: &[String]) -> Result<Redactor, CommandError> {
     // First the rules, then the key: a mistake in the rules must leave nothing behind.
-    let rules = config.redact.rules(patterns).compile();
+    let rules = config.rules(patterns).compile();
     let rules = rules
         .map_err(|error| CommandError::usage(error).hint("docs/redaction.md explains rules and patterns"))?;
     Ok(rules.with_key(&installation_key()?))

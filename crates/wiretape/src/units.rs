@@ -78,22 +78,6 @@ pub(crate) fn iso(ms: i64) -> Option<String> {
     Some(time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
-/// A span of time that a user typed: `500ms`, `30s`, `5m`, `1h`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("`{text}` is not a duration; write it like 500ms, 30s or 5m");
-    let span: SignedDuration = text.parse().map_err(|_| expected())?;
-    Duration::try_from(span).map_err(|_| expected())
-}
-
-/// The same, or `none`.
-pub(crate) fn parse_timeout(text: &str) -> Result<Timeout, String> {
-    if text == "none" { Ok(Timeout(None)) } else { parse_duration(text).map(|limit| Timeout(Some(limit))) }
-}
-
-/// A span of time after which something ends, if any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Timeout(pub(crate) Option<Duration>);
-
 /// An age that a user typed: `30d`, `2 weeks`, `12h`. A day has 24 hours.
 pub(crate) fn parse_age(text: &str) -> Result<Duration, String> {
     let expected = || format!("`{text}` is not an age; write it like 30d, 2w or 12h");
@@ -102,6 +86,20 @@ pub(crate) fn parse_age(text: &str) -> Result<Duration, String> {
         span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
     Duration::try_from(age).map_err(|_| expected())
 }
+
+/// A duration that a user typed: `500ms`, `30s`, `1m 30s`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse_age(text).map_err(|_| format!("`{text}` is not a duration; write it like 500ms, 30s or 2m"))
+}
+
+/// A duration, or `none`.
+pub(crate) fn parse_timeout(text: &str) -> Result<Timeout, String> {
+    if text == "none" { Ok(Timeout(None)) } else { parse_duration(text).map(|limit| Timeout(Some(limit))) }
+}
+
+/// A span of time after which something ends, if any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Timeout(pub(crate) Option<Duration>);
 
 /// A size that a user typed: `500MB`, `2G`, `1.5 GiB`. Powers of 1000, or of 1024 with an `i`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {

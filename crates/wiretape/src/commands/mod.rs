@@ -2,6 +2,7 @@
 
 pub(crate) mod ca;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod ls;
 pub(crate) mod man;

@@ -1,13 +1,13 @@
 //! `wiretape proxy`: stand in front of HTTP servers, and write down the sessions.
 
-use crate::config::Config;
 use crate::error::CommandError;
+use crate::proxy_config::{LimitsConfig, MIN_HEADERS, ProxyConfig, Switch};
 use crate::units::{self, Timeout};
 use crate::{dirs, output, redaction};
 use clap::Args;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use wiretape_proxy::http::ca::CertificateAuthority;
@@ -34,37 +34,43 @@ const FORWARD_PORT: u16 = 3128;
 Examples:
   wiretape proxy --upstream http://localhost:9000/mcp
       then connect your client to http://127.0.0.1:3004/mcp
+  wiretape proxy --config wiretape.toml
+      several servers at once; docs/configuration.md tells what the file may hold
   wiretape proxy --forward
       then start your client with HTTP_PROXY=http://127.0.0.1:3128
 
 The first signal (Ctrl-C, SIGTERM) lets what is in flight come to its end; the second doesn't.")]
 pub(crate) struct ProxyArgs {
     /// The server to stand in front of: `http://localhost:9000/mcp`
-    #[arg(long, value_name = "URL", required_unless_present_any = ["forward"], conflicts_with = "forward")]
+    #[arg(long, value_name = "URL", required_unless_present_any = ["forward", "config"], conflicts_with_all = ["forward", "config"])]
     upstream: Option<UpstreamUrl>,
 
     /// Be a forward proxy: clients say where they want to go
-    #[arg(long)]
+    #[arg(long, conflicts_with = "config")]
     forward: bool,
 
     /// Read TLS too, with certificates of the authority that `wiretape ca` makes
     #[arg(long, requires = "forward")]
     intercept: bool,
 
+    /// Do what this file says; what the command line says goes before it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
     /// Listen here (127.0.0.1:3004; a forward proxy 127.0.0.1:3128; port 0: any that is free)
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     listen: Option<SocketAddr>,
 
     /// Call the traces so, instead of by the server's name
-    #[arg(long, value_name = "NAME", conflicts_with = "forward")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["forward", "config"])]
     label: Option<String>,
 
     /// Send the upstream's own name as `Host`, instead of what the client sent
-    #[arg(long, conflicts_with = "forward")]
+    #[arg(long, conflicts_with_all = ["forward", "config"])]
     rewrite_host: bool,
 
     /// Leave the server's OAuth documents as they are
-    #[arg(long, conflicts_with = "forward")]
+    #[arg(long, conflicts_with_all = ["forward", "config"])]
     no_oauth_rewrite: bool,
 
     /// Write the traces into this directory instead of your own
@@ -120,7 +126,7 @@ struct LimitArgs {
     max_body: Option<u64>,
 
     /// The largest head of a request (64KiB)
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_header_size)]
     max_headers: Option<u64>,
 
     /// Client connections at a time (4096)
@@ -144,6 +150,14 @@ struct LimitArgs {
     total_timeout: Option<Timeout>,
 }
 
+/// The smallest room for headers that is of any use.
+fn parse_header_size(text: &str) -> Result<u64, String> {
+    match units::parse_size(text)? {
+        size if size < MIN_HEADERS => Err(format!("at least {MIN_HEADERS} bytes are needed")),
+        size => Ok(size),
+    }
+}
+
 /// Runs the command until a signal ends it.
 pub(crate) fn run(args: ProxyArgs) -> Result<(), CommandError> {
     let options = options(args)?;
@@ -157,55 +171,108 @@ pub(crate) fn run(args: ProxyArgs) -> Result<(), CommandError> {
 fn options(args: ProxyArgs) -> Result<ProxyOptions, CommandError> {
     const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
     const DRAIN: Duration = Duration::from_secs(30);
-    let config = Config::load(None)?;
-    let redactor = if args.no_redact || args.no_traces {
+    let mut config = ProxyConfig::load(args.config.as_deref())?;
+    let listeners = listeners(&args, &mut config)?;
+    let dir = traces_dir(&args, config.traces.take())?;
+    let redactor = if args.no_redact || dir.is_none() {
         None
     } else {
-        Some(redaction::redactor(config, &args.redact)?)
+        Some(redaction::redactor(config.redact.take().unwrap_or_default(), &args.redact)?)
     };
-    let dir =
-        if args.no_traces { None } else { Some(args.traces.clone().map_or_else(dirs::traces_dir, Ok)?) };
     let traces = dir.map(|dir| JournalOptions {
         dir,
         max_bytes: args.max_bytes,
         max_files: args.max_files.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
     });
     Ok(ProxyOptions {
-        limits: limits(&args.limits),
+        listeners,
+        admin: args.admin.or_else(|| config.admin.and_then(on)),
+        limits: limits(&args.limits, &config.limits),
         traces,
         session_idle: args.session_idle.unwrap_or(SESSION_IDLE),
         redactor,
-        admin: args.admin,
-        drain: args.drain.unwrap_or(DRAIN),
+        drain: args.drain.or(config.drain).unwrap_or(DRAIN),
         workers: args.workers.map_or_else(processors, |n| usize::try_from(n).unwrap_or(1)),
         warn: Arc::new(tell),
         sink: None,
-        listeners: vec![listener(args)?],
     })
+}
+
+fn on<T>(switch: Switch<T>) -> Option<T> {
+    match switch {
+        Switch::On(value) => Some(value),
+        Switch::Off => None,
+    }
+}
+
+/// Where traces go, if anywhere: the command line first, then the file, then the user's own place.
+fn traces_dir(
+    args: &ProxyArgs,
+    config: Option<Switch<PathBuf>>,
+) -> Result<Option<PathBuf>, CommandError> {
+    match (&args.traces, config) {
+        _ if args.no_traces => Ok(None),
+        (Some(dir), _) => Ok(Some(dir.clone())),
+        (None, Some(switch)) => Ok(on(switch)),
+        (None, None) => dirs::traces_dir().map(Some),
+    }
 }
 
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn listener(args: ProxyArgs) -> Result<ListenerOptions, CommandError> {
+/// What to listen on, from the command line or from the file, never from both.
+fn listeners(args: &ProxyArgs, config: &mut ProxyConfig) -> Result<Vec<ListenerOptions>, CommandError> {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-    Ok(match args.upstream {
+    if let Some(path) = &args.config {
+        return from_file(path, config);
+    }
+    let listener = match &args.upstream {
         Some(upstream) => ListenerOptions {
-            name: args.label.unwrap_or_else(|| upstream.host().to_owned()),
+            name: args.label.clone().unwrap_or_else(|| upstream.host().to_owned()),
             listen: args.listen.unwrap_or_else(|| local(REVERSE_PORT)),
-            route: Route::Reverse(ReverseOptions {
-                upstream,
-                host: if args.rewrite_host { HostHeader::Rewrite } else { HostHeader::Keep },
-                oauth: if args.no_oauth_rewrite { OAuthRewrite::Off } else { OAuthRewrite::On },
-            }),
+            route: reverse(upstream.clone(), args.rewrite_host, !args.no_oauth_rewrite),
         },
-        None => ListenerOptions {
-            name: "forward".to_owned(),
-            listen: args.listen.unwrap_or_else(|| local(FORWARD_PORT)),
-            route: Route::Forward(ForwardOptions { intercept: authority(args.intercept)? }),
-        },
+        None => forward(args.listen.unwrap_or_else(|| local(FORWARD_PORT)), args.intercept)?,
+    };
+    Ok(vec![listener])
+}
+
+fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOptions>, CommandError> {
+    let mut listeners: Vec<ListenerOptions> = std::mem::take(&mut config.upstreams)
+        .into_iter()
+        .map(|upstream| ListenerOptions {
+            name: upstream.name,
+            listen: upstream.listen,
+            route: reverse(
+                upstream.url,
+                upstream.rewrite_host.unwrap_or(false),
+                upstream.oauth_rewrite.unwrap_or(true),
+            ),
+        })
+        .collect();
+    if let Some(options) = config.forward.take() {
+        listeners.push(forward(options.listen, options.intercept.unwrap_or(false))?);
+    }
+    if listeners.is_empty() {
+        let message = format!("{} names neither an upstream nor a forward proxy", path.display());
+        return Err(CommandError::usage(message).hint("add [[upstream]] with `url` and `listen`, or [forward]"));
+    }
+    Ok(listeners)
+}
+
+fn reverse(upstream: UpstreamUrl, rewrite_host: bool, oauth_rewrite: bool) -> Route {
+    Route::Reverse(ReverseOptions {
+        upstream,
+        host: if rewrite_host { HostHeader::Rewrite } else { HostHeader::Keep },
+        oauth: if oauth_rewrite { OAuthRewrite::On } else { OAuthRewrite::Off },
     })
+}
+
+fn forward(listen: SocketAddr, intercept: bool) -> Result<ListenerOptions, CommandError> {
+    let route = Route::Forward(ForwardOptions { intercept: authority(intercept)? });
+    Ok(ListenerOptions { name: "forward".to_owned(), listen, route })
 }
 
 /// The authority whose certificates the client is shown.
@@ -217,24 +284,33 @@ fn authority(intercept: bool) -> Result<Option<Arc<CertificateAuthority>>, Comma
     Ok(Some(Arc::new(authority)))
 }
 
-fn limits(args: &LimitArgs) -> Limits {
+fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
+    /// As good as no limit.
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let usual = Limits::default();
-    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX / 4).max(1024);
+    let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX / 4);
+    let time = |flag: Option<Duration>, file: Option<Switch<Duration>>, usual: Duration| match (flag, file) {
+        (Some(flag), _) => flag,
+        (None, Some(file)) => on(file).unwrap_or(YEAR),
+        (None, None) => usual,
+    };
+    let timeout = |flag: Option<Timeout>, file: Option<Switch<Duration>>| match (flag, file) {
+        (Some(flag), _) => flag.0,
+        (None, file) => file.and_then(on),
+    };
     Limits {
-        body: args.max_body.unwrap_or(usual.body),
-        headers: args.max_headers.map_or(usual.headers, size),
-        connections: args
-            .max_connections
-            .map_or(usual.connections, |n| usize::try_from(n).unwrap_or(usize::MAX)),
-        connect: args.connect_timeout.unwrap_or(usual.connect),
-        header: args.header_timeout.unwrap_or(usual.header),
-        idle: args.idle_timeout.map_or(usual.idle, |timeout| timeout.0),
-        total: args.total_timeout.map_or(usual.total, |timeout| timeout.0),
+        body: args.max_body.or(config.body).unwrap_or(usual.body),
+        headers: args.max_headers.or(config.headers).map_or(usual.headers, whole),
+        connections: args.max_connections.or(config.connections).map_or(usual.connections, whole),
+        connect: time(args.connect_timeout, config.connect_timeout, usual.connect),
+        header: time(args.header_timeout, config.header_timeout, usual.header),
+        idle: timeout(args.idle_timeout, config.idle_timeout),
+        total: timeout(args.total_timeout, config.total_timeout),
     }
 }
 
 /// Says where the proxy is, and what to do with it.
-fn announce(bound: &[Bound], traces: Option<&std::path::Path>) {
+fn announce(bound: &[Bound], traces: Option<&Path>) {
     for Bound { listener, address } in bound {
         output::note(format!("wiretape: listening on http://{address}"));
         match &listener.route {

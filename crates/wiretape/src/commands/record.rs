@@ -93,7 +93,8 @@ fn options(args: RecordArgs) -> Result<RecordOptions, CommandError> {
     let config = Config::load(args.config.as_deref())?;
     let live = live_options(args.serve, args.allow_origin)?;
     let dir = args.out.map_or_else(dirs::traces_dir, Ok)?;
-    let redactor = if args.no_redact { None } else { Some(redaction::redactor(config, &args.redact)?) };
+    let redactor =
+        if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
     Ok(RecordOptions {
         command: args.command,
         label: args.label,

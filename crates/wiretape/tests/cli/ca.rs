@@ -1,11 +1,12 @@
 use crate::environment::TestEnvironment;
 use std::fs;
 
-/// Runs the command and hides what differs every time.
 fn run(env: &TestEnvironment, args: &[&str]) -> String {
     env.run(&[&["ca"], args].concat())
 }
 
+/// Checks with what differs every time hidden.
+#[cfg(unix)]
 fn filtered(check: impl FnOnce()) {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"([0-9A-F]{2}:){31}[0-9A-F]{2}", "[FINGERPRINT]");
@@ -14,6 +15,7 @@ fn filtered(check: impl FnOnce()) {
     settings.bind(check);
 }
 
+#[cfg(unix)]
 fn fingerprint(told: &str) -> String {
     told.lines().find(|line| line.starts_with("SHA-256")).unwrap().to_owned()
 }

@@ -8,9 +8,10 @@ use std::process::Stdio;
 fn help_needs_no_manual() {
     let env = TestEnvironment::new();
     insta::assert_snapshot!("help", env.run(&["--help"]));
-    for command in ["ls", "show", "stats", "ca", "prune", "completions", "man"] {
+    for command in ["ls", "show", "stats", "config", "ca", "prune", "completions", "man"] {
         insta::assert_snapshot!(format!("help-{command}"), env.run(&[command, "--help"]));
     }
+    insta::assert_snapshot!("help-config-check", env.run(&["config", "check", "--help"]));
 }
 
 #[test]

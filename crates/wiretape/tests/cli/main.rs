@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
 mod ca;
+mod config;
 mod environment;
 mod fixtures;
 mod general;

@@ -233,16 +233,27 @@ fn check_bad_configuration(config: &str, words: &[&str]) {
 
 #[test]
 fn a_bad_configuration_is_explained_and_nothing_is_created() {
-    check_bad_configuration("[redact]\nkyes = []\n", &["config.toml, line 2: unknown field `kyes`", "hint:"]);
-    check_bad_configuration("[redact]\nkeys = 7\n", &["config.toml, line 2: invalid type"]);
-    check_bad_configuration("[redact\n", &["config.toml, line 1:"]);
+    check_bad_configuration(
+        "[redact]\nkyes = []\n",
+        &["config.toml:2:1: unknown key `kyes` in [redact]; did you mean `keys`?", "hint:"],
+    );
+    check_bad_configuration("[redact]\nkeys = 7\n", &["config.toml:2:8: `keys` must be a list of texts"]);
+    check_bad_configuration("[redact\n", &["config.toml:1:8: unclosed table"]);
     check_bad_configuration(
         "[redact]\ndisable = [\"gihub\"]\n",
-        &["no redaction rule named `gihub`", "github"],
+        &["config.toml:2:12: there is no redaction rule named `gihub`; did you mean `github`?"],
     );
     check_bad_configuration(
         "[[redact.patterns]]\nname = \"card\"\nregex = '('\n",
-        &["`card` is no regular expression"],
+        &["config.toml:3:9: the redaction pattern `card` is no regular expression: unclosed group"],
+    );
+    check_bad_configuration(
+        "admin = false\n[redact]\nkyes = []\n",
+        &[
+            "config.toml has 2 problems",
+            "config.toml:1:1: `admin` has no effect in this file; it belongs in a file for `wiretape proxy --config`",
+            "config.toml:3:1:",
+        ],
     );
 }
 

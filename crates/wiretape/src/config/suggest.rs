@@ -1,0 +1,45 @@
+//! What somebody may have meant.
+
+/// The name that is most like what was written, if one is like it.
+pub(super) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let written = normal(written);
+    let likeness = |name: &&'a str| {
+        let name = normal(name);
+        let distance = strsim::damerau_levenshtein(&written, &name);
+        let close = distance <= (name.chars().count() / 3).max(1);
+        // `max_body` for `body`, `timeout` for `idle_timeout`.
+        let part = written.len().min(name.len()) >= 4 && (written.contains(&name) || name.contains(&written));
+        (close || part).then_some(distance)
+    };
+    let like = names.into_iter().filter_map(|name| likeness(&name).map(|distance| (distance, name)));
+    like.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
+/// A name in which case and hyphens make no difference.
+fn normal(name: &str) -> String {
+    name.to_lowercase().replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_errors_and_parts_of_names_are_understood() {
+        let names = ["admin", "listen", "idle_timeout", "body", "url"];
+        for (written, expected) in [
+            ("admn", Some("admin")),
+            ("Admin", Some("admin")),
+            ("lsiten", Some("listen")),
+            ("idle-timeout", Some("idle_timeout")),
+            ("timeout", Some("idle_timeout")),
+            ("max_body", Some("body")),
+            ("uri", Some("url")),
+            ("colour", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, names), expected, "{written}");
+        }
+    }
+}

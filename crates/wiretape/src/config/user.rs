@@ -1,0 +1,70 @@
+//! The user's own configuration file: what all commands share.
+
+use super::document::{Document, Schema};
+use super::problem::{Problem, Problems, read_file, refuse};
+use super::redact::{REDACT, REDACT_PATTERN, RedactConfig};
+use crate::dirs;
+use crate::error::CommandError;
+use crate::proxy_config;
+use serde::Serialize;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file's top.
+const USER: Schema = Schema { title: "the file", place: "in this file", keys: &["redact"] };
+
+/// The top of the other kind of file.
+const PROXY_FILE: Schema = Schema {
+    title: "another file",
+    place: "in a file for `wiretape proxy --config`",
+    keys: proxy_config::PROXY_FILE.keys,
+};
+
+/// Where else a key of this file may belong.
+const ELSEWHERE: &[&Schema] = &[&PROXY_FILE, &REDACT, &REDACT_PATTERN];
+
+/// What the file holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Config {
+    /// What is secret.
+    pub(crate) redact: RedactConfig,
+}
+
+impl Config {
+    /// Reads the given file, or the user's own if there is one.
+    pub(crate) fn load(path: Option<&Path>) -> Result<Self, CommandError> {
+        let (path, required) = match path {
+            Some(path) => (PathBuf::from(path), true),
+            None => match dirs::config_file() {
+                Some(path) => (path, false),
+                None => return Ok(Config::default()),
+            },
+        };
+        match read_file(&path) {
+            Ok(Ok(text)) => read_user(&text).map_err(|problems| refuse(&path, &problems)),
+            Ok(Err(problem)) => Err(refuse(&path, &[problem])),
+            Err(error) if is_absent(&error) && !required => Ok(Config::default()),
+            Err(error) => Err(CommandError::usage_because(
+                format!("can't read the configuration {}", path.display()),
+                error,
+            )),
+        }
+    }
+}
+
+/// Reads the text of a user's configuration, or tells all that is wrong with it.
+pub(crate) fn read_user(text: &str) -> Result<Config, Vec<Problem>> {
+    let problems = Problems::new(text);
+    let document = Document::parse(text, &problems);
+    let config = document.read(&USER, ELSEWHERE, &problems, |section| {
+        let redact = section.table("redact", &REDACT, RedactConfig::read);
+        Config { redact: redact.unwrap_or_default() }
+    });
+    let found = problems.into_vec();
+    if found.is_empty() { Ok(config.unwrap_or_default()) } else { Err(found) }
+}
+
+/// Whether there is no such file, be it that there is no such folder either.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,473 @@
+//! The configuration file of `wiretape proxy`: several upstreams, a forward proxy, their limits.
+//!
+//! A key that is left out is `None` here: what holds then is the proxy's business, and the command line's.
+
+use crate::config::{
+    Config, Document, Located, Problem, ProblemKind, Problems, REDACT, REDACT_PATTERN, RedactConfig, Schema,
+    Section, read_file, refuse,
+};
+use crate::error::CommandError;
+use crate::units;
+use serde::{Serialize, Serializer};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wiretape_proxy::http::{UpstreamUrl, UrlError};
+use wiretape_trace::name::clean_label;
+
+/// The file's top.
+pub(crate) const PROXY_FILE: Schema = Schema {
+    title: "the file",
+    place: "at the top of the file",
+    keys: &["traces", "admin", "drain", "limits", "redact", "upstream", "forward"],
+};
+
+const LIMITS: Schema = Schema {
+    title: "[limits]",
+    place: "in [limits]",
+    keys: &[
+        "body",
+        "headers",
+        "connections",
+        "connect_timeout",
+        "header_timeout",
+        "idle_timeout",
+        "total_timeout",
+    ],
+};
+
+const UPSTREAM: Schema = Schema {
+    title: "[[upstream]]",
+    place: "in [[upstream]]",
+    keys: &["name", "url", "listen", "rewrite_host", "oauth_rewrite"],
+};
+
+const FORWARD: Schema = Schema { title: "[forward]", place: "in [forward]", keys: &["listen", "intercept"] };
+
+/// Every table that the file may hold.
+const TABLES: &[&Schema] = &[&PROXY_FILE, &LIMITS, &UPSTREAM, &FORWARD, &REDACT, &REDACT_PATTERN];
+
+/// The smallest room for headers that an HTTP implementation works with.
+pub(crate) const MIN_HEADERS: u64 = 8192;
+
+/// Something that can be turned off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Switch<T> {
+    /// `false`, or `"none"` for a time.
+    Off,
+    /// The value.
+    On(T),
+}
+
+impl<T: Serialize> Serialize for Switch<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Switch::Off => serializer.serialize_bool(false),
+            Switch::On(value) => value.serialize(serializer),
+        }
+    }
+}
+
+/// What the file holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProxyConfig {
+    /// Where traces go. A relative path counts from the file's own folder.
+    pub(crate) traces: Option<Switch<PathBuf>>,
+    /// Where the proxy tells of itself.
+    pub(crate) admin: Option<Switch<SocketAddr>>,
+    /// How long calls may take to end when the proxy does.
+    #[serde(rename = "drainMs", serialize_with = "serialize_ms")]
+    pub(crate) drain: Option<Duration>,
+    /// What a client or an upstream may ask of the proxy.
+    pub(crate) limits: LimitsConfig,
+    /// The servers that it stands before.
+    pub(crate) upstreams: Vec<UpstreamConfig>,
+    /// The forward proxy.
+    pub(crate) forward: Option<ForwardConfig>,
+    /// What is secret; `None` if the file does not say.
+    pub(crate) redact: Option<RedactConfig>,
+}
+
+/// What a client or an upstream may ask of the proxy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LimitsConfig {
+    /// The bytes of a body.
+    #[serde(rename = "bodyBytes")]
+    pub(crate) body: Option<u64>,
+    /// The bytes of all headers of a message.
+    #[serde(rename = "headersBytes")]
+    pub(crate) headers: Option<u64>,
+    /// Connections at once.
+    pub(crate) connections: Option<u64>,
+    /// How long an upstream may take to accept a connection.
+    #[serde(rename = "connectTimeoutMs", serialize_with = "serialize_switch_ms")]
+    pub(crate) connect_timeout: Option<Switch<Duration>>,
+    /// How long a client may take to send its headers.
+    #[serde(rename = "headerTimeoutMs", serialize_with = "serialize_switch_ms")]
+    pub(crate) header_timeout: Option<Switch<Duration>>,
+    /// How long nothing may pass.
+    #[serde(rename = "idleTimeoutMs", serialize_with = "serialize_switch_ms")]
+    pub(crate) idle_timeout: Option<Switch<Duration>>,
+    /// How long a call may take.
+    #[serde(rename = "totalTimeoutMs", serialize_with = "serialize_switch_ms")]
+    pub(crate) total_timeout: Option<Switch<Duration>>,
+}
+
+/// A server that the proxy stands before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UpstreamConfig {
+    /// What its traces are called; made from the URL's host if the file does not say.
+    pub(crate) name: String,
+    /// Where it is.
+    #[serde(serialize_with = "serialize_url")]
+    pub(crate) url: UpstreamUrl,
+    /// Where the proxy listens for it.
+    pub(crate) listen: SocketAddr,
+    /// Whether it is told its own host instead of ours.
+    pub(crate) rewrite_host: Option<bool>,
+    /// Whether its addresses in OAuth's documents become ours.
+    pub(crate) oauth_rewrite: Option<bool>,
+}
+
+/// The forward proxy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ForwardConfig {
+    /// Where it listens.
+    pub(crate) listen: SocketAddr,
+    /// Whether it looks into TLS.
+    pub(crate) intercept: Option<bool>,
+}
+
+impl ProxyConfig {
+    /// Reads the file, if one is named, for the proxy. Where it says nothing of redaction, the user's own configuration does: what is
+    /// secret there does not cease to be.
+    pub(crate) fn load(path: Option<&Path>) -> Result<Self, CommandError> {
+        let mut config = match path {
+            Some(path) => Self::load_file(path)?,
+            None => ProxyConfig::default(),
+        };
+        if config.redact.is_none() {
+            config.redact = Some(Config::load(None)?.redact);
+        }
+        Ok(config)
+    }
+
+    fn load_file(path: &Path) -> Result<Self, CommandError> {
+        match read_file(path) {
+            Ok(Ok(text)) => read_proxy(&text, path).map_err(|problems| refuse(path, &problems)),
+            Ok(Err(problem)) => Err(refuse(path, &[problem])),
+            Err(error) => {
+                let message = format!("can't read the configuration {}", path.display());
+                Err(CommandError::usage_because(message, error))
+            }
+        }
+    }
+}
+
+/// Reads the text of a proxy's configuration that lies at `path`, or tells all that is wrong with it.
+pub(crate) fn read_proxy(text: &str, path: &Path) -> Result<ProxyConfig, Vec<Problem>> {
+    let problems = Problems::new(text);
+    let document = Document::parse(text, &problems);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let config = document.read(&PROXY_FILE, TABLES, &problems, |section| read_top(section, folder));
+    let found = problems.into_vec();
+    if found.is_empty() { Ok(config.unwrap_or_default()) } else { Err(found) }
+}
+
+/// Whether a file has keys that are the proxy's own.
+pub(crate) fn is_for_proxy(text: &str) -> bool {
+    let problems = Problems::new(text);
+    let document = Document::parse(text, &problems);
+    PROXY_FILE.keys.iter().any(|key| *key != "redact" && document.has(key))
+}
+
+fn read_top(section: &mut Section<'_>, folder: &Path) -> ProxyConfig {
+    let traces = section
+        .parsed_or_false("traces", "a directory in quotes, or false", |text| parse_directory(text, folder));
+    let admin =
+        section.parsed_or_false("admin", "an address such as \"127.0.0.1:3005\", or false", parse_address);
+    let drain = section.parsed("drain", "a duration such as \"30s\"", units::parse_duration);
+    let limits = section.table("limits", &LIMITS, read_limits);
+    let redact = section.table("redact", &REDACT, RedactConfig::read);
+    let upstreams = section.tables("upstream", &UPSTREAM, read_upstream);
+    let forward = section.table("forward", &FORWARD, read_forward).flatten();
+    if let (Some(Located { value: None, .. }), Some(span)) = (&traces, section.key_span("redact")) {
+        let message = "`redact` has no effect: with `traces = false` nothing is written";
+        section.problems().add(&span, ProblemKind::NoEffect, message);
+    }
+    let upstreams: Vec<Upstream> = upstreams.into_iter().flatten().collect();
+    check_names(&upstreams, section.problems());
+    let listeners = listeners(&upstreams, forward.as_ref(), admin.as_ref());
+    check_listeners(&listeners, section.problems());
+    check_loops(&upstreams, &listeners, section.problems());
+    ProxyConfig {
+        traces: traces.map(switch),
+        admin: admin.map(switch),
+        drain: value(drain),
+        limits: limits.unwrap_or_default(),
+        upstreams: upstreams.into_iter().filter_map(Upstream::into_config).collect(),
+        forward: forward.and_then(Forward::into_config),
+        redact,
+    }
+}
+
+fn value<T>(located: Option<Located<T>>) -> Option<T> {
+    located.map(|located| located.value)
+}
+
+fn switch<T>(located: Located<Option<T>>) -> Switch<T> {
+    located.value.map_or(Switch::Off, Switch::On)
+}
+
+fn read_limits(section: &mut Section<'_>) -> LimitsConfig {
+    let connections = section.number("connections");
+    if let Some(Located { value: 0, span }) = &connections {
+        section.problems().add(span, ProblemKind::BadValue, "`connections`: without any, nobody is served");
+    }
+    LimitsConfig {
+        body: read_size(section, "body", 1),
+        headers: read_size(section, "headers", MIN_HEADERS),
+        connections: value(connections),
+        connect_timeout: read_timeout(section, "connect_timeout"),
+        header_timeout: read_timeout(section, "header_timeout"),
+        idle_timeout: read_timeout(section, "idle_timeout"),
+        total_timeout: read_timeout(section, "total_timeout"),
+    }
+}
+
+fn read_size(section: &mut Section<'_>, key: &'static str, least: u64) -> Option<u64> {
+    let size =
+        section.parsed_or_number(key, "a size such as \"64MB\"", |text| match units::parse_size(text)? {
+            size if size < least => Err(format!("at least {} are needed", units::count(least, "byte"))),
+            size => Ok(size),
+        });
+    value(size)
+}
+
+fn read_timeout(section: &mut Section<'_>, key: &'static str) -> Option<Switch<Duration>> {
+    value(section.parsed(key, "a duration such as \"30s\", or \"none\"", parse_timeout))
+}
+
+fn parse_timeout(text: &str) -> Result<Switch<Duration>, String> {
+    if text == "none" {
+        return Ok(Switch::Off);
+    }
+    match units::parse_duration(text)? {
+        Duration::ZERO => Err("nothing would ever be in time; write \"none\" for no limit".to_owned()),
+        duration => Ok(Switch::On(duration)),
+    }
+}
+
+/// An upstream as far as it could be read, and where its parts stand.
+struct Upstream {
+    name: Option<Located<String>>,
+    url: Option<Located<UpstreamUrl>>,
+    listen: Option<Located<SocketAddr>>,
+    rewrite_host: Option<bool>,
+    oauth_rewrite: Option<bool>,
+}
+
+impl Upstream {
+    fn into_config(self) -> Option<UpstreamConfig> {
+        Some(UpstreamConfig {
+            name: self.name?.value,
+            url: self.url?.value,
+            listen: self.listen?.value,
+            rewrite_host: self.rewrite_host,
+            oauth_rewrite: self.oauth_rewrite,
+        })
+    }
+}
+
+fn read_upstream(section: &mut Section<'_>) -> Option<Upstream> {
+    let name = section.parsed("name", "text", parse_name);
+    let url = section.parsed("url", "a URL such as \"http://localhost:9000/mcp\"", parse_url);
+    let listen = section.parsed("listen", "an address such as \"127.0.0.1:3004\"", parse_address);
+    let upstream = Upstream {
+        name: name.or_else(|| default_name(section, url.as_ref())),
+        url,
+        listen,
+        rewrite_host: value(section.boolean("rewrite_host")),
+        oauth_rewrite: value(section.boolean("oauth_rewrite")),
+    };
+    require(section, &["url", "listen"]);
+    Some(upstream)
+}
+
+/// The name of an upstream that was given none.
+fn default_name(section: &Section<'_>, url: Option<&Located<UpstreamUrl>>) -> Option<Located<String>> {
+    if section.key_span("name").is_some() {
+        return None;
+    }
+    let name = clean_label(url?.value.host());
+    let name = if name.is_empty() { "upstream".to_owned() } else { name };
+    Some(Located { value: name, span: section.span() })
+}
+
+fn require(section: &Section<'_>, keys: &[&str]) {
+    for key in keys {
+        if section.key_span(key).is_none() {
+            section.tell_missing(key);
+        }
+    }
+}
+
+/// A forward proxy as far as it could be read.
+struct Forward {
+    listen: Option<Located<SocketAddr>>,
+    intercept: Option<bool>,
+}
+
+impl Forward {
+    fn into_config(self) -> Option<ForwardConfig> {
+        Some(ForwardConfig { listen: self.listen?.value, intercept: self.intercept })
+    }
+}
+
+fn read_forward(section: &mut Section<'_>) -> Option<Forward> {
+    let listen = section.parsed("listen", "an address such as \"127.0.0.1:3128\"", parse_address);
+    let forward = Forward { listen, intercept: value(section.boolean("intercept")) };
+    require(section, &["listen"]);
+    Some(forward)
+}
+
+fn parse_directory(text: &str, folder: &Path) -> Result<PathBuf, String> {
+    match text {
+        "" => Err("a directory has a name".to_owned()),
+        _ if text == "~" || text.starts_with("~/") => {
+            Err("`~` is not understood here; write the whole path".to_owned())
+        }
+        _ => Ok(folder.join(text)),
+    }
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
+    let example = match port.parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => "127.0.0.1:3004 or [::1]:3004".to_owned(),
+    };
+    Err(format!("`{text}` is not an IP address and a port; write it like {example}"))
+}
+
+/// What a label of a trace can be, so that names are the same in the file and in the traces.
+fn parse_name(text: &str) -> Result<String, String> {
+    if text.is_empty() || clean_label(text) != text {
+        let clean = Some(clean_label(text)).filter(|clean| !clean.is_empty());
+        let example = clean.map(|clean| format!(", such as `{clean}`")).unwrap_or_default();
+        return Err(format!("a name is made of letters, digits, `_` and single `-`, 64 at most{example}"));
+    }
+    Ok(text.to_owned())
+}
+
+fn parse_url(text: &str) -> Result<UpstreamUrl, String> {
+    text.parse().map_err(|error: UrlError| error.to_string())
+}
+
+fn check_names(upstreams: &[Upstream], problems: &Problems<'_>) {
+    let names: Vec<&Located<String>> =
+        upstreams.iter().filter_map(|upstream| upstream.name.as_ref()).collect();
+    for (at, name) in names.iter().enumerate() {
+        // Traces are files, and not every system tells letters of different case apart in their names.
+        let same = |other: &&&Located<String>| other.value.eq_ignore_ascii_case(&name.value);
+        if let Some(other) = names[..at].iter().find(same) {
+            let line = problems.line(other.span.start);
+            let message =
+                format!("the upstream of line {line} is named `{}`, too; give it another `name`", name.value);
+            problems.add(&name.span, ProblemKind::Conflict, message);
+        }
+    }
+}
+
+/// An address that the proxy listens on.
+struct Listener {
+    address: SocketAddr,
+    span: std::ops::Range<usize>,
+}
+
+fn listeners(
+    upstreams: &[Upstream],
+    forward: Option<&Forward>,
+    admin: Option<&Located<Option<SocketAddr>>>,
+) -> Vec<Listener> {
+    let of_upstreams = upstreams.iter().filter_map(|upstream| upstream.listen.as_ref());
+    let of_forward = forward.and_then(|forward| forward.listen.as_ref());
+    let proxies = of_upstreams.chain(of_forward).map(|listen| (listen.value, &listen.span));
+    let admin = admin.and_then(|admin| Some((admin.value?, &admin.span)));
+    let mut listeners: Vec<Listener> =
+        proxies.chain(admin).map(|(address, span)| Listener { address, span: span.clone() }).collect();
+    listeners.sort_by_key(|listener| listener.span.start);
+    listeners
+}
+
+fn check_listeners(listeners: &[Listener], problems: &Problems<'_>) {
+    for (at, listener) in listeners.iter().enumerate() {
+        if let Some(other) = listeners[..at].iter().find(|other| overlap(other.address, listener.address)) {
+            let line = problems.line(other.span.start);
+            let message =
+                format!("line {line} listens on {}, too; one port serves one of them", other.address);
+            problems.add(&listener.span, ProblemKind::Conflict, message);
+        }
+    }
+}
+
+/// Whether two listeners would be in each other's way. A port of 0 is any that is free.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_everything = |address: SocketAddr| address.ip().is_unspecified();
+    one.port() == other.port()
+        && one.port() != 0
+        && (one.ip() == other.ip() || is_everything(one) || is_everything(other))
+}
+
+fn check_loops(upstreams: &[Upstream], listeners: &[Listener], problems: &Problems<'_>) {
+    for url in upstreams.iter().filter_map(|upstream| upstream.url.as_ref()) {
+        if let Some(listener) = listeners.iter().find(|listener| leads_to(&url.value, listener.address)) {
+            let line = problems.line(listener.span.start);
+            let message = format!("`url`: this is where the proxy itself listens, by line {line}");
+            problems.add(&url.span, ProblemKind::Conflict, message);
+        }
+    }
+}
+
+fn leads_to(url: &UpstreamUrl, listener: SocketAddr) -> bool {
+    let (host, port) = url.address();
+    let (ours, is_everything) = (listener.ip(), listener.ip().is_unspecified());
+    let is_ours = match host.parse::<IpAddr>() {
+        Ok(address) => address == ours || (is_everything && address.is_loopback()),
+        Err(_) => host.eq_ignore_ascii_case("localhost") && (is_everything || ours.is_loopback()),
+    };
+    is_ours && port == listener.port()
+}
+
+fn serialize_url<S: Serializer>(url: &UpstreamUrl, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(url)
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn serialize_ms<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.map(ms).serialize(serializer)
+}
+
+fn serialize_switch_ms<S: Serializer>(
+    duration: &Option<Switch<Duration>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let ms = duration.map(|duration| match duration {
+        Switch::Off => Switch::Off,
+        Switch::On(duration) => Switch::On(ms(duration)),
+    });
+    ms.serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+use super::*;
+
+const PAGE: &str = include_str!("../../../../docs/configuration.md");
+
+fn read(text: &str) -> Result<ProxyConfig, Vec<String>> {
+    read_proxy(text, Path::new("/etc/wiretape/wiretape.toml"))
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect())
+}
+
+fn check(text: &str, expected: &[&str]) {
+    assert_eq!(read(text).err().unwrap_or_default(), expected, "{text}");
+}
+
+/// Every key there is, once.
+const EVERYTHING: &str = r#"
+traces = "traces"
+admin = "127.0.0.1:3005"
+drain = "30s"
+[limits]
+body = "64MB"
+headers = "64kB"
+connections = 1024
+connect_timeout = "10s"
+header_timeout = "1m 30s"
+idle_timeout = "none"
+total_timeout = "500ms"
+[redact]
+disable = ["jwt"]
+keys = ["ssn"]
+allow-keys = ["csrf_token"]
+[[redact.patterns]]
+name = "card"
+regex = '\b4\d{15}\b'
+[[upstream]]
+name = "search"
+url = "http://localhost:9000/mcp"
+listen = "127.0.0.1:3004"
+rewrite_host = false
+oauth_rewrite = true
+[[upstream]]
+url = "https://mcp.example.com"
+listen = "[::1]:3004"
+[forward]
+listen = "127.0.0.1:3128"
+intercept = false
+"#;
+
+#[test]
+fn every_key_is_read() {
+    let config = read(EVERYTHING).unwrap();
+    assert_eq!(config.traces, Some(Switch::On("/etc/wiretape/traces".into())));
+    assert_eq!(config.admin, Some(Switch::On("127.0.0.1:3005".parse().unwrap())));
+    assert_eq!(config.drain, Some(Duration::from_secs(30)));
+    let LimitsConfig { body, headers, connections, connect_timeout, .. } = config.limits;
+    assert_eq!((body, headers, connections), (Some(64_000_000), Some(64_000), Some(1024)));
+    assert_eq!(connect_timeout, Some(Switch::On(Duration::from_secs(10))));
+    assert_eq!(config.limits.header_timeout, Some(Switch::On(Duration::from_secs(90))));
+    assert_eq!(config.limits.idle_timeout, Some(Switch::Off));
+    assert_eq!(config.limits.total_timeout, Some(Switch::On(Duration::from_millis(500))));
+    let [search, other] = &config.upstreams[..] else { panic!("{:?}", config.upstreams) };
+    assert_eq!((search.name.as_str(), search.url.path()), ("search", "/mcp"));
+    assert_eq!((search.rewrite_host, search.oauth_rewrite), (Some(false), Some(true)));
+    assert_eq!((other.name.as_str(), other.rewrite_host), ("mcp-example-com", None));
+    let forward = config.forward.unwrap();
+    assert_eq!((forward.listen.port(), forward.intercept), (3128, Some(false)));
+    let rules = config.redact.unwrap().rules(&["x+".to_owned()]);
+    assert_eq!((rules.disabled, rules.keys), (vec!["jwt".to_owned()], vec!["ssn".to_owned()]));
+    assert_eq!(rules.allowed_keys, ["csrf_token"]);
+    assert_eq!(rules.patterns.len(), 2);
+}
+
+#[test]
+fn the_example_and_the_page_have_every_key() {
+    for schema in TABLES {
+        for key in schema.keys {
+            let example = EVERYTHING.replace("allow-keys", "allow_keys");
+            let is_there = example.contains(&format!("\n{key} ="))
+                || ["[", "."].iter().any(|mark| example.contains(&format!("{mark}{key}]")));
+            assert!(is_there, "{key} of {} is not in the example", schema.title);
+            let table = schema.title.trim_matches(['[', ']']);
+            let name = if table.contains(' ') { (*key).to_owned() } else { format!("{table}.{key}") };
+            assert!(PAGE.contains(&format!("`{name}`")), "{name} is not in docs/configuration.md");
+        }
+    }
+}
+
+#[test]
+fn nothing_need_be_said() {
+    assert_eq!(read(""), Ok(ProxyConfig::default()));
+    let config = read("traces = false\nadmin = false\n").unwrap();
+    assert_eq!((config.traces, config.admin), (Some(Switch::Off), Some(Switch::Off)));
+    assert_eq!(read("limits.body = 1_000\n").unwrap().limits.body, Some(1000));
+    assert_eq!(read("traces = \"/var/traces\"\n").unwrap().traces, Some(Switch::On("/var/traces".into())));
+}
+
+#[test]
+fn a_key_in_the_wrong_place_is_sent_to_the_right_one() {
+    check(
+        "[[upstream]]\nurl = \"http://a\"\nlisten = \"127.0.0.1:1\"\nintercept = true\n",
+        &["4:1: `intercept` has no effect in [[upstream]]; it belongs in [forward]"],
+    );
+    check(
+        "[forward]\nlisten = \"127.0.0.1:1\"\nrewrite-host = true\n",
+        &["3:1: `rewrite-host` has no effect in [forward]; it belongs in [[upstream]]"],
+    );
+    check(
+        "listen = \"127.0.0.1:1\"\n",
+        &["1:1: `listen` has no effect at the top of the file; it belongs in [[upstream]] or in [forward]"],
+    );
+    check(
+        "[limits]\ndrain = \"1s\"\n",
+        &["2:1: `drain` has no effect in [limits]; it belongs at the top of the file"],
+    );
+    check(
+        "traces = false\n[redact]\nkeys = [\"ssn\"]\n",
+        &["2:2: `redact` has no effect: with `traces = false` nothing is written"],
+    );
+}
+
+#[test]
+fn unknown_keys_are_named_with_what_may_be_meant() {
+    check("amdin = false\n", &["1:1: unknown key `amdin` at the top of the file; did you mean `admin`?"]);
+    check("[limits]\nmax_body = 1\n", &["2:1: unknown key `max_body` in [limits]; did you mean `body`?"]);
+    check(
+        "[forward]\nlisten = \"127.0.0.1:1\"\nidel_timeout = \"1s\"\n",
+        &["3:1: unknown key `idel_timeout` in [forward]; did you mean `idle_timeout` in [limits]?"],
+    );
+    check(
+        "[forward]\nlisten = \"127.0.0.1:1\"\ncolour = 1\n",
+        &["3:1: unknown key `colour` in [forward]; it may hold listen, intercept"],
+    );
+}
+
+#[test]
+fn values_are_checked() {
+    let value = |text: &str, expected: &str| check(text, &[expected]);
+    value("drain = 30\n", "1:9: `drain` must be a duration such as \"30s\", not a number");
+    value("drain = \"30\"\n", "1:9: `drain`: `30` is not a duration; write it like 500ms, 30s or 2m");
+    value("traces = true\n", "1:10: `traces` must be a directory in quotes, or false, not true");
+    value("traces = \"~/traces\"\n", "1:10: `traces`: `~` is not understood here; write the whole path");
+    value(
+        "admin = \"localhost:3005\"\n",
+        "1:9: `admin`: `localhost:3005` is not an IP address and a port; write it like 127.0.0.1:3005",
+    );
+    value("[limits]\nheaders = \"1kB\"\n", "2:11: `headers`: at least 8192 bytes are needed");
+    value("[limits]\nconnections = 0\n", "2:15: `connections`: without any, nobody is served");
+    value(
+        "[limits]\nconnections = -1\n",
+        "2:15: `connections` must be a whole number from 0, not a negative number",
+    );
+    value(
+        "[limits]\nidle_timeout = \"0s\"\n",
+        "2:16: `idle_timeout`: nothing would ever be in time; write \"none\" for no limit",
+    );
+    value(
+        "[forward]\nlisten = \"127.0.0.1:1\"\nintercept = \"yes\"\n",
+        "3:13: `intercept` must be true or false, without quotes, not text",
+    );
+}
+
+#[test]
+fn urls_are_checked_and_not_told_back() {
+    for (url, expected) in [
+        ("localhost:9000/mcp", "this is no URL"),
+        ("localhost", "a URL begins with http:// or https://"),
+        ("ftp://example.com", "a URL begins with http:// or https://"),
+        ("/mcp", "a URL begins with http:// or https://"),
+        ("http://", "this is no URL"),
+        ("http://u:hunter2@example.com", "credentials are not sent"),
+        ("http://example.com/#hunter2", "behind `#`"),
+        ("http://example.com:99999", "there is no such port"),
+        ("http://exa mple.com/hunter2", "this is no URL"),
+    ] {
+        let told = read(&format!("[[upstream]]\nlisten = \"127.0.0.1:1\"\nurl = \"{url}\"\n")).unwrap_err();
+        assert!(told.len() == 1 && told[0].contains(expected), "{url}: {told:?}");
+        assert!(!told[0].contains("hunter2"), "{told:?}");
+    }
+}
+
+#[test]
+fn upstreams_are_complete_and_differ() {
+    check(
+        "[[upstream]]\nname = \"a\"\n",
+        &["1:1: [[upstream]] lacks `url`", "1:1: [[upstream]] lacks `listen`"],
+    );
+    check("[forward]\n", &["1:1: [forward] lacks `listen`"]);
+    let upstream = |name: &str, port: u16| {
+        format!("[[upstream]]\n{name}\nurl = \"http://localhost:9000\"\nlisten = \"127.0.0.1:{port}\"\n")
+    };
+    check(
+        &[upstream("name = \"a\"", 1), upstream("name = \"A\"", 2)].concat(),
+        &["6:8: the upstream of line 2 is named `A`, too; give it another `name`"],
+    );
+    check(
+        &[upstream("", 1), upstream("", 2)].concat(),
+        &["5:1: the upstream of line 1 is named `localhost`, too; give it another `name`"],
+    );
+    check(
+        &upstream("name = \"a b\"", 1),
+        &["2:8: `name`: a name is made of letters, digits, `_` and single `-`, 64 at most, such as `a-b`"],
+    );
+}
+
+#[test]
+fn two_can_not_listen_on_one_address() {
+    let addresses = |admin: &str, forward: &str| {
+        read(&format!("admin = \"{admin}\"\n[forward]\nlisten = \"{forward}\"\n"))
+    };
+    for (admin, forward) in
+        [("127.0.0.1:1", "127.0.0.1:1"), ("0.0.0.0:1", "127.0.0.1:1"), ("127.0.0.1:1", "[::]:1")]
+    {
+        let told = addresses(admin, forward).unwrap_err();
+        assert_eq!(told, [format!("3:10: line 1 listens on {admin}, too; one port serves one of them")]);
+    }
+    for (admin, forward) in
+        [("127.0.0.1:1", "127.0.0.1:2"), ("127.0.0.1:0", "127.0.0.1:0"), ("127.0.0.1:1", "[::1]:1")]
+    {
+        assert!(addresses(admin, forward).is_ok(), "{admin} {forward}");
+    }
+}
+
+#[test]
+fn an_upstream_is_not_the_proxy_itself() {
+    let upstream =
+        |url: &str, listen: &str| read(&format!("[[upstream]]\nurl = \"{url}\"\nlisten = \"{listen}\"\n"));
+    for (url, listen) in [
+        ("http://localhost:3004/mcp", "127.0.0.1:3004"),
+        ("http://127.0.0.1:3004", "0.0.0.0:3004"),
+        ("http://[::1]:3004", "[::1]:3004"),
+        ("http://10.0.0.1", "10.0.0.1:80"),
+    ] {
+        let told = upstream(url, listen).unwrap_err();
+        assert_eq!(told, ["2:7: `url`: this is where the proxy itself listens, by line 3"], "{url}");
+    }
+    assert!(upstream("http://example.com:3004", "0.0.0.0:3004").is_ok());
+    assert!(upstream("http://localhost:9000", "127.0.0.1:3004").is_ok());
+}
+
+#[test]
+fn brackets_are_explained() {
+    check(
+        "[upstream]\nurl = \"http://a\"\nlisten = \"127.0.0.1:1\"\ncolour = 1\n",
+        &[
+            "1:1: there may be several; write [[upstream]], with two brackets",
+            "4:1: unknown key `colour` in [[upstream]]; it may hold name, url, listen, rewrite_host, oauth_rewrite",
+        ],
+    );
+    check("[[forward]]\nlisten = \"127.0.0.1:1\"\n", &["1:1: there can be only one; write [forward]"]);
+    check("forward = true\n", &["1:11: `forward` must be a table, [forward], not true"]);
+    check("upstream = [1]\n", &["1:13: `upstream` must be a list of tables, [[upstream]], not a number"]);
+}
+
+#[test]
+fn what_is_no_toml_does_not_hide_the_rest() {
+    check(
+        "drain = 30s\nadmin = 127.0.0.1:3005\nadmni = 1\n[limits]\nbody =\n",
+        &[
+            "1:9: this is no value; text stands in quotes",
+            "2:9: this is no value; text stands in quotes",
+            "3:1: unknown key `admni` at the top of the file; did you mean `admin`?",
+            "5:7: a value is missing",
+        ],
+    );
+    check("drain = \"1s\"\ndrain = \"2s\"\n", &["2:1: `drain` is there already"]);
+    check("[limits\nbody = 1\n", &["1:8: unclosed table, expected `]`"]);
+    check(
+        "[redact]\nallow-keys = []\nallow_keys = []\n",
+        &["3:1: `allow_keys` is there already, in another spelling"],
+    );
+}
+
+/// Whatever is in a file, it is read or refused.
+#[test]
+fn no_file_makes_it_panic() {
+    for start in (0..EVERYTHING.len()).step_by(3) {
+        let _ = read(&EVERYTHING[start..]);
+        let _ = read(&EVERYTHING[..start]);
+        let mut cut = EVERYTHING.to_owned();
+        cut.remove(start);
+        let _ = read(&cut);
+        for disturbance in ['[', '"', 'é', '\u{1b}', '\n'] {
+            let mut disturbed = cut.clone();
+            disturbed.insert(start, disturbance);
+            let told = read(&disturbed).err().unwrap_or_default();
+            assert!(!told.iter().any(|line| line.contains('\u{1b}')), "{told:?}");
+        }
+    }
+}
