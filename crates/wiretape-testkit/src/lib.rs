@@ -8,6 +8,7 @@
 //! | what crossed the wire, kept by somebody who knows nothing of messages | the `wt-wire` binary |
 //! | the server and the client that the official conformance suite asks for | the `wt-conformance-server` and `wt-conformance-client` binaries |
 //! | an MCP server over HTTP to stand behind a proxy | the `wt-http-echo` binary |
+//! | an MCP server that wants a login, and its authorization server | the `wt-oauth` binary |
 //! | the least a proxy can cost | the `wt-http-relay` binary |
 //! | a client that drives a process through its pipes | [`peer`] |
 //! | clients that call a tool over HTTP as fast as it goes | [`load`], in a process of their own the `wt-http-load` binary |
