@@ -8,7 +8,7 @@ use super::exchange::Exchange;
 use super::headers;
 use super::oauth::{
     ABROAD_POLICY, AuthorizationRequest, DOCUMENT_LIMIT, DocumentKind, FORM_LIMIT, Origins, Rewriter, Route,
-    asks_for_whole, is_accepted_from_abroad, is_sent_abroad,
+    asks_for_whole, is_accepted_from_abroad, is_sent_abroad, may_concern,
 };
 use super::refusal::Refusal;
 use super::relay;
@@ -45,17 +45,18 @@ impl Login {
 
     /// What is to be done with a request, if it may belong to a login.
     pub(super) fn step(&self, parts: &request::Parts, public: &str) -> Option<Box<Step>> {
-        let rewriter = self.rewriter();
         let target = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        if !(is_form(&parts.headers) || may_concern(target) || rewriter.document_kind(target).is_some()) {
+        let concerns = is_form(&parts.headers) || may_concern(target);
+        // A document may be anywhere, but nobody posts for one; so messages don't wait for the lock.
+        if !concerns && (parts.method == Method::POST || self.rewriter().document_kind(target).is_none()) {
             return None;
         }
+        let rewriter = self.rewriter();
         let origins = rewriter.origins(public)?;
         let route = rewriter.route(parts.method.as_str(), target, &origins);
-        let (kind, abroad) = match &route {
-            Route::Document { url, kind } => (Some(kind.clone()), target_of(url)),
-            Route::Endpoint { url } => (None, target_of(url)),
-            _ => (rewriter.document_kind(target), None),
+        let (route, kind, abroad) = match route {
+            Route::Document { .. } | Route::Endpoint { .. } => leave(route),
+            _ => (route, rewriter.document_kind(target), None),
         };
         Some(Box::new(Step { origins, route, kind, abroad }))
     }
@@ -83,9 +84,18 @@ impl Step {
     }
 }
 
-/// A glance: what no login has is not looked at any further.
-fn may_concern(target: &str) -> bool {
-    target.contains("/.well-known/") || target.contains("client_id=")
+/// A request that is not for the upstream: who gets it, or nobody. What can't go where it should must not go to the
+/// upstream instead.
+fn leave(route: Route) -> (Route, Option<DocumentKind>, Option<Arc<Target>>) {
+    let (url, kind) = match &route {
+        Route::Document { url, kind } => (url, Some(kind.clone())),
+        Route::Endpoint { url } => (url, None),
+        _ => return (route, None, None),
+    };
+    match target_of(url) {
+        Some(target) => (route, kind, Some(target)),
+        None => (Route::Nowhere, None, None),
+    }
 }
 
 fn is_form(headers: &HeaderMap) -> bool {
@@ -107,6 +117,20 @@ fn edit(headers: &mut HeaderMap, name: &HeaderName, mut change: impl FnMut(&[u8]
     for value in values {
         let changed = change(value.as_bytes()).and_then(|changed| HeaderValue::from_bytes(&changed).ok());
         headers.append(name, changed.unwrap_or(value));
+    }
+}
+
+/// Keeps those values of headers that may stay, each judged by itself.
+fn retain(headers: &mut HeaderMap, may_stay: impl Fn(&HeaderName, &[u8]) -> bool) {
+    for name in headers.keys().cloned().collect::<Vec<_>>() {
+        let values: Vec<HeaderValue> = headers.get_all(&name).iter().cloned().collect();
+        if values.iter().all(|value| may_stay(&name, value.as_bytes())) {
+            continue;
+        }
+        headers.remove(&name);
+        for value in values.into_iter().filter(|value| may_stay(&name, value.as_bytes())) {
+            headers.append(&name, value);
+        }
     }
 }
 
@@ -133,16 +157,10 @@ pub(super) async fn relay(
 }
 
 fn prepare_head(request: &mut Request<ProxyBody>, login: &Login, step: &Step, url: Option<&str>) {
-    let whole = step.kind.is_some();
-    let abroad = url.is_some();
-    let names: Vec<HeaderName> = request.headers().keys().cloned().collect();
-    for name in names {
-        let value = request.headers().get(&name).map(|value| value.as_bytes().to_vec()).unwrap_or_default();
-        let partial = whole && !asks_for_whole(name.as_str());
-        if partial || (abroad && !is_sent_abroad(name.as_str(), &value)) {
-            request.headers_mut().remove(&name);
-        }
-    }
+    let (whole, abroad) = (step.kind.is_some(), url.is_some());
+    retain(request.headers_mut(), |name, value| {
+        (!whole || asks_for_whole(name.as_str())) && (!abroad || is_sent_abroad(name.as_str(), value))
+    });
     let target = match url {
         Some(url) => {
             if let Some(host) = step.abroad.as_ref().map(|target| target.authority.as_str()) {
@@ -191,11 +209,7 @@ async fn tell_document(
 ) -> Result<Response<ProxyBody>, Refusal> {
     let headers = response.headers_mut();
     if step.abroad.is_some() {
-        let foreign: Vec<HeaderName> =
-            headers.keys().filter(|name| !is_accepted_from_abroad(name.as_str())).cloned().collect();
-        for name in foreign {
-            headers.remove(name);
-        }
+        retain(headers, |name, _| is_accepted_from_abroad(name.as_str()));
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(ABROAD_POLICY));
     } else {
         login.tell_headers(headers, public);

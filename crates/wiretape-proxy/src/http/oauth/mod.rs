@@ -14,7 +14,7 @@
 //!
 //! | when | call |
 //! |---|---|
-//! | a request arrives | [`Rewriter::origins`], [`Rewriter::route`] |
+//! | a request arrives | [`may_concern`] for a first glance, [`Rewriter::origins`], [`Rewriter::route`] |
 //! | it goes to the upstream | [`Rewriter::request_target`] |
 //! | it has a form (`application/x-www-form-urlencoded`) | [`Rewriter::form_body`] |
 //! | it asks for a document ([`Rewriter::document_kind`], or the route says so) | [`asks_for_whole`] for each header |
@@ -38,4 +38,4 @@ mod url;
 pub(crate) use headers::{ABROAD_POLICY, asks_for_whole, is_accepted_from_abroad, is_sent_abroad};
 pub(crate) use origins::Origins;
 pub(crate) use redirect::AuthorizationRequest;
-pub(crate) use rewriter::{DOCUMENT_LIMIT, DocumentKind, FORM_LIMIT, Rewriter, Route};
+pub(crate) use rewriter::{DOCUMENT_LIMIT, DocumentKind, FORM_LIMIT, Rewriter, Route, may_concern};

@@ -315,6 +315,12 @@ impl Rewriter {
     }
 }
 
+/// A glance at a target: whether [`Rewriter::route`] or [`Rewriter::request_target`] might have anything to say. Forms,
+/// and documents that a challenge told of, are found by other means.
+pub(crate) fn may_concern(target: &str) -> bool {
+    servers::is_reserved(target) || target.contains("/.well-known/") || target.contains("client_id=")
+}
+
 /// How the upstream writes its own origin in a member of a document; `None` if there it is somebody else's.
 fn own_spelling(items: &[Item], member: &str, origins: &Origins) -> Option<Spelling> {
     let mut found = None;

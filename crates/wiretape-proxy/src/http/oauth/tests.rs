@@ -1,6 +1,6 @@
 //! Logins, step by step: what each peer sees.
 
-use super::{AuthorizationRequest, DocumentKind, Origins, Rewriter, Route};
+use super::{AuthorizationRequest, DocumentKind, Origins, Rewriter, Route, may_concern};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -341,6 +341,24 @@ fn only_what_was_named_is_reached() {
     ] {
         check("GET", target, Route::Upstream);
     }
+}
+
+#[test]
+fn a_glance_misses_nothing() {
+    let mut session = Session::new();
+    session.learn_tenant();
+    for target in [
+        TENANT.to_owned(),
+        "/.wiretape/".to_owned(),
+        format!("{TENANT}/token"),
+        format!("{TENANT}/.well-known/openid-configuration"),
+        format!("/.well-known/openid-configuration{TENANT}"),
+    ] {
+        assert!(session.route("POST", &target) != Route::Upstream, "{target}");
+        assert!(may_concern(&target), "{target}");
+    }
+    assert!(may_concern("/authorize?client_id=a"));
+    assert!(!may_concern("/mcp") && !may_concern("/messages?sessionId=a"));
 }
 
 #[test]
