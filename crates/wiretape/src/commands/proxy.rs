@@ -206,10 +206,7 @@ fn on<T>(switch: Switch<T>) -> Option<T> {
 }
 
 /// Where traces go, if anywhere: the command line first, then the file, then the user's own place.
-fn traces_dir(
-    args: &ProxyArgs,
-    config: Option<Switch<PathBuf>>,
-) -> Result<Option<PathBuf>, CommandError> {
+fn traces_dir(args: &ProxyArgs, config: Option<Switch<PathBuf>>) -> Result<Option<PathBuf>, CommandError> {
     match (&args.traces, config) {
         _ if args.no_traces => Ok(None),
         (Some(dir), _) => Ok(Some(dir.clone())),
@@ -257,7 +254,9 @@ fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOption
     }
     if listeners.is_empty() {
         let message = format!("{} names neither an upstream nor a forward proxy", path.display());
-        return Err(CommandError::usage(message).hint("add [[upstream]] with `url` and `listen`, or [forward]"));
+        return Err(
+            CommandError::usage(message).hint("add [[upstream]] with `url` and `listen`, or [forward]")
+        );
     }
     Ok(listeners)
 }

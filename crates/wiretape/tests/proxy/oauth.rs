@@ -6,6 +6,7 @@
 //!
 //! `cargo xtask setup` installs the SDKs and `cargo xtask test` says where; a bare `cargo test` skips these, and says so.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -82,10 +83,23 @@ fn check_same(sdk: Sdk, options: &[&str]) {
     let direct = tell(&parts, sdk, &server.url(), &server);
     assert!(direct.trim_end().ends_with("true]"), "the token was not renewed: {direct}");
     let before = server.said().len();
-    let (proxy, _home) = proxy(&server, &[]);
+    let (proxy, home) = proxy(&server, &[]);
     assert_eq!(tell(&parts, sdk, &proxy.url(), &server), direct);
     check_answers(&server.said()[before..]);
     assert!(proxy.stop().unwrap().success());
+    check_traces(&home.path().join("traces"));
+}
+
+/// The login is in the traces, and nothing that it was about.
+fn check_traces(traces: &Path) {
+    let files = fs::read_dir(traces).unwrap().map(|entry| entry.unwrap().path());
+    let text: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(text.contains("/token") && text.contains("tools/call"), "{text}");
+    for secret in ["token-", "refresh-", "code-"] {
+        let is_secret = |at: usize| text[at + secret.len()..].starts_with(|next: char| next.is_ascii_digit());
+        let leaked = text.match_indices(secret).find(|(at, _)| is_secret(*at));
+        assert_eq!(leaked, None, "{text}");
+    }
 }
 
 /// Nothing was refused but what came without a token, and the token was renewed.
@@ -144,18 +158,35 @@ fn without_rewriting_clients_refuse_the_servers_documents() {
 /// The price of sending people to the real login page: its answer doesn't come through the proxy.
 #[test]
 fn strict_clients_refuse_a_form_that_names_itself() {
-    check_refused(Sdk::Python, &["--foreign", "--form", "--iss"], &[], "iss mismatch");
+    let said = check_refused(Sdk::Python, &["--foreign", "--form", "--iss"], &[], "iss mismatch");
+    assert!(said.is_empty() || said.contains("puts its own name (`iss`) into its answers"), "{said}");
 }
 
 /// What comes back to a request.
-fn ask(service: &Service, head: &str) -> String {
+fn ask(service: &Service, head: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(service.address()).unwrap();
-    let host = service.address();
-    write!(stream, "{head} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-        .unwrap();
+    let (host, length) = (service.address(), body.len());
+    write!(
+        stream,
+        "{head} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+    )
+    .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+const DOCUMENT: &str = "GET /.well-known/oauth-protected-resource/mcp";
+
+/// The path that stands for the foreign authorization server, once the proxy has learnt of it.
+fn learn(proxy: &Service) -> String {
+    let document = ask(proxy, DOCUMENT, "", "");
+    let issuer =
+        document.split('"').find(|part| part.contains("/.wiretape/")).unwrap_or_else(|| panic!("{document}"));
+    let path = issuer.strip_prefix(&format!("http://{}", proxy.address())).unwrap().to_owned();
+    let metadata = ask(proxy, &format!("GET /.well-known/oauth-authorization-server{path}"), "", "");
+    assert!(metadata.contains(&format!("{path}/token\"")), "{metadata}");
+    path
 }
 
 /// Nobody is reached through the proxy whom the server didn't name.
@@ -163,25 +194,37 @@ fn ask(service: &Service, head: &str) -> String {
 fn the_proxy_is_open_to_nobody() {
     let (server, stranger) = (server(&["--foreign"]), server(&[]));
     let (proxy, _home) = proxy(&server, &[]);
+    learn(&proxy);
     let before = stranger.said();
-    let stranger_name = format!("127.0.0.1_3a{}", stranger.address().port());
+    let name = format!("127.0.0.1_3a{}", stranger.address().port());
     for path in [
-        format!("/.well-known/oauth-authorization-server/.wiretape/as/http/{stranger_name}"),
-        format!("/.wiretape/as/http/{stranger_name}/.well-known/openid-configuration"),
-        format!("/.wiretape/as/http/{stranger_name}/token"),
-        format!("/.wiretape/as/http/{stranger_name}/mcp"),
+        format!("/.well-known/oauth-authorization-server/.wiretape/as/http/{name}"),
+        format!("/.wiretape/as/http/{name}/.well-known/openid-configuration"),
+        format!("/.wiretape/as/http/{name}/token"),
+        format!("/.wiretape/as/http/{name}/mcp"),
         "/.wiretape/".to_owned(),
     ] {
-        for method in ["GET", "POST"] {
-            let answer = ask(&proxy, &format!("{method} {path}"));
+        for method in ["GET", "POST", "OPTIONS"] {
+            let answer = ask(&proxy, &format!("{method} {path}"), "", "");
             assert!(answer.starts_with("HTTP/1.1 404"), "{method} {path}: {answer}");
         }
     }
-    let document = ask(&proxy, "GET /.well-known/oauth-protected-resource/mcp");
-    assert!(
-        document.contains(&format!("http://{}/.wiretape/as/http/127.0.0.1_3a", proxy.address())),
-        "{document}"
-    );
     assert_eq!(stranger.said(), before);
     assert!(!server.said().contains(".wiretape"), "{}", server.said());
+}
+
+/// What a client sends to the proxy because it is the server's is not shown to the authorization server.
+#[test]
+fn credentials_of_the_server_stay_with_it() {
+    let server = server(&["--foreign"]);
+    let (proxy, _home) = proxy(&server, &[]);
+    let path = learn(&proxy);
+    let headers = "content-type: application/x-www-form-urlencoded\r\nauthorization: Basic YTpi\r\n\
+                   authorization: Bearer secret\r\ncookie: a=b\r\nx-api-key: secret\r\n";
+    let form = format!("grant_type=refresh_token&resource={}", proxy.url());
+    ask(&proxy, &format!("POST {path}/token"), headers, &form);
+    let said = server.said();
+    let asked = said.lines().find(|line| line.contains("/token")).unwrap_or_else(|| panic!("{said}"));
+    let expected = format!("resource={} authorization=\"Basic YTpi\" -> 400", server.url());
+    assert!(asked.ends_with(&expected), "{asked}");
 }

@@ -48,11 +48,15 @@ impl Asked {
         }
     }
 
-    /// Those parameters that tests want to see.
-    pub(crate) fn parameters_told(&self) -> String {
-        let told = ["grant_type", "resource"].iter();
-        let told = told.filter_map(|name| Some(format!("{name}={}", self.parameter(name)?)));
-        told.collect::<Vec<_>>().join(" ")
+    /// What tests want to see of a request: some parameters, and whose credentials came with it.
+    pub(crate) fn told(&self) -> String {
+        let parameters = ["grant_type", "resource"].iter();
+        let parameters = parameters.filter_map(|name| Some(format!("{name}={}", self.parameter(name)?)));
+        let credentials = ["authorization", "cookie", "x-api-key"].iter();
+        let credentials =
+            credentials.flat_map(|name| self.headers.get_all(*name).iter().map(move |value| (name, value)));
+        let credentials = credentials.map(|(name, value)| format!("{name}={value:?}"));
+        parameters.chain(credentials).collect::<Vec<_>>().join(" ")
     }
 }
 

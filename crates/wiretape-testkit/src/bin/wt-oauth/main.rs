@@ -136,8 +136,7 @@ async fn answer(
 
 fn tell(place: Place, asked: &Asked, response: &Response<Full<Bytes>>) {
     let status = response.status().as_u16();
-    let line =
-        format!("{place:?}: {} {} {} -> {status}\n", asked.method, asked.path, asked.parameters_told());
+    let line = format!("{place:?}: {} {} {} -> {status}\n", asked.method, asked.path, asked.told());
     // Without a reader nobody misses it.
     let _ = io::stdout().lock().write_all(line.as_bytes());
 }
