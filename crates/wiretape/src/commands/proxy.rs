@@ -149,7 +149,8 @@ pub(crate) fn run(args: ProxyArgs) -> Result<(), CommandError> {
     let options = options(args)?;
     let traces = options.traces.as_ref().map(|journal| journal.dir.clone());
     let outcome =
-        wiretape_proxy::http::run(options, |bound| announce(bound, traces.as_deref())).map_err(explain)?;
+        wiretape_proxy::http::run(options, |bound, admin| announce(bound, admin, traces.as_deref()))
+            .map_err(explain)?;
     report(&outcome);
     Ok(())
 }
@@ -234,7 +235,7 @@ fn limits(args: &LimitArgs) -> Limits {
 }
 
 /// Says where the proxy is, and what to do with it.
-fn announce(bound: &[Bound], traces: Option<&std::path::Path>) {
+fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&std::path::Path>) {
     for Bound { listener, address } in bound {
         output::note(format!("wiretape: listening on http://{address}"));
         match &listener.route {
@@ -256,6 +257,9 @@ fn announce(bound: &[Bound], traces: Option<&std::path::Path>) {
                 "wiretape: {address} can be reached from other machines, by anybody: there is no password"
             ));
         }
+    }
+    if let Some(admin) = admin {
+        output::note(format!("wiretape: status at http://{admin}/status"));
     }
     if let Some(traces) = traces {
         output::note(format!("wiretape: traces go to {}", traces.display()));
