@@ -11,6 +11,7 @@ mod draining;
 mod forward;
 mod heads;
 mod http2;
+mod interception;
 mod limits;
 mod proxy;
 mod recordings;

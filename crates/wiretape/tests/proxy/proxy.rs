@@ -39,14 +39,18 @@ impl Proxy {
 
     /// With these options.
     pub(crate) fn start(options: &[&str]) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), options)
+        Self::start_with(tempfile::tempdir().unwrap(), options, &[])
     }
 
-    /// With its data in a place that was prepared.
-    pub(crate) fn start_in(home: tempfile::TempDir, options: &[&str]) -> Self {
+    /// With its data in a place that was prepared, and with these variables.
+    pub(crate) fn start_with(
+        home: tempfile::TempDir,
+        options: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let stderr = home.path().join("stderr");
         let mut command = wiretape(home.path());
-        command.args(["proxy", "--listen", "127.0.0.1:0"]).args(options);
+        command.args(["proxy", "--listen", "127.0.0.1:0"]).args(options).envs(environment.iter().copied());
         command.stdin(Stdio::null()).stderr(File::create(&stderr).unwrap());
         let mut child = command.spawn().unwrap();
         let has_admin = options.contains(&"--admin");
