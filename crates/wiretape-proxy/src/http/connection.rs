@@ -282,10 +282,9 @@ impl ClientConnection {
         let book = self.shared.book.as_ref()?;
         if let Some(session) = headers::session(&parts.headers) {
             let name = session_name(target, session);
-            return Some(book.named(&name).unwrap_or_else(|| {
+            return Some(book.named_or(name, || {
                 let trace = self.begin_trace(target);
                 trace.set_session(session);
-                book.bind(name, &trace);
                 trace
             }));
         }

@@ -19,6 +19,8 @@ pub(super) struct TraceBook {
     redacted: bool,
     warn: Warn,
     pages: Mutex<Pages>,
+    /// Held by whoever begins a trace with a name, so that no two of one name begin side by side.
+    naming: Mutex<()>,
     lost: AtomicU64,
 }
 
@@ -61,7 +63,15 @@ impl Life {
 
 impl TraceBook {
     pub(super) fn new(options: JournalOptions, clock: Clock, redacted: bool, warn: Warn) -> Self {
-        TraceBook { options, clock, redacted, warn, pages: Mutex::default(), lost: AtomicU64::new(0) }
+        TraceBook {
+            options,
+            clock,
+            redacted,
+            warn,
+            pages: Mutex::default(),
+            naming: Mutex::default(),
+            lost: AtomicU64::new(0),
+        }
     }
 
     /// Begins a trace of what `url` says and hears, held for the exchange that it is for.
@@ -104,6 +114,22 @@ impl TraceBook {
     pub(super) fn named(&self, name: &str) -> Option<Arc<SessionTrace>> {
         let trace = lock(&self.pages).by_name.get(name).cloned()?;
         trace.hold().then_some(trace)
+    }
+
+    /// The trace that goes by this name, or one that `begin` gives, held for an exchange.
+    pub(super) fn named_or(
+        &self,
+        name: String,
+        begin: impl FnOnce() -> Arc<SessionTrace>,
+    ) -> Arc<SessionTrace> {
+        self.named(&name).unwrap_or_else(|| {
+            let _naming = lock(&self.naming);
+            self.named(&name).unwrap_or_else(|| {
+                let trace = begin();
+                self.bind(name, &trace);
+                trace
+            })
+        })
     }
 
     /// Gives a trace a name.

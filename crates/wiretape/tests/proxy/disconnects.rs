@@ -171,6 +171,7 @@ fn a_server_that_ends_and_comes_back() {
     let (server, ..) = upstream.answer(ok("", RESULT));
     client.receive();
     drop((server, upstream));
+    wait_until("nobody is there", || std::net::TcpStream::connect(address).is_err());
     for _ in 0..2 {
         client.send(post("", CALL));
         let (head, body) = client.receive();

@@ -63,6 +63,18 @@ pub(crate) struct Peer {
     pub(crate) stream: TcpStream,
     /// What was read and not yet asked for.
     ahead: Vec<u8>,
+    /// It is to break, not to end.
+    abrupt: bool,
+}
+
+impl Drop for Peer {
+    /// Closing alone would not do while another test starts a process, which has all our sockets for a moment.
+    fn drop(&mut self) {
+        if !self.abrupt {
+            // The other side may have gone before.
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 /// How a stream ended.
@@ -79,7 +91,7 @@ impl Peer {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream.set_write_timeout(Some(LIMIT)).unwrap();
-        Peer { stream, ahead: Vec::new() }
+        Peer { stream, ahead: Vec::new(), abrupt: false }
     }
 
     pub(crate) fn connect(address: SocketAddr) -> Self {
@@ -96,7 +108,8 @@ impl Peer {
     }
 
     /// Breaks the connection: closing one while something is unread does. Something must be, therefore.
-    pub(crate) fn reset(self) {
+    pub(crate) fn reset(mut self) {
+        self.abrupt = true;
         assert!(self.stream.peek(&mut [0]).unwrap() > 0);
     }
 
