@@ -100,6 +100,26 @@ fn what_is_not_http_is_refused_and_counted() {
     wait_until("it is counted", || proxy.ask("/status").1["malformed"] == 1);
 }
 
+/// Who disagrees with the server on where a request ends could smuggle one past it.
+#[test]
+fn a_request_with_two_lengths_is_not_passed_on_with_both() {
+    let upstream = Upstream::listen();
+    let proxy = limited(&upstream, &[]);
+    let mut client = proxy.connect();
+    client.send("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send([&chunk("{}")[..], LAST_CHUNK].concat());
+    let (_server, seen, body) = upstream.answer(ok("", RESULT));
+    assert_eq!((seen.get("content-length"), body.as_slice()), (None, &b"{}"[..]));
+    drop(client);
+    for lengths in
+        ["Content-Length: 2\r\nContent-Length: 3\r\n", "Content-Length: 2, 3\r\n", "Content-Length: +2\r\n"]
+    {
+        let mut client = proxy.connect();
+        client.send(format!("POST /mcp HTTP/1.1\r\nHost: x\r\n{lengths}\r\n{{}}"));
+        assert_eq!(client.receive_head().status(), 400, "{lengths}");
+    }
+}
+
 #[test]
 fn more_connections_than_allowed() {
     let upstream = Upstream::listen();
@@ -231,6 +251,18 @@ fn a_stream_that_goes_on_for_too_long_is_cut() {
     assert!(rest.windows(8).any(|window| window == b"data: {}"), "events came");
     sending.join().unwrap();
     assert_eq!(proxy.stop().trace().endings(), ["open", "timeout"]);
+}
+
+/// A beginning that may be one of HTTP/2 is waited for only while somebody is there.
+#[test]
+fn a_client_that_goes_after_one_letter_is_gone() {
+    let upstream = Upstream::listen();
+    let proxy = limited(&upstream, &[]);
+    let mut client = proxy.connect();
+    client.send("PRI");
+    wait_until("it is accepted", || proxy.ask("/status").1["connections"] == 1);
+    drop(client);
+    wait_until("it is gone", || proxy.ask("/status").1["connections"] == 0);
 }
 
 #[test]

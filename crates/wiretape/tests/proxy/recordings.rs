@@ -335,6 +335,30 @@ fn a_large_event_passes_and_is_recorded() {
     assert!(proxy.stop().trace().raw("out") == [&message]);
 }
 
+/// Whoever has seen the end of a message finds it in the trace.
+#[test]
+fn messages_are_recorded_before_they_arrive() {
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, &[]);
+    let chunked = |head: &str, body: &str| {
+        let head = format!("{head}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+        [head.as_bytes(), &chunk(&body[..9]), &chunk(&body[9..]), LAST_CHUNK].concat()
+    };
+    let requests = [post("", CALL).into_bytes(), chunked("POST /mcp HTTP/1.1\r\nHost: x", CALL)];
+    let responses = [ok("", RESULT).into_bytes(), chunked("HTTP/1.1 200 OK", RESULT)];
+    let mut client = proxy.connect();
+    let mut server = None;
+    for round in 0..20 {
+        client.send(&requests[round % 2]);
+        let server = server.get_or_insert_with(|| upstream.accept());
+        server.receive();
+        assert_eq!(proxy.traces()[0].raw("in").len(), round + 1);
+        server.send(&responses[round % 2]);
+        client.receive();
+        assert_eq!(proxy.traces()[0].raw("out").len(), round + 1);
+    }
+}
+
 /// Killed while events pour through: what the client has seen is in the trace.
 #[test]
 fn what_was_seen_survives_a_kill() {
