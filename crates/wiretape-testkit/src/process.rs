@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit, test_kill_process};
 
 /// Sends a signal by its number.
 pub fn signal(pid: u32, signal: i32) -> io::Result<()> {
@@ -25,6 +25,14 @@ pub fn is_running(pid: u32) -> bool {
 pub fn set_nonblocking(file: impl AsFd) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(&file)?;
     Ok(rustix::fs::fcntl_setfl(&file, flags | rustix::fs::OFlags::NONBLOCK)?)
+}
+
+/// Lets this process have as many open files as it may, and tells how many that are.
+pub fn raise_file_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    // If it can't be raised, the old one is told.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 fn number(pid: u32) -> io::Result<Pid> {

@@ -3,6 +3,7 @@
 use super::endpoint::EndpointRewrite;
 use super::exchange::Exchange;
 use super::refusal::Refusal;
+use super::relay;
 use super::tap::{Tap, Work};
 use super::transaction::Ended;
 use bytes::Bytes;
@@ -41,7 +42,8 @@ impl From<Bytes> for ProxyBody {
 
 /// Somebody else's body.
 pub(super) struct PassingBody {
-    inner: Incoming,
+    /// Gone when it was refused: somebody else reads it away.
+    inner: Option<Incoming>,
     tap: Tap,
     watch: Option<Watch>,
     endpoint: Option<EndpointRewrite>,
@@ -58,7 +60,7 @@ impl ProxyBody {
             return ProxyBody::Whole(None);
         }
         let watch = Watch::over(tap.exchange());
-        ProxyBody::Passing(Box::new(PassingBody { inner, tap, watch, endpoint, held: None }))
+        ProxyBody::Passing(Box::new(PassingBody { inner: Some(inner), tap, watch, endpoint, held: None }))
     }
 }
 
@@ -78,7 +80,10 @@ impl Body for ProxyBody {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            ProxyBody::Passing(body) => body.held.is_none() && body.inner.is_end_stream(),
+            ProxyBody::Passing(body) => {
+                let holds = body.endpoint.as_ref().is_some_and(EndpointRewrite::holds);
+                body.held.is_none() && !holds && body.has_ended()
+            }
             ProxyBody::Whole(bytes) => bytes.is_none(),
         }
     }
@@ -87,7 +92,7 @@ impl Body for ProxyBody {
         match self {
             // Its length may change when it is rewritten.
             ProxyBody::Passing(body) if body.endpoint.is_some() => SizeHint::default(),
-            ProxyBody::Passing(body) => body.inner.size_hint(),
+            ProxyBody::Passing(body) => body.inner.as_ref().map(Body::size_hint).unwrap_or_default(),
             ProxyBody::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
@@ -101,9 +106,12 @@ impl PassingBody {
             if let Some((work, _)) = &mut self.held {
                 // A recorder that panicked has lost its line; the traffic goes on.
                 let _ = ready!(Pin::new(work).poll(cx));
-                return Poll::Ready(self.held.take().and_then(|(_, frame)| frame).map(Ok));
+                if let Some((_, Some(frame))) = self.held.take() {
+                    return Poll::Ready(Some(Ok(frame)));
+                }
             }
-            let Poll::Ready(next) = Pin::new(&mut self.inner).poll_frame(cx) else {
+            let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
+            let Poll::Ready(next) = Pin::new(inner).poll_frame(cx) else {
                 return self.poll_watch(cx);
             };
             if self.watch.is_some() {
@@ -115,9 +123,9 @@ impl PassingBody {
                     Passed::Refused(refusal) => return Poll::Ready(Some(Err(BodyError::Refused(refusal)))),
                     Passed::Later => {}
                 },
-                None => match self.tap.finish() {
-                    Some(work) => self.held = Some((work, None)),
-                    None => return Poll::Ready(None),
+                None => match (self.tap.finish(), self.rest()) {
+                    (Some(work), rest) => self.held = Some((work, rest)),
+                    (None, rest) => return Poll::Ready(rest.map(Ok)),
                 },
                 Some(Err(error)) => {
                     self.broken();
@@ -134,23 +142,36 @@ impl PassingBody {
         };
         let work = match self.tap.data(&frame) {
             Ok(work) => work,
-            Err(refusal) => return Passed::Refused(refusal),
+            Err(refusal) => {
+                if let Some(inner) = self.inner.take() {
+                    relay::read_away(inner);
+                }
+                return Passed::Refused(refusal);
+            }
         };
-        let last = self.inner.is_end_stream().then(|| self.tap.finish()).flatten();
+        let last = self.has_ended().then(|| self.tap.finish()).flatten();
         let data = match &mut self.endpoint {
-            Some(endpoint) => endpoint.pass(frame),
-            None => frame,
+            Some(endpoint) => Some(endpoint.pass(frame)).filter(|data| !data.is_empty()),
+            None => Some(frame),
         };
-        if data.is_empty() && self.endpoint.is_some() {
-            return Passed::Later;
-        }
-        match last.or(work) {
-            Some(work) => {
-                self.held = Some((work, Some(Frame::data(data))));
+        match (both(work, last), data.map(Frame::data)) {
+            (Some(work), frame) => {
+                self.held = Some((work, frame));
                 Passed::Later
             }
-            None => Passed::Now(Frame::data(data)),
+            (None, Some(frame)) => Passed::Now(frame),
+            (None, None) => Passed::Later,
         }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    /// What was held back, now that nothing more will come.
+    fn rest(&mut self) -> Option<Frame<Bytes>> {
+        let rest = self.endpoint.as_mut().map(EndpointRewrite::finish)?;
+        (!rest.is_empty()).then(|| Frame::data(rest))
     }
 
     /// The body can't be read on: a client that went away, or an upstream that broke.
@@ -169,6 +190,18 @@ impl PassingBody {
         let refusal = ready!(watch.poll(cx));
         self.tap.exchange().trouble(refusal.ended, Some(&refusal.message));
         Poll::Ready(Some(Err(BodyError::Refused(refusal))))
+    }
+}
+
+/// Work that is done when both are.
+fn both(first: Option<Work>, second: Option<Work>) -> Option<Work> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(tokio::spawn(async move {
+            // A recorder that panicked has lost its line, and nothing else.
+            let _ = first.await;
+            let _ = second.await;
+        })),
+        (first, second) => first.or(second),
     }
 }
 

@@ -70,12 +70,18 @@ pub(super) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     counted: Counted,
-    drain: watch::Receiver<bool>,
+    mut drain: watch::Receiver<bool>,
 ) {
     // A connection that can't be set up this way works all the same.
     let _ = stream.set_nodelay(true);
     let limit = shared.limits.header;
-    let Ok(Ok(first)) = tokio::time::timeout(limit, forward::peek(&stream)).await else { return };
+    let first = tokio::select! {
+        biased;
+        first = tokio::time::timeout(limit, forward::peek(&stream)) => first,
+        // Who has not said anything by now is not in the middle of something.
+        () = draining(&mut drain) => return,
+    };
+    let Ok(Ok(first)) = first else { return };
     let protocol = if first == First::Http2 { Protocol::Http2 } else { Protocol::Http1 };
     let connection =
         ClientConnection::new(shared, listener, peer, protocol, Scope::Listener, Arc::new(counted));
@@ -278,15 +284,14 @@ impl ClientConnection {
         senders.push((Arc::clone(target), sender));
     }
 
-    /// The trace that an exchange's lines go to.
+    /// The trace that an exchange's lines go to, held for it.
     pub(super) fn trace_for(&self, target: &Target, parts: &request::Parts) -> Option<Arc<SessionTrace>> {
         let book = self.shared.book.as_ref()?;
         if let Some(session) = headers::session(&parts.headers) {
             let name = session_name(target, session);
-            return Some(book.named(&name).unwrap_or_else(|| {
+            return Some(book.named_or(name, || {
                 let trace = self.begin_trace(target);
                 trace.set_session(session);
-                book.bind(name, &trace);
                 trace
             }));
         }
@@ -298,7 +303,13 @@ impl ClientConnection {
             return Some(trace);
         }
         let mut slot = lock(&self.slot);
-        Some(Arc::clone(slot.get_or_insert_with(|| self.begin_trace(target))))
+        // One that was silent for long has ended.
+        if let Some(trace) = slot.as_ref().filter(|trace| trace.hold()) {
+            return Some(Arc::clone(trace));
+        }
+        let trace = self.begin_trace(target);
+        *slot = Some(Arc::clone(&trace));
+        Some(trace)
     }
 
     fn begin_trace(&self, target: &Target) -> Arc<SessionTrace> {

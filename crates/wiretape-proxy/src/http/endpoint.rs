@@ -45,6 +45,16 @@ impl EndpointRewrite {
         }
     }
 
+    /// What is still held when the stream has ended: an event without an end.
+    pub(super) fn finish(&mut self) -> Bytes {
+        self.release()
+    }
+
+    /// Whether something is held back.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     fn release(&mut self) -> Bytes {
         self.done = true;
         Bytes::from(std::mem::take(&mut self.held))
@@ -95,6 +105,15 @@ mod tests {
         let mut rewrite = EndpointRewrite::new("http://localhost:9000", "http://127.0.0.1:3004");
         let pass = |piece: &&str| rewrite.pass(Bytes::copy_from_slice(piece.as_bytes()));
         pieces.iter().map(pass).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_has_no_end_is_given_out_at_the_end() {
+        let mut rewrite = EndpointRewrite::new("http://localhost:9000", "http://127.0.0.1:3004");
+        assert!(rewrite.pass(Bytes::from_static(b"event: endpoint\n")).is_empty());
+        assert!(rewrite.holds());
+        assert_eq!(rewrite.finish(), "event: endpoint\n");
+        assert!(!rewrite.holds());
     }
 
     #[test]

@@ -99,11 +99,10 @@ impl Exchange {
         if shared.sink.is_some() {
             state.path = redact_target(shared.redactor.as_ref(), path).into_owned();
         }
-        if let Some(trace) = &trace {
-            trace.hold();
+        if trace.is_some() {
             let head = Head::request(
                 parts.method.as_str(),
-                &redact_target(shared.redactor.as_ref(), path),
+                &redact_target(shared.redactor.as_ref(), &full_target(connection, target, path)),
                 version(parts.version),
                 header_pairs(shared.redactor.as_ref(), &parts.headers),
             );
@@ -142,6 +141,7 @@ impl Exchange {
 
     /// The response's head has come.
     pub(super) fn answered(&self, parts: &response::Parts) {
+        self.hear();
         let us = self.elapsed_us();
         let mut state = self.state();
         state.answered_us = Some(us);
@@ -463,6 +463,15 @@ fn request_id(message: &[u8]) -> Option<Vec<u8>> {
     match envelope.id? {
         Id::String(id) => serde_json::to_vec(&id).ok(),
         Id::Number(number) => Some(number.as_bytes().to_vec()),
+    }
+}
+
+/// What was asked for: behind a forward proxy a path alone says little.
+fn full_target<'a>(connection: &ClientConnection, target: &Target, path: &'a str) -> Cow<'a, str> {
+    if connection.is_reverse() {
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(format!("{}{path}", target.origin()))
     }
 }
 

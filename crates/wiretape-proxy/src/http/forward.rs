@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
@@ -57,7 +57,9 @@ fn looks_like_http1(bytes: &[u8]) -> bool {
 
 /// Looks at the first bytes of a connection and leaves them there.
 pub(super) async fn peek(stream: &TcpStream) -> io::Result<First> {
-    const AGAIN: Duration = Duration::from_millis(2);
+    const LONGEST: Duration = Duration::from_millis(100);
+    // There is no waiting for more bytes than have been peeked at: one looks again, less and less often.
+    let mut again = Duration::from_millis(1);
     let mut bytes = [0; PREFACE.len()];
     loop {
         let length = stream.peek(&mut bytes).await?;
@@ -67,7 +69,11 @@ pub(super) async fn peek(stream: &TcpStream) -> io::Result<First> {
         if let Some(first) = First::of(&bytes[..length]) {
             return Ok(first);
         }
-        tokio::time::sleep(AGAIN).await;
+        if stream.ready(Interest::READABLE).await?.is_read_closed() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        tokio::time::sleep(again).await;
+        again = (again * 2).min(LONGEST);
     }
 }
 

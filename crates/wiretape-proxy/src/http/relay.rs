@@ -14,6 +14,7 @@ use super::transaction::Ended;
 use super::upstream::{SendFailure, Sender, Target};
 use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
+use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -89,11 +90,11 @@ pub(super) fn prepare(
     body: Incoming,
 ) -> Result<Prepared, Refusal> {
     let connection = &exchange.connection;
-    let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
     if let Some(refusal) = too_large(exchange, &parts.headers) {
-        read_away(ProxyBody::passing(body, tap, None));
+        read_away(body);
         return Err(refusal);
     }
+    let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(Prepared {
         public: public_origin(connection, &parts),
@@ -292,11 +293,13 @@ fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Hears a request out, so that it is recorded and its id is known.
-async fn hear_out(mut body: ProxyBody) {
+async fn hear_out(body: impl Body + Unpin) {
+    let mut body = body;
     let _ = tokio::time::timeout(PATIENCE, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }
 
 /// Reads a request that was refused, beside the answer: a client that is still sending would not see it otherwise.
-fn read_away(body: ProxyBody) {
+/// However large it is, for nobody listens.
+pub(super) fn read_away(body: Incoming) {
     tokio::spawn(hear_out(body));
 }

@@ -238,11 +238,16 @@ struct Worker {
     thread: JoinHandle<()>,
 }
 
-/// Runs a proxy until a signal ends it. `ready` is called once it listens.
-pub fn run(mut options: ProxyOptions, ready: impl FnOnce(&[Bound])) -> Result<ProxyOutcome, ProxyError> {
+/// Runs a proxy until a signal ends it. `ready` is called once it listens, with the address of the admin's port if
+/// there is one.
+pub fn run(
+    mut options: ProxyOptions,
+    ready: impl FnOnce(&[Bound], Option<SocketAddr>),
+) -> Result<ProxyOutcome, ProxyError> {
     platform::raise_file_limit();
     let listeners = options.listeners.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
     let admin = options.admin.map(listen).transpose()?;
+    let admin_address = admin.as_ref().map(StdListener::local_addr).transpose().map_err(ProxyError::Start)?;
     let (drain, session_idle, count) = (options.drain, options.session_idle, options.workers.max(1));
     let shared = Arc::new(Shared::new(&mut options));
     let runtime = runtime().map_err(ProxyError::Start)?;
@@ -260,7 +265,7 @@ pub fn run(mut options: ProxyOptions, ready: impl FnOnce(&[Bound])) -> Result<Pr
             let mut signals = Signals::catch()?;
             let accepting = start_accepting(&shared, listeners, &workers)?;
             start_housekeeping(&shared, session_idle, admin, &bound)?;
-            ready(&bound);
+            ready(&bound, admin_address);
             signals.next().await;
             drain_connections(&shared, accepting, drain, &mut signals).await;
             io::Result::Ok(())

@@ -3,7 +3,7 @@
 use crate::journal::{Clock, Journal, JournalOptions, Observation};
 use crate::warning::Warn;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use wiretape_trace::format::{LineEnd, Meta, Moment, Producer};
@@ -19,6 +19,8 @@ pub(super) struct TraceBook {
     redacted: bool,
     warn: Warn,
     pages: Mutex<Pages>,
+    /// Held by whoever begins a trace with a name, so that no two of one name begin side by side.
+    naming: Mutex<()>,
     lost: AtomicU64,
 }
 
@@ -35,19 +37,44 @@ pub(super) struct SessionTrace {
     clock: Clock,
     journal: Mutex<Journal>,
     session: OnceLock<String>,
-    /// Exchanges that may still write.
-    in_flight: AtomicUsize,
     heard_us: AtomicU64,
+    life: Mutex<Life>,
+}
+
+/// How far a trace is from its end.
+#[derive(Default)]
+struct Life {
+    /// Exchanges that may still write.
+    in_flight: usize,
     /// Why it is to end once nothing is in flight.
-    ending: Mutex<Option<&'static str>>,
+    ending: Option<&'static str>,
+    /// Nothing may be written any more.
+    ended: bool,
+}
+
+impl Life {
+    /// Why it ends now, if it does.
+    fn end_if_silent(&mut self) -> Option<&'static str> {
+        let reason = self.ending.filter(|_| self.in_flight == 0 && !self.ended)?;
+        self.ended = true;
+        Some(reason)
+    }
 }
 
 impl TraceBook {
     pub(super) fn new(options: JournalOptions, clock: Clock, redacted: bool, warn: Warn) -> Self {
-        TraceBook { options, clock, redacted, warn, pages: Mutex::default(), lost: AtomicU64::new(0) }
+        TraceBook {
+            options,
+            clock,
+            redacted,
+            warn,
+            pages: Mutex::default(),
+            naming: Mutex::default(),
+            lost: AtomicU64::new(0),
+        }
     }
 
-    /// Begins a trace of what `url` says and hears.
+    /// Begins a trace of what `url` says and hears, held for the exchange that it is for.
     pub(super) fn begin(&self, label: &str, url: &str) -> Arc<SessionTrace> {
         let meta = Meta {
             label: name::clean_label(label),
@@ -71,22 +98,38 @@ impl TraceBook {
             clock,
             journal: Mutex::new(journal),
             session: OnceLock::new(),
-            in_flight: AtomicUsize::new(0),
             heard_us: AtomicU64::new(self.clock.now().us),
-            ending: Mutex::new(None),
+            life: Mutex::new(Life { in_flight: 1, ..Life::default() }),
         });
         pages.open.insert(trace.number, Arc::clone(&trace));
-        let crowded = pages.open.len() > MAX_OPEN;
+        let surplus = pages.open.len().saturating_sub(MAX_OPEN);
         drop(pages);
-        if crowded {
-            self.end_longest_silent();
+        if surplus > 0 {
+            self.end_longest_silent(surplus);
         }
         trace
     }
 
-    /// The trace that goes by this name.
+    /// The trace that goes by this name, held for an exchange.
     pub(super) fn named(&self, name: &str) -> Option<Arc<SessionTrace>> {
-        lock(&self.pages).by_name.get(name).cloned()
+        let trace = lock(&self.pages).by_name.get(name).cloned()?;
+        trace.hold().then_some(trace)
+    }
+
+    /// The trace that goes by this name, or one that `begin` gives, held for an exchange.
+    pub(super) fn named_or(
+        &self,
+        name: String,
+        begin: impl FnOnce() -> Arc<SessionTrace>,
+    ) -> Arc<SessionTrace> {
+        self.named(&name).unwrap_or_else(|| {
+            let _naming = lock(&self.naming);
+            self.named(&name).unwrap_or_else(|| {
+                let trace = begin();
+                self.bind(name, &trace);
+                trace
+            })
+        })
     }
 
     /// Gives a trace a name.
@@ -96,23 +139,25 @@ impl TraceBook {
 
     /// Ends a trace, at once or when nothing is in flight any more.
     pub(super) fn end(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
-        *lock(&trace.ending) = Some(reason);
-        self.end_if_silent(trace);
+        let mut life = lock(&trace.life);
+        life.ending = Some(reason);
+        let over = life.end_if_silent();
+        drop(life);
+        self.finish_if(trace, over);
     }
 
     /// An exchange has written its last line.
     pub(super) fn release(&self, trace: &Arc<SessionTrace>) {
         trace.heard_us.store(self.clock.now().us, Ordering::Relaxed);
-        if trace.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.end_if_silent(trace);
-        }
+        let mut life = lock(&trace.life);
+        life.in_flight -= 1;
+        let over = life.end_if_silent();
+        drop(life);
+        self.finish_if(trace, over);
     }
 
-    fn end_if_silent(&self, trace: &Arc<SessionTrace>) {
-        if trace.in_flight.load(Ordering::Acquire) > 0 {
-            return;
-        }
-        if let Some(reason) = lock(&trace.ending).take() {
+    fn finish_if(&self, trace: &Arc<SessionTrace>, over: Option<&'static str>) {
+        if let Some(reason) = over {
             self.finish(trace, reason);
         }
     }
@@ -127,8 +172,10 @@ impl TraceBook {
         }
     }
 
-    fn end_longest_silent(&self) {
-        if let Some(trace) = self.quiet().into_iter().min_by_key(|trace| trace.heard()) {
+    fn end_longest_silent(&self, count: usize) {
+        let mut quiet = self.quiet();
+        quiet.sort_by_key(|trace| trace.heard());
+        for trace in quiet.into_iter().take(count) {
             self.end(&trace, "too many sessions were open");
         }
     }
@@ -136,7 +183,7 @@ impl TraceBook {
     /// Sessions in which nothing is in flight.
     fn quiet(&self) -> Vec<Arc<SessionTrace>> {
         let pages = lock(&self.pages);
-        let quiet = |trace: &&Arc<SessionTrace>| trace.in_flight.load(Ordering::Acquire) == 0;
+        let quiet = |trace: &&Arc<SessionTrace>| lock(&trace.life).in_flight == 0;
         pages.open.values().filter(quiet).cloned().collect()
     }
 
@@ -144,7 +191,8 @@ impl TraceBook {
     pub(super) fn end_all(&self, reason: &'static str) {
         let all: Vec<_> = lock(&self.pages).open.values().cloned().collect();
         for trace in all {
-            self.finish(&trace, reason);
+            let over = !std::mem::replace(&mut lock(&trace.life).ended, true);
+            self.finish_if(&trace, over.then_some(reason));
         }
     }
 
@@ -173,9 +221,11 @@ impl TraceBook {
 }
 
 impl SessionTrace {
-    /// An exchange will write here.
-    pub(super) fn hold(&self) {
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
+    /// An exchange will write here, unless the trace has ended by now.
+    pub(super) fn hold(&self) -> bool {
+        let mut life = lock(&self.life);
+        life.in_flight += usize::from(!life.ended);
+        !life.ended
     }
 
     /// The session's id, if it has one.
@@ -227,13 +277,15 @@ mod tests {
         let book = book(dir.path());
         let trace = book.begin("x", "http://localhost/");
         book.bind("session".to_owned(), &trace);
-        trace.hold();
         book.end(&trace, "over");
         assert!(last_line(dir.path()).contains("meta"));
         assert!(book.named("session").is_some());
         book.release(&trace);
+        assert!(last_line(dir.path()).contains("meta"));
+        book.release(&trace);
         assert!(last_line(dir.path()).contains("\"reason\":\"over\""));
         assert!(book.named("session").is_none());
+        assert!(!trace.hold());
         assert_eq!(book.open(), 0);
     }
 
@@ -242,8 +294,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let book = book(dir.path());
         let busy = book.begin("busy", "http://localhost/");
-        busy.hold();
-        book.begin("silent", "http://localhost/");
+        let silent = book.begin("silent", "http://localhost/");
+        book.release(&silent);
         book.end_silent(Duration::ZERO);
         assert_eq!(book.open(), 1);
         book.release(&busy);
@@ -255,9 +307,11 @@ mod tests {
     fn no_more_files_are_open_than_a_process_may_have() {
         let dir = tempfile::tempdir().unwrap();
         let book = book(dir.path());
-        for _ in 0..MAX_OPEN + 5 {
-            book.begin("x", "http://localhost/");
-        }
+        let begin = || book.begin("x", "http://localhost/");
+        let busy: Vec<_> = (0..MAX_OPEN + 5).map(|_| begin()).collect();
+        assert_eq!(book.open(), MAX_OPEN + 5, "who is in the middle of something stays");
+        busy.iter().for_each(|trace| book.release(trace));
+        begin();
         assert_eq!(book.open(), MAX_OPEN);
     }
 }

@@ -204,6 +204,14 @@ impl Sender {
         }
     }
 
+    /// Waits until it can.
+    async fn ready(&mut self) -> hyper::Result<()> {
+        match self {
+            Sender::Http1(sender) => sender.ready().await,
+            Sender::Http2(sender) => sender.ready().await,
+        }
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         match self {
             Sender::Http1(sender) => sender.is_closed(),
@@ -253,14 +261,19 @@ impl Connector {
         self.in_time(target, self.tcp(target)).await
     }
 
-    /// Speaks HTTP over a connection.
+    /// Speaks HTTP over a connection, which is ready for a request then.
     pub(super) async fn upgrade(
         &self,
         stream: TcpStream,
         target: &Target,
         speak: Speak,
     ) -> Result<Sender, Refusal> {
-        self.in_time(target, self.over(stream, target, speak)).await
+        self.in_time(target, async {
+            let mut sender = self.over(stream, target, speak).await?;
+            sender.ready().await.map_err(io::Error::other)?;
+            Ok(sender)
+        })
+        .await
     }
 
     async fn in_time<T>(

@@ -163,7 +163,8 @@ pub(crate) fn run(args: ProxyArgs) -> Result<(), CommandError> {
     let options = options(args)?;
     let traces = options.traces.as_ref().map(|journal| journal.dir.clone());
     let outcome =
-        wiretape_proxy::http::run(options, |bound| announce(bound, traces.as_deref())).map_err(explain)?;
+        wiretape_proxy::http::run(options, |bound, admin| announce(bound, admin, traces.as_deref()))
+            .map_err(explain)?;
     report(&outcome);
     Ok(())
 }
@@ -309,7 +310,7 @@ fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
 }
 
 /// Says where the proxy is, and what to do with it.
-fn announce(bound: &[Bound], traces: Option<&Path>) {
+fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&Path>) {
     for Bound { listener, address } in bound {
         output::note(format!("wiretape: listening on http://{address}"));
         match &listener.route {
@@ -331,6 +332,9 @@ fn announce(bound: &[Bound], traces: Option<&Path>) {
                 "wiretape: {address} can be reached from other machines, by anybody: there is no password"
             ));
         }
+    }
+    if let Some(admin) = admin {
+        output::note(format!("wiretape: status at http://{admin}/status"));
     }
     if let Some(traces) = traces {
         output::note(format!("wiretape: traces go to {}", traces.display()));

@@ -1,6 +1,21 @@
-//! `wiretape proxy` from end to end: the real binary, real servers and real clients.
+//! `wiretape proxy` from end to end: the real binary between sockets whose every byte the tests write and read
+//! themselves.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
+mod bodies;
+mod crowds;
+mod disconnects;
+mod draining;
+mod forward;
+mod heads;
+mod http2;
+mod interception;
+mod limits;
 mod oauth;
+mod proxy;
+mod recordings;
+mod streams;
+mod trace;
+mod wire;
