@@ -154,7 +154,9 @@ impl fmt::Debug for SecretHeader {
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
     headers: HeaderMap,
-    texts: Vec<Vec<u8>>,
+    /// The values as they are, and as they stand in JSON; what contains another goes first.
+    plain: Vec<Vec<u8>>,
+    escaped: Vec<Vec<u8>>,
 }
 
 impl Secrets {
@@ -170,15 +172,14 @@ impl Secrets {
             let whole = String::from_utf8_lossy(value.as_bytes()).into_owned();
             let token = whole.rsplit(' ').next().unwrap_or_default().to_owned();
             for text in [whole, token].into_iter().filter(|text| text.len() >= Self::SHORTEST) {
-                let quoted = serde_json::to_string(&text).unwrap_or_default();
-                let escaped = quoted.trim_start_matches('"').trim_end_matches('"').as_bytes().to_vec();
-                secrets.texts.push(escaped);
-                secrets.texts.push(text.into_bytes());
+                let quoted = serde_json::to_string(&text).unwrap_or_default().into_bytes();
+                secrets.escaped.push(quoted[1..quoted.len() - 1].to_vec());
+                secrets.plain.push(text.into_bytes());
             }
         }
-        // What contains another goes first.
-        secrets.texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        secrets.texts.dedup();
+        for texts in [&mut secrets.plain, &mut secrets.escaped] {
+            texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        }
         secrets
     }
 
@@ -203,20 +204,29 @@ impl Secrets {
         hidden
     }
 
-    /// The bytes without any of the values, wherever they came from.
+    /// JSON without any of the values, wherever they came from.
+    pub(super) fn scrub_json<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
+        scrub(json, &self.escaped)
+    }
+
+    /// Anything else without them.
     pub(super) fn scrub<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut clean = Cow::Borrowed(bytes);
-        for text in &self.texts {
-            if memchr::memmem::find(&clean, text).is_some() {
-                clean = Cow::Owned(replace(&clean, text));
-            }
-        }
-        clean
+        scrub(bytes, &self.plain)
     }
 
     pub(super) fn scrub_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.scrub(text.as_bytes())).into_owned()
     }
+}
+
+fn scrub<'a>(bytes: &'a [u8], texts: &[Vec<u8>]) -> Cow<'a, [u8]> {
+    let mut clean = Cow::Borrowed(bytes);
+    for text in texts {
+        if memchr::memmem::find(&clean, text).is_some() {
+            clean = Cow::Owned(replace(&clean, text));
+        }
+    }
+    clean
 }
 
 fn replace(bytes: &[u8], text: &[u8]) -> Vec<u8> {
@@ -282,7 +292,7 @@ mod tests {
         let headers: Vec<SecretHeader> = headers.iter().map(|header| header.parse().unwrap()).collect();
         let secrets = Secrets::new(&headers);
         assert_eq!(secrets.scrub_text("Bearer abcdef123456, abcdef123456, 2"), "[REDACTED], [REDACTED], 2");
-        assert_eq!(secrets.scrub_text(r#"{"a":"say \"hello\""}"#), r#"{"a":"[REDACTED]"}"#);
+        assert_eq!(&*secrets.scrub_json(br#"{"a":"say \"hello\""}"#), br#"{"a":"[REDACTED]"}"#);
         let mut sent = HeaderMap::new();
         secrets.add_to(&mut sent);
         assert_eq!(sent["x-version"], "2");

@@ -130,7 +130,7 @@ impl Recording {
 
     fn head(&self, head: Head) -> Head {
         let head = redacted(self.redactor.as_ref(), head);
-        match self.secrets.scrub(head.json()) {
+        match self.secrets.scrub_json(head.json()) {
             Cow::Borrowed(_) => head,
             Cow::Owned(clean) => Head::from_json(clean),
         }
@@ -138,16 +138,36 @@ impl Recording {
 
     /// What may be written, and what it is.
     fn clean<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, Kind) {
-        let scrubbed = self.secrets.scrub(bytes);
-        let is_json = json::is_utf8(&scrubbed) && json::validate(&scrubbed).is_ok();
-        let Some(redactor) = &self.redactor else {
-            return (scrubbed, if is_json { Kind::Message } else { Kind::Text });
+        if json::is_utf8(bytes)
+            && let Some(clean) = self.clean_json(bytes)
+        {
+            return (clean, Kind::Message);
+        }
+        let redactor = self.redactor.as_ref();
+        let clean = match self.secrets.scrub(bytes) {
+            Cow::Borrowed(bytes) => redactor.map_or(Cow::Borrowed(bytes), |redactor| redactor.text(bytes)),
+            Cow::Owned(bytes) => {
+                let clean = redactor.map(|redactor| redactor.text(&bytes).into_owned());
+                Cow::Owned(clean.unwrap_or(bytes))
+            }
         };
-        let clean = match scrubbed {
-            Cow::Borrowed(bytes) => redact(redactor, bytes, is_json),
-            Cow::Owned(bytes) => Cow::Owned(redact(redactor, &bytes, is_json).into_owned()),
+        (clean, Kind::Text)
+    }
+
+    /// What may be written, if that is JSON.
+    fn clean_json<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let redact = |bytes: &'a [u8]| match &self.redactor {
+            Some(redactor) => redactor.json(bytes).ok(),
+            None => json::validate(bytes).is_ok().then_some(Cow::Borrowed(bytes)),
         };
-        (clean, if is_json { Kind::Message } else { Kind::Text })
+        match self.secrets.scrub_json(bytes) {
+            Cow::Borrowed(bytes) => redact(bytes),
+            // A value that is all digits may have stood where no string can.
+            Cow::Owned(scrubbed) => match &self.redactor {
+                Some(redactor) => redactor.json(&scrubbed).ok().map(|clean| Cow::Owned(clean.into_owned())),
+                None => json::validate(&scrubbed).is_ok().then_some(Cow::Owned(scrubbed)),
+            },
+        }
     }
 
     fn write(&self, dir: Direction, wire: Wire, bytes: &[u8], http: Option<&[u8]>) {
@@ -159,13 +179,6 @@ impl Recording {
             Kind::Text => Observation::Text { dir, context, text: &clean },
         };
         lock(&self.journal).append(self.clock.now(), std::iter::once(observation));
-    }
-}
-
-fn redact<'a>(redactor: &Redactor, bytes: &'a [u8], is_json: bool) -> Cow<'a, [u8]> {
-    match is_json.then(|| redactor.json(bytes)) {
-        Some(Ok(clean)) => clean,
-        _ => redactor.text(bytes),
     }
 }
 

@@ -84,17 +84,12 @@ pub(crate) struct RecordArgs {
     url: Option<ServerUrl>,
 
     /// Send this header to the server; its value is kept out of the trace (can be repeated)
-    #[arg(long, value_name = "NAME: VALUE", requires = "url", value_parser = parse_header)]
-    header: Vec<SecretHeader>,
+    #[arg(long, value_name = "NAME: VALUE", requires = "url", conflicts_with = "command")]
+    header: Vec<String>,
 
     /// The server's command and its arguments
     #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     command: Vec<OsString>,
-}
-
-/// Clap would repeat the value, which is a secret.
-fn parse_header(text: &str) -> Result<SecretHeader, String> {
-    text.parse::<SecretHeader>().map_err(|error| error.to_string())
 }
 
 /// Runs the command; the exit code is the server's.
@@ -127,10 +122,13 @@ fn options(args: RecordArgs) -> Result<RecordOptions, CommandError> {
 }
 
 fn bridge_options(args: RecordArgs, url: ServerUrl) -> Result<BridgeOptions, CommandError> {
+    // Clap would repeat a value that it can't read, and this one is a secret.
+    let headers = args.header.iter().map(|header| header.parse::<SecretHeader>());
+    let headers = headers.collect::<Result<_, _>>().map_err(CommandError::usage)?;
     let common = common(&args)?;
     Ok(BridgeOptions {
         url,
-        headers: args.header,
+        headers,
         label: args.label,
         journal: common.journal,
         redactor: common.redactor,
