@@ -4,11 +4,13 @@
 //! see [`wiretape_trace::format`].
 //!
 //! - [`record`]: a stdio server, wrapped
+//! - [`bridge`]: an HTTP server, for a client that only speaks stdio
 //! - [`http`]: HTTP servers, behind a proxy
 //! - [`journal`]: how a trace reaches the disk
 //! - [`live`]: a trace that grows, shown to viewers
 //! - [`platform`]: what differs between operating systems
 
+pub mod bridge;
 pub mod http;
 pub mod journal;
 pub mod live;

@@ -41,6 +41,12 @@ pub enum Warning {
         /// The beginning of it, redacted.
         text: String,
     },
+    /// A server that is reached over HTTP does not answer.
+    #[error("{message}")]
+    Bridge {
+        /// Why, and what to do.
+        message: String,
+    },
     /// The trace can be watched.
     #[error("live at {url}")]
     Live {

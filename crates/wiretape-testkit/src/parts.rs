@@ -66,8 +66,14 @@ impl Parts {
 
     /// npm's `@modelcontextprotocol/server-everything`, over stdio.
     pub fn server_everything(&self) -> Command {
+        self.server_everything_over("stdio")
+    }
+
+    /// The same over `stdio`, `streamableHttp` (at `/mcp`) or `sse` (at `/sse`); HTTP is served at the port that the
+    /// environment variable `PORT` names.
+    pub fn server_everything_over(&self, transport: &str) -> Command {
         let mut command = self.node("server-everything");
-        command.arg("stdio");
+        command.arg(transport);
         command
     }
 

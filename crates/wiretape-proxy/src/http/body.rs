@@ -19,7 +19,7 @@ use wiretape_trace::message::Direction;
 
 /// A body broke off. Whoever writes it breaks the connection, as the other side did.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum BodyError {
+pub(crate) enum BodyError {
     #[error("{0}")]
     Broken(#[source] hyper::Error),
     #[error("{}", .0.message)]
@@ -27,7 +27,7 @@ pub(super) enum BodyError {
 }
 
 /// A body that the proxy sends, to either side.
-pub(super) enum ProxyBody {
+pub(crate) enum ProxyBody {
     /// Somebody else's, in passing.
     Passing(Box<PassingBody>),
     /// One that is there as a whole.
@@ -41,7 +41,7 @@ impl From<Bytes> for ProxyBody {
 }
 
 /// Somebody else's body.
-pub(super) struct PassingBody {
+pub(crate) struct PassingBody {
     /// Gone when it was refused: somebody else reads it away.
     inner: Option<Incoming>,
     tap: Tap,

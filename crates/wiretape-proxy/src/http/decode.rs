@@ -4,7 +4,7 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Write};
 
 /// Undoes a content encoding, piece by piece.
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     codec: Codec,
 }
 
@@ -18,7 +18,7 @@ enum Codec {
 impl Decoder {
     /// A decoder for the encoding, if it is a known one. More than `limit` bytes are not decoded: a few bytes may
     /// stand for very many.
-    pub(super) fn new(encoding: &str, limit: usize) -> Option<Self> {
+    pub(crate) fn new(encoding: &str, limit: usize) -> Option<Self> {
         const BROTLI_BUFFER: usize = 4096;
         let room = Room { bytes: Vec::new(), left: limit };
         let codec = match encoding.to_ascii_lowercase().as_str() {
@@ -35,7 +35,7 @@ impl Decoder {
     }
 
     /// What can be decoded once these bytes have come.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let room = match &mut self.codec {
             Codec::Gzip(codec) => {
                 codec.write_all(bytes)?;

@@ -23,7 +23,7 @@ use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
 use wiretape_trace::redact::Redactor;
 
 /// As much of a body that is no message is recorded.
-pub(super) const MAX_NOTE: usize = 16 * 1024;
+pub(crate) const MAX_NOTE: usize = 16 * 1024;
 
 /// One exchange.
 pub(super) struct Exchange {
@@ -433,7 +433,7 @@ impl Drop for Exchange {
 }
 
 /// A payload on one line.
-fn one_line(body: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn one_line(body: &[u8]) -> Cow<'_, [u8]> {
     let body = body.trim_ascii();
     if memchr::memchr2(b'\n', b'\r', body).is_some() {
         Cow::Owned(json::compact(body))
@@ -443,7 +443,7 @@ fn one_line(body: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Whether JSON is JSON-RPC, or means to be.
-fn is_message(line: &[u8]) -> bool {
+pub(crate) fn is_message(line: &[u8]) -> bool {
     if memchr::memmem::find(line, b"\"jsonrpc\"").is_some() {
         return true;
     }
@@ -475,7 +475,7 @@ fn full_target<'a>(connection: &ClientConnection, target: &Target, path: &'a str
     }
 }
 
-fn version(version: Version) -> &'static str {
+pub(crate) fn version(version: Version) -> &'static str {
     match version {
         Version::HTTP_09 | Version::HTTP_10 => "1.0",
         Version::HTTP_2 => "2",
@@ -484,7 +484,7 @@ fn version(version: Version) -> &'static str {
 }
 
 /// The headers, with those values redacted whose secrets have no name of their own.
-fn header_pairs<'a>(
+pub(crate) fn header_pairs<'a>(
     redactor: Option<&'a Redactor>,
     headers: &'a HeaderMap,
 ) -> impl Iterator<Item = (&'a str, Cow<'a, [u8]>)> {
@@ -498,7 +498,7 @@ fn header_pairs<'a>(
     })
 }
 
-fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
+pub(crate) fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
     let Some(redactor) = redactor else { return head };
     match redactor.json(head.json()) {
         Ok(Cow::Borrowed(_)) => head,
@@ -508,6 +508,6 @@ fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
     }
 }
 
-fn redact_target<'a>(redactor: Option<&Redactor>, target: &'a str) -> Cow<'a, str> {
+pub(crate) fn redact_target<'a>(redactor: Option<&Redactor>, target: &'a str) -> Cow<'a, str> {
     redactor.map_or(Cow::Borrowed(target), |redactor| redactor.url(target))
 }

@@ -10,7 +10,7 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 const PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
 
 /// The header that names a session.
-pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Who is being talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,24 +73,24 @@ pub(super) fn size(headers: &HeaderMap) -> usize {
 }
 
 /// A content type without its parameters.
-pub(super) fn media_type(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     Some(value.split(';').next().unwrap_or(value).trim())
 }
 
 /// Whether the body is a stream of events.
-pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+pub(crate) fn is_event_stream(headers: &HeaderMap) -> bool {
     media_type(headers).is_some_and(|media| media.eq_ignore_ascii_case("text/event-stream"))
 }
 
 /// How the body is encoded; `None` if it isn't.
-pub(super) fn content_encoding(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn content_encoding(headers: &HeaderMap) -> Option<&str> {
     let encoding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
 }
 
 /// The session that is named.
-pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION)?.to_str().ok().filter(|session| !session.is_empty())
 }
 

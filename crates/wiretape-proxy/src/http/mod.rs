@@ -25,24 +25,24 @@
 //! | [`transaction`] | what is handed on when an exchange has ended |
 
 mod admin;
-mod body;
+pub(crate) mod body;
 pub mod ca;
 mod connection;
-mod decode;
+pub(crate) mod decode;
 mod endpoint;
-mod exchange;
+pub(crate) mod exchange;
 mod forward;
-mod headers;
+pub(crate) mod headers;
 mod login;
 mod oauth;
 mod options;
-mod refusal;
+pub(crate) mod refusal;
 mod relay;
 mod server;
 mod tap;
 mod traces;
-mod transaction;
-mod upstream;
+pub(crate) mod transaction;
+pub(crate) mod upstream;
 
 pub use options::{
     ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, ReverseOptions, Route,

@@ -11,10 +11,10 @@ const CODE: i64 = -32000;
 
 /// An answer of the proxy's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
-    pub(super) ended: Ended,
-    pub(super) message: String,
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) ended: Ended,
+    pub(crate) message: String,
 }
 
 impl Refusal {

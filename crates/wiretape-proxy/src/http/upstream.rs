@@ -131,27 +131,27 @@ impl UpstreamUrl {
     }
 
     /// The server, whatever the path.
-    pub(super) fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         Target::new(self.scheme, self.authority.clone())
     }
 }
 
 /// A server: where to connect to.
 #[derive(Debug)]
-pub(super) struct Target {
-    pub(super) scheme: Scheme,
-    pub(super) authority: Authority,
+pub(crate) struct Target {
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: Authority,
     /// Whether it speaks HTTP/2 without TLS, once that is known.
     plain_h2: OnceLock<bool>,
 }
 
 impl Target {
-    pub(super) fn new(scheme: Scheme, authority: Authority) -> Self {
+    pub(crate) fn new(scheme: Scheme, authority: Authority) -> Self {
         Target { scheme, authority, plain_h2: OnceLock::new() }
     }
 
     /// `http://host:port`.
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("{}://{}", self.scheme.name(), self.authority)
     }
 
@@ -168,7 +168,7 @@ impl Target {
 
 /// Which versions of HTTP may be spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speak {
+pub(crate) enum Speak {
     /// HTTP/1.1, as the client does.
     Http1,
     /// HTTP/2 as the client does, if the server can.
@@ -176,15 +176,15 @@ pub(super) enum Speak {
 }
 
 /// A connection that can take a request.
-pub(super) enum Sender {
+pub(crate) enum Sender {
     Http1(http1::SendRequest<ProxyBody>),
     Http2(http2::SendRequest<ProxyBody>),
 }
 
 /// Why a request could not be sent, and the request, if nothing of it was.
-pub(super) struct SendFailure {
-    pub(super) error: hyper::Error,
-    pub(super) unsent: Option<Request<ProxyBody>>,
+pub(crate) struct SendFailure {
+    pub(crate) error: hyper::Error,
+    pub(crate) unsent: Option<Request<ProxyBody>>,
 }
 
 impl Sender {
@@ -197,7 +197,7 @@ impl Sender {
     }
 
     /// Whether it can take a request now.
-    pub(super) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         match self {
             Sender::Http1(sender) => sender.is_ready(),
             Sender::Http2(sender) => sender.is_ready(),
@@ -212,14 +212,14 @@ impl Sender {
         }
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         match self {
             Sender::Http1(sender) => sender.is_closed(),
             Sender::Http2(sender) => sender.is_closed(),
         }
     }
 
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         request: Request<ProxyBody>,
     ) -> Result<Response<Incoming>, SendFailure> {
@@ -235,7 +235,7 @@ impl Sender {
 }
 
 /// Makes connections.
-pub(super) struct Connector {
+pub(crate) struct Connector {
     timeout: Duration,
     /// Reading the certificates that this machine trusts takes a while, and only TLS needs them.
     tls: OnceLock<Tls>,
@@ -247,12 +247,12 @@ struct Tls {
 }
 
 impl Connector {
-    pub(super) fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration) -> Self {
         Connector { timeout, tls: OnceLock::new() }
     }
 
     /// Connects to a server.
-    pub(super) async fn connect(&self, target: &Target, speak: Speak) -> Result<Sender, Refusal> {
+    pub(crate) async fn connect(&self, target: &Target, speak: Speak) -> Result<Sender, Refusal> {
         self.in_time(target, async { self.over(self.tcp(target).await?, target, speak).await }).await
     }
 

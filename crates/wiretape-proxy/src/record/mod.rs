@@ -3,7 +3,7 @@
 //! Three pumps, each a plain thread over raw pipes, pass bytes between the client and the server; `pump` says in
 //! which order things happen, [`crate::journal`] how they reach the disk. The main thread waits for the server to end.
 
-mod pump;
+pub(crate) mod pump;
 
 use crate::journal::{Clock, Journal, JournalOptions};
 use crate::live::{LiveHub, LiveOptions};
@@ -202,7 +202,7 @@ fn meta(command: &[OsString], label: Option<&str>, redactor: Option<&Redactor>) 
     }
 }
 
-fn start_live(options: LiveOptions, warn: &Warn) -> Option<LiveHub> {
+pub(crate) fn start_live(options: LiveOptions, warn: &Warn) -> Option<LiveHub> {
     match LiveHub::start(options) {
         Ok(hub) => {
             warn(Warning::Live { url: hub.url() });

@@ -95,7 +95,7 @@ pub(super) fn pump(
     end
 }
 
-fn write_all(sink: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all(sink: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match sink.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -109,7 +109,7 @@ fn write_all(sink: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
 
 /// Whether a call only has to be made again. Our streams may be shared with somebody who made them non-blocking, as
 /// Node does with those that it inherits; then there is nothing for it but to come back later.
-fn is_passing(error: &io::Error) -> bool {
+pub(crate) fn is_passing(error: &io::Error) -> bool {
     const LATER: Duration = Duration::from_millis(1);
     match error.kind() {
         io::ErrorKind::Interrupted => true,
@@ -217,7 +217,7 @@ fn observation(stream: Stream, wire: Wire, is_json: bool, bytes: &[u8]) -> Obser
 }
 
 /// A pump that panicked has lost its own stream only: the others go on.
-pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

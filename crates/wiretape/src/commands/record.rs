@@ -8,26 +8,31 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use wiretape_proxy::bridge::{BridgeOptions, SecretHeader, ServerUrl, bridge};
 use wiretape_proxy::journal::JournalOptions;
 use wiretape_proxy::live::{LiveOptions, Origin, random_token};
 use wiretape_proxy::platform::StderrMode;
 use wiretape_proxy::record::{RecordOptions, RecordOutcome, record};
 use wiretape_proxy::warning::Warning;
+use wiretape_trace::redact::Redactor;
 
-/// Record the session of a stdio MCP server
+/// Record the session of a stdio MCP server, or of an HTTP one for a client that only speaks stdio
 ///
 /// Put `wiretape record --` in front of a server's command in your MCP client's configuration. Everything passes
 /// through unchanged in both directions; what passed is written to a trace. Secrets are taken out before anything
 /// reaches the disk. The exit status is the server's: 128 + n if signal n ended it, 127 if it can't be started.
+///
+/// With --url there is no command: messages go to a server that is reached over HTTP, and its answers come back.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "wiretape record [OPTIONS] -- COMMAND [ARGS]...",
+    override_usage = "wiretape record [OPTIONS] -- COMMAND [ARGS]...\n       wiretape record [OPTIONS] --url URL [--header 'NAME: VALUE']...",
     after_help = "\
 Examples:
   wiretape record -- npx -y @modelcontextprotocol/server-filesystem /home/me
   wiretape record --label files --redact 'ACME-[0-9]{8}' -- ./my-server
   wiretape record --max-bytes 50MB --max-files 5 -- uvx mcp-server-time
   wiretape record --serve -- ./my-server        watch it live in a viewer
+  wiretape record --url https://mcp.example.com/mcp --header 'Authorization: Bearer …'
 
 In a client's configuration:
   {\"mcpServers\": {\"files\": {\"command\": \"wiretape\",
@@ -74,13 +79,28 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// Connect to the HTTP server at this URL instead of starting a command
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "no_stderr"])]
+    url: Option<ServerUrl>,
+
+    /// Send this header to the server; its value is kept out of the trace (can be repeated)
+    #[arg(long, value_name = "NAME: VALUE", requires = "url", conflicts_with = "command")]
+    header: Vec<String>,
+
     /// The server's command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 /// Runs the command; the exit code is the server's.
-pub(crate) fn run(args: RecordArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
+    if let Some(url) = args.url.take() {
+        let options = bridge_options(args, url)?;
+        let outcome =
+            bridge(options).map_err(|error| CommandError::because("can't connect our own streams", error))?;
+        report(&outcome, "");
+        return Ok(ExitCode::passed_on(outcome.exit_code));
+    }
     let command = args.command[0].to_string_lossy().into_owned();
     let outcome = record(options(args)?)
         .map_err(|error| CommandError::because("can't watch over the server's process", error))?;
@@ -89,25 +109,53 @@ pub(crate) fn run(args: RecordArgs) -> Result<ExitCode, CommandError> {
 }
 
 fn options(args: RecordArgs) -> Result<RecordOptions, CommandError> {
-    // Everything that can be wrong with the command line is found before anything is created.
-    let config = Config::load(args.config.as_deref())?;
-    let live = live_options(args.serve, args.allow_origin)?;
-    let dir = args.out.map_or_else(dirs::traces_dir, Ok)?;
-    let redactor =
-        if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
+    let common = common(&args)?;
     Ok(RecordOptions {
         command: args.command,
         label: args.label,
-        journal: JournalOptions {
-            dir,
-            max_bytes: args.max_bytes,
-            max_files: args.max_files.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
-        },
-        redactor,
+        journal: common.journal,
+        redactor: common.redactor,
         stderr: if args.no_stderr { StderrMode::Inherited } else { StderrMode::Recorded },
-        live,
+        live: common.live,
         warn: Arc::new(tell),
     })
+}
+
+fn bridge_options(args: RecordArgs, url: ServerUrl) -> Result<BridgeOptions, CommandError> {
+    // Clap would repeat a value that it can't read, and this one is a secret.
+    let headers = args.header.iter().map(|header| header.parse::<SecretHeader>());
+    let headers = headers.collect::<Result<_, _>>().map_err(CommandError::usage)?;
+    let common = common(&args)?;
+    Ok(BridgeOptions {
+        url,
+        headers,
+        label: args.label,
+        journal: common.journal,
+        redactor: common.redactor,
+        live: common.live,
+        warn: Arc::new(tell),
+    })
+}
+
+/// What does not depend on how the server is reached.
+struct Common {
+    journal: JournalOptions,
+    redactor: Option<Redactor>,
+    live: Option<LiveOptions>,
+}
+
+fn common(args: &RecordArgs) -> Result<Common, CommandError> {
+    // Everything that can be wrong with the command line is found before anything is created.
+    let config = Config::load(args.config.as_deref())?;
+    let live = live_options(args.serve, args.allow_origin.clone())?;
+    let dir = args.out.clone().map_or_else(dirs::traces_dir, Ok)?;
+    let redactor = if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
+    let journal = JournalOptions {
+        dir,
+        max_bytes: args.max_bytes,
+        max_files: args.max_files.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+    };
+    Ok(Common { journal, redactor, live })
 }
 
 fn live_options(

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
+mod bridge;
 mod bytes;
 mod disks;
 mod exits;
@@ -13,3 +14,4 @@ mod real_parts;
 mod session;
 mod signals;
 mod trace;
+mod web;

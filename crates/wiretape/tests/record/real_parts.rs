@@ -16,7 +16,7 @@ use wiretape_testkit::parts::{Parts, VARIABLE};
 use wiretape_trace::message::Direction::{self, ClientToServer, ServerToClient};
 
 /// The parts, if there are any to be had.
-fn parts() -> Option<Parts> {
+pub(crate) fn parts() -> Option<Parts> {
     let parts = Parts::from_environment();
     match &parts {
         Some(parts) => assert!(
@@ -35,7 +35,7 @@ fn client(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/clients").join(name)
 }
 
-fn python_client(parts: &Parts, what: &str) -> Vec<OsString> {
+pub(crate) fn python_client(parts: &Parts, what: &str) -> Vec<OsString> {
     vec![parts.python().into(), client("client.py").into(), what.into()]
 }
 
@@ -44,17 +44,17 @@ fn typescript_client(parts: &Parts, what: &str, directory: &Path) -> Vec<OsStrin
     vec!["node".into(), client("client.mjs").into(), sdk.into(), what.into(), directory.into()]
 }
 
-fn words(command: &Command) -> Vec<OsString> {
+pub(crate) fn words(command: &Command) -> Vec<OsString> {
     server(std::iter::once(command.get_program()).chain(command.get_args()))
 }
 
 /// Put together here, so that no scanner takes this file for a leak.
-fn secret() -> String {
+pub(crate) fn secret() -> String {
     ["gl", "pat-x7Kq2mVt9RwZ4nBs8LpC"].concat()
 }
 
 /// What the client tells of a session with that server command.
-fn run(home: &Home, client: &[OsString], server: &[OsString]) -> String {
+pub(crate) fn run(home: &Home, client: &[OsString], server: &[OsString]) -> String {
     let mut command = Command::new(&client[0]);
     command.args(&client[1..]).args(server);
     command.env("WIRETAPE_DATA_DIR", home.data_dir()).env("A_SECRET", secret()).current_dir(home.path("."));
@@ -120,7 +120,7 @@ fn check_message(raw: &[u8], line: &[u8]) {
 }
 
 /// No response stands before its request.
-fn check_order(trace: &Trace) {
+pub(crate) fn check_order(trace: &Trace) {
     let mut asked = BTreeSet::new();
     let mut answered = 0;
     for entry in &trace.entries {

@@ -31,6 +31,7 @@ pub(crate) enum What {
     /// The line's fields.
     Text(Value),
     Stderr(Value),
+    Http(Value),
     Gap(Gap),
     Rotated(String),
     End(End),
@@ -158,6 +159,7 @@ fn entry(bytes: &[u8], record: Record<'_>) -> Entry {
         }
         Record::Text(_) => (seq_of(&fields()), What::Text(fields())),
         Record::Stderr(_) => (seq_of(&fields()), What::Stderr(fields())),
+        Record::Http(_) => (seq_of(&fields()), What::Http(fields())),
         Record::Gap(gap) => (seq_of(&fields()), What::Gap(gap)),
         Record::Rotated { next } => (seq_of(&fields()), What::Rotated(next)),
         Record::End(end) => (seq_of(&fields()), What::End(end)),

@@ -1,0 +1,183 @@
+//! Requests over kept connections, and bodies.
+
+use super::failure::{Failure, Reason};
+use crate::http::body::ProxyBody;
+use crate::http::decode::Decoder;
+use crate::http::headers;
+use crate::http::upstream::{Connector, SendFailure, Sender, Speak, Target};
+use crate::record::pump::lock;
+use bytes::Bytes;
+use http::{Request, Response, response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use wiretape_trace::framing::{SseEvent, SseFramer};
+
+/// How long reaching the server may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Common servers close a connection that was silent for five seconds. A request that meets its end could not be
+/// told from one that was served, so a connection is let go before.
+const KEPT: Duration = Duration::from_secs(3);
+/// The largest message.
+pub(super) const MAX_MESSAGE: usize = 256 * 1024 * 1024;
+
+/// Sends requests to one server.
+pub(super) struct HttpClient {
+    connector: Connector,
+    target: Target,
+    kept: Mutex<Vec<(Instant, Sender)>>,
+}
+
+impl HttpClient {
+    pub(super) fn new(target: Target) -> Arc<Self> {
+        Arc::new(HttpClient { connector: Connector::new(CONNECT), target, kept: Mutex::default() })
+    }
+
+    /// `http://host:port`.
+    pub(super) fn server(&self) -> String {
+        self.target.origin()
+    }
+
+    /// Sends a request and waits for the head of the response. `sent` is called once the request is on its way.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        mut request: Request<ProxyBody>,
+        sent: impl FnOnce(),
+    ) -> Result<Answer, Failure> {
+        let mut sent = Some(sent);
+        let mut kept = self.take_kept();
+        loop {
+            let is_new = kept.is_none();
+            let mut sender = match kept.take() {
+                Some(sender) => sender,
+                None => self.connect().await?,
+            };
+            match send_over(&mut sender, request, &mut sent).await {
+                Ok(response) => return Ok(Answer::new(response, sender, Arc::clone(self))),
+                Err(SendFailure { unsent: Some(unsent), .. }) if !is_new => request = unsent,
+                Err(failure) => return Err(Failure::talking(&self.server(), &failure.error)),
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Sender, Failure> {
+        let connected = self.connector.connect(&self.target, Speak::Http1).await;
+        connected.map_err(|refusal| Failure::connecting(&self.server(), &refusal))
+    }
+
+    fn take_kept(&self) -> Option<Sender> {
+        let mut kept = lock(&self.kept);
+        kept.retain(|(since, sender)| since.elapsed() < KEPT && !sender.is_closed());
+        let ready = kept.iter().rposition(|(_, sender)| sender.is_ready())?;
+        Some(kept.swap_remove(ready).1)
+    }
+
+    fn keep(&self, sender: Sender) {
+        lock(&self.kept).push((Instant::now(), sender));
+    }
+}
+
+async fn send_over(
+    sender: &mut Sender,
+    request: Request<ProxyBody>,
+    sent: &mut Option<impl FnOnce()>,
+) -> Result<Response<Incoming>, SendFailure> {
+    let mut sending = pin!(sender.send(request));
+    // The first poll hands the request to the connection.
+    let first = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx))).await;
+    if let Some(sent) = sent.take() {
+        sent();
+    }
+    match first {
+        Poll::Ready(response) => response,
+        Poll::Pending => sending.await,
+    }
+}
+
+/// A response, whose body is still to come.
+pub(super) struct Answer {
+    pub(super) parts: response::Parts,
+    body: Incoming,
+    decoder: Option<Decoder>,
+    client: Arc<HttpClient>,
+    sender: Option<Sender>,
+}
+
+impl Answer {
+    fn new(response: Response<Incoming>, sender: Sender, client: Arc<HttpClient>) -> Self {
+        let (parts, body) = response.into_parts();
+        let encoding = headers::content_encoding(&parts.headers);
+        let decoder = encoding.and_then(|encoding| Decoder::new(encoding, MAX_MESSAGE));
+        Answer { parts, body, decoder, client, sender: Some(sender) }
+    }
+
+    /// The next piece of the body. After the last the connection can be used again.
+    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            let Some(frame) = self.body.frame().await else {
+                if let Some(sender) = self.sender.take() {
+                    self.client.keep(sender);
+                }
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| Failure::talking(&self.client.server(), &error))?;
+            let Ok(data) = frame.into_data() else { continue };
+            let Some(decoder) = &mut self.decoder else { return Ok(Some(data)) };
+            let decoded = decoder.push(&data);
+            let broken = |_| Failure::new(Reason::Broken, "the answer's encoding can't be undone");
+            return decoded.map(|bytes| Some(Bytes::from(bytes))).map_err(broken);
+        }
+    }
+
+    /// The whole body, if it is not larger than this.
+    pub(super) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, Failure> {
+        let mut whole = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            whole.extend_from_slice(&bytes);
+            if whole.len() > limit {
+                let message = format!("the answer of {} is larger than {limit} bytes", self.client.server());
+                return Err(Failure::new(Reason::TooLarge, message));
+            }
+        }
+        Ok(whole)
+    }
+
+    pub(super) fn is_event_stream(&self) -> bool {
+        headers::is_event_stream(&self.parts.headers)
+    }
+}
+
+/// A response whose body is a stream of events.
+pub(super) struct Events {
+    answer: Answer,
+    framer: SseFramer,
+}
+
+impl Events {
+    pub(super) fn of(answer: Answer) -> Self {
+        Events { answer, framer: SseFramer::new() }
+    }
+
+    /// The next event; the last one may be torn.
+    pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, Failure> {
+        loop {
+            if let Some(event) = self.framer.next_event() {
+                return Ok(Some(event));
+            }
+            if self.framer.pending() > MAX_MESSAGE {
+                return Err(Failure::new(
+                    Reason::TooLarge,
+                    format!("an event is larger than {MAX_MESSAGE} bytes"),
+                ));
+            }
+            match self.answer.next().await? {
+                Some(bytes) => self.framer.push(&bytes),
+                None => return Ok(self.framer.finish()),
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What the client is told when there is no answer.
+
+use super::outgoing::as_json;
+use crate::http::refusal::Refusal;
+use crate::http::transaction::Ended;
+use serde_json::{Value, json};
+use wiretape_trace::message::Id;
+
+/// JSON-RPC's code for errors of an implementation.
+const CODE: i64 = -32000;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) reason: Reason,
+    pub(super) status: Option<u16>,
+    pub(super) message: String,
+}
+
+/// The kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// There is no connection.
+    Unreachable,
+    /// It took too long.
+    Timeout,
+    /// The connection broke.
+    Broken,
+    /// The server wants a token, or another one.
+    Unauthorized,
+    /// The server does not know the session any more.
+    SessionGone,
+    /// The server answered with another status than one of success.
+    Status,
+    /// The server answered, but not what was asked.
+    NoAnswer,
+    /// The answer is larger than allowed.
+    TooLarge,
+}
+
+impl Reason {
+    fn name(self) -> &'static str {
+        match self {
+            Reason::Unreachable => "unreachable",
+            Reason::Timeout => "timeout",
+            Reason::Broken => "broken",
+            Reason::Unauthorized => "unauthorized",
+            Reason::SessionGone => "session-gone",
+            Reason::Status => "status",
+            Reason::NoAnswer => "no-answer",
+            Reason::TooLarge => "too-large",
+        }
+    }
+}
+
+impl Failure {
+    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Failure { reason, status: None, message: message.into() }
+    }
+
+    /// A connection that could not be made.
+    pub(super) fn connecting(server: &str, refusal: &Refusal) -> Self {
+        if refusal.ended == Ended::Timeout {
+            return Self::new(
+                Reason::Timeout,
+                format!("can't reach {server}: there was no connection in time"),
+            );
+        }
+        let why =
+            refusal.message.split_once(&format!("{server}: ")).map_or(&*refusal.message, |(_, why)| why);
+        Self::new(Reason::Unreachable, format!("can't reach {server}: {why}"))
+    }
+
+    /// A connection that broke, or never spoke HTTP.
+    pub(super) fn talking(server: &str, error: &hyper::Error) -> Self {
+        if error.is_parse() {
+            return Self::new(Reason::Broken, format!("{server} does not speak HTTP ({error})"));
+        }
+        if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
+            return Self::new(Reason::Broken, format!("{server} closed the connection before it answered"));
+        }
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self::new(Reason::Broken, format!("the connection to {server} broke: {error}{cause}"))
+    }
+
+    /// The line that answers a request.
+    pub(super) fn answer(&self, id: Option<&Id<'_>>) -> Vec<u8> {
+        let mut data = json!({ "source": "wiretape", "reason": self.reason.name() });
+        if let Some(status) = self.status {
+            data["status"] = status.into();
+        }
+        let error = json!({ "code": CODE, "message": format!("wiretape: {}", self.message), "data": data });
+        let id = id.map_or(Value::Null, as_json);
+        json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
+    }
+
+    /// How the exchange ended, for the trace.
+    pub(super) fn ended(&self) -> Ended {
+        match self.reason {
+            Reason::Unreachable => Ended::Unreachable,
+            Reason::Timeout => Ended::Timeout,
+            Reason::Broken => Ended::UpstreamClosed,
+            Reason::TooLarge => Ended::TooLarge,
+            Reason::Unauthorized | Reason::SessionGone | Reason::Status | Reason::NoAnswer => Ended::Complete,
+        }
+    }
+
+    /// Whether asking again would be no use.
+    pub(super) fn is_final(&self) -> bool {
+        self.reason == Reason::TooLarge || self.status.is_some_and(|status| status < 500 && status != 429)
+    }
+}
+
+/// Whether a token was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    Given,
+    Missing,
+}
+
+/// What a status says. `detail` is what the server said about it.
+pub(super) fn status(
+    server: &str,
+    status: http::StatusCode,
+    detail: Option<&str>,
+    token: Token,
+    in_session: bool,
+) -> Failure {
+    let said = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+    let (reason, message) = match (status.as_u16(), token) {
+        (401, Token::Missing) => (
+            Reason::Unauthorized,
+            format!(
+                "{server} wants to know who you are (HTTP 401){said}; a token can be given with --header 'Authorization: Bearer …'"
+            ),
+        ),
+        (401, Token::Given) => (
+            Reason::Unauthorized,
+            format!("{server} does not accept the token that --header gives (HTTP 401){said}"),
+        ),
+        (404, _) if in_session => (
+            Reason::SessionGone,
+            format!(
+                "{server} does not know this session any more (HTTP 404){said}; restart the client to begin a new one"
+            ),
+        ),
+        _ => (Reason::Status, format!("{server} answered with HTTP {status}{said}")),
+    };
+    Failure { reason, status: Some(status.as_u16()), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_gets_an_error_for_its_id() {
+        let failure = status("http://x", http::StatusCode::UNAUTHORIZED, None, Token::Missing, false);
+        let answer: Value = serde_json::from_slice(&failure.answer(Some(&Id::String("a".into())))).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["data"]["status"]), (&json!("a"), &json!(401)));
+        assert_eq!(answer["error"]["data"]["reason"], "unauthorized");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("--header 'Authorization: Bearer …'"));
+        assert!(failure.is_final());
+    }
+}

@@ -1,0 +1,113 @@
+//! Arguments of tools that are repeated in headers: since 2026-07-28 a tool's input schema may mark a property with
+//! `x-mcp-header`, and the client must send its value as `Mcp-Param-…`, too.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The marked properties of the tools that the server has listed.
+#[derive(Debug, Default)]
+pub(super) struct ToolParameters {
+    tools: BTreeMap<String, Vec<Marked>>,
+}
+
+#[derive(Debug)]
+struct Marked {
+    path: Vec<String>,
+    header: HeaderName,
+}
+
+impl ToolParameters {
+    /// Learns from the answer to `tools/list`.
+    pub(super) fn learn(&mut self, message: &[u8]) {
+        let Ok(message) = serde_json::from_slice::<Value>(message) else { return };
+        let tools = message.get("result").and_then(|result| result.get("tools")).and_then(Value::as_array);
+        for tool in tools.into_iter().flatten() {
+            let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
+            let mut marked = Vec::new();
+            if let Some(schema) = tool.get("inputSchema") {
+                find(schema, &mut Vec::new(), &mut marked);
+            }
+            self.tools.insert(name.to_owned(), marked);
+        }
+    }
+
+    /// Whether calls of this tool need headers.
+    pub(super) fn wants(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_some_and(|marked| !marked.is_empty())
+    }
+
+    /// Adds the headers that a call needs.
+    pub(super) fn add_to(&self, headers: &mut HeaderMap, tool: &str, arguments: &Value) {
+        for Marked { path, header } in self.tools.get(tool).into_iter().flatten() {
+            let value = path.iter().try_fold(arguments, |value, key| value.get(key));
+            let text = match value {
+                Some(Value::String(text)) => text.clone(),
+                Some(Value::Bool(_) | Value::Number(_)) => value.map(Value::to_string).unwrap_or_default(),
+                _ => continue,
+            };
+            if let Some(value) = header_value(&text) {
+                headers.insert(header.clone(), value);
+            }
+        }
+    }
+}
+
+/// Only what `properties` lead to counts.
+fn find(schema: &Value, path: &mut Vec<String>, marked: &mut Vec<Marked>) {
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        path.push(name.clone());
+        let token = property.get("x-mcp-header").and_then(Value::as_str);
+        if let Some(Ok(header)) = token.map(|token| format!("mcp-param-{token}").parse()) {
+            marked.push(Marked { path: path.clone(), header });
+        }
+        find(property, path, marked);
+        path.pop();
+    }
+}
+
+/// A text as a header's value; what a header can't hold as it is stands there in base64.
+pub(super) fn header_value(text: &str) -> Option<HeaderValue> {
+    let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && text.trim() == text
+        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    let value = if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) };
+    HeaderValue::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marked_arguments_become_headers() {
+        let mut parameters = ToolParameters::default();
+        parameters.learn(
+            br#"{"id":1,"result":{"tools":[{"name":"t","inputSchema":{"properties":{
+                "region":{"type":"string","x-mcp-header":"Region"},
+                "deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},
+                "flag":{"type":"boolean","x-mcp-header":"Flag"},
+                "absent":{"x-mcp-header":"Absent"}}}}]}}"#,
+        );
+        assert!(parameters.wants("t") && !parameters.wants("u"));
+        let mut headers = HeaderMap::new();
+        let arguments = serde_json::json!({"region": "Österreich", "deep": {"n": 3}, "flag": true});
+        parameters.add_to(&mut headers, "t", &arguments);
+        assert_eq!(headers["mcp-param-region"], "=?base64?w5ZzdGVycmVpY2g=?=");
+        assert_eq!(
+            (&headers["mcp-param-n"], &headers["mcp-param-flag"]),
+            (&HeaderValue::from(3), &HeaderValue::from_static("true"))
+        );
+        assert_eq!(headers.len(), 3);
+    }
+
+    #[test]
+    fn what_looks_encoded_is_encoded() {
+        assert_eq!(header_value("a b").unwrap(), "a b");
+        assert_eq!(header_value(" a").unwrap(), "=?base64?IGE=?=");
+        assert_eq!(header_value("=?base64?x?=").unwrap(), "=?base64?PT9iYXNlNjQ/eD89?=");
+    }
+}

@@ -1,0 +1,158 @@
+// Drives an MCP server over HTTP with the TypeScript SDK and prints what it got, a JSON value a line. What crossed its
+// transports goes to a file, a JSON value a line: ["in" or "out", message].
+//
+// client.mjs SDK streamable|sse URL SCENARIO FILE OPTION
+
+import { appendFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { pathToFileURL } from "node:url";
+
+const [sdk, kind, url, scenario, file, option] = process.argv.slice(2);
+const load = (path) => import(pathToFileURL(`${sdk}/dist/esm/${path}`).href);
+const { Client } = await load("client/index.js");
+const { SSEClientTransport } = await load("client/sse.js");
+const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
+const types = await load("types.js");
+
+const normal = (text) =>
+  text
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<uuid>")
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<date>")
+    .replace(/\d{1,2}:\d\d:\d\d( [AP]M)?/g, "<time>");
+const tell = (step, value) => console.log(normal(JSON.stringify([step, value])));
+const attempt = async (step, call) => {
+  try {
+    tell(step, await call());
+  } catch (error) {
+    tell(step, { exception: error.name, code: error.code, message: error.message });
+  }
+};
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const until = async (condition, limit = 20000) => {
+  for (const start = Date.now(); Date.now() - start < limit && !condition(); ) await sleep(10);
+};
+
+writeFileSync(file, "");
+const transportTo = (options) => {
+  const transport =
+    kind === "sse" ? new SSEClientTransport(new URL(url)) : new StreamableHTTPClientTransport(new URL(url), options);
+  const send = transport.send.bind(transport);
+  transport.send = (message, how) => {
+    appendFileSync(file, `${JSON.stringify(["in", message])}\n`);
+    return send(message, how);
+  };
+  transport.onmessage = (message) => appendFileSync(file, `${JSON.stringify(["out", message])}\n`);
+  return transport;
+};
+
+const start = async (heard = []) => {
+  const capabilities = { sampling: {}, elicitation: {}, roots: { listChanged: true } };
+  const client = new Client({ name: "wiretape-tests", version: "1" }, { capabilities });
+  client.setRequestHandler(types.CreateMessageRequestSchema, ({ params }) => ({
+    model: "none",
+    role: "assistant",
+    content: { type: "text", text: `you said ${JSON.stringify(params.messages)}` },
+  }));
+  client.setRequestHandler(types.ElicitRequestSchema, () => ({ action: "accept", content: { name: "Zoë", check: true } }));
+  client.setRequestHandler(types.ListRootsRequestSchema, () => ({ roots: [{ uri: "file:///somewhere", name: "some" }] }));
+  client.fallbackNotificationHandler = async ({ method, params }) => void heard.push({ method, params });
+  const transport = transportTo();
+  await client.connect(transport);
+  return { client, transport };
+};
+
+const end = async ({ client, transport }) => {
+  await transport.terminateSession?.();
+  await client.close();
+};
+
+const scenarios = {
+  async features() {
+    const heard = [];
+    const session = await start(heard);
+    const { client } = session;
+    tell("server", [client.getServerVersion(), client.getServerCapabilities()]);
+    // The server asks for roots soon after the beginning. If that is before the stream is there, it asks again below.
+    const rooted = () => heard.some(({ params }) => /Roots updated/.test(params?.data));
+    await until(rooted, 3000);
+    tell("roots", await client.callTool({ name: "get-roots-list", arguments: {} }));
+    await until(rooted);
+    tell("tools", (await client.listTools()).tools.map(({ name }) => name).sort());
+    tell("echo", await client.callTool({ name: "echo", arguments: { message: "Grüße, 日本語, 🦀, \u2028, \0" } }));
+    await attempt("bad arguments", () => client.callTool({ name: "get-sum", arguments: { a: "x" } }));
+    const long = { name: "trigger-long-running-operation", arguments: { duration: 0.4, steps: 4 } };
+    // The SDK forgets a call's own handler as soon as its answer is in, whatever else came with it.
+    const progress = [];
+    client.setNotificationHandler(types.ProgressNotificationSchema, ({ params }) => void progress.push(params));
+    tell("long", await client.callTool(long, undefined, { onprogress() {} }));
+    await until(() => progress.length === 4);
+    tell("progress", progress);
+    tell("sampling", await client.callTool({ name: "trigger-sampling-request", arguments: { prompt: "hello" } }));
+    tell("elicitation", await client.callTool({ name: "trigger-elicitation-request", arguments: {} }));
+    await attempt("level", () => client.setLoggingLevel("debug"));
+    tell("resources", await client.listResources());
+    await attempt("no such resource", () => client.readResource({ uri: "demo://no/such/resource" }));
+    tell("prompt", await client.getPrompt({ name: "args-prompt", arguments: { city: "Wien" } }));
+    const numbers = Array.from({ length: 30 }, (_, n) => n);
+    const echo = (n) => client.callTool({ name: "echo", arguments: { message: `number ${n}` } });
+    tell("together", await Promise.all(numbers.map(echo)));
+    const told = heard.filter(({ method }) => method !== "notifications/progress");
+    tell("heard", [...new Set(told.map((one) => JSON.stringify(one)))].sort());
+    await end(session);
+  },
+
+  async cancel() {
+    const session = await start();
+    const controller = new AbortController();
+    const long = { name: "trigger-long-running-operation", arguments: { duration: 3, steps: 30 } };
+    const onprogress = () => controller.abort("enough");
+    await attempt("cancelled", () => session.client.callTool(long, undefined, { onprogress, signal: controller.signal }));
+    tell("after", await session.client.callTool({ name: "echo", arguments: { message: "still here" } }));
+    await end(session);
+  },
+
+  async resume() {
+    const first = await start();
+    const params = { name: "trigger-long-running-operation", arguments: { duration: 1.5, steps: 6 } };
+    const request = { method: "tools/call", params };
+    let token;
+    const interrupted = new Promise((resolve) => {
+      const options = { onresumptiontoken: (now) => (token = now), onprogress: () => resolve() };
+      first.client.request(request, types.CallToolResultSchema, options).catch(() => {});
+    });
+    await interrupted;
+    const { sessionId, protocolVersion } = first.transport;
+    await first.client.close();
+    // This server gives what was missed, and nothing that comes later.
+    await sleep(2500);
+    const transport = transportTo({ sessionId });
+    const client = new Client({ name: "wiretape-tests", version: "1" });
+    await client.connect(transport);
+    transport.setProtocolVersion(protocolVersion);
+    tell("resumed", await client.request(request, types.CallToolResultSchema, { resumptionToken: token }));
+    await end({ client, transport });
+  },
+
+  async large() {
+    const session = await start();
+    const call = { name: "gzip-file-as-resource", arguments: { name: "large.gz", data: option, outputType: "resource" } };
+    const { content } = await session.client.callTool(call, undefined, { timeout: 100000 });
+    const { blob } = content[0].resource;
+    tell("large", [blob.length, createHash("sha256").update(blob).digest("hex")]);
+    await end(session);
+  },
+
+  async crowd() {
+    const sessions = await Promise.all(Array.from({ length: 8 }, () => start()));
+    const talk = async ({ client }, session) => {
+      const said = [];
+      for (let n = 0; n < 10; n++) said.push(await client.callTool({ name: "echo", arguments: { message: `${session}: ${n}` } }));
+      return said;
+    };
+    tell("crowd", await Promise.all(sessions.map(talk)));
+    await Promise.all(sessions.map(end));
+  },
+};
+
+await scenarios[scenario]();
+process.exit(0);

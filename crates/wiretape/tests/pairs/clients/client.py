@@ -1,0 +1,141 @@
+"""Drives an MCP server over HTTP with the Python SDK, of either major version, and prints what it got, a JSON value a
+line.
+
+client.py streamable|sse URL SCENARIO
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import sys
+
+import mcp
+import mcp.types as types
+from mcp import ClientSession
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+FIRST = not hasattr(mcp, "Client")
+
+
+def tell(step, value):
+    def plain(value):
+        if hasattr(value, "model_dump"):
+            return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return [plain(one) for one in value] if isinstance(value, list) else value
+
+    text = json.dumps([step, plain(value)], sort_keys=True)
+    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "<date>", text)
+    print(re.sub(r"\d{1,2}:\d\d:\d\d( [AP]M)?", "<time>", text), flush=True)
+
+
+async def attempt(step, call):
+    try:
+        tell(step, await call)
+    except Exception as error:
+        tell(step, {"exception": type(error).__name__, "message": str(error)})
+
+
+async def until(condition, limit=20):
+    for _ in range(limit * 100):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+
+
+async def sample(context, params):
+    said = [message.content.text for message in params.messages]
+    content = types.TextContent(type="text", text=f"you said {said}")
+    return types.CreateMessageResult(role="assistant", content=content, model="none")
+
+
+async def elicit(context, params):
+    return types.ElicitResult(action="accept", content={"name": "Zoë", "check": True})
+
+
+async def roots(context):
+    return types.ListRootsResult(roots=[types.Root(uri="file:///somewhere", name="some")])
+
+
+@contextlib.asynccontextmanager
+async def session(kind, url, log):
+    async def on_log(params):
+        log.append(params)
+
+    handlers = dict(
+        sampling_callback=sample, elicitation_callback=elicit, list_roots_callback=roots, logging_callback=on_log
+    )
+    transport = sse_client(url) if kind == "sse" else streamable_http_client(url)
+    if FIRST:
+        async with transport as streams, ClientSession(streams[0], streams[1], **handlers) as client:
+            tell("version", (await client.initialize()).protocolVersion)
+            yield client
+    else:
+        async with mcp.Client(transport, **handlers) as client:
+            tell("version", client.protocol_version)
+            yield client
+
+
+async def features(kind, url):
+    log, progress = [], []
+
+    async def on_progress(done, total, message):
+        progress.append([done, total, message])
+
+    async with session(kind, url, log) as client:
+        # The server asks for roots soon after the beginning. If that is before the stream is there, it asks again below.
+        await until(lambda: "Roots updated" in str(log), 3)
+        tell("roots", await client.call_tool("get-roots-list", {}))
+        await until(lambda: "Roots updated" in str(log))
+        tell("tools", sorted(tool.name for tool in (await client.list_tools()).tools))
+        tell("echo", await client.call_tool("echo", {"message": "Grüße, 日本語, 🦀, \u2028, \x00"}))
+        await attempt("bad arguments", client.call_tool("get-sum", {"a": "x"}))
+        await attempt("no such tool", client.call_tool("no-such-tool", {}))
+        arguments = {"duration": 0.4, "steps": 4}
+        tell("long", await client.call_tool("trigger-long-running-operation", arguments, progress_callback=on_progress))
+        await until(lambda: len(progress) == 4)
+        tell("progress", progress)
+        tell("sampling", await client.call_tool("trigger-sampling-request", {"prompt": "hello"}))
+        tell("elicitation", await client.call_tool("trigger-elicitation-request", {}))
+        tell("resources", await client.list_resources())
+        await attempt("no such resource", client.read_resource("demo://no/such/resource"))
+        tell("prompt", await client.get_prompt("args-prompt", {"city": "Wien", "state": "Österreich"}))
+        tell("together", await asyncio.gather(*(client.call_tool("echo", {"message": f"number {n}"}) for n in range(20))))
+        tell("log", sorted({one.model_dump_json(by_alias=True) for one in log}))
+
+
+async def cancel(kind, url):
+    async with session(kind, url, []) as client:
+        started = asyncio.Event()
+
+        async def on_progress(done, total, message):
+            started.set()
+
+        arguments = {"duration": 2, "steps": 10}
+        call = client.call_tool("trigger-long-running-operation", arguments, progress_callback=on_progress)
+        task = asyncio.create_task(call)
+        await started.wait()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        tell("cancelled", task.cancelled())
+        tell("after", await client.call_tool("echo", {"message": "still here"}))
+        # This server does not stop, and the SDK fails when it is closed while the server talks.
+        await asyncio.sleep(2.5)
+
+
+async def crowd(kind, url):
+    async def talk(number):
+        async with session(kind, url, []) as client:
+            return [await client.call_tool("echo", {"message": f"{number}: {n}"}) for n in range(10)]
+
+    tell("crowd", list(await asyncio.gather(*(talk(number) for number in range(6)))))
+
+
+async def main(kind, url, scenario):
+    await {"features": features, "cancel": cancel, "crowd": crowd}[scenario](kind, url)
+
+
+asyncio.run(main(*sys.argv[1:]))
