@@ -30,16 +30,29 @@ fn ticks(stat: &str) -> Option<u32> {
     Some(user + system)
 }
 
-/// Keeps the process, its descendants and all their threads to these processors. Those that it starts later follow.
+/// The processors that this process may run on.
 #[cfg(target_os = "linux")]
-pub fn pin_tree(pid: u32, processors: &[usize]) -> io::Result<()> {
+pub fn processors() -> io::Result<Vec<usize>> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect())
+}
+
+/// Elsewhere it can't be told.
+#[cfg(not(target_os = "linux"))]
+pub fn processors() -> io::Result<Vec<usize>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Keeps the process, its descendants and all their threads to one processor. Those that it starts later follow.
+#[cfg(target_os = "linux")]
+pub fn pin_tree(pid: u32, processor: usize) -> io::Result<()> {
     use rustix::process::Pid;
     use rustix::thread::{CpuSet, sched_setaffinity};
 
     let mut set = CpuSet::new();
-    for processor in processors {
-        set.set(*processor);
-    }
+    set.set(processor);
     for process in tree::family(pid) {
         for thread in tree::threads(process) {
             let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
@@ -51,7 +64,7 @@ pub fn pin_tree(pid: u32, processors: &[usize]) -> io::Result<()> {
 
 /// Elsewhere it can't be told.
 #[cfg(not(target_os = "linux"))]
-pub fn pin_tree(_pid: u32, _processors: &[usize]) -> io::Result<()> {
+pub fn pin_tree(_pid: u32, _processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -44,7 +44,8 @@ where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     <S::ResBody as Body>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    // Small bodies are copied behind their heads and written with them: cheaper than to gather the two on each write.
+    let _ = http1::Builder::new().writev(false).serve_connection(TokioIo::new(stream), service).await;
 }
 
 /// The socket that a URL such as `http://127.0.0.1:8080/mcp` names. Names of hosts are not looked up.

@@ -58,7 +58,8 @@ async fn serve(listen: SocketAddr, upstream: SocketAddr) -> io::Result<()> {
 async fn connect(address: SocketAddr) -> io::Result<SendRequest<Incoming>> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let handshake = http1::Builder::new().writev(false).handshake(TokioIo::new(stream));
+    let (sender, connection) = handshake.await.map_err(io::Error::other)?;
     tokio::spawn(connection);
     Ok(sender)
 }

@@ -6,11 +6,11 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`connection`] | one connection and its session |
-//! | [`request`] | the bytes that it sends |
-//! | [`response`] | the bytes that come back, cut into status, headers and body |
-//! | [`outcome`] | what came of it: counts and latencies |
-//! | [`driver`] | the program `wt-http-load`, from the outside |
+//! | `connection` | one connection and its session |
+//! | `request` | the bytes that it sends |
+//! | `response` | the bytes that come back, cut into status, headers and body |
+//! | `outcome` | what came of it: counts and latencies |
+//! | `driver` | the program `wt-http-load`, from the outside |
 
 mod connection;
 mod driver;

@@ -8,13 +8,13 @@ use wiretape_testkit::load::Amount;
 use crate::bench::figures::{
     Rounds, median, megabytes, microseconds, percent, tenths_of_thousands_per_second, times,
 };
-use crate::bench::http::rig::{Kept, Rig, Started, Subject};
+use crate::bench::http::rig::{Field, Kept, Placement, Rig, Started, Subject};
 use crate::bench::progress::Progress;
 use crate::bench::report::Row;
 use crate::failure::Result;
 
 const SUBJECTS: usize = Subject::ALL.len();
-const CONNECTIONS: [usize; 3] = [1, 16, MOST];
+const SOME: usize = 16;
 const MOST: usize = 64;
 /// Lets the first calls, which open connections and files, pass uncounted.
 const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
@@ -42,7 +42,7 @@ impl Plan {
     pub(super) const FULL: Self = Self {
         rounds: 9,
         turns: 4,
-        turn: Duration::from_millis(300),
+        turn: Duration::from_millis(250),
         session: [10_000, 60_000],
         idle: Duration::from_secs(10),
     };
@@ -62,22 +62,26 @@ const NONE: Figures = [f64::NAN; SUBJECTS];
 
 /// Every measurement, a row or more each.
 pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
-    let mut busy = Vec::new();
-    for connections in CONNECTIONS {
-        busy.push(Busy::measure(rig, plan, connections)?);
-    }
-    let mut rows: Vec<Row> = busy.iter().map(|busy| busy.rate_row(rig)).collect();
-    rows.extend(busy.iter().map(|busy| busy.processor_row(rig)));
-    rows.extend(busy.iter().map(|busy| busy.latency_row(rig)));
-    rows.extend(busy.iter().filter(|busy| busy.connections == MOST).map(|busy| busy.memory_row(rig)));
+    let one = Busy::measure(rig, plan, Placement::Together, 1)?;
+    let some = Busy::measure(rig, plan, Placement::Together, SOME)?;
+    let most = Busy::measure(rig, plan, Placement::Together, MOST)?;
+    let some_apart = Busy::measure(rig, plan, Placement::Apart, SOME)?;
+    let most_apart = Busy::measure(rig, plan, Placement::Apart, MOST)?;
+    let mut rows = Vec::new();
+    // With one call at a time nothing is ever done at the same time, so there is nothing to be had from two processors.
+    rows.extend([&one, &some_apart, &most_apart].map(|busy| busy.rate_row(rig)));
+    rows.extend([&one, &some, &most].map(|busy| busy.processor_row(rig)));
+    rows.extend([&one, &some, &most].map(|busy| busy.latency_row(rig)));
+    rows.push(most_apart.memory_row(rig));
     rows.extend(one_session(rig, plan)?);
-    rows.push(missing_row(&busy));
+    rows.push(missing_row(&[one, some, most, some_apart, most_apart]));
     rows.push(idle(rig, plan)?);
     Ok(rows)
 }
 
 /// All subjects called as fast as they answer, on so many connections.
 struct Busy {
+    placement: Placement,
     connections: usize,
     /// Calls in a second.
     rates: Rounds<SUBJECTS>,
@@ -93,10 +97,15 @@ struct Busy {
 }
 
 impl Busy {
-    fn measure(rig: &Rig, plan: &Plan, connections: usize) -> Result<Self> {
-        let what = format!("calls on {}", of_connections(connections));
+    fn measure(rig: &Rig, plan: &Plan, placement: Placement, connections: usize) -> Result<Self> {
+        let placed = match placement {
+            Placement::Together => "all on one processor",
+            Placement::Apart => "on two processors",
+        };
+        let what = format!("calls on {}, {placed}", of_connections(connections));
         let progress = Progress::of(&what);
         let mut busy = Self {
+            placement,
             connections,
             rates: Rounds::default(),
             processor: Rounds::default(),
@@ -113,19 +122,18 @@ impl Busy {
     }
 
     fn round(&mut self, rig: &Rig, plan: &Plan) -> Result {
-        let upstream = rig.upstream()?;
-        let mut started = rig.start_all(&upstream, self.connections)?;
-        for subject in &mut started {
+        let mut field = rig.start(self.placement, self.connections)?;
+        for subject in &mut field.subjects {
             subject.drive(WARM_UP)?;
         }
-        let before = figures(&started, Started::processor_time)?;
-        let turns = take_turns(&mut started, plan)?;
-        let after = figures(&started, Started::processor_time)?;
+        let before = figures(&field, Started::processor_time)?;
+        let turns = take_turns(&mut field.subjects, plan)?;
+        let after = figures(&field, Started::processor_time)?;
         self.rates.push(turns.rates());
         self.processor.push(each(|column| (after[column] - before[column]) / turns.calls[column]));
         self.latencies.push(turns.latencies());
-        self.memory.push(figures(&started, Started::peak_memory)?);
-        for subject in started {
+        self.memory.push(figures(&field, Started::peak_memory)?);
+        for subject in field.subjects {
             self.note(&subject.finish()?);
         }
         Ok(())
@@ -226,16 +234,15 @@ fn one_session(rig: &Rig, plan: &Plan) -> Result<[Row; 2]> {
     let [early, late] = plan.session;
     let what = format!("{}k calls in one session", late / 1000);
     Progress::of(&what).show(0);
-    let upstream = rig.upstream()?;
-    let mut started = rig.start_all(&upstream, 1)?;
+    let mut field = rig.start(Placement::Together, 1)?;
     let mut peaks = [NONE; 2];
     for (peaks, calls) in peaks.iter_mut().zip([early, late - early]) {
-        for subject in &mut started {
+        for subject in &mut field.subjects {
             subject.drive(Amount::Calls(calls))?;
         }
-        *peaks = figures(&started, Started::peak_memory)?;
+        *peaks = figures(&field, Started::peak_memory)?;
     }
-    for subject in started {
+    for subject in field.subjects {
         subject.finish()?;
     }
     let [at_first, at_last] = peaks;
@@ -286,18 +293,17 @@ fn missing_row(busy: &[Busy]) -> Row {
 fn idle(rig: &Rig, plan: &Plan) -> Result<Row> {
     let what = format!("idle with {}", of_connections(MOST));
     Progress::of(&what).show(0);
-    let upstream = rig.upstream()?;
-    let mut started = rig.start_all(&upstream, MOST)?;
-    for subject in &mut started {
+    let mut field = rig.start(Placement::Apart, MOST)?;
+    for subject in &mut field.subjects {
         subject.drive(WARM_UP)?;
     }
     thread::sleep(SETTLE);
     let start = Instant::now();
-    let before = figures(&started, Started::processor_time)?;
+    let before = figures(&field, Started::processor_time)?;
     thread::sleep(plan.idle);
-    let after = figures(&started, Started::processor_time)?;
+    let after = figures(&field, Started::processor_time)?;
     let elapsed = start.elapsed().as_secs_f64();
-    for mut subject in started {
+    for mut subject in field.subjects {
         // They must be there still, or nothing was idle.
         subject.drive(Amount::Calls(1))?;
         subject.finish()?;
@@ -318,9 +324,9 @@ fn each(of: impl Fn(usize) -> f64) -> Figures {
 }
 
 /// What `of` says of each that was started.
-fn figures(started: &[Started], of: impl Fn(&Started) -> Result<f64>) -> Result<Figures> {
+fn figures(field: &Field, of: impl Fn(&Started) -> Result<f64>) -> Result<Figures> {
     let mut figures = NONE;
-    for subject in started {
+    for subject in &field.subjects {
         figures[subject.subject.column()] = of(subject)?;
     }
     Ok(figures)

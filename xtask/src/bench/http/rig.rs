@@ -42,6 +42,16 @@ impl Subject {
     }
 }
 
+/// Who runs on which processor. Left to itself, a system moves processes about, and what a call costs then is chance:
+/// to wake a process on another processor may cost more than all of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// All on one. Whatever is done for a call takes its time from it, so that the cost shows, and nothing else.
+    Together,
+    /// Load and server on one, who is measured on another, which then limits the rate.
+    Apart,
+}
+
 /// The programs, and a place for what they write.
 pub(super) struct Rig {
     echo: PathBuf,
@@ -50,6 +60,8 @@ pub(super) struct Rig {
     proxy: PathBuf,
     /// Whether nginx could be had.
     pub(super) nginx: bool,
+    /// For load and server, and for who is measured.
+    processors: [usize; 2],
     scratch: TempDir,
 }
 
@@ -66,33 +78,55 @@ impl Rig {
             floor: programs.testkit("wt-http-relay"),
             proxy: programs.subject(),
             nginx: nginx.is_ok(),
+            processors: two_processors()?,
             scratch: programs.scratch()?,
         })
     }
 
-    /// Starts the server that all of a round have behind them.
-    pub(super) fn upstream(&self) -> Result<Service> {
-        Service::spawn(Command::new(&self.echo), LIMIT).context("wt-http-echo")
-    }
-
-    /// Starts every subject there is in front of the server, with so many connections to each.
-    pub(super) fn start_all(&self, upstream: &Service, connections: usize) -> Result<Vec<Started>> {
+    /// Starts every subject there is in front of one server, with so many connections to each.
+    pub(super) fn start(&self, placement: Placement, connections: usize) -> Result<Field> {
+        let upstream = self.echo()?;
+        self.place(upstream.pid(), placement, Role::Peer)?;
         let there = Subject::ALL.into_iter().filter(|subject| self.nginx || *subject != Subject::Nginx);
-        there.map(|subject| self.start(subject, upstream, connections)).collect()
+        let subjects: Result<Vec<_>> =
+            there.map(|subject| self.start_one(subject, &upstream, placement, connections)).collect();
+        Ok(Field { subjects: subjects?, upstream })
     }
 
-    fn start(&self, subject: Subject, upstream: &Service, connections: usize) -> Result<Started> {
+    fn start_one(
+        &self,
+        subject: Subject,
+        upstream: &Service,
+        placement: Placement,
+        connections: usize,
+    ) -> Result<Started> {
         let directory = TempDir::new_in(self.scratch.path()).context("a directory for traces")?;
         let service = self.service(subject, upstream, directory.path())?;
-        let url = service.as_ref().unwrap_or(upstream).url();
-        let driver = Driver::spawn(&self.load, &url, connections, LIMIT).context(format!("{subject:?}"))?;
+        self.place(service.pid(), placement, Role::Subject)?;
+        let driver =
+            Driver::spawn(&self.load, &service.url(), connections, LIMIT).context(format!("{subject:?}"))?;
+        self.place(driver.pid(), placement, Role::Peer)?;
         Ok(Started { subject, service, driver, directory, calls: 0 })
     }
 
-    fn service(&self, subject: Subject, upstream: &Service, directory: &Path) -> Result<Option<Service>> {
+    fn place(&self, pid: u32, placement: Placement, role: Role) -> Result {
+        let [peers, subjects] = self.processors;
+        let processor = match (placement, role) {
+            (Placement::Apart, Role::Peer) => peers,
+            (Placement::Apart, Role::Subject) | (Placement::Together, _) => subjects,
+        };
+        cpu::pin_tree(pid, processor).context("pinning a process")
+    }
+
+    fn echo(&self) -> Result<Service> {
+        Service::spawn(Command::new(&self.echo), LIMIT).context("wt-http-echo")
+    }
+
+    /// What the load calls. Without anything in between that is a server of its own, in the place of a proxy.
+    fn service(&self, subject: Subject, upstream: &Service, directory: &Path) -> Result<Service> {
         let program = match subject {
-            Subject::Direct => return Ok(None),
-            Subject::Nginx => return nginx::start(upstream.address(), directory, LIMIT).map(Some),
+            Subject::Direct => return self.echo(),
+            Subject::Nginx => return nginx::start(upstream.address(), directory, LIMIT),
             Subject::Floor => &self.floor,
             Subject::Proxy => &self.proxy,
         };
@@ -101,15 +135,38 @@ impl Rig {
             .args(["proxy", "--upstream", &upstream.url(), "--listen", "127.0.0.1:0", "--traces"])
             .arg(directory)
             .env("WIRETAPE_DATA_DIR", self.scratch.path().join("data"));
-        Service::spawn(command, LIMIT).context(program.display()).map(Some)
+        Service::spawn(command, LIMIT).context(program.display())
     }
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    /// Load or server.
+    Peer,
+    Subject,
+}
+
+/// Twice the same if there is only one.
+fn two_processors() -> Result<[usize; 2]> {
+    let processors = cpu::processors().context("processors")?;
+    match processors.as_slice() {
+        [] => Err(Failure::new("there is no processor")),
+        [first, .., last] => Ok([*first, *last]),
+        [only] => Ok([*only, *only]),
+    }
+}
+
+/// All that take turns.
+pub(super) struct Field {
+    pub(super) subjects: Vec<Started>,
+    #[expect(dead_code, reason = "it serves as long as it lives")]
+    upstream: Service,
 }
 
 /// A running subject, connections to it open. Its traces vanish with it.
 pub(super) struct Started {
     pub(super) subject: Subject,
-    /// Nothing stands in front of the server when it is driven directly.
-    service: Option<Service>,
+    service: Service,
     driver: Driver,
     directory: TempDir,
     calls: u64,
@@ -118,38 +175,35 @@ pub(super) struct Started {
 impl Started {
     /// Calls on all its connections. If that fails, says what was being measured and what it said.
     pub(super) fn drive(&mut self, amount: Amount) -> Result<Outcome> {
-        let outcome = self.driver.run(amount).map_err(|error| {
-            let said = self.service.as_ref().map(Service::said).unwrap_or_default();
-            Failure::new(format!("{:?}: {error}\n{said}", self.subject))
-        })?;
+        let outcome = self
+            .driver
+            .run(amount)
+            .map_err(|error| Failure::new(format!("{:?}: {error}\n{}", self.subject, self.service.said())))?;
         self.calls += outcome.calls;
         Ok(outcome)
     }
 
-    /// The time on a processor that it took so far, in seconds. No figure if there is nothing to ask.
+    /// The time on a processor that it took so far, in seconds; no figure if nothing is measured.
     pub(super) fn processor_time(&self) -> Result<f64> {
-        let Some(service) = &self.service else {
-            return Ok(f64::NAN);
-        };
-        let time = cpu::time_of_tree(service.pid()).ok_or_else(gone)?;
-        Ok(time.as_secs_f64())
+        let time = cpu::time_of_tree(self.service.pid()).ok_or_else(gone)?;
+        Ok(self.unless_direct(time.as_secs_f64()))
     }
 
-    /// The peak memory so far, in bytes. No figure if there is nothing to ask.
+    /// The peak memory so far, in bytes; no figure if nothing is measured.
     pub(super) fn peak_memory(&self) -> Result<f64> {
-        let Some(service) = &self.service else {
-            return Ok(f64::NAN);
-        };
-        let bytes = memory::peak_of_tree(service.pid(), "").ok_or_else(gone)?;
-        Ok(bytes as f64)
+        let bytes = memory::peak_of_tree(self.service.pid(), "").ok_or_else(gone)?;
+        Ok(self.unless_direct(bytes as f64))
+    }
+
+    /// What the server itself takes is nobody's question.
+    fn unless_direct(&self, figure: f64) -> f64 {
+        if self.subject == Subject::Direct { f64::NAN } else { figure }
     }
 
     /// Ends the load, then the subject, and looks for every call in its traces.
     pub(super) fn finish(self) -> Result<Kept> {
         self.driver.finish().context(format!("{:?}", self.subject))?;
-        if let Some(service) = self.service {
-            service.stop().context(format!("{:?}", self.subject))?;
-        }
+        self.service.stop().context(format!("{:?}", self.subject))?;
         let marks = Marks::in_traces(self.directory.path()).context("traces")?;
         let wrong = marks.missing(self.calls) + marks.surplus;
         Ok(Kept { subject: self.subject, messages: 2 * self.calls, wrong })
