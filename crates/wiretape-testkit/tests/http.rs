@@ -1,5 +1,7 @@
 //! The HTTP peers behave as the tests and benchmarks that use them rely on.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;

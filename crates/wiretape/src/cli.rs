@@ -107,7 +107,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, CommandError> {
     match command {
         Command::Record(args) => return record::run(args),
-        Command::Proxy(args) => proxy::run(*args)?,
+        Command::Proxy(args) => proxy::run(&args)?,
         Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,

@@ -256,8 +256,7 @@ impl ClientConnection {
     }
 
     pub(super) async fn new_sender(&self, target: &Target) -> Result<Sender, Refusal> {
-        // Boxed: a handshake is seldom and large, an exchange is frequent and should be small.
-        Box::pin(self.shared.connector.connect(target, self.speak)).await
+        self.shared.connector.connect(target, self.speak).await
     }
 
     fn kept_sender(&self, target: &Target) -> Option<Sender> {

@@ -281,7 +281,8 @@ impl Connector {
         target: &Target,
         attempt: impl Future<Output = io::Result<T>>,
     ) -> Result<T, Refusal> {
-        match tokio::time::timeout(self.timeout, attempt).await {
+        // Boxed: a handshake is seldom and large, an exchange is frequent and should be small.
+        match tokio::time::timeout(self.timeout, Box::pin(attempt)).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => Err(Refusal::unreachable(&target.origin(), &error.to_string())),
             Err(_) => Err(Refusal::connect_timeout(&target.origin(), self.timeout.as_secs_f64())),

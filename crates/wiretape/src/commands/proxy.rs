@@ -159,7 +159,7 @@ fn parse_header_size(text: &str) -> Result<u64, String> {
 }
 
 /// Runs the command until a signal ends it.
-pub(crate) fn run(args: ProxyArgs) -> Result<(), CommandError> {
+pub(crate) fn run(args: &ProxyArgs) -> Result<(), CommandError> {
     let options = options(args)?;
     let traces = options.traces.as_ref().map(|journal| journal.dir.clone());
     let outcome =
@@ -169,12 +169,12 @@ pub(crate) fn run(args: ProxyArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn options(args: ProxyArgs) -> Result<ProxyOptions, CommandError> {
+fn options(args: &ProxyArgs) -> Result<ProxyOptions, CommandError> {
     const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
     const DRAIN: Duration = Duration::from_secs(30);
     let mut config = ProxyConfig::load(args.config.as_deref())?;
-    let listeners = listeners(&args, &mut config)?;
-    let dir = traces_dir(&args, config.traces.take())?;
+    let listeners = listeners(args, &mut config)?;
+    let dir = traces_dir(args, config.traces.take())?;
     let redactor = if args.no_redact || dir.is_none() {
         None
     } else {

@@ -149,7 +149,8 @@ fn common(args: &RecordArgs) -> Result<Common, CommandError> {
     let config = Config::load(args.config.as_deref())?;
     let live = live_options(args.serve, args.allow_origin.clone())?;
     let dir = args.out.clone().map_or_else(dirs::traces_dir, Ok)?;
-    let redactor = if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
+    let redactor =
+        if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
     let journal = JournalOptions {
         dir,
         max_bytes: args.max_bytes,
