@@ -411,6 +411,12 @@ enum Next {
 /// Writes all the pieces, in one call if the kernel takes them so.
 fn write_pieces(file: &mut File, pieces: &[&[u8]]) -> io::Result<u64> {
     let total: usize = pieces.iter().map(|piece| piece.len()).sum();
+    if let [only, rest @ ..] = pieces
+        && rest.iter().all(|piece| piece.is_empty())
+    {
+        // The usual case, and the kernel's shorter way.
+        return file.write_all(only).map(|()| total as u64);
+    }
     let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
     let mut rest = &mut slices[..];
     IoSlice::advance_slices(&mut rest, 0);

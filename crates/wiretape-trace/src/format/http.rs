@@ -19,9 +19,9 @@ impl Head {
     ) -> Self {
         let mut json = Vec::with_capacity(512);
         json.extend_from_slice(b"{\"method\":");
-        push_string(&mut json, method);
+        push_value(&mut json, method.as_bytes());
         json.extend_from_slice(b",\"target\":");
-        push_string(&mut json, target);
+        push_value(&mut json, target.as_bytes());
         Self::finish(json, version, headers)
     }
 
@@ -43,7 +43,7 @@ impl Head {
         headers: impl Iterator<Item = (&'a str, Cow<'a, [u8]>)>,
     ) -> Self {
         json.extend_from_slice(b",\"version\":");
-        push_string(&mut json, version);
+        push_value(&mut json, version.as_bytes());
         json.extend_from_slice(b",\"headers\":");
         push_headers(&mut json, headers);
         json.push(b'}');
@@ -70,7 +70,7 @@ fn push_headers<'a>(out: &mut Vec<u8>, headers: impl Iterator<Item = (&'a str, C
         if !std::mem::take(&mut first) {
             out.push(b',');
         }
-        push_string(out, name);
+        push_value(out, name.as_bytes());
         out.push(b':');
         if headers.peek().is_none_or(|(next, _)| *next != name) {
             push_value(out, &value);
