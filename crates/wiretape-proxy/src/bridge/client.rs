@@ -65,7 +65,8 @@ impl HttpClient {
     }
 
     async fn connect(&self) -> Result<Sender, Failure> {
-        let connected = self.connector.connect(&self.target, Speak::Http1).await;
+        // Setting up TLS takes a lot of room, and is seldom done.
+        let connected = Box::pin(self.connector.connect(&self.target, Speak::Http1)).await;
         connected.map_err(|refusal| Failure::connecting(&self.server(), &refusal))
     }
 

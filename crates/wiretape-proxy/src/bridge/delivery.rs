@@ -1,7 +1,7 @@
 //! One message of the client's: the request, the answer, the resumption.
 
 use super::client::{Answer, Events, MAX_MESSAGE};
-use super::failure::{self, Failure, Reason, Token};
+use super::failure::{self, Failure, Named, Reason, Token};
 use super::listening::Cursor;
 use super::outgoing::{Line, Outgoing, same};
 use super::recording::Exchange;
@@ -261,8 +261,8 @@ impl Bridge {
         }
         let detail = error_message(&body).or_else(|| redirection(answer));
         let token = if self.secrets.names(&header::AUTHORIZATION) { Token::Given } else { Token::Missing };
-        let in_session = lock(&self.session).id.is_some();
-        Some(failure::status(&self.client.server(), status, detail.as_deref(), token, in_session))
+        let named = if lock(&self.session).id.is_some() { Named::Session } else { Named::Nothing };
+        Some(failure::status(&self.client.server(), status, detail.as_deref(), token, named))
     }
 
     /// Hands what the server said to the client, once it is in the trace.

@@ -118,13 +118,20 @@ pub(super) enum Token {
     Missing,
 }
 
+/// Whether the request named a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    Session,
+    Nothing,
+}
+
 /// What a status says. `detail` is what the server said about it.
 pub(super) fn status(
     server: &str,
     status: http::StatusCode,
     detail: Option<&str>,
     token: Token,
-    in_session: bool,
+    named: Named,
 ) -> Failure {
     let said = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
     let (reason, message) = match (status.as_u16(), token) {
@@ -138,7 +145,7 @@ pub(super) fn status(
             Reason::Unauthorized,
             format!("{server} does not accept the token that --header gives (HTTP 401){said}"),
         ),
-        (404, _) if in_session => (
+        (404, _) if named == Named::Session => (
             Reason::SessionGone,
             format!(
                 "{server} does not know this session any more (HTTP 404){said}; restart the client to begin a new one"
@@ -155,7 +162,8 @@ mod tests {
 
     #[test]
     fn the_client_gets_an_error_for_its_id() {
-        let failure = status("http://x", http::StatusCode::UNAUTHORIZED, None, Token::Missing, false);
+        let failure =
+            status("http://x", http::StatusCode::UNAUTHORIZED, None, Token::Missing, Named::Nothing);
         let answer: Value = serde_json::from_slice(&failure.answer(Some(&Id::String("a".into())))).unwrap();
         assert_eq!((&answer["id"], &answer["error"]["data"]["status"]), (&json!("a"), &json!(401)));
         assert_eq!(answer["error"]["data"]["reason"], "unauthorized");

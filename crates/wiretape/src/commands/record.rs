@@ -16,7 +16,7 @@ use wiretape_proxy::record::{RecordOptions, RecordOutcome, record};
 use wiretape_proxy::warning::Warning;
 use wiretape_trace::redact::Redactor;
 
-/// Record the session of a stdio MCP server, or of an HTTP one for a client that only speaks stdio
+/// Record the session of a stdio MCP server
 ///
 /// Put `wiretape record --` in front of a server's command in your MCP client's configuration. Everything passes
 /// through unchanged in both directions; what passed is written to a trace. Secrets are taken out before anything

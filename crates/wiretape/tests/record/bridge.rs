@@ -323,6 +323,60 @@ fn an_error_in_the_body_is_the_answer() {
 }
 
 #[test]
+fn a_server_of_2024_is_talked_to_as_it_was() {
+    let stream = Arc::new(Mutex::new(None::<Reply>));
+    let web = Web::start(move |seen, reply| match (seen.method.as_str(), seen.target.as_str()) {
+        ("GET", _) => {
+            reply.events();
+            reply.write("event: endpoint\ndata: /messages?session=1\n\n");
+            *stream.lock().unwrap() = Some(reply.again());
+            reply.wait_for_close();
+        }
+        (_, "/messages?session=1") => {
+            reply.accepted();
+            if let Some(id) = seen.json()["id"].as_u64() {
+                let event = format!("event: message\ndata: {}\n\n", result(id));
+                assert!(stream.lock().unwrap().as_mut().unwrap().write(event));
+            }
+            if seen.is("tools/call") {
+                stream.lock().unwrap().take().unwrap().close();
+            }
+        }
+        _ => reply.whole("405 Method Not Allowed", "", ""),
+    });
+    let home = Home::new();
+    let mut session = home.bridge(&web.url(), &[]);
+    session.begin();
+    session.say(&call(2, "x"));
+    assert_eq!(session.receive_line(), result(2));
+    // Its session ends with its stream.
+    wait_until("the end of the stream was seen", || session.stderr().contains("ended the stream"));
+    session.say(&call(3, "x"));
+    assert_eq!(session.hear()["error"]["data"]["reason"], "session-gone");
+    assert_eq!(session.end().code, Some(0));
+    let trace = home.trace();
+    assert_eq!((trace.messages(ClientToServer).len(), trace.messages(ServerToClient).len()), (4, 3));
+    assert_eq!(trace.texts().len(), 1);
+}
+
+#[test]
+fn an_endpoint_elsewhere_is_not_followed() {
+    let web = Web::start(|seen, reply| match seen.method.as_str() {
+        "GET" => {
+            reply.events();
+            reply.write("event: endpoint\ndata: http://elsewhere.example/messages\n\n");
+            reply.wait_for_close();
+        }
+        _ => reply.whole("404 Not Found", "", ""),
+    });
+    let home = Home::new();
+    let mut session = home.bridge(&web.url(), &[]);
+    session.say(INITIALIZE);
+    assert_eq!(session.hear()["error"]["data"]["status"], 404);
+    assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
 fn requests_of_2026_describe_themselves_in_headers() {
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
     let tools = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}}"#;

@@ -59,6 +59,16 @@ impl Reply {
         self.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n\r\n");
     }
 
+    /// Another hold on the same answer.
+    pub(crate) fn again(&self) -> Reply {
+        Reply(self.0.try_clone().unwrap())
+    }
+
+    /// Ends the connection, whoever else holds it.
+    pub(crate) fn close(self) {
+        self.0.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+
     /// Waits until the client has closed the connection.
     pub(crate) fn wait_for_close(&mut self) {
         let _ = self.0.read(&mut [0]);
