@@ -18,7 +18,7 @@ idle_timeout = "none"
 
 [[upstream]]
 name = "search"
-url = "http://localhost:9000/mcp?key=hunter2"
+url = "http://localhost:9000/mcp"
 listen = "127.0.0.1:3004"
 oauth_rewrite = true
 

@@ -10,6 +10,7 @@ use std::thread;
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) method: String,
+    pub(crate) target: String,
     /// By their names in lower case.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
@@ -143,7 +144,7 @@ fn read(stream: &TcpStream) -> Option<Seen> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace().map(str::to_owned);
-    let method = words.next()?;
+    let (method, target) = (words.next()?, words.next()?);
     let mut headers = BTreeMap::new();
     loop {
         let mut line = String::new();
@@ -154,5 +155,5 @@ fn read(stream: &TcpStream) -> Option<Seen> {
     let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Seen { method, headers, body })
+    Some(Seen { method, target, headers, body })
 }
