@@ -6,17 +6,17 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`options`] | the server's URL, the secret headers, and what else there is to choose |
-//! | [`run`] | the beginning, the client's lines, and the end |
-//! | [`outgoing`] | what a line of the client's says |
-//! | [`session`] | what the server and the client have agreed on, and the headers that follow from it |
-//! | [`parameters`] | arguments of tools that are repeated in headers |
-//! | [`delivery`] | one message: the request, the answer, the resumption |
-//! | [`listening`] | streams that the server may say something on at any time |
-//! | [`client`] | requests over kept connections, and bodies |
-//! | [`recording`] | the trace |
-//! | [`failure`] | what the client is told when there is no answer |
-//! | [`streams`] | our standard streams |
+//! | `options` | the server's URL, the secret headers, and what else there is to choose |
+//! | `run` | the beginning, the client's lines, and the end |
+//! | `outgoing` | what a line of the client's says |
+//! | `session` | what the server and the client have agreed on, and the headers that follow from it |
+//! | `parameters` | arguments of tools that are repeated in headers |
+//! | `delivery` | one message: the request, the answer, the resumption |
+//! | `listening` | streams that the server may say something on at any time |
+//! | `client` | requests over kept connections, and bodies |
+//! | `recording` | the trace |
+//! | `failure` | what the client is told when there is no answer |
+//! | `streams` | our standard streams |
 
 mod client;
 mod delivery;

@@ -1,28 +1,28 @@
 //! `wiretape proxy`: HTTP servers, behind a proxy that nobody notices.
 //!
 //! One client connection has upstream connections of its own, one at a time for HTTP/1.1, so there is no pool to share
-//! and a broken connection is the trouble of one client alone. Bodies pass frame by frame; a [`tap`] looks at each
+//! and a broken connection is the trouble of one client alone. Bodies pass frame by frame; a `tap` looks at each
 //! frame on its way, and what completes a message is in the trace before that frame is passed on.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`options`] | what to listen on, where to send it, the limits |
-//! | [`server`] | listeners, worker threads, signals, draining |
-//! | [`connection`] | one client connection, in whatever version of HTTP it speaks |
-//! | [`relay`] | one exchange: request to the upstream, response to the client |
-//! | [`upstream`] | reaching a server: TCP, TLS, which version of HTTP it speaks |
-//! | [`headers`] | what belongs to one hop, and may not be passed on |
-//! | [`body`], [`tap`] | bodies in passing: limits, timeouts, and what they say |
-//! | [`exchange`] | what is known of one exchange, and which of its lines are written |
-//! | [`traces`] | which trace a session's lines go to |
-//! | [`decode`] | gzip, deflate, br and zstd, for the recording only |
-//! | [`forward`] | CONNECT, tunnels, interception |
-//! | [`login`], [`oauth`] | logging in through a reverse proxy: the exchange, and the decisions |
-//! | [`endpoint`] | the `endpoint` event of HTTP+SSE |
-//! | [`refusal`] | the proxy's own answers |
-//! | [`ca`] | certificates for interception |
-//! | [`admin`] | is it alive, is it ready |
-//! | [`transaction`] | what is handed on when an exchange has ended |
+//! | `options` | what to listen on, where to send it, the limits |
+//! | `server` | listeners, worker threads, signals, draining |
+//! | `connection` | one client connection, in whatever version of HTTP it speaks |
+//! | `relay` | one exchange: request to the upstream, response to the client |
+//! | `upstream` | reaching a server: TCP, TLS, which version of HTTP it speaks |
+//! | `headers` | what belongs to one hop, and may not be passed on |
+//! | `body`, `tap` | bodies in passing: limits, timeouts, and what they say |
+//! | `exchange` | what is known of one exchange, and which of its lines are written |
+//! | `traces` | which trace a session's lines go to |
+//! | `decode` | gzip, deflate, br and zstd, for the recording only |
+//! | `forward` | CONNECT, tunnels, interception |
+//! | `login`, `oauth` | logging in through a reverse proxy: the exchange, and the decisions |
+//! | `endpoint` | the `endpoint` event of HTTP+SSE |
+//! | `refusal` | the proxy's own answers |
+//! | `ca` | certificates for interception |
+//! | `admin` | is it alive, is it ready |
+//! | `transaction` | what is handed on when an exchange has ended |
 
 mod admin;
 pub(crate) mod body;
