@@ -2,6 +2,7 @@
 
 use super::forward::{self, First};
 use super::headers;
+use super::heads::HeadCache;
 use super::login::Login;
 use super::options::{HostHeader, ListenerOptions, Route};
 use super::refusal::Refusal;
@@ -34,6 +35,7 @@ pub(super) struct ClientConnection {
     /// Counted until nothing of it is left, tunnels included.
     counted: Arc<Counted>,
     senders: Mutex<Vec<(Arc<Target>, Sender)>>,
+    heads: HeadCache,
     /// The trace of what belongs to no session.
     slot: Mutex<Option<Arc<SessionTrace>>>,
 }
@@ -101,8 +103,8 @@ impl ClientConnection {
             Protocol::Http1 => Speak::Http1,
             Protocol::Http2 => Speak::PreferHttp2,
         };
-        let (senders, slot) = (Mutex::default(), Mutex::default());
-        Arc::new(ClientConnection { shared, listener, peer, speak, scope, counted, senders, slot })
+        let (senders, heads, slot) = (Mutex::default(), HeadCache::default(), Mutex::default());
+        Arc::new(ClientConnection { shared, listener, peer, speak, scope, counted, senders, heads, slot })
     }
 
     /// Serves HTTP until the client or we have had enough. What goes wrong on the way is told by the exchanges.
@@ -199,6 +201,10 @@ impl ClientConnection {
 
     pub(super) fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    pub(super) fn heads(&self) -> &HeadCache {
+        &self.heads
     }
 
     pub(super) fn login(&self) -> Option<&Login> {

@@ -106,7 +106,9 @@ impl Exchange {
                 version(parts.version),
                 header_pairs(shared.redactor.as_ref(), &parts.headers),
             );
-            state.request_head = Some(redacted(shared.redactor.as_ref(), head));
+            let redactor = shared.redactor.as_ref();
+            let head = connection.heads().redacted(Direction::ClientToServer, redactor, head);
+            state.request_head = Some(head);
         }
         Arc::new(Exchange {
             connection: Arc::clone(connection),
@@ -152,7 +154,9 @@ impl Exchange {
             version(parts.version),
             header_pairs(self.shared().redactor.as_ref(), &parts.headers),
         );
-        state.response_head = Some(redacted(self.shared().redactor.as_ref(), head));
+        let redactor = self.shared().redactor.as_ref();
+        let head = self.connection.heads().redacted(Direction::ServerToClient, redactor, head);
+        state.response_head = Some(head);
         drop(state);
         if let Some(session) = headers::session(&parts.headers) {
             self.connection.bind_session(&self.target, session, trace);

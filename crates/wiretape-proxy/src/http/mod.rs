@@ -14,6 +14,7 @@
 //! | `headers` | what belongs to one hop, and may not be passed on |
 //! | `body`, `tap` | bodies in passing: limits, timeouts, and what they say |
 //! | `exchange` | what is known of one exchange, and which of its lines are written |
+//! | `heads` | heads without their secrets |
 //! | `traces` | which trace a session's lines go to |
 //! | `decode` | gzip, deflate, br and zstd, for the recording only |
 //! | `forward` | CONNECT, tunnels, interception |
@@ -33,6 +34,7 @@ mod endpoint;
 pub(crate) mod exchange;
 mod forward;
 pub(crate) mod headers;
+mod heads;
 mod login;
 mod oauth;
 mod options;
