@@ -18,6 +18,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -34,10 +35,26 @@ pub(super) struct ClientConnection {
     scope: Scope,
     /// Counted until nothing of it is left, tunnels included.
     counted: Arc<Counted>,
-    senders: Mutex<Vec<(Arc<Target>, Sender)>>,
+    senders: Mutex<Vec<Kept>>,
     heads: HeadCache,
     /// The trace of what belongs to no session.
     slot: Mutex<Option<Arc<SessionTrace>>>,
+}
+
+/// A connection that waits for its next request.
+struct Kept {
+    target: Arc<Target>,
+    sender: Sender,
+    /// The server may close it from then on, and what is sent at that moment is lost.
+    until: Instant,
+}
+
+impl Kept {
+    /// Whether there is a use for it. One that is busy is none of our business; HTTP/2 says when it is over.
+    fn is_good(&self, now: Instant) -> bool {
+        let is_idle = matches!(self.sender, Sender::Http1(_)) && self.sender.is_ready();
+        !self.sender.is_closed() && (!is_idle || now < self.until)
+    }
 }
 
 /// A listener, and the one server behind it if there is one.
@@ -266,27 +283,28 @@ impl ClientConnection {
     }
 
     fn kept_sender(&self, target: &Target) -> Option<Sender> {
+        let now = Instant::now();
         let mut senders = lock(&self.senders);
-        senders.retain(|(_, sender)| !sender.is_closed());
-        let at = senders.iter().position(|(of, sender)| of.is(target) && sender.is_ready())?;
-        match &senders[at].1 {
+        senders.retain(|kept| kept.is_good(now));
+        let at = senders.iter().position(|kept| kept.target.is(target) && kept.sender.is_ready())?;
+        match &senders[at].sender {
             // Shared by all who speak HTTP/2.
             Sender::Http2(sender) => Some(Sender::Http2(sender.clone())),
-            Sender::Http1(_) => Some(senders.swap_remove(at).1),
+            Sender::Http1(_) => Some(senders.swap_remove(at).sender),
         }
     }
 
-    /// Keeps a connection for the next request.
-    pub(super) fn keep_sender(&self, target: &Arc<Target>, sender: Sender) {
+    /// Keeps a connection for the next request, if that comes within this time.
+    pub(super) fn keep_sender(&self, target: &Arc<Target>, sender: Sender, time: Duration) {
         let mut senders = lock(&self.senders);
-        let shared = |(of, kept): &(Arc<Target>, Sender)| matches!(kept, Sender::Http2(_)) && of.is(target);
+        let shared = |kept: &Kept| matches!(kept.sender, Sender::Http2(_)) && kept.target.is(target);
         if matches!(sender, Sender::Http2(_)) && senders.iter().any(shared) {
             return;
         }
         if senders.len() >= MAX_KEPT {
             senders.remove(0);
         }
-        senders.push((Arc::clone(target), sender));
+        senders.push(Kept { target: Arc::clone(target), sender, until: Instant::now() + time });
     }
 
     /// The trace that an exchange's lines go to, held for it.

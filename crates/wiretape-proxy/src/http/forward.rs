@@ -3,6 +3,7 @@
 
 use super::body::ProxyBody;
 use super::connection::{ClientConnection, Protocol, Scope};
+use super::headers;
 use super::options::Route;
 use super::refusal::Refusal;
 use super::transaction::Ended;
@@ -175,7 +176,7 @@ async fn open(
     );
     // If it failed, the first request tells.
     if let Ok(sender) = sender {
-        inner.keep_sender(&target, sender);
+        inner.keep_sender(&target, sender, headers::KEEP_ALIVE_UNSAID);
     }
     let drain = shared.drain();
     inner.serve(client, protocol, drain).await;

@@ -4,6 +4,7 @@ use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderValue, Version};
+use std::time::Duration;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -70,6 +71,18 @@ pub(super) fn wants_upgrade(headers: &HeaderMap) -> bool {
 pub(super) fn size(headers: &HeaderMap) -> usize {
     const AROUND: usize = ": \r\n".len();
     headers.iter().map(|(name, value)| name.as_str().len() + value.len() + AROUND).sum()
+}
+
+/// How long a connection may wait for a request when the server doesn't say: those of Node and Python close it after
+/// five seconds, most others later.
+pub(super) const KEEP_ALIVE_UNSAID: Duration = Duration::from_secs(4);
+
+/// How long a connection may wait for its next request: a little shorter than the server says.
+pub(super) fn keep_alive(headers: &HeaderMap) -> Duration {
+    let said = headers.get(KEEP_ALIVE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let timeout = said.split(',').find_map(|part| part.trim().strip_prefix("timeout="));
+    let seconds = timeout.and_then(|seconds| seconds.parse::<u32>().ok());
+    seconds.map_or(KEEP_ALIVE_UNSAID, |seconds| Duration::from_secs(seconds.saturating_sub(1).into()))
 }
 
 /// A content type without its parameters.
@@ -161,5 +174,18 @@ mod tests {
         assert!(is_event_stream(&headers));
         assert_eq!(content_encoding(&map(&[("content-encoding", "identity")])), None);
         assert_eq!(content_encoding(&map(&[("content-encoding", "gzip")])), Some("gzip"));
+    }
+
+    #[test]
+    fn connections_are_kept_a_little_shorter_than_the_server_says() {
+        let check = |said: &[(&'static str, &'static str)], seconds: u64| {
+            assert_eq!(keep_alive(&map(said)), Duration::from_secs(seconds), "{said:?}");
+        };
+        check(&[], 4);
+        check(&[("keep-alive", "timeout=5")], 4);
+        check(&[("keep-alive", "max=100, timeout=72")], 71);
+        check(&[("keep-alive", "timeout=0")], 0);
+        check(&[("keep-alive", "timeout=99999999999999999999")], 4);
+        check(&[("keep-alive", "max=1")], 4);
     }
 }

@@ -149,7 +149,7 @@ async fn send(
         };
         match sent {
             Ok(response) => {
-                connection.keep_sender(&exchange.target, sender);
+                connection.keep_sender(&exchange.target, sender, headers::keep_alive(response.headers()));
                 return Ok(response);
             }
             Err(SendFailure { unsent: Some(unsent), .. }) if used => {

@@ -1,8 +1,8 @@
 //! The official conformance suite, without the proxy and through it: every scenario must come out the same.
 //!
 //! The suite tests servers and clients. Here both are known to pass, so whatever fails is the proxy's doing. A server
-//! stands behind a reverse proxy; a client is told of a forward proxy, for behind a reverse one it would authorize for
-//! the wrong address.
+//! stands behind a reverse proxy; a client is told of a forward proxy, and in front of each of the suite's servers it
+//! finds a reverse one, through which it must be able to log in.
 //!
 //! `cargo xtask setup` installs the suite and `cargo xtask test` says where; a bare `cargo test` skips these.
 
@@ -80,6 +80,22 @@ fn check_client(revision: &str, required: usize) {
     check_recorded(home.path());
 }
 
+/// The suite against a client of ours that finds a reverse proxy wherever it goes.
+fn check_client_behind_reverse_proxies(revision: &str, required: usize) {
+    let Some(parts) = parts() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let suite = Suite::new(&parts, revision, home.path());
+    let client = bins::path("wt-conformance-client");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/behind-proxy.sh");
+    let words = [&script, home.path(), Path::new(env!("CARGO_BIN_EXE_wiretape")), &client];
+    let command = words.map(|word| word.to_str().unwrap()).join(" ");
+    // One after the other: with a proxy for each, there are many processes already, and the suite waits for nobody long.
+    let direct = suite.test_client("direct", &client, None);
+    let results = (direct, suite.test_client("recorded", Path::new(&command), None));
+    check("client behind reverse proxies", revision, &results, required);
+    check_recorded(home.path());
+}
+
 /// Runs two things at once.
 fn both<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T) -> (T, T) {
     thread::scope(|scope| {
@@ -131,4 +147,14 @@ fn client_2025_11_25() {
 #[test]
 fn client_2026_07_28() {
     check_client("2026-07-28", 32);
+}
+
+#[test]
+fn client_2025_11_25_behind_reverse_proxies() {
+    check_client_behind_reverse_proxies("2025-11-25", 18);
+}
+
+#[test]
+fn client_2026_07_28_behind_reverse_proxies() {
+    check_client_behind_reverse_proxies("2026-07-28", 32);
 }

@@ -240,3 +240,26 @@ fn nothing_of_a_connection_is_left_when_both_are_gone() {
     assert_eq!(status["ended"]["client-closed"], 10);
     assert_eq!(status["traces"]["open"], 0);
 }
+
+/// A server may close a connection that waits, and what is sent at that moment is lost. So one that has waited nearly as
+/// long as the server allows is not used again.
+#[test]
+fn a_connection_that_the_server_is_about_to_close() {
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, &[]);
+    let mut client = proxy.connect();
+    let length = RESULT.len();
+    let short =
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nkeep-alive: timeout=1\r\n\r\n{RESULT}");
+    client.send(post("", CALL));
+    let (_first, ..) = upstream.answer(short);
+    client.receive();
+    client.send(post("", CALL));
+    let (mut second, ..) = upstream.answer(ok("", RESULT));
+    client.receive();
+    client.send(post("", CALL));
+    second.receive();
+    second.send(ok("", RESULT));
+    client.receive();
+    proxy.stop();
+}
