@@ -152,6 +152,8 @@ impl ClientConnection {
             // Beyond our own limit, so that it is us who say so; beyond this one the answer is a bare 431.
             .max_header_size(limits.headers * 2)
             .max_buf_size((limits.headers * 2).max(64 * 1024))
+            // Messages are small: one copy costs less than a list of pieces.
+            .writev(false)
             .preserve_header_case(true)
             .auto_date_header(false)
             .serve_connection(TokioIo::new(io), service)

@@ -341,6 +341,7 @@ impl Connector {
 
 async fn http1_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Sender> {
     let (sender, connection) = http1::Builder::new()
+        .writev(false)
         .preserve_header_case(true)
         .handshake(TokioIo::new(stream))
         .await

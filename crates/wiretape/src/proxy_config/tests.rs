@@ -161,15 +161,15 @@ fn values_are_checked() {
 #[test]
 fn urls_are_checked_and_not_told_back() {
     for (url, expected) in [
-        ("localhost:9000/mcp", "this is no URL"),
-        ("localhost", "a URL begins with http:// or https://"),
-        ("ftp://example.com", "a URL begins with http:// or https://"),
-        ("/mcp", "a URL begins with http:// or https://"),
-        ("http://", "this is no URL"),
-        ("http://u:hunter2@example.com", "credentials are not sent"),
-        ("http://example.com/#hunter2", "behind `#`"),
+        ("localhost:9000/mcp", "this is not a URL"),
+        ("localhost", "this is not a URL"),
+        ("ftp://example.com", "a server's URL begins with http:// or https://"),
+        ("/mcp", "this is not a URL"),
+        ("http://", "this is not a URL"),
+        ("http://u:hunter2@example.com", "credentials in a URL are not sent"),
+        ("http://example.com/#hunter2", "behind `?` or `#`"),
         ("http://example.com:99999", "there is no such port"),
-        ("http://exa mple.com/hunter2", "this is no URL"),
+        ("http://exa mple.com/hunter2", "this is not a URL"),
     ] {
         let told = read(&format!("[[upstream]]\nlisten = \"127.0.0.1:1\"\nurl = \"{url}\"\n")).unwrap_err();
         assert!(told.len() == 1 && told[0].contains(expected), "{url}: {told:?}");

@@ -72,9 +72,9 @@ fn a_body_of_just_the_size_that_is_allowed() {
 #[test]
 fn headers_that_are_too_large() {
     let upstream = Upstream::listen();
-    let proxy = limited(&upstream, &["--max-headers", "2KiB"]);
+    let proxy = limited(&upstream, &["--max-headers", "8KiB"]);
     let mut client = proxy.connect();
-    client.send(post(&format!("X-Large: {}\r\n", "x".repeat(3000)), CALL));
+    client.send(post(&format!("X-Large: {}\r\n", "x".repeat(10_000)), CALL));
     let (head, body) = client.receive();
     assert_eq!(head.status(), 431);
     let message = check_refusal(&body, &Value::Null, "too-large", 431);
@@ -82,7 +82,7 @@ fn headers_that_are_too_large() {
     drop(client);
     // So large that nobody reads them to their end.
     let mut client = proxy.connect();
-    client.send(post(&format!("X-Large: {}\r\n", "x".repeat(30_000)), CALL));
+    client.send(post(&format!("X-Large: {}\r\n", "x".repeat(100_000)), CALL));
     assert_eq!(client.receive_head().status(), 431);
     drop(client);
     wait_until("both are counted", || {
