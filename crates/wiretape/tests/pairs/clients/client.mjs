@@ -58,7 +58,19 @@ const start = async (heard = []) => {
   client.fallbackNotificationHandler = async ({ method, params }) => void heard.push({ method, params });
   const transport = transportTo();
   await client.connect(transport);
-  return { client, transport };
+  const session = { client, transport };
+  session.roots = await settle(session, heard);
+  return session;
+};
+
+// The server asks for roots soon after the beginning, of its own accord. A session that is closed in between has sent
+// what the client never got. If the server asks before the stream is there, it asks again when roots are listed.
+const settle = async ({ client }, heard) => {
+  const rooted = () => heard.some(({ params }) => /Roots updated/.test(params?.data));
+  await until(rooted, 3000);
+  const roots = await client.callTool({ name: "get-roots-list", arguments: {} });
+  await until(rooted);
+  return roots;
 };
 
 const end = async ({ client, transport }) => {
@@ -72,11 +84,7 @@ const scenarios = {
     const session = await start(heard);
     const { client } = session;
     tell("server", [client.getServerVersion(), client.getServerCapabilities()]);
-    // The server asks for roots soon after the beginning. If that is before the stream is there, it asks again below.
-    const rooted = () => heard.some(({ params }) => /Roots updated/.test(params?.data));
-    await until(rooted, 3000);
-    tell("roots", await client.callTool({ name: "get-roots-list", arguments: {} }));
-    await until(rooted);
+    tell("roots", session.roots);
     tell("tools", (await client.listTools()).tools.map(({ name }) => name).sort());
     tell("echo", await client.callTool({ name: "echo", arguments: { message: "Grüße, 日本語, 🦀, \u2028, \0" } }));
     await attempt("bad arguments", () => client.callTool({ name: "get-sum", arguments: { a: "x" } }));
