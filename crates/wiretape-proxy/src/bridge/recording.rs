@@ -93,7 +93,7 @@ impl Recording {
             method.as_str(),
             &redact_target(redactor, target),
             version(Version::HTTP_11),
-            header_pairs(redactor, &headers),
+            header_pairs(redactor, headers.iter()),
         );
         Exchange {
             x: self.exchanges.fetch_add(1, Ordering::Relaxed),
@@ -207,7 +207,7 @@ impl Exchange {
     /// The response's head has come.
     pub(super) fn answered(&mut self, parts: &response::Parts) {
         let redactor = self.recording.redactor.as_ref();
-        let pairs = header_pairs(redactor, &parts.headers);
+        let pairs = header_pairs(redactor, parts.headers.iter());
         let head = Head::response(parts.status.as_u16(), version(parts.version), pairs);
         self.response = Some(self.recording.head(head));
     }

@@ -8,7 +8,8 @@ use super::options::{HostHeader, ListenerOptions, Route};
 use super::refusal::Refusal;
 use super::relay;
 use super::server::{Counted, Shared};
-use super::traces::SessionTrace;
+use super::timer::LazyTimer;
+use super::traces::{SessionTrace, TraceBook};
 use super::upstream::{Scheme, Sender, Speak, Target};
 use http::{Method, Request, request};
 use hyper::server::conn::{http1, http2};
@@ -37,8 +38,17 @@ pub(super) struct ClientConnection {
     counted: Arc<Counted>,
     senders: Mutex<Vec<Kept>>,
     heads: HeadCache,
+    /// The session that was last heard of, and its trace.
+    last_session: Mutex<Option<LastSession>>,
     /// The trace of what belongs to no session.
     slot: Mutex<Option<Arc<SessionTrace>>>,
+}
+
+/// A session, and its trace.
+struct LastSession {
+    target: Arc<Target>,
+    session: String,
+    trace: Arc<SessionTrace>,
 }
 
 /// A connection that waits for its next request.
@@ -120,8 +130,18 @@ impl ClientConnection {
             Protocol::Http1 => Speak::Http1,
             Protocol::Http2 => Speak::PreferHttp2,
         };
-        let (senders, heads, slot) = (Mutex::default(), HeadCache::default(), Mutex::default());
-        Arc::new(ClientConnection { shared, listener, peer, speak, scope, counted, senders, heads, slot })
+        Arc::new(ClientConnection {
+            shared,
+            listener,
+            peer,
+            speak,
+            scope,
+            counted,
+            senders: Mutex::default(),
+            heads: HeadCache::default(),
+            last_session: Mutex::default(),
+            slot: Mutex::default(),
+        })
     }
 
     /// Serves HTTP until the client or we have had enough. What goes wrong on the way is told by the exchanges.
@@ -147,7 +167,7 @@ impl ClientConnection {
         let this = Arc::clone(&self);
         let service = service_fn(move |request| relay::handle(Arc::clone(&this), request));
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
+            .timer(LazyTimer::default())
             .header_read_timeout(limits.header)
             // Beyond our own limit, so that it is us who say so; beyond this one the answer is a bare 431.
             .max_header_size(limits.headers * 2)
@@ -310,15 +330,14 @@ impl ClientConnection {
     }
 
     /// The trace that an exchange's lines go to, held for it.
-    pub(super) fn trace_for(&self, target: &Target, parts: &request::Parts) -> Option<Arc<SessionTrace>> {
+    pub(super) fn trace_for(
+        &self,
+        target: &Arc<Target>,
+        parts: &request::Parts,
+    ) -> Option<Arc<SessionTrace>> {
         let book = self.shared.book.as_ref()?;
         if let Some(session) = headers::session(&parts.headers) {
-            let name = session_name(target, session);
-            return Some(book.named_or(name, || {
-                let trace = self.begin_trace(target);
-                trace.set_session(session);
-                trace
-            }));
+            return Some(self.session_trace(book, target, session));
         }
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         if parts.method == Method::POST
@@ -335,6 +354,26 @@ impl ClientConnection {
         let trace = self.begin_trace(target);
         *slot = Some(Arc::clone(&trace));
         Some(trace)
+    }
+
+    /// The trace of a session, held for an exchange.
+    fn session_trace(&self, book: &TraceBook, target: &Arc<Target>, session: &str) -> Arc<SessionTrace> {
+        let mut last = lock(&self.last_session);
+        let known = last.as_ref().filter(|last| last.session == session && last.target.is(target));
+        if let Some(last) = known.filter(|last| last.trace.hold()) {
+            return Arc::clone(&last.trace);
+        }
+        let trace = book.named_or(session_name(target, session), || {
+            let trace = self.begin_trace(target);
+            trace.set_session(session);
+            trace
+        });
+        *last = Some(LastSession {
+            target: Arc::clone(target),
+            session: session.to_owned(),
+            trace: Arc::clone(&trace),
+        });
+        trace
     }
 
     fn begin_trace(&self, target: &Target) -> Arc<SessionTrace> {

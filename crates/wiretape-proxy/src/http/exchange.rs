@@ -5,6 +5,7 @@
 
 use super::connection::ClientConnection;
 use super::headers;
+use super::heads::StartLine;
 use super::refusal::Refusal;
 use super::server::Shared;
 use super::traces::SessionTrace;
@@ -12,10 +13,11 @@ use super::transaction::{Ended, Timings, Transaction};
 use super::upstream::Target;
 use crate::journal::Observation;
 use bytes::Bytes;
-use http::{HeaderMap, Method, Version, header, request, response};
+use http::{HeaderName, HeaderValue, Method, Version, header, request, response};
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wiretape_trace::format::{BodyNote, Context, ExchangeNote, Head, Moment, SseContext};
 use wiretape_trace::json;
@@ -43,8 +45,8 @@ struct State {
     path: String,
     started: Moment,
     /// The heads, until they are written.
-    request_head: Option<Head>,
-    response_head: Option<Head>,
+    request_head: Option<Arc<Head>>,
+    response_head: Option<Arc<Head>>,
     status: Option<u16>,
     /// Bodies that are no messages.
     request_note: Option<BodyNote>,
@@ -100,14 +102,12 @@ impl Exchange {
             state.path = redact_target(shared.redactor.as_ref(), path).into_owned();
         }
         if trace.is_some() {
-            let head = Head::request(
-                parts.method.as_str(),
-                &redact_target(shared.redactor.as_ref(), &full_target(connection, target, path)),
-                version(parts.version),
-                header_pairs(shared.redactor.as_ref(), &parts.headers),
-            );
-            let redactor = shared.redactor.as_ref();
-            let head = connection.heads().redacted(Direction::ClientToServer, redactor, head);
+            let start = StartLine::Request {
+                method: parts.method.clone(),
+                target: full_target(connection, target, path),
+                version: parts.version,
+            };
+            let head = connection.heads().head(shared.redactor.as_ref(), start, &parts.headers);
             state.request_head = Some(head);
         }
         Arc::new(Exchange {
@@ -149,14 +149,9 @@ impl Exchange {
         state.answered_us = Some(us);
         state.status = Some(parts.status.as_u16());
         let Some(trace) = &self.trace else { return };
-        let head = Head::response(
-            parts.status.as_u16(),
-            version(parts.version),
-            header_pairs(self.shared().redactor.as_ref(), &parts.headers),
-        );
+        let start = StartLine::Response { status: parts.status, version: parts.version };
         let redactor = self.shared().redactor.as_ref();
-        let head = self.connection.heads().redacted(Direction::ServerToClient, redactor, head);
-        state.response_head = Some(head);
+        state.response_head = Some(self.connection.heads().head(redactor, start, &parts.headers));
         drop(state);
         if let Some(session) = headers::session(&parts.headers) {
             self.connection.bind_session(&self.target, session, trace);
@@ -261,8 +256,8 @@ impl Exchange {
         let response: http::Response<B> =
             refusal.response(message.as_deref().and_then(request_id).as_deref());
         if trace.is_some() {
-            let pairs = header_pairs(None, response.headers());
-            state.response_head = Some(Head::response(refusal.status.as_u16(), "1.1", pairs));
+            let pairs = header_pairs(None, response.headers().iter());
+            state.response_head = Some(Arc::new(Head::response(refusal.status.as_u16(), "1.1", pairs)));
         }
         state.status = Some(refusal.status.as_u16());
         drop(state);
@@ -279,8 +274,8 @@ impl Exchange {
         state.status = Some(status);
         if self.trace.is_some() {
             let redactor = self.shared().redactor.as_ref();
-            let head = Head::response(status, "1.1", header_pairs(redactor, response.headers()));
-            state.response_head = Some(redacted(redactor, head));
+            let head = Head::response(status, "1.1", header_pairs(redactor, response.headers().iter()));
+            state.response_head = Some(Arc::new(redacted(redactor, head)));
         }
     }
 
@@ -329,7 +324,7 @@ impl Exchange {
             (state.request_head.take(), state.response_head.take())
         };
         let mut http = Vec::with_capacity(1024);
-        ExchangeNote { x: self.x, request: request.as_ref(), response: response.as_ref(), ..*note }
+        ExchangeNote { x: self.x, request: request.as_deref(), response: response.as_deref(), ..*note }
             .encode(&mut http);
         let context = Context { session: trace.session(), http: Some(&http), ..Context::default() };
         trace.append(trace.now(), line.observation(context));
@@ -448,7 +443,8 @@ pub(crate) fn one_line(body: &[u8]) -> Cow<'_, [u8]> {
 
 /// Whether JSON is JSON-RPC, or means to be.
 pub(crate) fn is_message(line: &[u8]) -> bool {
-    if memchr::memmem::find(line, b"\"jsonrpc\"").is_some() {
+    static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"jsonrpc\""));
+    if MEMBER.find(line).is_some() {
         return true;
     }
     let envelope = Envelope::scan(line);
@@ -489,10 +485,10 @@ pub(crate) fn version(version: Version) -> &'static str {
 
 /// The headers, with those values redacted whose secrets have no name of their own.
 pub(crate) fn header_pairs<'a>(
-    redactor: Option<&'a Redactor>,
-    headers: &'a HeaderMap,
+    redactor: Option<&Redactor>,
+    headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
 ) -> impl Iterator<Item = (&'a str, Cow<'a, [u8]>)> {
-    headers.iter().map(move |(name, value)| {
+    headers.map(move |(name, value)| {
         let is_url = name == header::LOCATION || name == header::REFERER;
         let value = match value.to_str().ok().filter(|_| is_url) {
             Some(url) => Cow::Owned(redact_target(redactor, url).into_owned().into_bytes()),

@@ -1,7 +1,7 @@
 //! What belongs to one hop and may not be passed on (RFC 9110 section 7.6.1), and a few questions about the rest.
 
 use http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderValue, Version};
 use std::time::Duration;
@@ -31,6 +31,10 @@ impl From<Version> for Hop {
 /// Takes out what the last hop meant for us alone. `upgrade` stays if the request asks for another protocol, which is
 /// passed through.
 pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
+    // Most have none of it, or `connection` alone; looking at the names once is cheaper than asking for each.
+    if !headers.keys().any(is_of_hop) {
+        return;
+    }
     if headers.contains_key(CONNECTION) {
         for name in named_by_connection(headers) {
             let is_upgrade = name == UPGRADE;
@@ -41,6 +45,8 @@ pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
         headers.remove(CONNECTION);
         if keep_upgrade {
             headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        } else if !headers.keys().any(is_of_hop) {
+            return;
         }
     }
     if !keep_upgrade {
@@ -57,8 +63,17 @@ pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
     }
 }
 
+fn is_of_hop(name: &HeaderName) -> bool {
+    [CONNECTION, UPGRADE, TE, TRANSFER_ENCODING, KEEP_ALIVE, PROXY_CONNECTION, PROXY_AUTHORIZATION]
+        .iter()
+        .any(|of_hop| of_hop == name)
+}
+
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
-    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    // The usual word names no header.
+    let named =
+        |value: &&str| !value.eq_ignore_ascii_case("keep-alive") && !value.eq_ignore_ascii_case("close");
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok()).filter(named);
     values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect()
 }
 
@@ -88,7 +103,8 @@ pub(super) fn keep_alive(headers: &HeaderMap) -> Duration {
 /// A content type without its parameters.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    Some(value.split(';').next().unwrap_or(value).trim())
+    let end = value.bytes().position(|byte| byte == b';').unwrap_or(value.len());
+    Some(value[..end].trim())
 }
 
 /// Whether the body is a stream of events.
@@ -105,11 +121,6 @@ pub(crate) fn content_encoding(headers: &HeaderMap) -> Option<&str> {
 /// The session that is named.
 pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION)?.to_str().ok().filter(|session| !session.is_empty())
-}
-
-/// The host that the client meant.
-pub(super) fn host(headers: &HeaderMap) -> Option<&str> {
-    headers.get(HOST)?.to_str().ok()
 }
 
 #[cfg(test)]

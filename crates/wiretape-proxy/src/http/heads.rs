@@ -1,42 +1,140 @@
-//! Heads without their secrets, quickly: on one connection they repeat themselves, and what was redacted once need not be
-//! redacted again.
+//! Heads without their secrets, quickly: on one connection they repeat themselves but for lengths and dates, and what was
+//! rendered and redacted once need not be again.
 
-use super::exchange::redacted;
-use std::sync::{Mutex, PoisonError};
+use super::exchange::{header_pairs, redact_target, redacted, version};
+use http::header::{CONTENT_LENGTH, DATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 use wiretape_trace::format::Head;
-use wiretape_trace::message::Direction;
 use wiretape_trace::redact::Redactor;
 
-/// The last head of each direction, as it was and as it is written.
+/// The last head of each direction.
 #[derive(Default)]
 pub(super) struct HeadCache {
     request: Mutex<Option<Remembered>>,
     response: Mutex<Option<Remembered>>,
 }
 
-struct Remembered {
-    plain: Head,
-    clean: Head,
+/// What stands above the headers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum StartLine<'a> {
+    Request { method: Method, target: Cow<'a, str>, version: Version },
+    Response { status: StatusCode, version: Version },
 }
+
+/// A head as it was, and as it is written.
+struct Remembered {
+    start: StartLine<'static>,
+    steady: Vec<Header>,
+    /// The head with its steady headers only.
+    steady_head: Head,
+    varying: Vec<Header>,
+    head: Arc<Head>,
+}
+
+type Header = (HeaderName, HeaderValue);
 
 impl HeadCache {
     /// A head without its secrets.
-    pub(super) fn redacted(&self, from: Direction, redactor: Option<&Redactor>, head: Head) -> Head {
-        if redactor.is_none() {
-            return head;
-        }
-        let last = match from {
-            Direction::ClientToServer => &self.request,
-            Direction::ServerToClient => &self.response,
+    pub(super) fn head(
+        &self,
+        redactor: Option<&Redactor>,
+        start: StartLine<'_>,
+        headers: &HeaderMap,
+    ) -> Arc<Head> {
+        let last = match start {
+            StartLine::Request { .. } => &self.request,
+            StartLine::Response { .. } => &self.response,
         };
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.as_ref().filter(|last| last.plain == head) {
-            return last.clean.clone();
+        if let Some(last) = last.as_mut().filter(|last| last.start == start && last.is_steady_in(headers)) {
+            return last.follow(redactor, headers);
         }
-        let clean = redacted(redactor, head.clone());
-        *last = Some(Remembered { plain: head, clean: clean.clone() });
-        clean
+        let remembered = last.insert(Remembered::new(redactor, start.into_owned(), headers));
+        Arc::clone(&remembered.head)
     }
+}
+
+impl StartLine<'_> {
+    fn into_owned(self) -> StartLine<'static> {
+        match self {
+            StartLine::Request { method, target, version } => {
+                StartLine::Request { method, target: Cow::Owned(target.into_owned()), version }
+            }
+            StartLine::Response { status, version } => StartLine::Response { status, version },
+        }
+    }
+
+    fn render<'a>(
+        &self,
+        redactor: Option<&Redactor>,
+        headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
+    ) -> Head {
+        let pairs = header_pairs(redactor, headers);
+        let head = match self {
+            StartLine::Request { method, target, version: spoken } => {
+                Head::request(method.as_str(), &redact_target(redactor, target), version(*spoken), pairs)
+            }
+            StartLine::Response { status, version: spoken } => {
+                Head::response(status.as_u16(), version(*spoken), pairs)
+            }
+        };
+        redacted(redactor, head)
+    }
+}
+
+impl Remembered {
+    fn new(redactor: Option<&Redactor>, start: StartLine<'static>, headers: &HeaderMap) -> Self {
+        let steady_head = start.render(redactor, steady(headers));
+        let mut remembered = Remembered {
+            start,
+            steady: steady(headers).map(owned).collect(),
+            head: Arc::new(steady_head.clone()),
+            steady_head,
+            varying: Vec::new(),
+        };
+        remembered.follow(redactor, headers);
+        remembered
+    }
+
+    fn is_steady_in(&self, headers: &HeaderMap) -> bool {
+        same(&self.steady, steady(headers))
+    }
+
+    /// The head with the varying headers as they are now.
+    fn follow(&mut self, redactor: Option<&Redactor>, headers: &HeaderMap) -> Arc<Head> {
+        if !same(&self.varying, varying(headers)) {
+            self.varying = varying(headers).map(owned).collect();
+            let more = redacted(redactor, Head::headers(header_pairs(redactor, varying(headers))));
+            let joined = self.steady_head.join(&more);
+            // A rule of the user's that blanks all headers at once leaves nothing to join.
+            self.head = Arc::new(joined.unwrap_or_else(|| self.start.render(redactor, headers.iter())));
+        }
+        Arc::clone(&self.head)
+    }
+}
+
+fn is_varying(name: &HeaderName) -> bool {
+    *name == CONTENT_LENGTH || *name == DATE
+}
+
+fn steady(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+    headers.iter().filter(|(name, _)| !is_varying(name))
+}
+
+fn varying(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+    headers.iter().filter(|(name, _)| is_varying(name))
+}
+
+fn owned((name, value): (&HeaderName, &HeaderValue)) -> Header {
+    (name.clone(), value.clone())
+}
+
+fn same<'a>(known: &[Header], now: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>) -> bool {
+    let mut known = known.iter();
+    let all = now.into_iter().all(|(name, value)| known.next().is_some_and(|(n, v)| n == name && v == value));
+    all && known.next().is_none()
 }
 
 #[cfg(test)]
@@ -44,20 +142,74 @@ mod tests {
     use super::*;
     use wiretape_trace::redact::{RedactionKey, Rules};
 
+    fn redactor() -> Redactor {
+        Redactor::new(&Rules::default(), &RedactionKey::new([1; 32])).unwrap()
+    }
+
+    fn map(headers: &[(&'static str, &str)]) -> HeaderMap {
+        let header = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        headers.iter().map(header).collect()
+    }
+
+    fn get() -> StartLine<'static> {
+        StartLine::Request {
+            method: Method::GET,
+            target: "/a?token=t0psecret".into(),
+            version: Version::HTTP_11,
+        }
+    }
+
+    fn text(head: &Head) -> String {
+        String::from_utf8(head.json().to_vec()).unwrap()
+    }
+
     #[test]
     fn a_head_that_repeats_itself_is_redacted_each_time() {
-        let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([1; 32])).unwrap();
-        let head = |token: &'static [u8]| {
-            let headers = [("authorization", token.into())];
-            Head::request("GET", "/", "1.1", headers.into_iter())
-        };
-        let cache = HeadCache::default();
-        let clean = |token| cache.redacted(Direction::ClientToServer, Some(&redactor), head(token));
-        let first = clean(b"Bearer one-secret");
-        assert!(!String::from_utf8_lossy(first.json()).contains("secret"));
-        assert_eq!(clean(b"Bearer one-secret"), first);
-        let other = clean(b"Bearer two-secret");
-        assert!(other != first && !String::from_utf8_lossy(other.json()).contains("secret"));
-        assert_eq!(cache.redacted(Direction::ServerToClient, None, head(b"x")), head(b"x"));
+        let (redactor, cache) = (redactor(), HeadCache::default());
+        let clean = |token| text(&cache.head(Some(&redactor), get(), &map(&[("authorization", token)])));
+        let first = clean("Bearer one-secret");
+        assert!(!first.contains("secret"), "{first}");
+        assert_eq!(clean("Bearer one-secret"), first);
+        let other = clean("Bearer two-secret");
+        assert!(other != first && !other.contains("secret"), "{other}");
+        assert_eq!(clean("Bearer one-secret"), first);
+    }
+
+    /// The cache's word, against that of a cache which knows nothing yet.
+    #[test]
+    fn whatever_changes_is_seen() {
+        let (redactor, cache) = (redactor(), HeadCache::default());
+        let heads: [&[(&'static str, &str)]; 8] = [
+            &[("accept", "a"), ("content-length", "1")],
+            &[("accept", "a"), ("content-length", "2")],
+            &[("accept", "a"), ("content-length", "2"), ("date", "today")],
+            &[("accept", "a")],
+            &[("content-length", "2")],
+            &[],
+            &[("x-api-key", "sk-0123456789abcdef"), ("content-length", "3")],
+            &[("x-api-key", "sk-0123456789abcdeg"), ("content-length", "3")],
+        ];
+        for headers in heads.iter().chain(heads.iter().rev()) {
+            let headers = map(headers);
+            for start in [get(), StartLine::Response { status: StatusCode::OK, version: Version::HTTP_2 }] {
+                let fresh = HeadCache::default().head(Some(&redactor), start.clone(), &headers);
+                assert_eq!(text(&cache.head(Some(&redactor), start, &headers)), text(&fresh));
+                let read: serde_json::Value = serde_json::from_slice(fresh.json()).unwrap();
+                assert_eq!(read["headers"].as_object().unwrap().len(), headers.len());
+                assert!(!text(&fresh).contains("t0psecret") && !text(&fresh).contains("0123456789"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_that_blanks_all_headers_blanks_the_varying_ones_too() {
+        let rules = Rules { keys: vec!["headers".to_owned()], ..Rules::default() };
+        let redactor = Redactor::new(&rules, &RedactionKey::new([1; 32])).unwrap();
+        let headers = map(&[("accept", "a"), ("content-length", "12345")]);
+        let head = HeadCache::default().head(Some(&redactor), get(), &headers);
+        let whole = get().render(Some(&redactor), headers.iter());
+        assert_eq!(text(&head), text(&whole));
     }
 }

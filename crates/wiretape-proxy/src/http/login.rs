@@ -11,7 +11,7 @@ use super::oauth::{
     asks_for_whole, is_accepted_from_abroad, is_sent_abroad, may_concern,
 };
 use super::refusal::Refusal;
-use super::relay;
+use super::relay::{self, PublicOrigin};
 use super::upstream::{Target, UpstreamUrl};
 use crate::warning::Warning;
 use bytes::{Bytes, BytesMut};
@@ -44,7 +44,11 @@ impl Login {
     }
 
     /// What is to be done with a request, if it may belong to a login.
-    pub(super) fn step(&self, parts: &request::Parts, public: &str) -> Option<Box<Step>> {
+    pub(super) fn step(
+        &self,
+        parts: &request::Parts,
+        public: impl FnOnce() -> PublicOrigin,
+    ) -> Option<Box<Step>> {
         let target = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let concerns = is_form(&parts.headers) || may_concern(target);
         // A document may be anywhere, but nobody posts for one; so messages don't wait for the lock.
@@ -52,7 +56,7 @@ impl Login {
             return None;
         }
         let rewriter = self.rewriter();
-        let origins = rewriter.origins(public)?;
+        let origins = rewriter.origins(&public().to_string())?;
         let route = rewriter.route(parts.method.as_str(), target, &origins);
         let (route, kind, abroad) = match route {
             Route::Document { .. } | Route::Endpoint { .. } => leave(route),
@@ -62,12 +66,12 @@ impl Login {
     }
 
     /// Rewrites those headers of a response that lead past us.
-    pub(super) fn tell_headers(&self, headers: &mut HeaderMap, public: &str) {
+    pub(super) fn tell_headers(&self, headers: &mut HeaderMap, public: &PublicOrigin) {
         if !headers.contains_key(WWW_AUTHENTICATE) && !headers.contains_key(LOCATION) {
             return;
         }
         let mut rewriter = self.rewriter();
-        let Some(origins) = rewriter.origins(public) else { return };
+        let Some(origins) = rewriter.origins(&public.to_string()) else { return };
         edit(headers, &WWW_AUTHENTICATE, |value| rewriter.www_authenticate(value, &origins));
         edit(headers, &LOCATION, |value| rewriter.location(value, &origins));
     }
@@ -137,11 +141,11 @@ fn retain(headers: &mut HeaderMap, may_stay: impl Fn(&HeaderName, &[u8]) -> bool
 /// Relays a request that may belong to a login.
 pub(super) async fn relay(
     exchange: &Arc<Exchange>,
-    login: &Login,
     step: Box<Step>,
     parts: request::Parts,
     body: Incoming,
 ) -> Result<Response<ProxyBody>, Refusal> {
+    let login = exchange.connection.login().expect("who gave the step is still there");
     let mut prepared = relay::prepare(exchange, parts, body)?;
     let url = match &step.route {
         Route::Nowhere => return Err(Refusal::not_found()),
@@ -205,7 +209,7 @@ async fn tell_document(
     mut response: Response<ProxyBody>,
     login: &Login,
     step: &Step,
-    public: &str,
+    public: &PublicOrigin,
 ) -> Result<Response<ProxyBody>, Refusal> {
     let headers = response.headers_mut();
     if step.abroad.is_some() {

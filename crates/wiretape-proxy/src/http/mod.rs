@@ -22,6 +22,7 @@
 //! | `endpoint` | the `endpoint` event of HTTP+SSE |
 //! | `refusal` | the proxy's own answers |
 //! | `ca` | certificates for interception |
+//! | `timer` | deadlines that hardly ever come |
 //! | `admin` | is it alive, is it ready |
 //! | `transaction` | what is handed on when an exchange has ended |
 
@@ -42,6 +43,7 @@ pub(crate) mod refusal;
 mod relay;
 mod server;
 mod tap;
+mod timer;
 mod traces;
 pub(crate) mod transaction;
 pub(crate) mod upstream;

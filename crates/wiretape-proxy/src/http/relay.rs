@@ -6,13 +6,14 @@ use super::endpoint::EndpointRewrite;
 use super::exchange::Exchange;
 use super::forward;
 use super::headers::{self, Hop};
-use super::login;
+use super::login::{self, Step};
 use super::options::HostHeader;
 use super::refusal::Refusal;
 use super::tap::Tap;
 use super::transaction::Ended;
 use super::upstream::{SendFailure, Sender, Target};
 use http::header::{CONTENT_LENGTH, HOST};
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -20,42 +21,64 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
-use std::future::poll_fn;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Answers a request.
-pub(super) async fn handle(
+pub(super) fn handle(
     connection: Arc<ClientConnection>,
     request: Request<Incoming>,
-) -> Result<Response<ProxyBody>, Infallible> {
+) -> impl Future<Output = Result<Response<ProxyBody>, Infallible>> {
+    // At once, not when the future is first polled: a client that has gone by then was here all the same.
+    let begun = begin(&connection, request);
+    async move {
+        let (exchange, answer) = match begun {
+            Begun::Tunnel(request) => return Ok(forward::connect(connection, request).await),
+            Begun::Refused(refusal) => return Ok(refusal.response(None)),
+            Begun::Plain { exchange, parts, body } => {
+                let answer = relay(&exchange, parts, body).await;
+                (exchange, answer)
+            }
+            Begun::Login { exchange, step, parts, body } => {
+                let answer = Box::pin(login::relay(&exchange, step, parts, body)).await;
+                (exchange, answer)
+            }
+        };
+        Ok(answer.unwrap_or_else(|refusal| exchange.refuse(&refusal)))
+    }
+}
+
+/// What a request turned out to be.
+enum Begun {
+    Tunnel(Request<Incoming>),
+    Refused(Refusal),
+    Plain { exchange: Arc<Exchange>, parts: request::Parts, body: Incoming },
+    Login { exchange: Arc<Exchange>, step: Box<Step>, parts: request::Parts, body: Incoming },
+}
+
+fn begin(connection: &Arc<ClientConnection>, request: Request<Incoming>) -> Begun {
     if request.method() == Method::CONNECT {
-        return Ok(forward::connect(connection, request).await);
+        return Begun::Tunnel(request);
     }
     let target = match connection.target_of(&request) {
         Ok(target) => target,
         Err(refusal) => {
             connection.shared().count(refusal.ended);
-            return Ok(refusal.response(None));
+            return Begun::Refused(refusal);
         }
     };
     let (parts, body) = request.into_parts();
     let login = connection.login();
-    let step =
-        login.and_then(|login| Some((login, login.step(&parts, &public_origin(&connection, &parts))?)));
-    let (exchange, answer) = match step {
-        Some((login, step)) => {
-            let exchange = Exchange::begin(&connection, step.abroad().unwrap_or(&target), &parts);
-            let answer = Box::pin(login::relay(&exchange, login, step, parts, body)).await;
-            (exchange, answer)
+    match login.and_then(|login| login.step(&parts, || PublicOrigin::of(connection, &parts))) {
+        Some(step) => {
+            let exchange = Exchange::begin(connection, step.abroad().unwrap_or(&target), &parts);
+            Begun::Login { exchange, step, parts, body }
         }
-        None => {
-            let exchange = Exchange::begin(&connection, &target, &parts);
-            let answer = relay(&exchange, parts, body).await;
-            (exchange, answer)
-        }
-    };
-    Ok(answer.unwrap_or_else(|refusal| exchange.refuse(&refusal)))
+        None => Begun::Plain { exchange: Exchange::begin(connection, &target, &parts), parts, body },
+    }
 }
 
 async fn relay(
@@ -64,9 +87,9 @@ async fn relay(
     body: Incoming,
 ) -> Result<Response<ProxyBody>, Refusal> {
     let prepared = prepare(exchange, parts, body)?;
-    let public = prepared.rewrites_headers.then(|| prepared.public.clone());
+    let public = prepared.public.clone();
     let mut response = exchange_with(exchange, prepared).await?;
-    if let (Some(public), Some(login)) = (public, exchange.connection.login()) {
+    if let Some(login) = exchange.connection.login() {
         login.tell_headers(response.headers_mut(), &public);
     }
     Ok(response)
@@ -75,9 +98,7 @@ async fn relay(
 /// A request that is ready to be sent.
 pub(super) struct Prepared {
     pub(super) request: Request<ProxyBody>,
-    /// Our own origin, as the client knows it.
-    pub(super) public: String,
-    rewrites_headers: bool,
+    pub(super) public: PublicOrigin,
     from: Hop,
     upgrade: Option<OnUpgrade>,
     wants_upgrade: bool,
@@ -97,8 +118,7 @@ pub(super) fn prepare(
     let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(Prepared {
-        public: public_origin(connection, &parts),
-        rewrites_headers: connection.login().is_some(),
+        public: PublicOrigin::of(connection, &parts),
         from: Hop::from(parts.version),
         upgrade: wants_upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten(),
         wants_upgrade,
@@ -185,17 +205,15 @@ fn adapt(
     target: &Target,
     upgrade: bool,
 ) -> Request<ProxyBody> {
-    let named = request.uri().authority().map(|authority| authority.as_str().to_owned());
-    let headers = request.headers_mut();
-    headers::strip_hop(headers, Hop::Http1, upgrade);
+    headers::strip_hop(request.headers_mut(), Hop::Http1, upgrade);
     let name = match host {
-        HostHeader::Rewrite => Some(target.authority.as_str().to_owned()),
+        HostHeader::Rewrite => &target.authority,
+        HostHeader::Keep if request.headers().contains_key(HOST) => return request,
         // HTTP/2 has the name in the URI.
-        HostHeader::Keep if headers.contains_key(HOST) => None,
-        HostHeader::Keep => Some(named.unwrap_or_else(|| target.authority.to_string())),
+        HostHeader::Keep => request.uri().authority().unwrap_or(&target.authority),
     };
-    if let Some(name) = name.and_then(|name| HeaderValue::try_from(name).ok()) {
-        headers.insert(HOST, name);
+    if let Ok(name) = HeaderValue::try_from(name.as_str()) {
+        request.headers_mut().insert(HOST, name);
     }
     request
 }
@@ -230,7 +248,7 @@ fn pass_on(
     exchange: &Arc<Exchange>,
     mut response: Response<Incoming>,
     to: Hop,
-    public: &str,
+    public: &PublicOrigin,
     client_upgrade: Option<OnUpgrade>,
 ) -> Response<ProxyBody> {
     let switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -251,22 +269,45 @@ fn pass_on(
 }
 
 /// Only a stream of HTTP+SSE may begin with an `endpoint`: one that a GET opened, outside of any session.
-fn endpoint_rewrite(exchange: &Exchange, headers: &HeaderMap, public: &str) -> Option<EndpointRewrite> {
+fn endpoint_rewrite(
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    public: &PublicOrigin,
+) -> Option<EndpointRewrite> {
     let applies = exchange.connection.is_reverse()
         && exchange.method() == Method::GET
         && headers::is_event_stream(headers)
         && headers::session(headers).is_none()
         && headers::content_encoding(headers).is_none();
-    applies.then(|| EndpointRewrite::new(&exchange.target.origin(), public))
+    applies.then(|| EndpointRewrite::new(&exchange.target.origin(), &public.to_string()))
 }
 
-/// Our own origin, as the client knows it.
-fn public_origin(connection: &ClientConnection, parts: &request::Parts) -> String {
-    let host =
-        headers::host(&parts.headers).or_else(|| parts.uri.authority().map(http::uri::Authority::as_str));
-    match host {
-        Some(host) => format!("http://{host}"),
-        None => format!("http://{}", connection.listener_handle().address),
+/// Our own origin, as the client knows it. Few ask for it, and only they pay for the words.
+#[derive(Clone)]
+pub(super) enum PublicOrigin {
+    Host(HeaderValue),
+    Authority(Authority),
+    Address(SocketAddr),
+}
+
+impl PublicOrigin {
+    fn of(connection: &ClientConnection, parts: &request::Parts) -> Self {
+        let host = parts.headers.get(HOST).filter(|host| host.to_str().is_ok());
+        match (host, parts.uri.authority()) {
+            (Some(host), _) => PublicOrigin::Host(host.clone()),
+            (None, Some(authority)) => PublicOrigin::Authority(authority.clone()),
+            (None, None) => PublicOrigin::Address(connection.listener_handle().address),
+        }
+    }
+}
+
+impl fmt::Display for PublicOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PublicOrigin::Host(host) => write!(f, "http://{}", host.to_str().unwrap_or_default()),
+            PublicOrigin::Authority(authority) => write!(f, "http://{authority}"),
+            PublicOrigin::Address(address) => write!(f, "http://{address}"),
+        }
     }
 }
 

@@ -273,6 +273,10 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn is_json(media: &str) -> bool {
-    let media = media.to_ascii_lowercase();
-    media == "application/json" || media == "application/json-rpc" || media.ends_with("+json")
+    const SUFFIX: &[u8] = b"+json";
+    let is = |name: &str| media.eq_ignore_ascii_case(name);
+    let ends_with_suffix = || {
+        media.as_bytes().last_chunk().is_some_and(|end: &[u8; SUFFIX.len()]| end.eq_ignore_ascii_case(SUFFIX))
+    };
+    is("application/json") || is("application/json-rpc") || ends_with_suffix()
 }

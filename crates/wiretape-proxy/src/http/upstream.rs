@@ -156,7 +156,7 @@ impl Target {
     }
 
     pub(super) fn is(&self, other: &Target) -> bool {
-        self.scheme == other.scheme && self.authority == other.authority
+        std::ptr::eq(self, other) || (self.scheme == other.scheme && self.authority == other.authority)
     }
 
     /// What to connect to.

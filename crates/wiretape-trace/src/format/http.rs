@@ -50,6 +50,24 @@ impl Head {
         Head(json)
     }
 
+    /// Headers alone, to be joined to a head.
+    pub fn headers<'a>(headers: impl Iterator<Item = (&'a str, Cow<'a, [u8]>)>) -> Self {
+        let mut json = HEADERS.to_vec();
+        // The brace that this begins with is there already.
+        json.pop();
+        push_headers(&mut json, headers);
+        json.push(b'}');
+        Head(json)
+    }
+
+    /// This head with more headers, at its end. `None` if either has none to join to, or to be joined.
+    pub fn join(&self, more: &Head) -> Option<Head> {
+        let beginning = self.0.strip_suffix(b"}}")?;
+        let members = more.0.strip_prefix(HEADERS)?.strip_suffix(b"}}")?;
+        let comma: &[u8] = if beginning.ends_with(b"{") || members.is_empty() { b"" } else { b"," };
+        Some(Head([beginning, comma, members, b"}}"].concat()))
+    }
+
     /// Its JSON, for redaction.
     pub fn json(&self) -> &[u8] {
         &self.0
@@ -60,6 +78,9 @@ impl Head {
         Head(json)
     }
 }
+
+/// How headers alone begin.
+const HEADERS: &[u8] = b"{\"headers\":{";
 
 /// Writes headers as an object. A name that comes several times in a row (as header maps give them) gets an array.
 fn push_headers<'a>(out: &mut Vec<u8>, headers: impl Iterator<Item = (&'a str, Cow<'a, [u8]>)>) {
@@ -292,6 +313,24 @@ mod tests {
         );
         assert_eq!(read.sse, Some(sse));
         assert_eq!(read.response_body, Some(body));
+    }
+
+    #[test]
+    fn headers_are_joined_to_a_head() {
+        let headers = |names: &[&'static str]| {
+            let pairs = names.iter().map(|name| (*name, b"1".into())).collect::<Vec<_>>();
+            pairs.into_iter()
+        };
+        let head = |names: &[&'static str]| Head::response(200, "1.1", headers(names));
+        let check = |one: &[&'static str], more: &[&'static str], all: &[&'static str]| {
+            assert_eq!(head(one).join(&Head::headers(headers(more))), Some(head(all)));
+        };
+        check(&["a", "b"], &["c", "d"], &["a", "b", "c", "d"]);
+        check(&["a"], &[], &["a"]);
+        check(&[], &["b"], &["b"]);
+        check(&[], &[], &[]);
+        assert_eq!(head(&["a"]).join(&Head::from_json(b"{\"headers\":7}".to_vec())), None);
+        assert_eq!(Head::from_json(b"{\"headers\":7}".to_vec()).join(&Head::headers(headers(&["a"]))), None);
     }
 
     #[test]

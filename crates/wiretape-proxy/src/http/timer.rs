@@ -1,0 +1,91 @@
+//! A timer for deadlines that hardly ever come: hyper sets one for every head that it waits for, and each would have to be
+//! put into the runtime's clockwork and taken out again.
+
+use hyper::rt::{Sleep, Timer};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::time::Sleep as Alarm;
+
+/// The timer of one connection, which waits for one thing at a time. All its deadlines share an alarm: it stays where it
+/// was set as long as deadlines move on, and is set anew only when it goes off too early.
+#[derive(Clone, Default)]
+pub(super) struct LazyTimer(Arc<Mutex<Option<Pin<Box<Alarm>>>>>);
+
+/// A deadline.
+struct Deadline {
+    at: Instant,
+    timer: LazyTimer,
+}
+
+impl Timer for LazyTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(Instant::now() + duration)
+    }
+
+    fn sleep_until(&self, at: Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(Deadline { at, timer: self.clone() })
+    }
+}
+
+impl Sleep for Deadline {}
+
+impl Future for Deadline {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let at = self.at.into();
+        let mut alarm = self.timer.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let alarm = alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if alarm.deadline() > at {
+            alarm.as_mut().reset(at);
+        }
+        loop {
+            ready!(alarm.as_mut().poll(cx));
+            if alarm.deadline() >= at {
+                return Poll::Ready(());
+            }
+            alarm.as_mut().reset(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(20);
+
+    /// Waits for so many ticks, which may take longer but never shorter.
+    async fn wait(timer: &LazyTimer, ticks: u32) {
+        let at = Instant::now() + ticks * TICK;
+        timer.sleep_until(at).await;
+        assert!(Instant::now() >= at);
+    }
+
+    fn is_pending(deadline: &mut Pin<Box<dyn Sleep>>) -> bool {
+        deadline.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_pending()
+    }
+
+    #[test]
+    fn deadlines_come_when_they_should() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let timer = LazyTimer::default();
+            wait(&timer, 3).await;
+            wait(&timer, 1).await;
+            // One that was given up rings for those that come later, and they sleep on.
+            let mut early = timer.sleep(TICK);
+            assert!(is_pending(&mut early));
+            drop(early);
+            wait(&timer, 3).await;
+            // One that is far away doesn't keep those waiting that are near.
+            let mut late = timer.sleep(10_000 * TICK);
+            assert!(is_pending(&mut late));
+            wait(&timer, 1).await;
+            assert!(is_pending(&mut late));
+        });
+    }
+}
