@@ -8,15 +8,18 @@
 //! |---|---|
 //! | [`envelope`] | what a payload says of itself |
 //! | [`framing`] | lines and server-sent events, however the bytes were cut |
+//! | [`import`] | transcripts of any format |
 //! | [`reader`] | reading traces, and reading back what was written |
 //! | [`redaction`] | secrets out, and nothing but secrets |
 
 mod envelope;
 mod framing;
+mod import;
 mod reader;
 mod redaction;
 
 pub use envelope::envelope;
 pub use framing::framing;
+pub use import::import;
 pub use reader::reader;
 pub use redaction::redaction;

@@ -2,10 +2,11 @@
 //!
 //! Ids are paired per direction: the server's request 2 is not the client's request 2. The first response to a
 //! request binds; a later one is an orphan. A request that takes the id of one that is still open abandons the
-//! older one. Ids are compared as written: `1`, `1.0` and `"1"` are three ids.
+//! older one. Ids are compared as written: `1`, `1.0` and `"1"` are three ids. In imported traces they are compared by
+//! their text, for not every program that wrote a transcript kept numbers and strings apart.
 
 use std::collections::HashMap;
-use wiretape_trace::format::{Message, Stamp};
+use wiretape_trace::format::{Message, Meta, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
 
 /// A request, and what became of it.
@@ -77,6 +78,17 @@ impl Outcome {
         }
     }
 
+    /// Its name, for other programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::ToolError => "tool-error",
+            Outcome::ProtocolError { .. } => "protocol-error",
+            Outcome::Pending => "no-response",
+            Outcome::Abandoned => "abandoned",
+        }
+    }
+
     /// Whether it failed, by the tool's fault or the protocol's.
     pub fn is_error(self) -> bool {
         matches!(self, Outcome::ToolError | Outcome::ProtocolError { .. })
@@ -142,6 +154,7 @@ impl Observed {
 pub struct CallTracker {
     open: HashMap<(Direction, Id<'static>), Open>,
     requests: u64,
+    by_text: bool,
 }
 
 #[derive(Debug)]
@@ -157,6 +170,19 @@ impl CallTracker {
     /// A tracker at the start of a recording.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Says where the messages come from; to be called before they are told.
+    pub fn observe_meta(&mut self, meta: &Meta) {
+        self.by_text = meta.imported.is_some();
+    }
+
+    /// An id as it is compared.
+    fn key(&self, id: Id<'_>) -> Id<'static> {
+        match id.into_owned() {
+            Id::Number(text) if self.by_text => Id::String(text),
+            id => id,
+        }
     }
 
     /// How many calls are open.
@@ -214,7 +240,7 @@ impl CallTracker {
         bytes: u64,
         envelope: &Envelope<'_>,
     ) -> Observed {
-        let id = envelope.id.clone().map(Id::into_owned);
+        let id = envelope.id.clone().map(|id| self.key(id));
         let call = Call {
             direction,
             id: id.clone(),
@@ -248,7 +274,8 @@ impl CallTracker {
         envelope: &Envelope<'_>,
     ) -> Observed {
         let Some(id) = envelope.id.clone() else { return Observed::Orphan };
-        let Some(open) = self.open.remove(&(direction.reverse(), id.into_owned())) else {
+        let key = self.key(id);
+        let Some(open) = self.open.remove(&(direction.reverse(), key)) else {
             return Observed::Orphan;
         };
         Observed::Answer(Box::new(Call {

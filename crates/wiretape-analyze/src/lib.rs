@@ -6,9 +6,11 @@
 //! - [`call`]: where a request meets its response
 //! - [`summary`]: one trace in a few numbers
 //! - [`stats`]: calls, failures and latencies, by tool
+//! - [`export`]: traces in other formats
 //! - [`latency`]: how long calls took, and their percentiles
 
 pub mod call;
+pub mod export;
 pub mod latency;
 pub mod stats;
 pub mod summary;

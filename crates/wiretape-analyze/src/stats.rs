@@ -132,6 +132,9 @@ impl ToolStats {
 
     /// Takes the next record of a recording.
     pub fn observe(&mut self, line: u64, record: &Record<'_>) {
+        if let Record::Meta(meta) = record {
+            self.tracker.observe_meta(meta);
+        }
         let Record::Message(message) = record else { return };
         let known = message.dir.known().is_some();
         let (rows, orphans, notifications) = (&mut self.rows, &mut self.orphans, &mut self.notifications);

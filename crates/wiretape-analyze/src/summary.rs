@@ -89,6 +89,7 @@ impl TraceSummary {
     pub fn observe(&mut self, line: u64, record: &Record<'_>) {
         match record {
             Record::Meta(meta) => {
+                self.tracker.observe_meta(meta);
                 self.meta.get_or_insert_with(|| (**meta).clone());
             }
             Record::Message(message) => {
@@ -134,7 +135,7 @@ impl TraceSummary {
 
     /// When the trace began, in milliseconds since 1970: by its `meta`, otherwise by its first line.
     pub fn started_ms(&self) -> Option<i64> {
-        let by_meta = self.meta.as_ref().and_then(|meta| wall_ms(&meta.started_at));
+        let by_meta = self.meta.as_ref().and_then(started_at);
         by_meta.or(self.times.first_wall_ms)
     }
 
@@ -185,6 +186,12 @@ impl Times {
 
 fn stamp_of(end: &End) -> Stamp<'_> {
     Stamp { t: end.t.as_deref().map(Into::into), ..Stamp::default() }
+}
+
+/// When a trace began, in milliseconds since 1970. An imported trace whose source has no times begins with 1970, for the
+/// format wants a time: that is none.
+pub fn started_at(meta: &Meta) -> Option<i64> {
+    wall_ms(&meta.started_at).filter(|ms| *ms != 0 || meta.imported.is_none())
 }
 
 /// An ISO 8601 time as milliseconds since 1970.

@@ -12,9 +12,10 @@ use std::path::Path;
 /// The targets, by the names that their corpora have.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
     ("envelope", fuzz::envelope),
     ("framing", fuzz::framing),
+    ("import", fuzz::import),
     ("reader", fuzz::reader),
     ("redaction", fuzz::redaction),
 ];

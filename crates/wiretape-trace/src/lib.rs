@@ -7,14 +7,20 @@
 //! - [`message`]: what one JSON-RPC payload says of itself, and what is wrong with it
 //! - [`mod@format`]: the trace format, byte for byte, with its reader and writer
 //! - [`compress`]: traces that are compressed whole
+//! - [`import`]: transcripts of other programs, brought in as traces
+//! - [`challenge`]: what a `WWW-Authenticate` header asks for
 //! - [`redact`]: secrets out, before anything is written
 //! - [`name`]: labels and file names
+//! - [`value`]: JSON values where they stand
 //! - [`json`]: the tokenizer under all of these
 
+pub mod challenge;
 pub mod compress;
 pub mod format;
 pub mod framing;
+pub mod import;
 pub mod json;
 pub mod message;
 pub mod name;
 pub mod redact;
+pub mod value;

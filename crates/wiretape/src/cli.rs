@@ -1,6 +1,8 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
-use crate::commands::{ca, completions, config, demo, ls, man, proxy, prune, record, show, stats};
+use crate::commands::{
+    ca, completions, config, demo, export, import, ls, man, proxy, prune, record, show, stats,
+};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::ColorChoice;
@@ -31,7 +33,8 @@ Examples:
 TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
 Traces lie in the `wiretape/traces` folder of your data directory; WIRETAPE_DATA_DIR moves it.
 
-Exit codes: 0 it worked, 1 it did not, 2 the command line makes no sense;
+Exit codes: 0 it worked, 1 it did not, 2 the command line makes no sense,
+3 not everything could be imported;
 `record` passes on those of the command it wraps (docs/exit-codes.md)."
 )]
 struct Cli {
@@ -61,6 +64,8 @@ enum Command {
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Stats(stats::StatsArgs),
+    Import(Box<import::ImportArgs>),
+    Export(export::ExportArgs),
     Config(config::ConfigArgs),
     Ca(ca::CaArgs),
     Prune(prune::PruneArgs),
@@ -77,9 +82,10 @@ const STYLES: Styles = Styles::styled()
     .placeholder(Style::new().dimmed());
 
 /// How the help groups the commands. One that is in no group stands in the last.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Record", &["record", "proxy", "demo"]),
     ("Look", &["ls", "show", "stats"]),
+    ("Exchange", &["import", "export"]),
     ("Set up", &["config", "ca"]),
     ("Keep house", &["prune", "completions", "man"]),
 ];
@@ -112,6 +118,8 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Stats(args) => stats::run(&args)?,
+        Command::Import(args) => return import::run(&args),
+        Command::Export(args) => export::run(&args)?,
         Command::Config(args) => config::run(&args)?,
         Command::Ca(args) => ca::run(&args)?,
         Command::Prune(args) => prune::run(&args)?,

@@ -12,6 +12,9 @@ impl ExitCode {
     /// The command line makes no sense, or lacks something. Nothing was done.
     pub(crate) const USAGE: Self = ExitCode(2);
 
+    /// A transcript was brought in, but not all of it.
+    pub(crate) const INCOMPLETE: Self = ExitCode(3);
+
     /// That of a wrapped command.
     pub(crate) fn passed_on(code: i32) -> Self {
         ExitCode(code)
@@ -30,7 +33,7 @@ mod tests {
     #[test]
     fn every_code_is_documented() {
         let page = include_str!("../../../docs/exit-codes.md");
-        for code in [ExitCode::OK, ExitCode::FAILURE, ExitCode::USAGE] {
+        for code in [ExitCode::OK, ExitCode::FAILURE, ExitCode::USAGE, ExitCode::INCOMPLETE] {
             assert!(page.contains(&format!("| {} |", code.0)), "docs/exit-codes.md lacks {code:?}");
         }
     }

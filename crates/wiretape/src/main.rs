@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod config;
 mod dirs;
+mod draft;
 mod error;
 mod exit_code;
 mod json;

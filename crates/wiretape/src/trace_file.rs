@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use wiretape_analyze::summary::{Ending, wall_ms};
+use wiretape_analyze::summary::{Ending, started_at};
 use wiretape_trace::compress;
 use wiretape_trace::format::{Meta, ReadError, Record, TraceReader, parse_line};
 
@@ -121,7 +121,7 @@ fn strangeness(bytes: &[u8], record: &Record<'_>) -> Option<String> {
 
 fn head_of(record: &Record<'_>) -> Head {
     match record {
-        Record::Meta(meta) => Head { started_ms: wall_ms(&meta.started_at), meta: Some((**meta).clone()) },
+        Record::Meta(meta) => Head { started_ms: started_at(meta), meta: Some((**meta).clone()) },
         Record::Message(message) => Head { meta: None, started_ms: message.stamp.wall_ms() },
         Record::Text(text) | Record::Stderr(text) => Head { meta: None, started_ms: text.stamp.wall_ms() },
         Record::Http(exchange) => Head { meta: None, started_ms: exchange.stamp.wall_ms() },

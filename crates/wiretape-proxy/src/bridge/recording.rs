@@ -173,7 +173,7 @@ impl Recording {
     fn write(&self, dir: Direction, wire: Wire, bytes: &[u8], http: Option<&[u8]>) {
         let (clean, kind) = self.clean(bytes);
         let session = lock(&self.session).clone();
-        let context = Context { wire, session: session.as_deref(), http };
+        let context = Context { wire, session: session.as_deref(), http, ..Context::default() };
         let observation = match kind {
             Kind::Message => Observation::Message { dir, context, raw: &clean },
             Kind::Text => Observation::Text { dir, context, text: &clean },

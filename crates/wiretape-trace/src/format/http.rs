@@ -198,6 +198,8 @@ pub struct HttpContext {
     pub error: Option<String>,
     /// From the request's head to the end.
     pub duration_us: Option<u64>,
+    /// What an imported source says of the transport, as it stands there.
+    pub context: Option<serde_json::Value>,
 }
 
 impl HttpContext {
@@ -234,7 +236,7 @@ pub struct HttpResponse {
 }
 
 /// What a header's name stands for.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum HeaderValues {
     /// It stood once.

@@ -14,7 +14,7 @@
 //! |---|---|---|
 //! | `t` | string, **v1** | UTC time of the observation, ISO 8601 with milliseconds: `2026-05-12T23:00:00.123Z` |
 //! | `seq` | integer | counts the lines of a recording, over all its parts, from 1 (`meta` is not counted) |
-//! | `us` | integer | microseconds since the recording began, on a clock that never runs backwards |
+//! | `us` | integer | microseconds since the recording began, on a clock that never runs backwards; not in imported traces |
 //!
 //! The two pipes of a server are read side by side, so `t` and `us` may run backwards by a little between
 //! neighbours of different directions. A message is written *before* it is passed on: a response never stands
@@ -33,6 +33,7 @@
 //! | `id` | string | this file's id, a UUID |
 //! | `producer` | object | `name` and `version` of the program that wrote the file |
 //! | `transport` | string | `stdio` or `http` |
+//! | `imported` | object | only in traces that were made of another program's transcript: `format` and `source` (its name), and `callsOnly` if the transcript has calls and nothing else of the session |
 //! | `redacted` | boolean | whether redaction was on |
 //! | `part` | object | only in the second and later parts of a rotated recording: `index` (from 2), `of` (the `id` of the first part), `previous` (the file name of the part before), `us` (the offset at which this part began) |
 //!
@@ -46,6 +47,7 @@
 //! | `raw` | any JSON, **v1** | the payload. Wiretape writes the very bytes of the wire (key order, duplicate keys, number spelling and inner white space survive), but for redacted places |
 //! | `wire` | array of strings | what else the line had: `bom` (a byte order mark before it), `crlf` (it ended in `\r\n`), `eof` (the stream ended before its newline) |
 //! | `session` | string | the `Mcp-Session-Id` that it belongs to, where there is one |
+//! | `assumed` | array of strings | only in imported traces: `t` if the source gives no time (then `t` repeats the last that it gave, or is the beginning of 1970), `dir` if nothing tells who sent it |
 //! | `http` | object | the HTTP exchange that carried it; see below |
 //!
 //! A body that was spread over several lines (pretty-printed, or in several `data` fields of an event) loses its
@@ -78,6 +80,7 @@
 //! | `x` | integer | which exchange: unique among all traces that one proxy writes while it runs |
 //! | `request` | object | `method`, `target` (path and query; in full behind a forward proxy), `version` (`1.0`, `1.1`, `2`), `headers` |
 //! | `response` | object | `status`, `version`, `headers` |
+//! | `context` | object | only in imported traces: what the source says of the transport, as it stands there |
 //! | `sse` | object | of the event that carried the message: `event`, `id`, `retry`, each only if it stood there |
 //! | `requestBody`, `responseBody` | object | on `http` lines: a body that is no message. `bytes` (its length on the wire), `text` if it is text and not long |
 //! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream has begun, and goes on); `client-closed`, `upstream-closed` (in the middle); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy ended) |
@@ -108,11 +111,12 @@ pub use http::{
     BodyNote, ExchangeNote, Head, HeaderValues, HttpContext, HttpRequest, HttpResponse, SseContext,
 };
 
+pub(crate) use read::parse_time;
 pub use read::{
     DirectionField, End, Exchange, Gap, Line, Message, Notice, OtherText, ReadError, Record, Stamp,
     TraceReader, parse_line,
 };
-pub use write::{Context, Encoder, LineEnd, Moment, TraceWriter, WallClock, Wire};
+pub use write::{Assumed, Context, Encoder, LineEnd, Moment, TraceWriter, WallClock, Wire};
 
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +147,9 @@ pub struct Meta {
     /// How client and server were connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
+    /// Where an imported trace comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// Whether redaction was on; unknown for other producers' files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<bool>,
@@ -166,6 +173,19 @@ pub struct Producer {
     pub name: String,
     /// Its version.
     pub version: String,
+}
+
+/// Where an imported trace comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Imported {
+    /// The format of the source.
+    pub format: String,
+    /// The name of the source.
+    pub source: String,
+    /// Whether the source has calls and nothing else of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_only: Option<bool>,
 }
 
 /// The place of a file in a rotated recording.

@@ -434,6 +434,7 @@ struct Fields {
     us: Option<Lexeme>,
     text: Option<Lexeme>,
     session: Option<Lexeme>,
+    assumed: Option<(usize, usize)>,
     http: Option<(usize, usize)>,
     raw: Option<(usize, usize)>,
 }
@@ -457,6 +458,7 @@ impl Fields {
                 b"us" => fields.us = Some(value),
                 b"text" => fields.text = Some(value),
                 b"session" => fields.session = Some(value),
+                b"assumed" => fields.assumed = Some((value.start, end)),
                 b"http" => fields.http = Some((value.start, end)),
                 b"raw" => fields.raw = Some((value.start, end)),
                 _ => {}
@@ -478,7 +480,7 @@ impl Fields {
                 http: self.http(bytes),
             }),
             (Some("meta"), _) => Record::Meta(Box::new(lenient(bytes))),
-            (Some("end"), _) => Record::End(lenient(bytes)),
+            (Some("end"), _) => Record::End(self.end(bytes)),
             (Some("http"), _) if self.http.is_some() => Record::Http(Exchange {
                 stamp: self.stamp(bytes),
                 session: string(self.session, bytes),
@@ -490,6 +492,12 @@ impl Fields {
             (Some("stderr"), _) => Record::Stderr(self.other_text(bytes)),
             _ => Record::Unknown { type_name, stamp: self.stamp(bytes) },
         }
+    }
+
+    fn end(&self, bytes: &[u8]) -> End {
+        let end: End = lenient(bytes);
+        let t = end.t.filter(|_| !self.assumes(bytes, "t"));
+        End { t, ..end }
     }
 
     fn other_text<'a>(&self, bytes: &'a [u8]) -> OtherText<'a> {
@@ -506,7 +514,16 @@ impl Fields {
     }
 
     fn stamp<'a>(&self, bytes: &'a [u8]) -> Stamp<'a> {
-        Stamp { t: string(self.t, bytes), seq: number(self.seq, bytes), us: number(self.us, bytes) }
+        // A time that nobody gave is none.
+        let t = string(self.t, bytes).filter(|_| !self.assumes(bytes, "t"));
+        Stamp { t, seq: number(self.seq, bytes), us: number(self.us, bytes) }
+    }
+
+    /// Whether the line says this although its source doesn't.
+    fn assumes(&self, bytes: &[u8], what: &str) -> bool {
+        self.assumed.is_some_and(|(start, end)| {
+            lenient_list(&bytes[start..end]).iter().any(|assumed| assumed == what)
+        })
     }
 
     fn direction<'a>(&self, bytes: &'a [u8]) -> DirectionField<'a> {
@@ -528,6 +545,10 @@ struct NextFile {
 fn string(lexeme: Option<Lexeme>, bytes: &[u8]) -> Option<Cow<'_, str>> {
     let lexeme = lexeme.filter(|lexeme| lexeme.token == Token::String)?;
     Some(lexeme.text(bytes).decode())
+}
+
+fn lenient_list(json: &[u8]) -> Vec<String> {
+    serde_json::from_slice(json).unwrap_or_default()
 }
 
 fn number(lexeme: Option<Lexeme>, bytes: &[u8]) -> Option<u64> {

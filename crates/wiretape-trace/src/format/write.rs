@@ -50,6 +50,25 @@ pub struct Context<'a> {
     pub session: Option<&'a str>,
     /// The HTTP exchange that carried it: a JSON object, as [`super::ExchangeNote::encode`] makes it.
     pub http: Option<&'a [u8]>,
+    /// What an imported line says although its source doesn't.
+    pub assumed: Assumed,
+}
+
+/// What an imported line says although its source doesn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Assumed {
+    /// When it was observed.
+    pub time: bool,
+    /// Who sent it.
+    pub direction: bool,
+}
+
+impl Assumed {
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        [(self.time, "t"), (self.direction, "dir")]
+            .into_iter()
+            .filter_map(|(there, name)| there.then_some(name))
+    }
 }
 
 impl From<Wire> for Context<'_> {
@@ -75,6 +94,9 @@ pub struct LineEnd {
     /// Lines that could not be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
+    /// What the line says although its source doesn't.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub assumed: &'static [&'static str],
 }
 
 /// Formats wall-clock times as the format wants them, fast when many fall into one second.
@@ -113,12 +135,18 @@ impl WallClock {
 pub struct Encoder {
     clock: WallClock,
     seq: u64,
+    without_offsets: bool,
 }
 
 impl Encoder {
     /// An encoder at the start of a recording.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An encoder for what was observed by somebody else, with a coarser clock.
+    pub fn without_offsets() -> Self {
+        Encoder { without_offsets: true, ..Self::default() }
     }
 
     /// What a message's line has before its payload; after it comes [`Encoder::MESSAGE_TAIL`].
@@ -218,8 +246,10 @@ impl Encoder {
         }
         out.extend_from_slice(b"\",\"seq\":");
         push_number(out, self.seq);
-        out.extend_from_slice(b",\"us\":");
-        push_number(out, at.us);
+        if !self.without_offsets {
+            out.extend_from_slice(b",\"us\":");
+            push_number(out, at.us);
+        }
     }
 }
 
@@ -244,7 +274,8 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 fn push_context(out: &mut Vec<u8>, context: Context<'_>) {
-    push_wire(out, context.wire);
+    push_names(out, "wire", context.wire.names());
+    push_names(out, "assumed", context.assumed.names());
     if let Some(session) = context.session {
         out.extend_from_slice(b",\"session\":");
         push_string(out, session);
@@ -256,18 +287,24 @@ fn push_context(out: &mut Vec<u8>, context: Context<'_>) {
     }
 }
 
-fn push_wire(out: &mut Vec<u8>, wire: Wire) {
-    if wire == Wire::default() {
-        return;
-    }
+/// Writes a list of names, if there are any.
+fn push_names(out: &mut Vec<u8>, list: &str, names: impl Iterator<Item = &'static str>) {
     let mut before = "[";
-    out.extend_from_slice(b",\"wire\":");
-    for name in wire.names() {
+    for name in names {
+        if before == "[" {
+            out.extend_from_slice(b",\"");
+            out.extend_from_slice(list.as_bytes());
+            out.extend_from_slice(b"\":");
+        }
         out.extend_from_slice(before.as_bytes());
-        push_string(out, name);
+        out.push(b'"');
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'"');
         before = ",";
     }
-    out.push(b']');
+    if before == "," {
+        out.push(b']');
+    }
 }
 
 /// Writes a trace, line by line, to anything that can be written to. For a recorder that must survive full

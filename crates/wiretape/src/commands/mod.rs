@@ -4,6 +4,8 @@ pub(crate) mod ca;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod proxy;

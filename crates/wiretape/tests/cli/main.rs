@@ -5,8 +5,10 @@
 mod ca;
 mod config;
 mod environment;
+mod export;
 mod fixtures;
 mod general;
+mod import;
 mod ls;
 mod prune;
 mod show;

@@ -17,8 +17,12 @@ pub(super) fn describe(exchange: &Exchange<'_>) -> Description {
     let http = HttpContext::parse(exchange.http);
     let mut text = match &http.request {
         Some(request) => format!("http│ {} {}", request.method, request.target),
+        None if http.context.is_some() => "http│ transport context".to_owned(),
         None => format!("http│ exchange {}", http.x),
     };
+    if let Some(status) = http.context.as_ref().and_then(|context| context["status"].as_u64()) {
+        text.push_str(&format!(" → {status}"));
+    }
     if let Some(response) = &http.response {
         text.push_str(&format!(" → {}", response.status));
     }
@@ -73,6 +77,7 @@ mod tests {
             "http│ POST /mcp → 401 (1.50ms)",
             true,
         );
+        check(r#"{"context":{"status":401}}"#, "http│ transport context → 401", false);
         check(r#"{"x":2,"response":{"status":202},"ended":"complete"}"#, "http│ exchange 2 → 202", false);
         check(
             r#"{"x":3,"request":{"method":"GET","target":"/mcp"},"response":{"status":200},"ended":"open"}"#,

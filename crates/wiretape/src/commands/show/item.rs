@@ -48,6 +48,9 @@ impl Item<'_> {
 
 /// The payloads of a record; none if it is no message.
 pub(super) fn items<'a>(tracker: &mut CallTracker, line: u64, record: &Record<'a>) -> Vec<Item<'a>> {
+    if let Record::Meta(meta) = record {
+        tracker.observe_meta(meta);
+    }
     let Record::Message(message) = record else { return Vec::new() };
     let mut items = Vec::new();
     tracker.observe_message(line, message, |raw, envelope, observed| {

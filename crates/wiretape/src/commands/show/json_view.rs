@@ -126,18 +126,9 @@ fn response(object: &mut ObjectWriter, item: &Item<'_>) {
     let answered = item.answered();
     object.number("answers", answered.map(|call| call.request.line));
     object.number("latencyUs", answered.and_then(|call| call.latency_us));
-    object.string("outcome", Some(outcome_name(outcome)));
+    object.string("outcome", Some(outcome.name()));
     if let Outcome::ProtocolError { code } = outcome {
         object.number("errorCode", code);
-    }
-}
-
-fn outcome_name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Ok => "ok",
-        Outcome::ToolError => "tool-error",
-        Outcome::ProtocolError { .. } => "protocol-error",
-        _ => "unknown",
     }
 }
 

@@ -1,0 +1,156 @@
+//! Traces, handed out in other formats.
+//!
+//! A trace is read twice: once for what must stand at the beginning of a file (the earliest time, whether something is
+//! missing), and once for the messages. An exporter holds the calls that are open, and nothing else.
+
+mod assay;
+mod authorization;
+mod csv;
+mod envelope;
+mod har;
+mod json;
+mod jsonrpc;
+mod perfetto;
+
+use std::io::{self, Write};
+use wiretape_trace::format::{HttpContext, Line, Meta, Record};
+
+pub use authorization::Discovery;
+
+/// All formats.
+pub static FORMATS: &[&ExportFormat] = &[
+    &assay::ASSAY_V2,
+    &jsonrpc::JSONRPC,
+    &envelope::STREAMABLE_HTTP,
+    &envelope::HTTP_SSE,
+    &har::HAR,
+    &perfetto::PERFETTO,
+    &csv::CSV,
+];
+
+/// A format that traces are handed out in.
+pub struct ExportFormat {
+    /// What users call it.
+    pub name: &'static str,
+    /// What it is for, in a few words.
+    pub about: &'static str,
+    make: fn(&ExportOptions, &Survey) -> Box<dyn Exporter>,
+}
+
+impl std::fmt::Debug for ExportFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ExportFormat").field(&self.name).finish()
+    }
+}
+
+impl ExportFormat {
+    /// Begins an export.
+    pub fn begin(&self, options: &ExportOptions, survey: &Survey) -> Box<dyn Exporter> {
+        (self.make)(options, survey)
+    }
+}
+
+/// The format of this name.
+pub fn find(name: &str) -> Option<&'static ExportFormat> {
+    FORMATS.iter().copied().find(|format| format.name == name)
+}
+
+/// What the user may choose.
+#[derive(Debug, Clone)]
+pub struct ExportOptions {
+    /// The id of an episode.
+    pub episode_id: String,
+    /// The id of a test.
+    pub test_id: Option<String>,
+    /// What the episode was asked.
+    pub prompt: String,
+}
+
+/// Hands a trace out.
+pub trait Exporter {
+    /// Writes what stands at the beginning.
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
+    /// Takes the next line of the trace.
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()>;
+    /// Writes what stands at the end.
+    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// What is known of a trace before it is handed out.
+#[derive(Debug, Clone, Default)]
+pub struct Survey {
+    /// Its `meta`.
+    pub meta: Option<Meta>,
+    /// The earliest time of a message, in milliseconds since 1970.
+    pub first_ms: Option<i64>,
+    /// What it shows of how to log in.
+    pub discovery: Discovery,
+    /// Whether its secrets were taken out.
+    pub redacted: bool,
+    /// Lines that are missing, or damaged.
+    pub lost: u64,
+    ended: bool,
+}
+
+impl Survey {
+    /// A survey of nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next line.
+    pub fn observe(&mut self, line: &Line<'_>) {
+        match &line.record {
+            Record::Meta(meta) => {
+                self.redacted |= meta.redacted == Some(true);
+                self.meta.get_or_insert_with(|| (**meta).clone());
+            }
+            Record::Message(message) => {
+                let at = message.stamp.wall_ms();
+                self.first_ms = self.first_ms.into_iter().chain(at).min();
+                self.observe_http(message.http);
+            }
+            Record::Http(exchange) => self.observe_http(Some(exchange.http)),
+            Record::Text(text) => self.observe_http(text.http),
+            Record::Gap(gap) => self.lost += gap.lost,
+            Record::Damaged(_) => self.lost += 1,
+            Record::End(end) => {
+                self.lost = self.lost.max(end.lost.unwrap_or(0));
+                self.ended = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn observe_http(&mut self, http: Option<&[u8]>) {
+        // Most lines have none, and of the others most have no status.
+        if let Some(http) = http.filter(|http| memchr::memmem::find(http, b"401").is_some()) {
+            self.discovery.observe(&HttpContext::parse(http));
+        }
+    }
+
+    /// Where it was imported from.
+    pub fn imported(&self) -> Option<&str> {
+        Some(self.meta.as_ref()?.imported.as_ref()?.format.as_str())
+    }
+
+    /// Whether something may be missing.
+    pub fn is_incomplete(&self) -> bool {
+        self.lost > 0 || !self.ended
+    }
+
+    /// `imported from x, redacted, incomplete`: what a reader should know.
+    pub fn words(&self) -> String {
+        let imported = match self.imported() {
+            Some(format) => format!("imported from {format}"),
+            None => "recorded".to_owned(),
+        };
+        let redacted = if self.redacted { "redacted" } else { "not redacted" };
+        let incomplete = match (self.lost, self.ended) {
+            (0, true) => "complete".to_owned(),
+            (0, false) => "incomplete: it has no end".to_owned(),
+            (lost, _) => format!("incomplete: {lost} lines are missing"),
+        };
+        format!("{imported}, {redacted}, {incomplete}")
+    }
+}

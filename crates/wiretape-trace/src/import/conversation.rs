@@ -1,0 +1,156 @@
+//! Who sent what, and which ids are in use: what can only be said of a message when those before it are known.
+//!
+//! Many sources don't say who sent a message. Most methods may be sent by one side only; a response goes to whoever asked.
+//! Both sides count their requests from a number of their own liking, so that an id may be open on both: then the answer
+//! goes to the question that it looks like an answer to, or else to the later one, for a server asks in the middle of a
+//! call.
+
+use super::item::Defect;
+use super::prepare::{ById, Gist, Gists, IdKey, Question, Sender};
+use crate::message::{Direction, MessageKind};
+use std::collections::{HashMap, HashSet};
+
+/// What is known of a conversation with one server.
+#[derive(Default)]
+pub(super) struct Conversation {
+    open: HashMap<(Direction, IdKey), Open, ById>,
+    /// Who asked for the progress of this name.
+    progress: HashMap<IdKey, Direction, ById>,
+    calls: HashSet<IdKey, ById>,
+    requests: u64,
+}
+
+struct Open {
+    asks: Question,
+    ordinal: u64,
+    progress: Option<IdKey>,
+}
+
+/// Who sent a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Attribution {
+    pub(super) from: Direction,
+    /// Nothing says so: it is only more likely than the opposite.
+    pub(super) guessed: bool,
+}
+
+impl Attribution {
+    fn sure(from: Direction) -> Self {
+        Attribution { from, guessed: false }
+    }
+
+    fn guess(from: Direction) -> Self {
+        Attribution { from, guessed: true }
+    }
+}
+
+impl Conversation {
+    /// Whether the client still waits for an answer to this.
+    pub(super) fn waits_for(&self, id: IdKey) -> bool {
+        self.open.contains_key(&(Direction::ClientToServer, id))
+    }
+
+    /// Whether a tool was called with this id.
+    pub(super) fn has_call(&self, id: IdKey) -> bool {
+        self.calls.contains(&id)
+    }
+
+    /// From now on ids may be used again. What is not answered may still be.
+    pub(super) fn forget_calls(&mut self) {
+        self.calls.clear();
+    }
+
+    /// Takes the next message, or batch of messages, and says who sent it.
+    pub(super) fn observe(&mut self, said: Option<Direction>, gists: &Gists) -> Result<Attribution, Defect> {
+        let inferred = || {
+            let all = gists.iter().map(|gist| self.attribute(gist));
+            // One that is sure speaks for a batch.
+            all.reduce(|best, one| if best.guessed { one } else { best })
+        };
+        let attribution = match said {
+            Some(from) => Attribution::sure(from),
+            None => inferred().unwrap_or(Attribution::guess(Direction::ClientToServer)),
+        };
+        for gist in gists.iter() {
+            self.note(attribution.from, gist)?;
+        }
+        Ok(attribution)
+    }
+
+    fn attribute(&self, gist: &Gist) -> Attribution {
+        use Direction::{ClientToServer, ServerToClient};
+        if gist.kind == MessageKind::Response {
+            return self.attribute_response(gist);
+        }
+        match gist.sender {
+            Sender::Client => return Attribution::sure(ClientToServer),
+            Sender::Server => return Attribution::sure(ServerToClient),
+            Sender::Either | Sender::Unknown => {}
+        }
+        // Progress goes to whoever asked for it; who asked may cancel.
+        if gist.kind == MessageKind::Notification
+            && let Some(asker) = gist.progress.and_then(|token| self.progress.get(&token))
+        {
+            return Attribution::sure(asker.reverse());
+        }
+        if let Some(id) = gist.cancels {
+            let askers =
+                [ClientToServer, ServerToClient].map(|from| self.open.get(&(from, id)).map(|_| from));
+            if let [Some(from), None] | [None, Some(from)] = askers {
+                return Attribution::sure(from);
+            }
+        }
+        match gist.kind {
+            MessageKind::Request => Attribution::guess(ClientToServer),
+            _ if gist.cancels.is_some() => Attribution::guess(ClientToServer),
+            _ => Attribution::guess(ServerToClient),
+        }
+    }
+
+    fn attribute_response(&self, gist: &Gist) -> Attribution {
+        use Direction::{ClientToServer, ServerToClient};
+        let open = |asker| gist.id.and_then(|id| self.open.get(&(asker, id)));
+        match (open(ClientToServer), open(ServerToClient)) {
+            (Some(_), None) => Attribution::sure(ServerToClient),
+            (None, Some(_)) => Attribution::sure(ClientToServer),
+            (Some(clients), Some(servers)) => {
+                let looks_like_the_clients = gist.answers != Question::Other && gist.answers == servers.asks;
+                // Errors and empty results look like nothing.
+                let says_nothing = gist.is_error || servers.asks == Question::Other;
+                let is_later = servers.ordinal > clients.ordinal;
+                let from = if looks_like_the_clients || (says_nothing && is_later) {
+                    ClientToServer
+                } else {
+                    ServerToClient
+                };
+                Attribution { from, guessed: !looks_like_the_clients }
+            }
+            (None, None) if gist.answers != Question::Other => Attribution::guess(ClientToServer),
+            (None, None) => Attribution::guess(ServerToClient),
+        }
+    }
+
+    fn note(&mut self, from: Direction, gist: &Gist) -> Result<(), Defect> {
+        match (gist.kind, gist.id) {
+            (MessageKind::Request, Some(id)) => {
+                if gist.is_tool_call && from == Direction::ClientToServer && !self.calls.insert(id) {
+                    return Err(Defect::DuplicateCall);
+                }
+                self.requests += 1;
+                let open = Open { asks: gist.asks, ordinal: self.requests, progress: gist.progress };
+                self.open.insert((from, id), open);
+                if let Some(token) = gist.progress {
+                    self.progress.insert(token, from);
+                }
+            }
+            (MessageKind::Response, Some(id)) => {
+                let answered = self.open.remove(&(from.reverse(), id));
+                if let Some(token) = answered.and_then(|open| open.progress) {
+                    self.progress.remove(&token);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

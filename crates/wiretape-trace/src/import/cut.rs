@@ -1,0 +1,539 @@
+//! Cutting a source into units: lines, or the elements of arrays in a document. Nothing is understood here but where things
+//! begin and end, so that this can be done by one thread for all.
+
+use super::item::{Defect, Flaw};
+use memchr::{memchr_iter, memchr2, memrchr};
+use std::ops::Range;
+
+/// How a source is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Into lines.
+    Lines,
+    /// Into the elements of arrays, each named by the way to it: `["log", "entries"]`, or `[]` for a document that is an
+    /// array. Other members of the objects on these ways are units too.
+    Document(&'static [&'static [&'static str]]),
+}
+
+/// A part of a source that is read on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit<'u> {
+    /// Its bytes.
+    pub bytes: &'u [u8],
+    /// The line of the source that it begins on, from 1.
+    pub line: u64,
+    /// The name of the member that it is, if it is one: `log.creator`. Elements and lines have none.
+    pub member: Option<&'u str>,
+}
+
+impl Unit<'_> {
+    /// The line of a place in it.
+    pub fn line_at(&self, offset: usize) -> u64 {
+        self.line + newlines(&self.bytes[..offset.min(self.bytes.len())])
+    }
+}
+
+/// Several units.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    units: Units,
+    /// What is wrong between the units.
+    pub(super) flaws: Vec<Flaw>,
+}
+
+#[derive(Debug)]
+enum Units {
+    /// The lines of it, the first of which has this number.
+    Lines(u64),
+    Cut(Vec<Cut>),
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        Units::Cut(Vec::new())
+    }
+}
+
+#[derive(Debug)]
+struct Cut {
+    range: Range<usize>,
+    line: u64,
+    member: Option<String>,
+}
+
+impl Batch {
+    /// Where everything lies.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Tells each unit, in order.
+    pub(super) fn each<'b>(&'b self, mut each: impl FnMut(Unit<'b>)) {
+        match &self.units {
+            Units::Lines(first) => {
+                let mut start = 0;
+                let ends = memchr_iter(b'\n', &self.bytes).chain([self.bytes.len()]);
+                for (line, end) in (*first..).zip(ends) {
+                    let bytes = self.bytes[start..end].trim_ascii();
+                    start = (end + 1).min(self.bytes.len());
+                    if !bytes.is_empty() {
+                        each(Unit { bytes, line, member: None });
+                    }
+                }
+            }
+            Units::Cut(cuts) => {
+                for cut in cuts {
+                    let bytes = &self.bytes[cut.range.clone()];
+                    each(Unit { bytes, line: cut.line, member: cut.member.as_deref() });
+                }
+            }
+        }
+    }
+}
+
+/// A batch is handed on when it is this large.
+const BATCH: usize = 512 * 1024;
+
+/// Longer than anything that a message may be.
+const MAX_UNIT: usize = 512 * 1024 * 1024;
+
+/// Cuts a source.
+pub(super) enum Cutter {
+    Lines(LineCutter),
+    Document(Box<DocumentCutter>),
+}
+
+impl Cutter {
+    pub(super) fn new(shape: Shape) -> Self {
+        match shape {
+            Shape::Lines => Cutter::Lines(LineCutter { bytes: Vec::new(), line: 1 }),
+            Shape::Document(ways) => Cutter::Document(Box::new(DocumentCutter::new(ways))),
+        }
+    }
+
+    /// Takes the next bytes, and gives a batch if there is enough for one.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Batch> {
+        match self {
+            Cutter::Lines(lines) => lines.push(bytes),
+            Cutter::Document(document) => document.push(bytes),
+        }
+    }
+
+    /// What is left at the end of the source.
+    pub(super) fn finish(self) -> Batch {
+        match self {
+            Cutter::Lines(lines) => {
+                Batch { bytes: lines.bytes, units: Units::Lines(lines.line), flaws: Vec::new() }
+            }
+            Cutter::Document(document) => document.finish(),
+        }
+    }
+
+    /// The line that was come to.
+    pub(super) fn line(&self) -> u64 {
+        match self {
+            Cutter::Lines(lines) => lines.line + newlines(&lines.bytes),
+            Cutter::Document(document) => document.line,
+        }
+    }
+
+    /// Whether there is no use in reading on.
+    pub(super) fn is_stuck(&self) -> bool {
+        match self {
+            Cutter::Lines(lines) => lines.bytes.len() > MAX_UNIT,
+            Cutter::Document(document) => {
+                document.state == State::Broken || document.batch.bytes.len() > MAX_UNIT
+            }
+        }
+    }
+}
+
+pub(super) struct LineCutter {
+    bytes: Vec<u8>,
+    line: u64,
+}
+
+impl LineCutter {
+    fn push(&mut self, bytes: &[u8]) -> Option<Batch> {
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() < BATCH {
+            return None;
+        }
+        let end = memrchr(b'\n', &self.bytes)? + 1;
+        let mut rest = Vec::with_capacity(BATCH + bytes.len());
+        rest.extend_from_slice(&self.bytes[end..]);
+        self.bytes.truncate(end);
+        let bytes = std::mem::replace(&mut self.bytes, rest);
+        let line = self.line;
+        self.line += newlines(&bytes);
+        Some(Batch { bytes, units: Units::Lines(line), flaws: Vec::new() })
+    }
+}
+
+/// Finds the elements of arrays in a document that comes piece by piece. It follows brackets and quotes; whether what is
+/// between them is JSON is for those who read the elements.
+pub(super) struct DocumentCutter {
+    ways: &'static [&'static [&'static str]],
+    state: State,
+    /// The containers that are on a way.
+    open: Vec<Frame>,
+    /// The way to here.
+    path: Vec<String>,
+    value: ValueScan,
+    key: Vec<u8>,
+    batch: Batch,
+    start: usize,
+    start_line: u64,
+    line: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between values.
+    Between,
+    /// In a member's name.
+    Key,
+    /// Behind a member's name.
+    AfterKey,
+    /// In a value that is a unit.
+    Value,
+    /// Behind the document.
+    After,
+    /// This is not such a document.
+    Broken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    Object,
+    Array,
+}
+
+/// How far a value has been scanned.
+#[derive(Debug, Clone, Copy, Default)]
+struct ValueScan {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    scalar: bool,
+}
+
+impl ValueScan {
+    fn begin(first: u8) -> Self {
+        let scalar = !matches!(first, b'{' | b'[' | b'"');
+        ValueScan { depth: 0, in_string: false, escaped: false, scalar }
+    }
+
+    /// How many of these bytes belong to the value, and whether it ends there.
+    fn advance(&mut self, bytes: &[u8]) -> (usize, bool) {
+        if self.scalar {
+            let end = bytes
+                .iter()
+                .position(|byte| matches!(byte, b',' | b']' | b'}') || byte.is_ascii_whitespace());
+            return (end.unwrap_or(bytes.len()), end.is_some());
+        }
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.in_string {
+                if std::mem::take(&mut self.escaped) {
+                    at += 1;
+                    continue;
+                }
+                let Some(found) = memchr2(b'"', b'\\', &bytes[at..]) else { return (bytes.len(), false) };
+                at += found + 1;
+                match bytes[at - 1] {
+                    b'\\' => self.escaped = true,
+                    _ => {
+                        self.in_string = false;
+                        if self.depth == 0 {
+                            return (at, true);
+                        }
+                    }
+                }
+                continue;
+            }
+            match bytes[at] {
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return (at + 1, true);
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        (bytes.len(), false)
+    }
+}
+
+impl DocumentCutter {
+    fn new(ways: &'static [&'static [&'static str]]) -> Self {
+        DocumentCutter {
+            ways,
+            state: State::Between,
+            open: Vec::new(),
+            path: Vec::new(),
+            value: ValueScan::default(),
+            key: Vec::new(),
+            batch: Batch::default(),
+            start: 0,
+            start_line: 1,
+            line: 1,
+        }
+    }
+
+    fn push(&mut self, mut bytes: &[u8]) -> Option<Batch> {
+        while !bytes.is_empty() {
+            let used = match self.state {
+                State::Between | State::AfterKey => self.between(bytes),
+                State::Key => self.key(bytes),
+                State::Value => self.value(bytes),
+                State::After => self.after(bytes),
+                State::Broken => break,
+            };
+            self.line += newlines(&bytes[..used]);
+            bytes = &bytes[used..];
+        }
+        self.take()
+    }
+
+    fn after(&mut self, bytes: &[u8]) -> usize {
+        let at =
+            bytes.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != 0).unwrap_or(bytes.len());
+        if at == 0 {
+            self.flaw(Defect::Unexpected { expected: "the end of the document" });
+            self.state = State::Broken;
+        }
+        at
+    }
+
+    /// What stands between values: white space and separators, and the first byte of what comes next.
+    fn between(&mut self, bytes: &[u8]) -> usize {
+        let separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':');
+        let at = bytes.iter().position(|byte| !separator(byte)).unwrap_or(bytes.len());
+        if at > 0 {
+            return at;
+        }
+        let in_object = self.open.last() == Some(&Frame::Object);
+        match bytes[0] {
+            b'}' if in_object && self.state == State::Between => self.close(),
+            b']' if self.open.last() == Some(&Frame::Array) => self.close(),
+            b'"' if in_object && self.state == State::Between => {
+                self.key.clear();
+                self.value = ValueScan { in_string: true, ..ValueScan::default() };
+                self.state = State::Key;
+            }
+            b'{' if self.goes_on() => self.enter(Frame::Object),
+            b'[' if self.is_way() => self.enter(Frame::Array),
+            _ if self.open.is_empty() || (in_object && self.state == State::Between) => self.fail(),
+            b'}' | b']' => self.fail(),
+            first => {
+                self.begin_value(first);
+                return 0;
+            }
+        }
+        1
+    }
+
+    /// Whether an object that begins here is on a way.
+    fn goes_on(&self) -> bool {
+        self.open.last() != Some(&Frame::Array)
+            && self
+                .ways
+                .iter()
+                .any(|way| way.len() > self.path.len() && way.iter().zip(&self.path).all(|(a, b)| a == b))
+    }
+
+    /// Whether an array that begins here is at the end of a way.
+    fn is_way(&self) -> bool {
+        self.open.last() != Some(&Frame::Array) && self.ways.iter().any(|way| way.iter().eq(self.path.iter()))
+    }
+
+    fn enter(&mut self, frame: Frame) {
+        self.open.push(frame);
+        self.state = State::Between;
+    }
+
+    fn close(&mut self) {
+        self.open.pop();
+        self.path.pop();
+        self.state = if self.open.is_empty() { State::After } else { State::Between };
+    }
+
+    fn fail(&mut self) {
+        let defect = if self.open.is_empty() {
+            Defect::WrongDocument { expected: "a JSON object or array of the kind that this format has" }
+        } else {
+            Defect::Unexpected { expected: "a part of the document" }
+        };
+        self.flaw(defect);
+        self.state = State::Broken;
+    }
+
+    fn flaw(&mut self, defect: Defect) {
+        self.batch.flaws.push(Flaw { line: self.line, defect });
+    }
+
+    fn key(&mut self, bytes: &[u8]) -> usize {
+        let (used, ended) = self.value.advance(bytes);
+        self.key.extend_from_slice(&bytes[..used]);
+        if ended {
+            self.key.pop();
+            let name = crate::json::unescape(&self.key);
+            self.path.push(String::from_utf8_lossy(&name).into_owned());
+            self.state = State::AfterKey;
+        }
+        used
+    }
+
+    fn begin_value(&mut self, first: u8) {
+        self.value = ValueScan::begin(first);
+        self.start = self.batch.bytes.len();
+        self.start_line = self.line;
+        self.state = State::Value;
+    }
+
+    fn value(&mut self, bytes: &[u8]) -> usize {
+        let (used, ended) = self.value.advance(bytes);
+        self.batch.bytes.extend_from_slice(&bytes[..used]);
+        if ended {
+            self.end_value();
+        }
+        used
+    }
+
+    fn end_value(&mut self) {
+        let in_array = self.open.last() == Some(&Frame::Array);
+        let member = (!in_array).then(|| self.path.join("."));
+        let range = self.start..self.batch.bytes.len();
+        if let Units::Cut(cuts) = &mut self.batch.units {
+            cuts.push(Cut { range, line: self.start_line, member });
+        }
+        if !in_array {
+            self.path.pop();
+        }
+        self.state = State::Between;
+    }
+
+    /// What is there in full, if that is enough. A value that has begun stays.
+    fn take(&mut self) -> Option<Batch> {
+        let whole = if self.state == State::Value { self.start } else { self.batch.bytes.len() };
+        if whole < BATCH {
+            return None;
+        }
+        let rest = self.batch.bytes.split_off(whole);
+        self.start = 0;
+        Some(std::mem::replace(&mut self.batch, Batch { bytes: rest, ..Batch::default() }))
+    }
+
+    fn finish(mut self) -> Batch {
+        match self.state {
+            State::After | State::Broken => {}
+            State::Between if self.open.is_empty() => self.fail(),
+            State::Value => {
+                self.batch.bytes.truncate(self.start);
+                self.batch.flaws.push(Flaw { line: self.start_line, defect: Defect::CutOff });
+            }
+            State::Between | State::Key | State::AfterKey => self.flaw(Defect::CutOff),
+        }
+        self.batch
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ENTRIES: Shape = Shape::Document(&[&["entries"], &["log", "entries"], &[]]);
+
+    fn cut(shape: Shape, pieces: &[&[u8]]) -> (Vec<String>, Vec<Flaw>) {
+        let mut cutter = Cutter::new(shape);
+        let (mut units, mut flaws) = (Vec::new(), Vec::new());
+        let mut take = |batch: Batch| {
+            batch.each(|unit| {
+                let text = String::from_utf8_lossy(unit.bytes);
+                units.push(format!("{}{}:{text}", unit.line, unit.member.unwrap_or_default()));
+            });
+            flaws.extend(batch.flaws);
+        };
+        for piece in pieces {
+            cutter.push(piece).into_iter().for_each(&mut take);
+        }
+        take(cutter.finish());
+        (units, flaws)
+    }
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&str], defects: &[Defect]) {
+        let (units, flaws) = cut(ENTRIES, &[input.as_bytes()]);
+        assert_eq!(units, expected);
+        assert_eq!(flaws.iter().map(|flaw| flaw.defect).collect::<Vec<_>>(), defects);
+    }
+
+    #[test]
+    fn documents_are_cut_into_elements_and_members() {
+        check(
+            "{\"transport\":\"x\",\n \"entries\" : [ {\"a\":\"]\\\"\"} ,\n[1,[2]], 3,\"s\" ],\"n\":{\"entries\":[9]}}\n",
+            &[
+                "1transport:\"x\"",
+                "2:{\"a\":\"]\\\"\"}",
+                "3:[1,[2]]",
+                "3:3",
+                "3:\"s\"",
+                "3n:{\"entries\":[9]}",
+            ],
+            &[],
+        );
+        check("[1,\n{}]", &["1:1", "2:{}"], &[]);
+        check("{\"log\":{\"v\":1,\"entries\":[7]},\"x\":null}", &["1log.v:1", "1:7", "1x:null"], &[]);
+        check("{\"e\\u006etries\":[7]}", &["1:7"], &[]);
+        check("{\"entries\":7}", &["1entries:7"], &[]);
+        check("{}", &[], &[]);
+    }
+
+    #[test]
+    fn what_is_broken_is_kept_as_far_as_it_goes() {
+        let wrong =
+            Defect::WrongDocument { expected: "a JSON object or array of the kind that this format has" };
+        check("", &[], &[wrong]);
+        check("hello", &[], &[wrong]);
+        check("{\"entries\":[1,{\"a\":", &["1:1"], &[Defect::CutOff]);
+        check("{\"entries\":[1", &[], &[Defect::CutOff]);
+        check("{\"entries\":[1,", &["1:1"], &[Defect::CutOff]);
+        check("[1]x", &["1:1"], &[Defect::Unexpected { expected: "the end of the document" }]);
+        check("{\"entries\":[1}", &["1:1"], &[Defect::Unexpected { expected: "a part of the document" }]);
+    }
+
+    #[test]
+    fn lines_are_cut_in_batches() {
+        let line = "x".repeat(1000) + "\r\n";
+        let source = format!("\n{}last", line.repeat(3000));
+        let pieces: Vec<&[u8]> = source.as_bytes().chunks(100_000).collect();
+        let (units, _) = cut(Shape::Lines, &pieces);
+        assert_eq!(units.len(), 3001);
+        assert!(units[0].starts_with("2:xxx") && !units[0].ends_with('\r'));
+        assert_eq!(units[3000], "3002:last");
+    }
+
+    proptest! {
+        #[test]
+        fn how_a_document_comes_in_pieces_does_not_matter(
+            input in r#"[\[\]{}",:a1\n\\ ]{0,40}"#,
+            at in 0_usize..40,
+        ) {
+            let input = format!("{{\"entries\":[{input}");
+            let at = at.min(input.len());
+            let (one, two) = input.as_bytes().split_at(at);
+            prop_assert_eq!(cut(ENTRIES, &[one, two]), cut(ENTRIES, &[input.as_bytes()]));
+        }
+    }
+}

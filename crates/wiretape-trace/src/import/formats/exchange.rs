@@ -1,0 +1,341 @@
+//! An HTTP exchange that a source tells in one piece: both heads, and both bodies as text. No format of its own, but what
+//! several formats have in common.
+
+use super::super::cut::Unit;
+use super::super::fields::Value;
+use super::super::item::{Defect, Findings, Item, What};
+use crate::format::{BodyNote, ExchangeNote, Head, SseContext};
+use crate::framing::{SseEvent, SseFramer};
+use crate::message::{Direction, Envelope, MessageKind, payloads};
+use std::borrow::Cow;
+use std::hash::{Hash as _, Hasher as _};
+
+/// A body that is no message is kept up to this length.
+const MAX_NOTE: usize = 16 * 1024;
+
+/// An exchange, as far as a source tells it.
+#[derive(Default)]
+pub(super) struct Exchange<'u> {
+    /// The line that it begins on.
+    pub(super) line: u64,
+    /// Which one it is.
+    pub(super) x: u64,
+    pub(super) started_ms: Option<i64>,
+    pub(super) duration_ms: Option<i64>,
+    pub(super) method: Cow<'u, str>,
+    pub(super) target: Cow<'u, str>,
+    pub(super) request: Side<'u>,
+    /// `None` if there was no response.
+    pub(super) status: Option<u16>,
+    pub(super) response: Side<'u>,
+    /// The events of the response, where a source has them apart from the body.
+    pub(super) events: Vec<Event<'u>>,
+    /// What went wrong, in the words of the source.
+    pub(super) error: Option<Cow<'u, str>>,
+}
+
+/// A request or a response.
+#[derive(Default)]
+pub(super) struct Side<'u> {
+    pub(super) version: Cow<'u, str>,
+    pub(super) headers: Headers<'u>,
+    /// What the source says of the body's type, beside the headers.
+    pub(super) media: Option<Cow<'u, str>>,
+    pub(super) body: Option<Cow<'u, [u8]>>,
+    /// The line that the body is on.
+    pub(super) body_line: u64,
+}
+
+/// An event of a stream.
+pub(super) struct Event<'u> {
+    pub(super) at_ms: Option<i64>,
+    pub(super) context: SseContext,
+    pub(super) data: Cow<'u, [u8]>,
+    /// The stream ended in the middle of it.
+    pub(super) unterminated: bool,
+}
+
+/// Which exchanges are told of that carry no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// All of them.
+    All,
+    /// Those that look like a part of a session.
+    OfSessions,
+}
+
+/// Headers, by their names in lower case. Those of one name stand together.
+#[derive(Default)]
+pub(super) struct Headers<'u>(Vec<(String, Cow<'u, [u8]>)>);
+
+impl<'u> Headers<'u> {
+    /// Of an object: `{"accept": "…"}`.
+    pub(super) fn of_object(object: Value<'u>) -> Self {
+        let mut headers = Headers::default();
+        object.members(|name, value| headers.push(&name.decode(), value));
+        headers.in_order()
+    }
+
+    /// Of a list: `[{"name": "accept", "value": "…"}]`.
+    pub(super) fn of_list(list: Value<'u>) -> Self {
+        let mut headers = Headers::default();
+        list.elements(|header| {
+            if let (Some(name), Some(value)) =
+                (header.get("name").and_then(Value::string), header.get("value"))
+            {
+                headers.push(&name, value);
+            }
+        });
+        headers.in_order()
+    }
+
+    fn push(&mut self, name: &str, value: Value<'u>) {
+        // Browsers list the pseudo-headers of HTTP/2 too: they are the request line.
+        if name.starts_with(':') {
+            return;
+        }
+        if value.is_array() {
+            value.elements(|value| self.push(name, value));
+        } else if let Some(text) = value.string_bytes() {
+            self.0.push((name.to_ascii_lowercase(), text));
+        }
+    }
+
+    fn in_order(mut self) -> Self {
+        self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
+        self
+    }
+
+    fn get(&self, name: &str) -> Option<Cow<'_, str>> {
+        let (_, value) = self.0.iter().find(|(known, _)| known == name)?;
+        Some(String::from_utf8_lossy(value))
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&str, Cow<'_, [u8]>)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), Cow::Borrowed(&**value)))
+    }
+}
+
+impl Side<'_> {
+    fn is_event_stream(&self) -> bool {
+        let is_stream =
+            |media: &str| media.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
+        self.media.as_deref().is_some_and(is_stream)
+            || self.headers.get("content-type").is_some_and(|media| is_stream(&media))
+    }
+
+    fn note(&self) -> Option<BodyNote> {
+        let body = self.body.as_deref().filter(|body| !body.is_empty())?;
+        let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= MAX_NOTE);
+        Some(BodyNote { bytes: body.len() as u64, text: text.map(str::to_owned) })
+    }
+}
+
+/// A number for the exchange that a unit is. Units know nothing of each other, so that exchanges can't be counted; a double
+/// holds this one exactly.
+pub(super) fn number_of(unit: &Unit<'_>) -> u64 {
+    // This one has fixed keys: two runs give the same.
+    let mut hasher = std::hash::DefaultHasher::new();
+    (unit.line, unit.bytes).hash(&mut hasher);
+    hasher.finish() >> 16
+}
+
+impl<'u> Exchange<'u> {
+    /// Says what the exchange says.
+    pub(super) fn tell(mut self, keep: Keep, findings: &mut Findings<'u>) {
+        let asks = self.request.body.as_deref().is_some_and(is_message);
+        let is_stream = self.response.is_event_stream() || !self.events.is_empty();
+        if is_stream && self.events.is_empty() {
+            self.events = self.response.body.take().map(|body| events(&body)).unwrap_or_default();
+        }
+        let answers = !is_stream && self.response.body.as_deref().is_some_and(|body| is_answer(body, asks));
+        let is_of_session = asks || answers || self.events.iter().any(Event::is_of_session);
+        let session = self.session();
+        if !is_of_session {
+            let is_refusal = self.status.is_some_and(|status| status >= 400);
+            if keep == Keep::OfSessions && !is_refusal && !is_stream && session.is_none() {
+                return;
+            }
+            // What streams of other kinds say is none of our business.
+            self.events.clear();
+        }
+        let heads = Heads::of(&self);
+        let mut teller = Teller { x: self.x, session, heads, findings };
+        if asks && let Some(raw) = self.request.body.take() {
+            let what = What::Message { from: Some(Direction::ClientToServer), raw };
+            teller.item(self.request.body_line, self.started_ms, &ExchangeNote::default(), what);
+        }
+        teller.heads.response_is_known = self.status.is_some();
+        let ended_ms = self.started_ms.map(|at| at.saturating_add(self.duration_ms.unwrap_or(0)));
+        if answers && let Some(raw) = self.response.body.take() {
+            let what = What::Message { from: Some(Direction::ServerToClient), raw };
+            teller.item(self.response.body_line, ended_ms, &ExchangeNote::default(), what);
+        } else if self.events.is_empty() {
+            self.without_answer(asks, is_stream, ended_ms, &mut teller);
+        } else {
+            for event in self.events {
+                teller.event(self.response.body_line, ended_ms, event);
+            }
+        }
+    }
+
+    /// Tells of an exchange whose response has no message.
+    fn without_answer(
+        &self,
+        asks: bool,
+        is_stream: bool,
+        ended_ms: Option<i64>,
+        teller: &mut Teller<'u, '_>,
+    ) {
+        let (request_body, response_body) = (self.request.note(), self.response.note());
+        let is_left_out = response_body.as_ref().is_some_and(|note| note.text.is_none());
+        if asks && is_left_out {
+            teller.findings.flaw(self.response.body_line, Defect::NotAMessage);
+        }
+        let ended = match self.status {
+            None => "unreachable",
+            Some(_) if is_stream => "open",
+            Some(_) => "complete",
+        };
+        let duration_us = self.duration_ms.and_then(|ms| u64::try_from(ms).ok()?.checked_mul(1000));
+        let note = ExchangeNote {
+            request_body: request_body.as_ref(),
+            response_body: response_body.as_ref(),
+            ended: Some(ended),
+            error: self.error.as_deref(),
+            duration_us: duration_us.filter(|_| !is_stream),
+            ..ExchangeNote::default()
+        };
+        teller.item(self.line, ended_ms, &note, What::Exchange);
+    }
+
+    fn session(&self) -> Option<Cow<'u, str>> {
+        let session = [&self.request, &self.response]
+            .into_iter()
+            .find_map(|side| side.headers.get("mcp-session-id").map(Cow::into_owned))?;
+        Some(Cow::Owned(session))
+    }
+}
+
+/// The heads, each until it is told.
+struct Heads {
+    request: Option<Head>,
+    response: Option<Head>,
+    response_is_known: bool,
+}
+
+impl Heads {
+    fn of(exchange: &Exchange<'_>) -> Self {
+        let (request, response) = (&exchange.request, &exchange.response);
+        let (method, target) = (&exchange.method, &exchange.target);
+        Heads {
+            request: Some(Head::request(method, target, &request.version, request.headers.pairs())),
+            response: exchange
+                .status
+                .map(|status| Head::response(status, &response.version, response.headers.pairs())),
+            response_is_known: false,
+        }
+    }
+}
+
+/// Makes items of the parts of an exchange.
+struct Teller<'u, 'f> {
+    x: u64,
+    session: Option<Cow<'u, str>>,
+    heads: Heads,
+    findings: &'f mut Findings<'u>,
+}
+
+impl<'u> Teller<'u, '_> {
+    fn item(&mut self, line: u64, at_ms: Option<i64>, note: &ExchangeNote<'_>, what: What<'u>) {
+        let request = self.heads.request.take();
+        let response = if self.heads.response_is_known { self.heads.response.take() } else { None };
+        let mut http = Vec::new();
+        ExchangeNote { x: self.x, request: request.as_ref(), response: response.as_ref(), ..note.clone() }
+            .encode(&mut http);
+        self.findings.items.push(Item {
+            at_ms,
+            session: self.session.clone(),
+            http: Some(Cow::Owned(http)),
+            ..Item::new(line, what)
+        });
+    }
+
+    fn event(&mut self, line: u64, ended_ms: Option<i64>, event: Event<'u>) {
+        let from = Direction::ServerToClient;
+        let (is_message, is_blank) = (event.carries_message(), event.data.trim_ascii().is_empty());
+        let what = if is_message {
+            What::Message { from: Some(from), raw: event.data }
+        } else {
+            if event.unterminated && !is_blank {
+                self.findings.flaw(line, Defect::CutOff);
+            } else if event.may_be_message() && !is_blank {
+                self.findings.flaw(line, Defect::EventNotAMessage);
+            }
+            What::Text { from, text: event.data }
+        };
+        let note = ExchangeNote { sse: Some(&event.context), ..ExchangeNote::default() };
+        self.item(line, event.at_ms.or(ended_ms), &note, what);
+    }
+}
+
+impl Event<'_> {
+    fn may_be_message(&self) -> bool {
+        matches!(self.context.event.as_deref(), None | Some("message"))
+    }
+
+    /// Whether it carries a message. It may lack `jsonrpc`: whoever looks at events of other kinds asks `is_of_session`.
+    fn carries_message(&self) -> bool {
+        self.may_be_message() && kind(&self.data) != MessageKind::NotJsonRpc
+    }
+
+    /// Whether it is one that only MCP has: a message, or the first event of HTTP+SSE.
+    fn is_of_session(&self) -> bool {
+        self.context.event.as_deref() == Some("endpoint") || (self.may_be_message() && is_message(&self.data))
+    }
+}
+
+/// The events of a body.
+fn events<'u>(body: &[u8]) -> Vec<Event<'u>> {
+    let mut framer = SseFramer::new();
+    framer.push(body);
+    let mut blocks: Vec<SseEvent> = std::iter::from_fn(|| framer.next_event()).collect();
+    blocks.extend(framer.finish());
+    blocks.into_iter().filter_map(event_of).collect()
+}
+
+fn event_of<'u>(block: SseEvent) -> Option<Event<'u>> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let context = SseContext { event: block.event.map(text), id: block.id.map(text), retry: block.retry };
+    // A block of comments keeps a connection alive, and says nothing.
+    if block.data.is_none() && context == SseContext::default() {
+        return None;
+    }
+    let data = Cow::Owned(block.data.unwrap_or_default());
+    Some(Event { at_ms: None, context, data, unterminated: block.unterminated })
+}
+
+fn kind(payload: &[u8]) -> MessageKind {
+    match crate::json::validate(payload) {
+        Ok(()) => Envelope::scan(payload).kind,
+        Err(_) => MessageKind::NotJsonRpc,
+    }
+}
+
+/// Whether this is a message, and says so. Much JSON on the web has a `result`, an `error` or a `method`.
+pub(super) fn is_message(payload: &[u8]) -> bool {
+    let says_so = |payload: &[u8]| Value::parse(payload).is_ok_and(|value| value.get("jsonrpc").is_some());
+    match kind(payload) {
+        MessageKind::NotJsonRpc => false,
+        MessageKind::Batch => payloads(payload).into_iter().any(says_so),
+        _ => says_so(payload),
+    }
+}
+
+/// Whether this answers a message. What comes in answer to one may lack `jsonrpc`; but OAuth's errors have a name in `error`,
+/// where JSON-RPC's have an object.
+fn is_answer(payload: &[u8], asks: bool) -> bool {
+    let is_object =
+        || Value::parse(payload).is_ok_and(|value| value.get("error").is_none_or(Value::is_object));
+    is_message(payload) || (asks && kind(payload) == MessageKind::Response && is_object())
+}

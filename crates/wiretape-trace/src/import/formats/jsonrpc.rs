@@ -1,0 +1,40 @@
+//! One JSON-RPC message a line, and nothing else. Some programs put a time beside the members of a message.
+
+use super::super::cut::{Shape, Unit};
+use super::super::fields::Value;
+use super::super::item::{Findings, Item, What};
+use super::{Format, Sample};
+use memchr::memmem::Finder;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+pub(super) static JSONRPC: Format = Format {
+    name: "jsonrpc",
+    aliases: &[],
+    about: "JSON-RPC messages, one a line",
+    shape: Shape::Lines,
+    transport: None,
+    calls_only: false,
+    many_sessions: false,
+    recognize,
+    read,
+};
+
+fn recognize(sample: &Sample<'_>) -> bool {
+    sample.objects().any(|object| object.get("jsonrpc").is_some())
+        || sample.lines().any(|line| line.starts_with(b"[{") && Value::parse(line).is_ok())
+}
+
+fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
+    let mut item = Item::new(unit.line, What::Message { from: None, raw: Cow::Borrowed(unit.bytes) });
+    item.at_ms = time_of(unit.bytes);
+    findings.items.push(item);
+}
+
+/// The time that stands beside a message's members. Looked for only if its name is there at all.
+pub(super) fn time_of(message: &[u8]) -> Option<i64> {
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"timestamp"));
+    NAME.find(message)?;
+    let message = Value::parse(message).ok()?;
+    message.get("timestamp_ms").or_else(|| message.get("timestamp"))?.time_ms()
+}

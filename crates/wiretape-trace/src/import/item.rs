@@ -1,0 +1,179 @@
+//! What a unit says, and what is wrong with it.
+
+use crate::json::SyntaxError;
+use crate::message::Direction;
+use std::borrow::Cow;
+
+/// One thing that a source says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item<'u> {
+    /// The line of the source that it begins on, from 1.
+    pub line: u64,
+    /// When it was seen, in milliseconds since 1970, if the source says so.
+    pub at_ms: Option<i64>,
+    /// Which server it belongs to, where a source has several.
+    pub server: Option<Cow<'u, str>>,
+    /// The session that it belongs to.
+    pub session: Option<Cow<'u, str>>,
+    /// The HTTP exchange that carried it: a JSON object, as a trace has it.
+    pub http: Option<Cow<'u, [u8]>>,
+    /// What it is.
+    pub what: What<'u>,
+}
+
+impl<'u> Item<'u> {
+    /// Something on a line, of which nothing else is known.
+    pub fn new(line: u64, what: What<'u>) -> Self {
+        Item { line, at_ms: None, server: None, session: None, http: None, what }
+    }
+}
+
+/// What an [`Item`] is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What<'u> {
+    /// A payload, as it was on the wire. It need not be JSON: that is found out later.
+    Message {
+        /// Who sent it, if the source says so.
+        from: Option<Direction>,
+        /// The payload.
+        raw: Cow<'u, [u8]>,
+    },
+    /// Something on the wire that was no message, and was not meant to be one.
+    Text {
+        /// Who sent it.
+        from: Direction,
+        /// What it said.
+        text: Cow<'u, [u8]>,
+    },
+    /// A line of the server's standard error.
+    Stderr {
+        /// What it said.
+        text: Cow<'u, [u8]>,
+    },
+    /// An HTTP exchange, or a part of one, without a message.
+    Exchange,
+    /// From here on ids may be used again: another connection begins, or another client speaks.
+    FreshIds,
+}
+
+/// What a unit says, in order, and what is wrong with it.
+#[derive(Debug, Default)]
+pub struct Findings<'u> {
+    /// What it says.
+    pub items: Vec<Item<'u>>,
+    /// What is wrong with it.
+    pub flaws: Vec<Flaw>,
+}
+
+impl Findings<'_> {
+    /// Something is wrong on a line.
+    pub fn flaw(&mut self, line: u64, defect: Defect) {
+        self.flaws.push(Flaw { line, defect });
+    }
+}
+
+/// Something that is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {defect}")]
+pub struct Flaw {
+    /// The line of the source, from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub defect: Defect,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is lost.
+    Note,
+    /// Something could not be brought in.
+    Loss,
+    /// The source may not be brought in at all.
+    Fatal,
+}
+
+/// What may be wrong with a source. The texts never hold a part of it, for that may be secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Defect {
+    /// It is not JSON.
+    #[error("{0}; left out")]
+    NotJson(SyntaxError),
+    /// It is JSON, but no message.
+    #[error("this is not a JSON-RPC message; left out")]
+    NotAMessage,
+    /// Bytes that are no text.
+    #[error("bytes that are not UTF-8 were replaced by U+FFFD")]
+    NotUtf8,
+    /// NULs around a message, as a crash of the machine leaves them.
+    #[error("NUL bytes around a message were left out")]
+    Nul,
+    /// A name stands twice in a message.
+    #[error("a name stands twice in one object of the message, which is kept as it is; the last one counts")]
+    DuplicateKey,
+    /// An event that should be a message.
+    #[error("the data of an event named `message` is not a JSON-RPC message; kept as text")]
+    EventNotAMessage,
+    /// The source ends in the middle of something.
+    #[error("the source is cut off in the middle of what begins here")]
+    CutOff,
+    /// The source ends in the middle of its compression.
+    #[error("the compressed source is cut off after this line")]
+    TruncatedCompression,
+    /// A text was shortened by the program that wrote the source.
+    #[error("the program that wrote this has shortened the message; what is left of it is kept")]
+    Shortened,
+    /// An element of the wrong kind.
+    #[error("this should be {expected}; left out")]
+    Unexpected {
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// The document is no document of its format.
+    #[error("the document is not {expected}")]
+    WrongDocument {
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// An entry with too few or too many.
+    #[error("an entry must have exactly one of `request`, `response` and `sse`")]
+    EntryShape,
+    /// The transport is that of another format.
+    #[error("`transport` must be \"{expected}\"")]
+    Transport {
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// An id that is none.
+    #[error("the `id` of a message must be a string or a number")]
+    IdType,
+    /// A call that stands in the source again, and is written once.
+    #[error("this call stands in the source before; left out here")]
+    RepeatedCall,
+    /// A call with the id of another.
+    #[error("a `tools/call` request has the `id` of an earlier one")]
+    DuplicateCall,
+}
+
+impl Defect {
+    /// How bad it is.
+    pub fn severity(self) -> Severity {
+        match self {
+            Defect::Nul | Defect::DuplicateKey | Defect::EventNotAMessage | Defect::RepeatedCall => {
+                Severity::Note
+            }
+            Defect::NotJson(_)
+            | Defect::NotAMessage
+            | Defect::NotUtf8
+            | Defect::CutOff
+            | Defect::TruncatedCompression
+            | Defect::Shortened
+            | Defect::Unexpected { .. } => Severity::Loss,
+            Defect::WrongDocument { .. }
+            | Defect::EntryShape
+            | Defect::Transport { .. }
+            | Defect::IdType
+            | Defect::DuplicateCall => Severity::Fatal,
+        }
+    }
+}

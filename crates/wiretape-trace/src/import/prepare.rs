@@ -1,0 +1,411 @@
+//! What can be said of an item without knowing the others: whether it is a message, what of it is secret, and what the
+//! conversation will want to know.
+
+use super::cut::Batch;
+use super::formats::Format;
+use super::item::{Defect, Findings, Flaw, Item, What};
+use crate::json;
+use crate::message::{Defect as MessageDefect, Direction, Envelope, Id, MessageKind, payloads};
+use crate::redact::Redactor;
+use memchr::memmem::Finder;
+use std::borrow::Cow;
+use std::hash::{BuildHasherDefault, Hash as _, Hasher};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// A batch whose items are ready for the conversation.
+pub(super) struct Prepared {
+    batch: Batch,
+    pub(super) items: Vec<Ready>,
+    pub(super) flaws: Vec<Flaw>,
+}
+
+/// An item that is ready to be written, but for who sent it.
+pub(super) struct Ready {
+    pub(super) line: u64,
+    pub(super) at_ms: Option<i64>,
+    pub(super) server: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) http: Option<Vec<u8>>,
+    pub(super) what: ReadyWhat,
+}
+
+pub(super) enum ReadyWhat {
+    Message { from: Option<Direction>, raw: Bytes, gists: Gists },
+    Text { from: Direction, text: Bytes },
+    Stderr { text: Bytes },
+    Exchange,
+    FreshIds,
+}
+
+/// Bytes that lie in the batch, if nothing had to be changed in them.
+pub(super) enum Bytes {
+    Here(Range<usize>),
+    Own(Vec<u8>),
+}
+
+impl Prepared {
+    /// The bytes of something in it.
+    pub(super) fn bytes<'p>(&'p self, bytes: &'p Bytes) -> &'p [u8] {
+        match bytes {
+            Bytes::Here(range) => &self.batch.bytes()[range.clone()],
+            Bytes::Own(own) => own,
+        }
+    }
+}
+
+/// A message has one gist; a batch has several.
+pub(super) enum Gists {
+    One(Gist),
+    Several(Vec<Gist>),
+}
+
+impl Gists {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Gist> {
+        match self {
+            Gists::One(gist) => std::slice::from_ref(gist).iter(),
+            Gists::Several(gists) => gists.iter(),
+        }
+    }
+}
+
+/// What the conversation wants to know of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gist {
+    pub(super) kind: MessageKind,
+    pub(super) id: Option<IdKey>,
+    /// Who may send such a message.
+    pub(super) sender: Sender,
+    /// The progress that a request asks for, or that a notification reports.
+    pub(super) progress: Option<IdKey>,
+    /// The request that a notification cancels.
+    pub(super) cancels: Option<IdKey>,
+    pub(super) is_tool_call: bool,
+    pub(super) is_initialize: bool,
+    pub(super) is_error: bool,
+    /// Which of the server's questions a result answers, by its looks.
+    pub(super) answers: Question,
+    /// For a request: which of the server's questions it is.
+    pub(super) asks: Question,
+}
+
+/// An id, told apart from all others with near certainty, in little space. `1` and `"1"` are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct IdKey(u128);
+
+impl std::hash::Hash for IdKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // It is a hash already, and one half of it is enough to find it by.
+        state.write_u64(self.0 as u64);
+    }
+}
+
+/// Finds ids, which need no more hashing.
+#[derive(Debug, Default)]
+pub(super) struct IdHasher(u64);
+
+/// For maps by ids.
+pub(super) type ById = BuildHasherDefault<IdHasher>;
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 ^= hash;
+    }
+
+    fn write_isize(&mut self, discriminant: isize) {
+        self.0 ^= (discriminant as u64) << 1;
+    }
+}
+
+impl IdKey {
+    pub(super) fn of(id: &Id<'_>) -> Self {
+        let (Id::String(text) | Id::Number(text)) = id;
+        let half = |salt: u8| {
+            // This one has fixed keys: two runs give the same.
+            let mut hasher = std::hash::DefaultHasher::new();
+            salt.hash(&mut hasher);
+            text.hash(&mut hasher);
+            u128::from(hasher.finish())
+        };
+        IdKey(half(0) << 64 | half(1))
+    }
+}
+
+/// Who may send a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sender {
+    Client,
+    Server,
+    Either,
+    /// Nobody that is known of.
+    Unknown,
+}
+
+impl Sender {
+    fn of(method: &str) -> Self {
+        match method {
+            "initialize"
+            | "notifications/initialized"
+            | "notifications/roots/list_changed"
+            | "completion/complete"
+            | "logging/setLevel"
+            | "server/discover"
+            | "subscriptions/listen" => Sender::Client,
+            "sampling/createMessage"
+            | "elicitation/create"
+            | "roots/list"
+            | "notifications/message"
+            | "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/resources/updated"
+            | "notifications/elicitation/complete"
+            | "notifications/subscriptions/acknowledged" => Sender::Server,
+            "ping" | "notifications/cancelled" | "notifications/progress" | "notifications/tasks/status" => {
+                Sender::Either
+            }
+            _ if method.starts_with("tasks/") => Sender::Either,
+            _ if ["tools/", "resources/", "prompts/"].iter().any(|prefix| method.starts_with(prefix)) => {
+                Sender::Client
+            }
+            _ => Sender::Unknown,
+        }
+    }
+}
+
+/// What a server may ask a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    Sampling,
+    Elicitation,
+    Roots,
+    /// None of these.
+    Other,
+}
+
+impl Question {
+    fn asked_by(method: &str) -> Self {
+        match method {
+            "sampling/createMessage" => Question::Sampling,
+            "elicitation/create" => Question::Elicitation,
+            "roots/list" => Question::Roots,
+            _ => Question::Other,
+        }
+    }
+
+    fn answered_by(result: &[u8]) -> Self {
+        // Most results are answers of the server's, and long.
+        static NAMES: LazyLock<[Finder<'static>; 3]> =
+            LazyLock::new(|| ["\"roots\"", "\"model\"", "\"action\""].map(Finder::new));
+        if NAMES.iter().all(|name| name.find(result).is_none()) {
+            return Question::Other;
+        }
+        let Ok(result) = super::fields::Value::parse(result) else { return Question::Other };
+        let has = |name| result.get(name).is_some();
+        if has("roots") {
+            Question::Roots
+        } else if has("model") && has("role") {
+            Question::Sampling
+        } else if has("action") {
+            Question::Elicitation
+        } else {
+            Question::Other
+        }
+    }
+}
+
+/// Reads all units of a batch.
+pub(super) fn prepare(format: &Format, redactor: Option<&Redactor>, batch: Batch) -> Prepared {
+    let mut findings = Findings::default();
+    let mut items = Vec::new();
+    let mut flaws = batch.flaws.clone();
+    {
+        let preparation = Preparation { redactor, whole: batch.bytes() };
+        batch.each(|unit| {
+            (format.read)(&unit, &mut findings);
+            flaws.append(&mut findings.flaws);
+            for item in findings.items.drain(..) {
+                items.extend(preparation.item(item, &mut flaws));
+            }
+        });
+    }
+    // What is wrong between the units stands among what is wrong with them.
+    flaws.sort_by_key(|flaw| flaw.line);
+    Prepared { batch, items, flaws }
+}
+
+struct Preparation<'p> {
+    redactor: Option<&'p Redactor>,
+    whole: &'p [u8],
+}
+
+impl<'p> Preparation<'p> {
+    fn item(&self, item: Item<'p>, flaws: &mut Vec<Flaw>) -> Option<Ready> {
+        let line = item.line;
+        let mut flaw = |defect| flaws.push(Flaw { line, defect });
+        let what = match item.what {
+            What::Message { from, raw } => self.message(from, raw, &mut flaw)?,
+            What::Text { from, text } => ReadyWhat::Text { from, text: self.text(text) },
+            What::Stderr { text } => ReadyWhat::Stderr { text: self.text(text) },
+            What::Exchange => ReadyWhat::Exchange,
+            What::FreshIds => ReadyWhat::FreshIds,
+        };
+        Some(Ready {
+            line,
+            at_ms: item.at_ms,
+            server: item.server.map(Cow::into_owned),
+            session: item.session.map(Cow::into_owned),
+            http: item.http.map(|http| self.context(&http)),
+            what,
+        })
+    }
+
+    fn message(
+        &self,
+        from: Option<Direction>,
+        raw: Cow<'p, [u8]>,
+        flaw: &mut impl FnMut(Defect),
+    ) -> Option<ReadyWhat> {
+        let raw = without_nuls(raw, flaw);
+        let raw = as_text(raw, flaw);
+        let raw = on_one_line(raw);
+        let clean = match self.clean(&raw) {
+            Ok(clean) => clean,
+            Err(error) => {
+                flaw(Defect::NotJson(error));
+                return None;
+            }
+        };
+        let gists = gists(&clean, flaw)?;
+        let raw = match clean {
+            Cow::Owned(clean) => Bytes::Own(clean),
+            Cow::Borrowed(_) => self.keep(raw),
+        };
+        Some(ReadyWhat::Message { from, raw, gists })
+    }
+
+    /// JSON without its secrets; an error if it is no JSON.
+    fn clean<'r>(&self, raw: &'r [u8]) -> Result<Cow<'r, [u8]>, json::SyntaxError> {
+        match self.redactor {
+            Some(redactor) => redactor.json(raw),
+            None => json::validate(raw).map(|()| Cow::Borrowed(raw)),
+        }
+    }
+
+    fn context(&self, http: &[u8]) -> Vec<u8> {
+        let http = on_one_line(Cow::Borrowed(http));
+        // It was made of JSON; were it none, nothing of it may be written.
+        self.clean(&http).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
+    }
+
+    fn text(&self, text: Cow<'p, [u8]>) -> Bytes {
+        match self.redactor.map(|redactor| redactor.text(&text)) {
+            Some(Cow::Owned(clean)) => Bytes::Own(clean),
+            _ => self.keep(text),
+        }
+    }
+
+    /// Bytes of the batch stay where they are.
+    fn keep(&self, bytes: Cow<'p, [u8]>) -> Bytes {
+        match bytes {
+            Cow::Owned(own) => Bytes::Own(own),
+            Cow::Borrowed(borrowed) => {
+                let start = (borrowed.as_ptr() as usize).checked_sub(self.whole.as_ptr() as usize);
+                match start.filter(|start| start + borrowed.len() <= self.whole.len()) {
+                    Some(start) => Bytes::Here(start..start + borrowed.len()),
+                    None => Bytes::Own(borrowed.to_vec()),
+                }
+            }
+        }
+    }
+}
+
+fn without_nuls<'p>(raw: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Cow<'p, [u8]> {
+    let edge = |byte: Option<&u8>| byte == Some(&0);
+    if !edge(raw.first()) && !edge(raw.last()) {
+        return raw;
+    }
+    let is_inner = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
+    let (Some(start), Some(end)) = (raw.iter().position(is_inner), raw.iter().rposition(is_inner)) else {
+        return raw;
+    };
+    flaw(Defect::Nul);
+    match raw {
+        Cow::Borrowed(raw) => Cow::Borrowed(&raw[start..=end]),
+        Cow::Owned(raw) => Cow::Owned(raw[start..=end].to_vec()),
+    }
+}
+
+fn as_text<'p>(raw: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Cow<'p, [u8]> {
+    if json::is_utf8(&raw) {
+        return raw;
+    }
+    flaw(Defect::NotUtf8);
+    Cow::Owned(String::from_utf8_lossy(&raw).into_owned().into_bytes())
+}
+
+fn on_one_line(raw: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    if memchr::memchr2(b'\n', b'\r', &raw).is_some() { Cow::Owned(json::compact(&raw)) } else { raw }
+}
+
+/// What a payload says, or each of a batch; `None` if it is no message.
+fn gists(raw: &[u8], flaw: &mut impl FnMut(Defect)) -> Option<Gists> {
+    let envelope = Envelope::scan(raw);
+    if envelope.kind != MessageKind::Batch {
+        return gist(&envelope, flaw).map(Gists::One);
+    }
+    let several: Option<Vec<Gist>> =
+        payloads(raw).into_iter().map(|payload| gist(&Envelope::scan(payload), flaw)).collect();
+    several.filter(|several| !several.is_empty()).map(Gists::Several).or_else(|| {
+        flaw(Defect::NotAMessage);
+        None
+    })
+}
+
+fn gist(envelope: &Envelope<'_>, flaw: &mut impl FnMut(Defect)) -> Option<Gist> {
+    if matches!(envelope.kind, MessageKind::NotJsonRpc | MessageKind::Batch) {
+        flaw(Defect::NotAMessage);
+        return None;
+    }
+    for defect in &envelope.defects {
+        match defect {
+            MessageDefect::IdType => flaw(Defect::IdType),
+            MessageDefect::DuplicateKey(_) => flaw(Defect::DuplicateKey),
+            _ => {}
+        }
+    }
+    let method = envelope.method.as_deref().unwrap_or_default();
+    let cancels = (method == "notifications/cancelled").then(|| cancelled(envelope.params?)).flatten();
+    Some(Gist {
+        kind: envelope.kind,
+        id: envelope.id.as_ref().map(IdKey::of),
+        sender: Sender::of(method),
+        progress: envelope.progress_token.as_ref().map(IdKey::of),
+        cancels,
+        is_tool_call: method == "tools/call",
+        is_initialize: method == "initialize",
+        is_error: envelope.error.is_some(),
+        answers: envelope.result.map_or(Question::Other, Question::answered_by),
+        asks: Question::asked_by(method),
+    })
+}
+
+/// The request that is cancelled.
+fn cancelled(params: &[u8]) -> Option<IdKey> {
+    let id = super::fields::Value::parse(params).ok()?.get("requestId")?;
+    let id = match id.string() {
+        Some(text) => Id::String(text),
+        None => Id::Number(String::from_utf8_lossy(id.raw)),
+    };
+    Some(IdKey::of(&id))
+}

@@ -1,0 +1,463 @@
+//! From a source to the lines of traces.
+
+use super::conversation::Conversation;
+use super::cut::{Batch, Cutter};
+use super::formats::Format;
+use super::item::{Defect, Flaw, Severity};
+use super::prepare::{Gists, IdKey, Prepared, Ready, ReadyWhat, prepare};
+use super::text;
+use crate::compress;
+use crate::format::{Assumed, Context, Encoder, Imported, LineEnd, Meta, Moment};
+use crate::message::MessageKind;
+use crate::redact::Redactor;
+use std::io::{self, Read};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// As much of a source tells its format.
+pub const SAMPLE: usize = 64 * 1024;
+
+/// How much is read from a source at a time.
+const CHUNK: usize = 256 * 1024;
+
+/// Lines are handed on when there are so many bytes of them.
+const FLUSH: usize = 256 * 1024;
+
+/// As many flaws are kept in full.
+const MAX_FLAWS: usize = 1000;
+
+/// How a source is brought in.
+pub struct ImportOptions<'o> {
+    /// What it is.
+    pub format: &'static Format,
+    /// Takes the secrets out; without it everything is written as it is.
+    pub redactor: Option<&'o Redactor>,
+    /// Whether the first flaw ends it.
+    pub strict: bool,
+    /// How many threads read units.
+    pub workers: usize,
+    /// The `meta` of the traces; the label of a server that the source names is that name.
+    pub meta: Meta,
+    /// The name of the source, for the `meta`.
+    pub source: String,
+}
+
+/// Where the lines of traces go.
+pub trait TraceSink {
+    /// A trace begins; the name of the server is there if the source has names. Gives the id that it is to have.
+    fn begin(&mut self, server: Option<&str>) -> io::Result<Option<String>>;
+    /// Takes whole lines of a trace, counted from 0 in the order of their beginning.
+    fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()>;
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Messages that were brought in; a batch is one.
+    pub messages: u64,
+    /// What is wrong, in the order of the source; no more than a thousand.
+    pub flaws: Vec<Flaw>,
+    /// How many flaws there are, kept or not, by how bad they are.
+    pub notes: u64,
+    /// How many parts of the source could not be brought in.
+    pub losses: u64,
+    /// Messages of which nothing says who sent them.
+    pub guessed: u64,
+    /// How many traces there are.
+    pub traces: usize,
+}
+
+/// A source can't be brought in.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It breaks a rule that it may not break.
+    #[error("{0}")]
+    Refused(Flaw),
+    /// There is no message in it.
+    #[error("there is no message in it")]
+    Empty {
+        /// What else was found.
+        report: Box<Report>,
+    },
+    /// It can't be read.
+    #[error("can't read it to its end")]
+    Read(#[source] io::Error),
+    /// The trace can't be written.
+    #[error("can't write the trace")]
+    Write(#[source] io::Error),
+}
+
+/// Brings a source in.
+pub fn import(
+    source: impl Read + Send,
+    options: &ImportOptions<'_>,
+    sink: &mut dyn TraceSink,
+) -> Result<Report, ImportError> {
+    let workers = options.workers.max(1);
+    let mut traces = Traces { options, sink, open: Vec::new(), report: Report::default() };
+    thread::scope(|scope| {
+        let (mut inlets, mut outlets) = (Vec::new(), Vec::new());
+        for _ in 0..workers {
+            let (inlet, batches) = sync_channel::<Batch>(1);
+            let (results, outlet) = sync_channel::<Prepared>(1);
+            let (format, redactor) = (options.format, options.redactor);
+            scope.spawn(move || {
+                for batch in batches {
+                    if results.send(prepare(format, redactor, batch)).is_err() {
+                        break;
+                    }
+                }
+            });
+            inlets.push(inlet);
+            outlets.push(outlet);
+        }
+        let reading = scope.spawn(move || read(source, options.format, &inlets));
+        let taken = traces.take_all(&outlets);
+        // Whoever waits to hand something over is let go.
+        drop(outlets);
+        let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        taken?;
+        if let Some(flaw) = read.map_err(ImportError::Read)? {
+            traces.flaw(flaw)?;
+        }
+        Ok(())
+    })?;
+    traces.finish()
+}
+
+/// Reads a source and deals its batches out in turn. A source that ends too early is a flaw.
+fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>]) -> io::Result<Option<Flaw>> {
+    let mut source = text::reader(compress::reader(source)?)?;
+    let mut cutter = Cutter::new(format.shape);
+    let mut chunk = vec![0; CHUNK];
+    let mut turns = inlets.iter().cycle();
+    let mut deal = |batch| turns.next().is_some_and(|inlet| inlet.send(batch).is_ok());
+    let mut flaw = None;
+    loop {
+        match source.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => {
+                if let Some(batch) = cutter.push(&chunk[..length])
+                    && !deal(batch)
+                {
+                    return Ok(None);
+                }
+                if cutter.is_stuck() {
+                    break;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                flaw = Some(Flaw { line: cutter.line(), defect: Defect::TruncatedCompression });
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    deal(cutter.finish());
+    Ok(flaw)
+}
+
+/// The request that an item answers.
+fn answered(item: &Ready) -> Option<IdKey> {
+    match &item.what {
+        ReadyWhat::Message { gists: Gists::One(gist), .. } if gist.kind == MessageKind::Response => gist.id,
+        _ => None,
+    }
+}
+
+/// The traces that are being written.
+struct Traces<'t, 'o> {
+    options: &'t ImportOptions<'o>,
+    sink: &'t mut dyn TraceSink,
+    open: Vec<OpenTrace>,
+    report: Report,
+}
+
+struct OpenTrace {
+    server: Option<String>,
+    conversation: Conversation,
+    encoder: Encoder,
+    lines: Vec<u8>,
+    first_ms: i64,
+    /// The time of the last line that had one.
+    last_ms: i64,
+    has_times: bool,
+}
+
+impl Traces<'_, '_> {
+    fn take_all(&mut self, outlets: &[Receiver<Prepared>]) -> Result<(), ImportError> {
+        for outlet in outlets.iter().cycle() {
+            // Batches are dealt in turn: the first who has nothing more is the end of all.
+            let Ok(prepared) = outlet.recv() else { break };
+            self.take(&prepared)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, prepared: &Prepared) -> Result<(), ImportError> {
+        let mut flaws = prepared.flaws.iter().peekable();
+        for item in &prepared.items {
+            while let Some(flaw) = flaws.next_if(|flaw| flaw.line <= item.line) {
+                self.flaw(flaw.clone())?;
+            }
+            self.item(prepared, item)?;
+        }
+        for flaw in flaws {
+            self.flaw(flaw.clone())?;
+        }
+        for trace in 0..self.open.len() {
+            self.flush(trace, FLUSH)?;
+        }
+        Ok(())
+    }
+
+    fn flaw(&mut self, flaw: Flaw) -> Result<(), ImportError> {
+        let severity = flaw.defect.severity();
+        if severity == Severity::Fatal || self.options.strict {
+            return Err(ImportError::Refused(flaw));
+        }
+        match severity {
+            Severity::Note => self.report.notes += 1,
+            Severity::Loss | Severity::Fatal => self.report.losses += 1,
+        }
+        if self.report.flaws.len() < MAX_FLAWS {
+            self.report.flaws.push(flaw);
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, prepared: &Prepared, item: &Ready) -> Result<(), ImportError> {
+        if matches!(item.what, ReadyWhat::FreshIds) {
+            if let Some(at) = self.trace_of(item) {
+                self.open[at].conversation.forget_calls();
+            }
+            return Ok(());
+        }
+        if self.is_repeated(item) {
+            return self.flaw(Flaw { line: item.line, defect: Defect::RepeatedCall });
+        }
+        let at = self.trace_for(item)?;
+        let trace = &mut self.open[at];
+        trace.last_ms = item.at_ms.unwrap_or(trace.last_ms);
+        trace.has_times |= item.at_ms.is_some();
+        let moment = Moment { wall_ms: trace.last_ms, us: 0 };
+        let mut context = Context {
+            session: item.session.as_deref(),
+            http: item.http.as_deref(),
+            assumed: Assumed { time: item.at_ms.is_none(), direction: false },
+            ..Context::default()
+        };
+        let (encoder, lines) = (&mut trace.encoder, &mut trace.lines);
+        match &item.what {
+            ReadyWhat::Message { from, raw, gists } => {
+                if self.options.format.many_sessions && gists.iter().any(|gist| gist.is_initialize) {
+                    trace.conversation.forget_calls();
+                }
+                let attribution = trace
+                    .conversation
+                    .observe(*from, gists)
+                    .map_err(|defect| ImportError::Refused(Flaw { line: item.line, defect }))?;
+                context.assumed.direction = attribution.guessed;
+                encoder.message(lines, moment, attribution.from, context, prepared.bytes(raw));
+                self.report.messages += 1;
+                self.report.guessed += u64::from(attribution.guessed);
+            }
+            ReadyWhat::Text { from, text } => {
+                encoder.text(lines, moment, *from, context, prepared.bytes(text));
+            }
+            ReadyWhat::Stderr { text } => encoder.stderr(lines, moment, prepared.bytes(text)),
+            ReadyWhat::Exchange => encoder.http(lines, moment, context),
+            ReadyWhat::FreshIds => {}
+        }
+        Ok(())
+    }
+
+    /// The trace of an item's server.
+    fn trace_for(&mut self, item: &Ready) -> Result<usize, ImportError> {
+        self.trace_of(item).map_or_else(|| self.begin(item), Ok)
+    }
+
+    /// The trace of an item's server, if it has begun. An answer that doesn't name its server belongs to the one that was
+    /// asked.
+    fn trace_of(&self, item: &Ready) -> Option<usize> {
+        let asked = answered(item)
+            .filter(|_| item.server.is_none())
+            .and_then(|id| self.open.iter().position(|trace| trace.conversation.waits_for(id)));
+        asked.or_else(|| self.open.iter().position(|trace| trace.server == item.server))
+    }
+
+    /// Whether a call, or its result, was there before. Programs that keep calls only write a session's past again when it
+    /// goes on.
+    fn is_repeated(&self, item: &Ready) -> bool {
+        let ReadyWhat::Message { gists: Gists::One(gist), .. } = &item.what else { return false };
+        let Some(id) = gist.id.filter(|_| self.options.format.calls_only) else { return false };
+        let mut servers =
+            self.open.iter().filter(|trace| item.server.is_none() || trace.server == item.server);
+        let waits = || servers.clone().any(|trace| trace.conversation.waits_for(id));
+        let may_repeat = match gist.kind {
+            MessageKind::Request => gist.is_tool_call,
+            MessageKind::Response => !waits(),
+            _ => false,
+        };
+        may_repeat && servers.any(|trace| trace.conversation.has_call(id))
+    }
+
+    fn begin(&mut self, item: &Ready) -> Result<usize, ImportError> {
+        let id = self.sink.begin(item.server.as_deref()).map_err(ImportError::Write)?;
+        let mut meta = Meta {
+            id,
+            imported: Some(Imported {
+                format: self.options.format.name.to_owned(),
+                source: self.options.source.clone(),
+                calls_only: self.options.format.calls_only.then_some(true),
+            }),
+            redacted: Some(self.options.redactor.is_some()),
+            transport: self.options.format.transport.map(str::to_owned),
+            ..self.options.meta.clone()
+        };
+        if let Some(server) = &item.server {
+            meta.label = crate::name::clean_label(server);
+        }
+        let first_ms = item.at_ms.unwrap_or_default();
+        let mut trace = OpenTrace {
+            server: item.server.clone(),
+            conversation: Conversation::default(),
+            encoder: Encoder::without_offsets(),
+            lines: Vec::new(),
+            first_ms,
+            last_ms: first_ms,
+            has_times: false,
+        };
+        trace.encoder.meta(&mut trace.lines, Moment { wall_ms: first_ms, us: 0 }, &meta);
+        self.open.push(trace);
+        Ok(self.open.len() - 1)
+    }
+
+    /// Hands the lines of a trace on, if there are so many bytes of them.
+    fn flush(&mut self, at: usize, least: usize) -> Result<(), ImportError> {
+        let lines = &mut self.open[at].lines;
+        if lines.len() >= least {
+            self.sink.write(at, lines).map_err(ImportError::Write)?;
+            lines.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Report, ImportError> {
+        if self.report.messages == 0 {
+            return Err(ImportError::Empty { report: Box::new(self.report) });
+        }
+        for at in 0..self.open.len() {
+            let trace = &mut self.open[at];
+            let end = LineEnd {
+                duration_ms: u64::try_from(trace.last_ms - trace.first_ms).unwrap_or(0),
+                reason: Some(format!("imported from {}", self.options.format.name)),
+                lost: (self.report.losses > 0).then_some(self.report.losses),
+                assumed: if trace.has_times { &[] } else { &["t"] },
+                ..LineEnd::default()
+            };
+            let moment = Moment { wall_ms: trace.last_ms, us: 0 };
+            trace.encoder.end(&mut trace.lines, moment, &end);
+            self.flush(at, 0)?;
+        }
+        self.report.traces = self.open.len();
+        Ok(self.report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Kept(Vec<(String, Vec<u8>)>);
+
+    impl TraceSink for Kept {
+        fn begin(&mut self, server: Option<&str>) -> io::Result<Option<String>> {
+            self.0.push((server.unwrap_or("-").to_owned(), Vec::new()));
+            Ok(None)
+        }
+
+        fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
+            self.0[trace].1.extend_from_slice(lines);
+            Ok(())
+        }
+    }
+
+    fn imported(format: &str, source: &[u8]) -> (Result<Report, ImportError>, Kept) {
+        let mut kept = Kept::default();
+        let options = ImportOptions {
+            format: super::super::formats::find(format).unwrap(),
+            redactor: None,
+            strict: false,
+            workers: 2,
+            meta: Meta::default(),
+            source: String::new(),
+        };
+        (import(source, &options, &mut kept), kept)
+    }
+
+    /// A trace is told as the name of its server, and how many messages and other lines are between its first line and
+    /// its last.
+    fn check(format: &str, source: &[u8], traces: &[(&str, usize, usize)], flaws: &[&str]) {
+        let (report, kept) = imported(format, source);
+        let report = report.unwrap();
+        let count = |(server, lines): &(String, Vec<u8>)| {
+            let lines: Vec<&[u8]> =
+                lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+            let messages =
+                lines.iter().filter(|line| memchr::memmem::find(line, b",\"raw\":").is_some()).count();
+            (server.clone(), messages, lines.len() - messages - 2)
+        };
+        let told: Vec<_> = kept.0.iter().map(count).collect();
+        let expected: Vec<_> =
+            traces.iter().map(|(name, all, rest)| ((*name).to_owned(), *all, *rest)).collect();
+        assert_eq!(told, expected);
+        let told: Vec<String> = report.flaws.iter().map(ToString::to_string).collect();
+        assert_eq!(told, flaws);
+        assert_eq!(report.guessed, 0);
+    }
+
+    #[test]
+    fn a_server_may_be_connected_to_again() {
+        let fixture = include_bytes!("../../../../fixtures/import/mcporter.jsonl");
+        check("mcporter", fixture, &[("tickets", 8, 0), ("weather", 10, 0)], &[]);
+        let fixture = include_bytes!("../../../../fixtures/import/mcp-rec.jsonl");
+        check("mcp-rec", fixture, &[("-", 17, 1)], &[]);
+    }
+
+    #[test]
+    fn several_clients_may_use_the_same_ids() {
+        let fixture = include_bytes!("../../../../fixtures/import/mcpsnoop.jsonl");
+        let flaw =
+            "line 16: the program that wrote this has shortened the message; what is left of it is kept";
+        check("mcpsnoop", fixture, &[("files", 12, 3), ("shop", 6, 2)], &[flaw]);
+    }
+
+    #[test]
+    fn an_answer_without_a_server_goes_to_who_was_asked_and_what_is_repeated_is_written_once() {
+        let fixture = include_bytes!("../../../../fixtures/import/claude-code.jsonl");
+        let again = |line| format!("line {line}: this call stands in the source before; left out here");
+        let flaws = [15, 16, 17, 18].map(again);
+        let flaws: Vec<&str> = flaws.iter().map(String::as_str).collect();
+        let traces = [("tickets", 6, 0), ("claude-code", 3, 0), ("plugin_web_browser", 2, 0)];
+        check("claude-code", fixture, &traces, &flaws);
+    }
+
+    #[test]
+    fn a_result_whose_call_is_missing_is_kept() {
+        let line = br#"{"type":"user","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t9","content":"x"}]}}"#;
+        check("claude-code", line, &[("-", 1, 0)], &[]);
+    }
+
+    #[test]
+    fn a_call_with_the_id_of_another_is_refused_elsewhere() {
+        let line = br#"{"ts": 1.0, "dir": "client->server", "msg": {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}}"#;
+        let (report, _) = imported("mcp-rec", &[&line[..], line].join(&b'\n'));
+        assert_eq!(
+            report.unwrap_err().to_string(),
+            "line 2: a `tools/call` request has the `id` of an earlier one"
+        );
+    }
+}

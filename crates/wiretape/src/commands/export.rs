@@ -1,0 +1,213 @@
+//! `wiretape export`: a trace, in another program's format.
+
+use crate::config::Config;
+use crate::draft::Draft;
+use crate::error::CommandError;
+use crate::selector::TraceSelector;
+use crate::trace_file::{self, TraceFileError};
+use crate::{output, redaction};
+use clap::Args;
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use wiretape_analyze::export::{self, ExportFormat, ExportOptions, Exporter, Survey};
+use wiretape_trace::format::{Exchange, Line, Message, Record};
+use wiretape_trace::redact::Redactor;
+
+/// Hand a trace out in another format
+///
+/// What the source was (recorded or imported, redacted or not, complete or not) is said on standard error, and in the
+/// file where its format has a place for it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Formats:
+  assay-v2           episodes of steps and tool calls
+  jsonrpc            the messages, one a line
+  streamable-http    the canonical envelope of streamable HTTP
+  http-sse           the canonical envelope of the older HTTP+SSE
+  har                an HTTP archive, for browsers' tools
+  perfetto           a timeline for ui.perfetto.dev and chrome://tracing
+  csv                the calls, a row each
+
+Examples:
+  wiretape export latest --to csv
+  wiretape export latest --to perfetto --out timeline.json
+  wiretape export trace.jsonl --to har --redact --out session.har")]
+pub(crate) struct ExportArgs {
+    /// A path, the beginning of an id, or `latest`
+    #[arg(value_name = "TRACE")]
+    trace: TraceSelector,
+
+    /// The format
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    to: &'static ExportFormat,
+
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Take secrets out again, by the rules of today
+    #[arg(long)]
+    redact: bool,
+
+    #[command(flatten)]
+    episode: EpisodeArgs,
+
+    /// Read this configuration instead of your own
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What only some formats have a place for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EpisodeArgs {
+    /// assay-v2: the episode's id, instead of the file's name
+    #[arg(long, value_name = "ID")]
+    episode_id: Option<String>,
+
+    /// assay-v2: the id of a test
+    #[arg(long, value_name = "ID")]
+    test_id: Option<String>,
+
+    /// assay-v2: what the episode was asked
+    #[arg(long, value_name = "TEXT", default_value = "<mcp:session>")]
+    prompt: String,
+}
+
+impl EpisodeArgs {
+    /// The options of an export of something that comes from this file.
+    pub(crate) fn options(&self, source: &Path) -> ExportOptions {
+        ExportOptions {
+            episode_id: self.episode_id.clone().unwrap_or_else(|| plain_name(source)),
+            test_id: self.test_id.clone(),
+            prompt: self.prompt.clone(),
+        }
+    }
+}
+
+/// A file's name without what says how it is written.
+pub(crate) fn plain_name(path: &Path) -> String {
+    let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for extension in [".gz", ".zst", ".jsonl", ".ndjson", ".json", ".har", ".log", ".txt"] {
+        if let Some(shorter) = name.strip_suffix(extension).filter(|shorter| !shorter.is_empty()) {
+            name = shorter.to_owned();
+        }
+    }
+    name
+}
+
+/// The format that a user names.
+pub(crate) fn parse_format(name: &str) -> Result<&'static ExportFormat, String> {
+    export::find(name).ok_or_else(|| {
+        let names: Vec<&str> = export::FORMATS.iter().map(|format| format.name).collect();
+        format!("there is no such format; there are {}", names.join(", "))
+    })
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
+    let path = args.trace.resolve()?;
+    refuse_to_overwrite(&path, args.out.as_deref())?;
+    let redactor = if args.redact {
+        Some(redaction::redactor(Config::load(args.config.as_deref())?.redact, &[])?)
+    } else {
+        None
+    };
+    // What is no trace is told so before anything is written.
+    trace_file::head(&path)?;
+    let survey = export_file(&Job {
+        trace: &path,
+        format: args.to,
+        options: &args.episode.options(&path),
+        redactor: redactor.as_ref(),
+        out: args.out.as_deref(),
+    })?;
+    output::note(format!("the source was {}", survey.words()));
+    Ok(())
+}
+
+/// The output must not take the place of the input.
+pub(crate) fn refuse_to_overwrite(input: &Path, out: Option<&Path>) -> Result<(), CommandError> {
+    let Some(out) = out else { return Ok(()) };
+    let same = matches!((input.canonicalize(), out.canonicalize()), (Ok(one), Ok(other)) if one == other);
+    if same {
+        let message = format!("{} is the input: it would be overwritten", out.display());
+        return Err(CommandError::usage(message).hint("give another name with --out"));
+    }
+    Ok(())
+}
+
+/// One export.
+pub(crate) struct Job<'j> {
+    pub(crate) trace: &'j Path,
+    pub(crate) format: &'j ExportFormat,
+    pub(crate) options: &'j ExportOptions,
+    pub(crate) redactor: Option<&'j Redactor>,
+    pub(crate) out: Option<&'j Path>,
+}
+
+/// Exports a trace to a file, or to standard output.
+pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
+    let mut survey = Survey::new();
+    each_line(job.trace, |line| {
+        survey.observe(line);
+        Ok(())
+    })?;
+    survey.redacted |= job.redactor.is_some();
+    let mut exporter = job.format.begin(job.options, &survey);
+    match job.out {
+        None => {
+            let mut out = BufWriter::new(output::machine_stdout());
+            write_all(job, exporter.as_mut(), &mut out)?;
+        }
+        Some(target) => {
+            let failed = |error| CommandError::because(format!("can't write {}", target.display()), error);
+            let mut out = BufWriter::new(Draft::beside(target).map_err(failed)?);
+            write_all(job, exporter.as_mut(), &mut out)?;
+            let draft = out.into_inner().map_err(|error| failed(error.into_error()))?;
+            draft.publish().map_err(failed)?;
+        }
+    }
+    Ok(survey)
+}
+
+fn write_all(job: &Job<'_>, exporter: &mut dyn Exporter, out: &mut dyn Write) -> Result<(), CommandError> {
+    exporter.begin(out)?;
+    each_line(job.trace, |line| match job.redactor {
+        None => exporter.line(line, out),
+        Some(redactor) => redacted(redactor, line, |line| exporter.line(line, out)),
+    })?;
+    exporter.finish(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+fn each_line(path: &Path, mut each: impl FnMut(&Line<'_>) -> io::Result<()>) -> Result<(), CommandError> {
+    let mut reader = trace_file::open(path)?;
+    while let Some(line) =
+        reader.next_line().map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?
+    {
+        each(&line)?;
+    }
+    Ok(())
+}
+
+/// Tells a line without its secrets.
+fn redacted<T>(redactor: &Redactor, line: &Line<'_>, tell: impl FnOnce(&Line<'_>) -> T) -> T {
+    let clean = |json: &[u8]| -> Vec<u8> {
+        // It was read as JSON a moment ago; if it weren't, nothing of it may be written.
+        redactor.json(json).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
+    };
+    let tell_as = |record: Record<'_>| tell(&Line { number: line.number, bytes: line.bytes, record });
+    match &line.record {
+        Record::Message(message) => {
+            let (raw, http) = (clean(message.raw), message.http.map(clean));
+            tell_as(Record::Message(Message { raw: &raw, http: http.as_deref(), ..message.clone() }))
+        }
+        Record::Http(exchange) => {
+            let http = clean(exchange.http);
+            tell_as(Record::Http(Exchange { http: &http, ..exchange.clone() }))
+        }
+        other => tell_as(other.clone()),
+    }
+}

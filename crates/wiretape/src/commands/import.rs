@@ -1,0 +1,377 @@
+//! `wiretape import`: another program's transcript, as a trace.
+
+use crate::config::Config;
+use crate::draft::Draft;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::text::printable;
+use crate::{dirs, output, redaction, units};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
+use std::io::{self, Cursor, Read, Write};
+use std::path::{Path, PathBuf};
+use wiretape_analyze::export::ExportFormat;
+use wiretape_proxy::platform;
+use wiretape_trace::compress;
+use wiretape_trace::format::{Meta, Producer};
+use wiretape_trace::import::{self, Format, ImportError, ImportOptions, Report, SAMPLE, Severity, TraceSink};
+use wiretape_trace::name;
+
+use super::export::{EpisodeArgs, Job, export_file, parse_format, plain_name, refuse_to_overwrite};
+
+/// Bring in a transcript of another program, as a trace
+///
+/// Every message that can be read is brought in. What can't is counted and named, with its line, and the exit code is 3
+/// then. With --strict the first defect ends it, and nothing is written.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  wiretape import session.json                        recognized by its content
+  wiretape import calls.jsonl --format jsonrpc --out trace.jsonl
+  wiretape import session.json --to assay-v2 --out episode.jsonl
+  zcat old.log.gz | wiretape import -
+
+docs/import.md tells where the transcripts of each format come from.")]
+pub(crate) struct ImportArgs {
+    /// The transcript, plain or as .gz or .zst; `-` for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// What it is, instead of what its content looks like
+    #[arg(long, value_name = "FORMAT", value_parser = parse_source_format)]
+    format: Option<&'static Format>,
+
+    /// Write the trace to this file instead of your own traces; `-` for standard output
+    #[arg(long, value_name = "TRACE")]
+    out: Option<PathBuf>,
+
+    /// Export at once instead of keeping a trace: assay-v2, har, csv … (see `wiretape export --help`)
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    to: Option<&'static ExportFormat>,
+
+    /// Of several servers in one file, only this one
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+
+    /// Refuse the whole file at its first defect
+    #[arg(long)]
+    strict: bool,
+
+    /// Call the trace so, instead of by the file's name
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
+
+    #[command(flatten)]
+    episode: EpisodeArgs,
+
+    /// Take out what matches this regular expression, too (can be repeated)
+    #[arg(long, value_name = "REGEX", conflicts_with = "no_redact")]
+    redact: Vec<String>,
+
+    /// Write everything as it is, secrets included; the trace says so
+    #[arg(long)]
+    no_redact: bool,
+
+    /// Read this configuration instead of your own
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+fn parse_source_format(name: &str) -> Result<&'static Format, String> {
+    import::find(name).ok_or_else(|| format!("there is no such format; there are {}", format_names()))
+}
+
+fn format_names() -> String {
+    let names: Vec<&str> = import::FORMATS.iter().map(|format| format.name).collect();
+    names.join(", ")
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, CommandError> {
+    refuse_to_overwrite(&args.file, args.out.as_deref())?;
+    let config = Config::load(args.config.as_deref())?;
+    let mut source = Source::open(&args.file)?;
+    let format = source.format(args.format)?;
+    let redactor =
+        if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
+    let options = ImportOptions {
+        format,
+        redactor: redactor.as_ref(),
+        strict: args.strict,
+        workers: std::thread::available_parallelism().map_or(1, usize::from),
+        meta: meta(args, &source.name),
+        source: source.name.clone(),
+    };
+    let mut drafts = Drafts::new(args, &source)?;
+    let (name, progress) = (source.name.clone(), source.progress.clone());
+    let result = import::import(source.rest, &options, &mut drafts);
+    progress.finish_and_clear();
+    let report = result.map_err(|error| explain(&name, format, error))?;
+    let written = drafts.finish(args, &name)?;
+    tell(&name, format, &report, &written);
+    Ok(if report.losses > 0 { ExitCode::INCOMPLETE } else { ExitCode::OK })
+}
+
+fn meta(args: &ImportArgs, source: &str) -> Meta {
+    let label = args.label.clone().unwrap_or_else(|| plain_name(Path::new(source)));
+    Meta {
+        label: name::clean_label(&label),
+        producer: Some(Producer {
+            name: "wiretape".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }),
+        ..Meta::default()
+    }
+}
+
+/// A transcript that has been looked into.
+struct Source {
+    /// What it is called.
+    name: String,
+    beginning: Vec<u8>,
+    rest: Box<dyn Read + Send>,
+    progress: ProgressBar,
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self, CommandError> {
+        let failed = |error| CommandError::because(format!("can't read {}", path.display()), error);
+        let is_stdin = path == Path::new("-");
+        let (raw, length): (Box<dyn Read + Send>, Option<u64>) = if is_stdin {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path).map_err(failed)?;
+            let metadata = file.metadata().map_err(failed)?;
+            if metadata.is_dir() {
+                return Err(failed(io::ErrorKind::IsADirectory.into()));
+            }
+            (Box::new(file), Some(metadata.len()))
+        };
+        let progress = progress_bar(length);
+        let mut reader = compress::reader(progress.wrap_read(raw)).map_err(failed)?;
+        let mut beginning = Vec::new();
+        // What can't be read will be told when it is read again.
+        let _ = reader.by_ref().take(SAMPLE as u64).read_to_end(&mut beginning);
+        let rest = Box::new(Cursor::new(beginning.clone()).chain(reader));
+        let name = if is_stdin {
+            "standard input".into()
+        } else {
+            path.file_name().unwrap_or_default().to_string_lossy()
+        };
+        Ok(Source { name: name.into_owned(), beginning, rest, progress })
+    }
+
+    /// The format that the user names, or that the content looks like.
+    fn format(&mut self, named: Option<&'static Format>) -> Result<&'static Format, CommandError> {
+        if let Some(format) = named {
+            return Ok(format);
+        }
+        let beginning = std::mem::take(&mut self.beginning);
+        if beginning.trim_ascii().is_empty() {
+            return Err(CommandError::failure(format!("{} is empty", self.name)));
+        }
+        let is_trace = memchr::memmem::find(&beginning, b"\"type\":\"meta\"").is_some();
+        import::detect(&beginning).filter(|_| !is_trace).ok_or_else(|| {
+            let error = CommandError::failure(format!("can't tell what {} is", self.name));
+            if is_trace {
+                error.hint(
+                    "it looks like a trace already: `wiretape show` and `wiretape export` read it as it is",
+                )
+            } else {
+                error.hint(format!("say so with --format: {}", format_names()))
+            }
+        })
+    }
+}
+
+/// Bytes, rate and the time left; nothing where there is no terminal.
+fn progress_bar(length: Option<u64>) -> ProgressBar {
+    let template = match length {
+        Some(_) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+        None => "{spinner} {bytes}, {bytes_per_sec}",
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    bar.with_style(style)
+}
+
+/// The traces that are being written.
+struct Drafts {
+    target: Target,
+    server: Option<String>,
+    drafts: Vec<Option<(Draft, Option<String>)>>,
+}
+
+/// Where they are to stand.
+enum Target {
+    /// In the user's own traces, or beside where an export goes.
+    Dir { dir: PathBuf, stem: String },
+    /// In this file.
+    File(PathBuf),
+    /// On standard output, when they are whole.
+    Stdout { dir: PathBuf },
+}
+
+impl Drafts {
+    fn new(args: &ImportArgs, source: &Source) -> Result<Self, CommandError> {
+        let is_stdout =
+            args.out.as_deref() == Some(Path::new("-")) || (args.to.is_some() && args.out.is_none());
+        let own = dirs::traces_dir();
+        let target = match &args.out {
+            _ if is_stdout => Target::Stdout { dir: std::env::temp_dir() },
+            Some(out) => Target::File(out.clone()),
+            None => {
+                let dir = own?;
+                platform::create_private_dir(&dir).map_err(|error| {
+                    CommandError::because(format!("can't create {}", dir.display()), error)
+                })?;
+                let label = args.label.clone().unwrap_or_else(|| plain_name(Path::new(&source.name)));
+                let now = units::iso(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
+                Target::Dir { dir, stem: name::file_stem(&now, &name::clean_label(&label)) }
+            }
+        };
+        Ok(Drafts { target, server: args.server.clone(), drafts: Vec::new() })
+    }
+
+    /// The file of a trace; those after the first have the name of their server in theirs.
+    fn path(&self, server: Option<&str>) -> PathBuf {
+        let suffix = match server {
+            Some(server) if !self.drafts.is_empty() || self.server.is_none() => {
+                format!("-{}", name::clean_label(server))
+            }
+            _ => String::new(),
+        };
+        match &self.target {
+            Target::Dir { dir, stem } => {
+                let path = dir.join(format!("{stem}{suffix}.jsonl"));
+                if path.exists() {
+                    dir.join(format!("{stem}{suffix}-{}.jsonl", std::process::id()))
+                } else {
+                    path
+                }
+            }
+            Target::Stdout { dir } => dir.join(format!("wiretape-import{suffix}.jsonl")),
+            Target::File(path) if suffix.is_empty() => path.clone(),
+            Target::File(path) => {
+                let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                path.with_file_name(format!("{stem}{suffix}{}", extension.unwrap_or_default()))
+            }
+        }
+    }
+
+    /// Puts everything in its place, or hands it out.
+    fn finish(self, args: &ImportArgs, source: &str) -> Result<Vec<PathBuf>, CommandError> {
+        let drafts: Vec<(Draft, Option<String>)> = self.drafts.into_iter().flatten().collect();
+        if drafts.is_empty() {
+            let wanted = args.server.as_deref().map(printable).unwrap_or_default();
+            return Err(CommandError::failure(format!("there is no server `{wanted}` in {source}")));
+        }
+        if matches!(self.target, Target::Stdout { .. }) && drafts.len() > 1 {
+            return Err(CommandError::usage(format!(
+                "there are {} servers in {source}, and one standard output",
+                drafts.len()
+            ))
+            .hint("choose one with --server NAME, or write files with --out"));
+        }
+        let mut written = Vec::new();
+        for (draft, _) in drafts {
+            let target = draft.target().to_owned();
+            let failed = |error| CommandError::because(format!("can't write {}", target.display()), error);
+            let is_stdout = matches!(self.target, Target::Stdout { .. });
+            match args.to {
+                Some(format) => {
+                    export_file(&Job {
+                        trace: draft.path(),
+                        format,
+                        options: &args.episode.options(Path::new(source)),
+                        redactor: None,
+                        out: (!is_stdout).then_some(&target),
+                    })?;
+                }
+                None if is_stdout => {
+                    let mut file = File::open(draft.path()).map_err(failed)?;
+                    io::copy(&mut file, &mut output::machine_stdout())?;
+                }
+                None => draft.publish().map_err(failed)?,
+            }
+            if !is_stdout {
+                written.push(target);
+            }
+        }
+        Ok(written)
+    }
+}
+
+impl TraceSink for Drafts {
+    fn begin(&mut self, server: Option<&str>) -> io::Result<Option<String>> {
+        let wanted = self.server.as_deref().is_none_or(|wanted| server == Some(wanted));
+        let draft =
+            if wanted { Some((Draft::beside(&self.path(server))?, server.map(str::to_owned))) } else { None };
+        self.drafts.push(draft);
+        Ok(Some(uuid::Uuid::new_v4().to_string()))
+    }
+
+    fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
+        match self.drafts.get_mut(trace) {
+            Some(Some((draft, _))) => draft.write_all(lines),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn explain(source: &str, format: &Format, error: ImportError) -> CommandError {
+    match error {
+        ImportError::Refused(flaw) => {
+            let hint = match flaw.defect.severity() {
+                Severity::Fatal => format!("the format is {}: docs/import.md has its rules", format.name),
+                _ => "without --strict everything else is brought in".to_owned(),
+            };
+            CommandError::failure(format!("{source}, {flaw}")).hint(hint)
+        }
+        ImportError::Empty { report } => {
+            for flaw in report.flaws.iter().take(SHOWN_FLAWS) {
+                output::warn(format!("{source}, {flaw}"));
+            }
+            CommandError::failure(format!("there is no message in {source}")).hint(format!(
+                "it was read as {}; --format says otherwise: {}",
+                format.name,
+                format_names()
+            ))
+        }
+        ImportError::Read(error) => CommandError::because(format!("can't read {source} to its end"), error),
+        ImportError::Write(error) => CommandError::because("can't write the trace", error),
+    }
+}
+
+/// As many flaws are shown in full.
+const SHOWN_FLAWS: usize = 20;
+
+fn tell(source: &str, format: &Format, report: &Report, written: &[PathBuf]) {
+    for flaw in report.flaws.iter().take(SHOWN_FLAWS) {
+        match flaw.defect.severity() {
+            Severity::Note => output::note(format!("{source}, {flaw}")),
+            Severity::Loss | Severity::Fatal => output::warn(format!("{source}, {flaw}")),
+        }
+    }
+    let more = (report.notes + report.losses).saturating_sub(SHOWN_FLAWS as u64);
+    if more > 0 {
+        output::note(format!("and {}", units::count(more, "more like these")));
+    }
+    if report.guessed > 0 {
+        let messages = units::count(report.guessed, "message");
+        output::note(format!(
+            "nothing says who sent {messages}; the more likely side was taken, and the lines say so"
+        ));
+    }
+    let messages = units::count(report.messages, "message");
+    let mut summary = format!("imported {messages} from {source} ({})", format.name);
+    if report.losses > 0 {
+        summary.push_str(&format!("; not all of it: {}", units::count(report.losses, "defect")));
+    }
+    for path in written {
+        summary.push_str(&format!("\n  {}", path.display()));
+    }
+    output::note(summary);
+}

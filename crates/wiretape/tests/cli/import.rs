@@ -1,0 +1,400 @@
+use crate::environment::TestEnvironment;
+use serde_json::Value;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":"call-1","method":"tools/call","params":{"name":"Calculator","arguments":{"a":1,"b":2}}}"#;
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":"call-1","result":{"sum":3}}"#;
+const SECRET: &str = "hunter2-is-secret";
+
+/// What came of an import.
+struct Outcome {
+    code: i32,
+    stdout: String,
+    stderr: String,
+    /// What was written, if anything.
+    trace: Option<String>,
+}
+
+impl Outcome {
+    /// The payloads in the trace, with who sent them.
+    fn messages(&self) -> Vec<String> {
+        let lines = self.trace.as_deref().unwrap_or_default().lines();
+        let values = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+        values.filter_map(|line| Some(format!("{} {}", line["dir"].as_str()?, line.get("raw")?))).collect()
+    }
+}
+
+fn import(content: impl AsRef<[u8]>, args: &[&str]) -> Outcome {
+    let env = TestEnvironment::new();
+    let source = env.file("source", content);
+    let out = env.path("out.jsonl");
+    let mut all = vec!["import", source.to_str().unwrap()];
+    all.extend(args);
+    if !args.contains(&"--to") {
+        all.extend(["--out", out.to_str().unwrap()]);
+    }
+    let output = env.command(&all).output().unwrap();
+    let left: Vec<_> = std::fs::read_dir(env.path("")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(left.iter().all(|path| *path == source || *path == out), "{left:?}");
+    let stderr = env.redact(&output.stderr);
+    assert!(!stderr.contains(SECRET), "{stderr}");
+    Outcome {
+        code: output.status.code().unwrap(),
+        stdout: env.redact(&output.stdout),
+        stderr,
+        trace: std::fs::read_to_string(out).ok(),
+    }
+}
+
+fn envelope(transport: &str, entries: &str) -> String {
+    format!("{{\"transport\":\"{transport}\",\"entries\":[{entries}]}}")
+}
+
+#[track_caller]
+fn check_refused(content: impl AsRef<[u8]>, format: &str, rule: &str) {
+    for args in [&["--format", format][..], &["--format", format, "--strict"]] {
+        let outcome = import(content.as_ref(), args);
+        assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(rule), "{}", outcome.stderr);
+        assert_eq!(outcome.trace, None);
+    }
+}
+
+/// Everything but some losses is brought in; with `--strict`, nothing.
+#[track_caller]
+fn check_salvaged(content: impl AsRef<[u8]>, format: &str, messages: &[&str], rule: &str) {
+    let outcome = import(content.as_ref(), &["--format", format]);
+    assert_eq!(outcome.messages(), messages);
+    assert!(outcome.stderr.contains(rule), "{}", outcome.stderr);
+    assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+    let strict = import(content.as_ref(), &["--format", format, "--strict"]);
+    assert_eq!((strict.code, strict.trace), (1, None));
+    assert!(strict.stderr.contains(rule), "{}", strict.stderr);
+}
+
+#[track_caller]
+fn check_whole(content: impl AsRef<[u8]>, format: &str, messages: &[&str]) {
+    for args in [&["--format", format][..], &["--format", format, "--strict"], &[]] {
+        let outcome = import(content.as_ref(), args);
+        assert_eq!(
+            (outcome.code, outcome.messages()),
+            (0, messages.iter().map(|&m| m.to_owned()).collect()),
+            "{}",
+            outcome.stderr
+        );
+        assert!(outcome.stderr.contains(format), "{}", outcome.stderr);
+    }
+}
+
+fn both() -> [String; 2] {
+    [format!("in {}", sorted(CALL)), format!("out {}", sorted(ANSWER))]
+}
+
+/// As a JSON library prints it.
+fn sorted(json: &str) -> String {
+    serde_json::from_str::<Value>(json).unwrap().to_string()
+}
+
+#[test]
+fn the_four_formats_of_the_contract() {
+    let [call, answer] = both();
+    let expected = [call.as_str(), answer.as_str()];
+    check_whole(format!("{CALL}\n{ANSWER}\n"), "jsonrpc", &expected);
+    check_whole(format!("[{CALL},\n{ANSWER}]"), "inspector", &expected);
+    check_whole(format!("{{\"events\":[{CALL},{ANSWER}]}}"), "inspector", &expected);
+    let entries = format!(
+        "{{\"timestamp_ms\":1000,\"request\":{CALL}}},\n{{\"timestamp_ms\":1001,\"response\":{ANSWER}}}"
+    );
+    check_whole(envelope("streamable-http", &entries), "streamable-http", &expected);
+    let text = Value::from(ANSWER);
+    let entries = format!(
+        "{{\"sse\":{{\"event\":\"endpoint\",\"id\":\"evt-0\",\"data\":\"/messages?session=1\"}}}},\
+         {{\"request\":{CALL}}},{{\"sse\":{{\"event\":\"message\",\"id\":\"evt-1\",\"data\":{text}}}}}"
+    );
+    check_whole(envelope("http-sse", &entries), "http-sse", &expected);
+    assert_eq!(import(envelope("http-sse", &entries), &["--format", "sse-legacy"]).code, 0);
+}
+
+#[test]
+fn what_must_fail_fails() {
+    for id in ["true", "{}", "[1]"] {
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{SECRET}"}}}}"#);
+        check_refused(&message, "jsonrpc", "line 1: the `id` of a message must be a string or a number");
+        check_refused(
+            envelope("streamable-http", &format!("{{\"request\":{message}}}")),
+            "streamable-http",
+            "`id`",
+        );
+    }
+    check_refused(
+        format!("{CALL}\n{ANSWER}\n{CALL}\n"),
+        "jsonrpc",
+        "line 3: a `tools/call` request has the `id`",
+    );
+    let number = CALL.replace("\"call-1\"", "1");
+    let text = CALL.replace("call-1", "1");
+    check_refused(format!("{number}\n{text}\n"), "jsonrpc", "`id` of an earlier one");
+    for entries in
+        ["{}", "{\"timestamp_ms\":1}", &format!("{{\"request\":{CALL},\"response\":{ANSWER}}}"), "7"]
+    {
+        check_refused(envelope("streamable-http", entries), "streamable-http", "exactly one of");
+    }
+    let entries = format!("{{\"request\":{CALL}}}");
+    check_refused(envelope("streamable-http", &entries), "http-sse", "`transport` must be \"http-sse\"");
+    check_refused("", "jsonrpc", "no message");
+    check_refused("{\"transport\":\"streamable-http\",\"entries\":[]}", "streamable-http", "no message");
+    check_refused("not a document", "streamable-http", "document");
+}
+
+#[test]
+fn ids_pair_as_the_contract_says() {
+    let lines = |text: &str| {
+        let outcome = import(text, &["--format", "jsonrpc", "--to", "assay-v2", "--episode-id", "e"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let events = outcome.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        events
+            .filter(|event| event["type"] == "tool_call")
+            .map(|event| (event["result"].clone(), event["error"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let call = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"x"}}}}"#) + "\n"
+    };
+    let answer = |id: &str, n: u8| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"n":{n}}}}}"#) + "\n";
+    let timeout = (Value::Null, Value::from("timeout/no_response"));
+    let ok = |n: u8| (serde_json::json!({ "n": n }), Value::Null);
+    assert_eq!(lines(&(call("1") + &answer("\"1\"", 1))), [ok(1)]);
+    assert_eq!(lines(&(call("1") + &answer("1", 1) + &answer("1", 2))), [ok(1)]);
+    assert_eq!(lines(&(call("\"null\"") + &answer("null", 1))), std::slice::from_ref(&timeout));
+    assert_eq!(lines(&(call("null") + &answer("null", 1))), [(Value::Null, Value::Null)]);
+    assert_eq!(lines(&(answer("1", 1) + &call("1"))), [timeout]);
+    // A server counts its own requests: both have a 1, and neither meets the other's.
+    let sampling = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\",\"params\":{}}\n";
+    let sampled =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"model\":\"m\",\"role\":\"assistant\",\"content\":{}}}\n";
+    assert_eq!(lines(&(call("1") + sampling + sampled + &answer("1", 3))), [ok(3)]);
+}
+
+#[test]
+fn broken_files_are_salvaged() {
+    let [call, answer] = both();
+    let expected = [call.as_str(), answer.as_str()];
+    check_salvaged(
+        format!("{CALL}\nListening on {SECRET}\n{ANSWER}\n"),
+        "jsonrpc",
+        &expected,
+        "line 2: not JSON at byte 0",
+    );
+    check_salvaged(
+        format!("{CALL}\n{ANSWER}\n{{\"jsonrpc\":\"2.0\",\"id"),
+        "jsonrpc",
+        &expected,
+        "line 3: not JSON",
+    );
+    check_salvaged(
+        format!("{CALL}\n{{\"hello\":\"{SECRET}\"}}\n{ANSWER}"),
+        "jsonrpc",
+        &expected,
+        "line 2: this is not a JSON-RPC message",
+    );
+    let entries = format!("{{\"request\":{CALL}}},\n{{\"response\":{ANSWER}}},\n{{\"response\":{{\"jsonr");
+    let cut_off = format!("{{\"transport\":\"streamable-http\",\"entries\":[{entries}");
+    check_salvaged(&cut_off, "streamable-http", &expected, "line 3: the source is cut off");
+    let odd = [
+        CALL.as_bytes(),
+        b"\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":\"\xFF\"}\n",
+    ]
+    .concat();
+    let mended = "out {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":\"\u{FFFD}\"}";
+    check_salvaged(odd, "jsonrpc", &[&call, mended], "line 2: bytes that are not UTF-8");
+}
+
+#[test]
+fn odd_files_are_read_whole() {
+    let [call, answer] = both();
+    let expected = [call.as_str(), answer.as_str()];
+    let plain = format!("{CALL}\r\n\r\n{ANSWER}\r\n");
+    check_whole(format!("\u{FEFF}{plain}"), "jsonrpc", &expected);
+    let wide: Vec<u8> = plain.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    check_whole([b"\xFF\xFE", &wide[..]].concat(), "jsonrpc", &expected);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(plain.as_bytes()).unwrap();
+    check_whole(gzip.finish().unwrap(), "jsonrpc", &expected);
+    check_whole(zstd::encode_all(plain.as_bytes(), 1).unwrap(), "jsonrpc", &expected);
+    let batch = format!("[{CALL},{}]\n", CALL.replace("call-1", "call-2"));
+    let outcome = import(&batch, &["--format", "jsonrpc"]);
+    assert_eq!((outcome.code, outcome.messages().len()), (0, 1));
+}
+
+#[test]
+fn payloads_stay_as_they_are() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let odd = format!(
+        r#"{{"jsonrpc":"2.0","id":12345678901234567890, "result":{{"b":1E400,"a":1.0,"a":{deep}}}}}"#
+    );
+    let outcome = import(format!("{odd}\n"), &["--format", "jsonrpc"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.trace.unwrap().contains(&format!("\"raw\":{odd}}}\n")));
+}
+
+#[test]
+fn what_is_odd_but_whole_is_noted_and_refused_when_strict() {
+    let nuls = format!("\0\0{CALL}\0\n{ANSWER}");
+    let twice = format!("{CALL}\n{}", ANSWER.replace("\"id\"", "\"id\":0,\"id\""));
+    let entries =
+        format!("{{\"request\":{CALL}}},{{\"sse\":{{\"data\":\"{SECRET}\"}}}},{{\"response\":{ANSWER}}}");
+    let event = envelope("streamable-http", &entries);
+    for (source, format) in [(&nuls, "jsonrpc"), (&twice, "jsonrpc"), (&event, "streamable-http")] {
+        let outcome = import(source, &["--format", format]);
+        assert_eq!((outcome.code, outcome.messages().len()), (0, 2), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("note: source, line "), "{}", outcome.stderr);
+        assert_eq!(import(source, &["--format", format, "--strict"]).code, 1);
+    }
+}
+
+#[test]
+fn a_login_that_is_asked_for_is_seen() {
+    let discovery = |response: &str, context: &str| {
+        let entries =
+            format!("{{\"request\":{CALL}}},{{\"transport_context\":{context},\"response\":{response}}}");
+        let outcome = import(envelope("streamable-http", &entries), &["--to", "assay-v2"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let start: Value = serde_json::from_str(outcome.stdout.lines().next().unwrap()).unwrap();
+        start["meta"]["mcp"]["authorization_discovery"].clone()
+    };
+    let challenge = r#"{"status":401,"headers":{"WWW-Authenticate":"Bearer resource_metadata=\"https://x/y\", scope=\"a\""}}"#;
+    let visible = serde_json::json!({
+        "visible": true, "source_kind": "www_authenticate", "resource_metadata_visible": true,
+        "authorization_servers_visible": false, "scope_challenge_visible": true,
+    });
+    assert_eq!(discovery("null", challenge), visible);
+    assert_eq!(discovery(r#"{"error":"invalid_token","error_description":"x"}"#, challenge), visible);
+    assert_eq!(
+        discovery(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}"#, challenge),
+        visible
+    );
+    assert_eq!(discovery(ANSWER, &challenge.replace("401", "200"))["visible"], false);
+    assert_eq!(discovery(ANSWER, &challenge.replace("401", "200"))["source_kind"], "unknown");
+}
+
+#[test]
+fn an_episode_is_the_same_on_every_run() {
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let listed =
+        r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}}"#;
+    let failed = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"no"}}"#;
+    let other = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"b"}}"#;
+    let open = r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"c","arguments":{}}}"#;
+    let at = |ms: i64, slot: &str, message: &str| format!("{{\"timestamp_ms\":{ms},\"{slot}\":{message}}}");
+    let entries = [
+        at(1000, "request", list),
+        at(990, "response", listed),
+        at(1010, "request", CALL),
+        at(1020, "request", open),
+        // Stamped before its request, and its response all the same.
+        at(1005, "response", ANSWER),
+        at(1030, "request", other),
+        at(1040, "response", failed),
+    ];
+    let source = envelope("streamable-http", &entries.join(",\n"));
+    let args = ["--to", "assay-v2", "--episode-id", "e1", "--test-id", "t1"];
+    let (one, two) = (import(&source, &args), import(&source, &args));
+    assert_eq!(one.stdout, two.stdout);
+    insta::assert_snapshot!("import-assay", one.stdout);
+}
+
+#[test]
+fn the_input_is_never_overwritten() {
+    let env = TestEnvironment::new();
+    let source = env.file("a.jsonl", CALL);
+    let told = env.run(&["import", "traces/a.jsonl", "--out", "traces/../traces/a.jsonl"]);
+    assert!(told.contains("is the input") && told.contains("exit 2"), "{told}");
+    assert_eq!(std::fs::read_to_string(source).unwrap(), CALL);
+}
+
+#[test]
+fn standard_input_and_standard_output() {
+    let env = TestEnvironment::new();
+    let mut command = env.command(&["import", "-", "--out", "-"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("{CALL}\n{ANSWER}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 4);
+}
+
+#[test]
+fn an_import_stands_among_the_traces() {
+    let env = TestEnvironment::new();
+    std::fs::write(env.data_dir().join("mine.jsonl"), format!("{CALL}\n{ANSWER}\n")).unwrap();
+    let told = env.run(&["import", "mine.jsonl"]);
+    assert!(told.contains("imported 2 messages from mine.jsonl (jsonrpc)\n  $DATA/traces/"), "{told}");
+    let stats = env.run(&["stats", "latest"]);
+    assert!(stats.contains("Calculator"), "{stats}");
+    let listed = env.run(&["ls"]);
+    assert!(listed.contains("mine") && !listed.contains("1970"), "{listed}");
+}
+
+#[test]
+fn what_nobody_knows_is_told_so() {
+    let env = TestEnvironment::new();
+    env.file("odd", "hello\nworld\n");
+    env.trace("trace.jsonl", "aaaa", 0);
+    insta::assert_snapshot!("import-unknown", env.run(&["import", "traces/odd"]));
+    insta::assert_snapshot!("import-trace", env.run(&["import", "traces/trace.jsonl"]));
+    insta::assert_snapshot!("import-missing", env.run(&["import", "traces/none"]));
+    insta::assert_snapshot!("import-format", env.run(&["import", "traces/odd", "--format", "x"]));
+}
+
+#[test]
+fn a_secret_never_reaches_the_disk() {
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"x","arguments":{{"password":"{SECRET}"}}}}}}"#
+    );
+    let entries = format!(
+        "{{\"transport_context\":{{\"headers\":{{\"Authorization\":\"Bearer {SECRET}\"}}}},\"request\":{call}}}"
+    );
+    let outcome = import(envelope("streamable-http", &entries), &[]);
+    assert!(!outcome.trace.unwrap().contains(SECRET));
+    let outcome = import(&call, &["--format", "jsonrpc", "--no-redact"]);
+    assert!(outcome.trace.unwrap().contains(SECRET));
+}
+
+/// The ids of traces are new each time.
+fn without_ids(shown: &str) -> String {
+    let without = |line: &str| match line.split_once(" · id ") {
+        Some((before, _)) => format!("{before} · id $ID\n"),
+        None => format!("{line}\n"),
+    };
+    shown.lines().map(without).collect()
+}
+
+/// Each committed transcript is recognized, is read whole, and means the same for ever.
+#[test]
+fn every_fixture_is_recognized_and_reads_the_same_for_ever() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/import");
+    let mut fixtures: Vec<_> = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()).collect();
+    fixtures.sort();
+    assert!(fixtures.len() >= 11, "{fixtures:?}");
+    for fixture in fixtures {
+        let env = TestEnvironment::new();
+        let name = fixture.file_name().unwrap().to_str().unwrap();
+        let stem = name.split('.').next().unwrap();
+        std::fs::copy(&fixture, env.data_dir().join(name)).unwrap();
+        let told = env.run(&["import", name, "--out", "out.jsonl"]);
+        let mut files: Vec<_> = std::fs::read_dir(env.data_dir())
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let mut shown = told;
+        for file in files.iter().filter(|file| file.starts_with("out")) {
+            shown.push_str(&format!("\n--- {file}\n{}", env.run(&["show", file])));
+        }
+        insta::assert_snapshot!(format!("import-fixture-{stem}"), without_ids(&shown));
+    }
+}

@@ -1,0 +1,51 @@
+//! Transcripts of any format.
+
+use std::io;
+use wiretape_trace::format::{Meta, Record, TraceReader};
+use wiretape_trace::import::{self, ImportOptions, TraceSink};
+
+#[derive(Default)]
+struct Memory(Vec<Vec<u8>>);
+
+impl TraceSink for Memory {
+    fn begin(&mut self, _: Option<&str>) -> io::Result<Option<String>> {
+        self.0.push(Vec::new());
+        Ok(None)
+    }
+
+    fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
+        self.0[trace].extend_from_slice(lines);
+        Ok(())
+    }
+}
+
+/// Whatever the bytes are, every format reads them or refuses them, and what it writes are traces with as many messages as it
+/// says.
+pub fn import(data: &[u8]) {
+    let _ = import::detect(data);
+    for format in import::FORMATS {
+        let options = ImportOptions {
+            format,
+            redactor: None,
+            strict: false,
+            workers: 1,
+            meta: Meta::default(),
+            source: String::new(),
+        };
+        let mut memory = Memory::default();
+        let Ok(report) = import::import(data, &options, &mut memory) else { continue };
+        let messages: u64 = memory.0.iter().map(|trace| count(trace)).sum();
+        assert_eq!(messages, report.messages, "{}", format.name);
+    }
+}
+
+/// The messages of a trace that must be whole.
+fn count(trace: &[u8]) -> u64 {
+    let mut reader = TraceReader::new(trace);
+    let mut messages = 0;
+    while let Some(line) = reader.next_line().expect("memory can be read") {
+        messages += u64::from(matches!(line.record, Record::Message(_)));
+    }
+    assert!(reader.notices().is_empty(), "{:?}", reader.notices());
+    messages
+}
