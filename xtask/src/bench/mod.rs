@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`stdio`] | what `wiretape record` costs |
 //! | [`http`] | what `wiretape proxy` costs |
+//! | [`import`] | how fast `wiretape import` is |
 //! | [`programs`] | the programs, built |
 //! | [`figures`] | medians, and numbers as people read them |
 //! | [`report`] | the tables, on the terminal and in `docs/benchmarks.md` |
@@ -15,6 +16,7 @@
 
 mod figures;
 mod http;
+mod import;
 mod programs;
 mod progress;
 mod report;
@@ -42,18 +44,19 @@ pub(crate) struct Options {
     /// How often everything is repeated
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Measure one transport only
-    #[arg(long, value_name = "TRANSPORT")]
-    only: Option<Transport>,
+    /// Measure one subject only
+    #[arg(long, value_name = "SUBJECT")]
+    only: Option<Subject>,
     /// Measure this program instead of building `wiretape`; it must take the same arguments
     #[arg(long, value_name = "PATH", hide = true, conflicts_with = "write", requires = "only")]
     subject: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Transport {
+enum Subject {
     Stdio,
     Http,
+    Import,
 }
 
 /// How much is done.
@@ -67,9 +70,9 @@ pub(crate) fn run(options: &Options) -> Result {
     let programs = Programs::build(options.subject.as_deref())?;
     let effort = Effort { quick: options.quick, rounds: options.rounds.map(|rounds| rounds.max(1)) };
     let mut reports = Vec::new();
-    for transport in Transport::value_variants() {
-        if options.only.is_none_or(|only| only == *transport) {
-            let report = transport.measure(&programs, effort)?;
+    for subject in Subject::value_variants() {
+        if options.only.is_none_or(|only| only == *subject) {
+            let report = subject.measure(&programs, effort)?;
             // As soon as it is there: the next takes minutes, and may fail.
             println!("{}: {}", report.section, report.render());
             if options.write {
@@ -81,11 +84,12 @@ pub(crate) fn run(options: &Options) -> Result {
     if options.strict { all_met(&reports) } else { Ok(()) }
 }
 
-impl Transport {
+impl Subject {
     fn measure(self, programs: &Programs, effort: Effort) -> Result<Report> {
         match self {
             Self::Stdio => stdio::measure(programs, effort),
             Self::Http => http::measure(programs, effort),
+            Self::Import => import::measure(programs, effort),
         }
     }
 }
