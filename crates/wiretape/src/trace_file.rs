@@ -35,7 +35,7 @@ impl From<TraceFileError> for CommandError {
     fn from(error: TraceFileError) -> Self {
         let hint = match &error {
             TraceFileError::NotATrace { .. } => Some(
-                "a trace is a .jsonl, .jsonl.gz or .jsonl.zst file as `wiretape record` writes it; `wiretape ls` lists yours"
+                "a trace is a .jsonl, .jsonl.gz or .jsonl.zst file as `wiretape record` writes it; `wiretape ls` lists yours; `wiretape import` makes one of another program's transcript"
                     .to_owned(),
             ),
             TraceFileError::Open { path, source } if source.kind() == io::ErrorKind::IsADirectory => {

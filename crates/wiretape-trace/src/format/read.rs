@@ -496,8 +496,8 @@ impl Fields {
 
     fn end(&self, bytes: &[u8]) -> End {
         let end: End = lenient(bytes);
-        let t = end.t.filter(|_| !self.assumes(bytes, "t"));
-        End { t, ..end }
+        // Between times that nobody gave no time has passed.
+        if self.assumes(bytes, "t") { End { t: None, duration_ms: None, ..end } } else { end }
     }
 
     fn other_text<'a>(&self, bytes: &'a [u8]) -> OtherText<'a> {

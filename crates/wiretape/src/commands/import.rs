@@ -25,7 +25,16 @@ use super::export::{EpisodeArgs, Job, export_file, parse_format, plain_name, ref
 /// Every message that can be read is brought in. What can't is counted and named, with its line, and the exit code is 3
 /// then. With --strict the first defect ends it, and nothing is written.
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
+#[command(after_help = "\
+Formats:
+  jsonrpc                        JSON-RPC messages, one a line
+  inspector                      the MCP Inspector's exports, arrays of messages
+  streamable-http, http-sse      the canonical envelope of transcripts over HTTP
+  har                            HTTP archives, of browsers and proxies
+  vscode, claude-desktop         logs of VS Code and Claude Desktop
+  claude-code                    sessions of Claude Code, the calls only
+  mcporter, mcpsnoop, mcp-rec    recordings of these programs
+
 Examples:
   wiretape import session.json                        recognized by its content
   wiretape import calls.jsonl --format jsonrpc --out trace.jsonl
@@ -282,13 +291,14 @@ impl Drafts {
             let is_stdout = matches!(self.target, Target::Stdout { .. });
             match args.to {
                 Some(format) => {
-                    export_file(&Job {
+                    let survey = export_file(&Job {
                         trace: draft.path(),
                         format,
                         options: &args.episode.options(Path::new(source)),
                         redactor: None,
                         out: (!is_stdout).then_some(&target),
                     })?;
+                    output::note(format!("the source was {}", survey.words()));
                 }
                 None if is_stdout => {
                     let mut file = File::open(draft.path()).map_err(failed)?;
@@ -374,4 +384,24 @@ fn tell(source: &str, format: &Format, report: &Report, written: &[PathBuf]) {
         summary.push_str(&format!("\n  {}", path.display()));
     }
     output::note(summary);
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_format_is_in_the_help_and_in_the_documentation() {
+        let help = include_str!("import.rs");
+        let import = include_str!("../../../../docs/import.md");
+        let export = include_str!("../../../../docs/export.md");
+        for format in wiretape_trace::import::FORMATS {
+            assert!(import.contains(&format!("`{}`", format.name)), "docs/import.md lacks {}", format.name);
+            assert!(
+                help.contains(&format!("{} ", format.name)) || help.contains(&format!("{},", format.name))
+            );
+        }
+        for format in wiretape_analyze::export::FORMATS {
+            assert!(export.contains(&format!("`{}`", format.name)), "docs/export.md lacks {}", format.name);
+            assert!(include_str!("export.rs").contains(&format!("\n  {} ", format.name)), "{}", format.name);
+        }
+    }
 }
