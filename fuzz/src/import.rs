@@ -2,15 +2,15 @@
 
 use std::io;
 use wiretape_trace::format::{Meta, Record, TraceReader};
-use wiretape_trace::import::{self, ImportOptions, TraceSink};
+use wiretape_trace::import::{self, Begun, ImportOptions, TraceSink};
 
 #[derive(Default)]
 struct Memory(Vec<Vec<u8>>);
 
 impl TraceSink for Memory {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Option<String>> {
+    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
         self.0.push(Vec::new());
-        Ok(None)
+        Ok(Begun::Wanted { id: None })
     }
 
     fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {

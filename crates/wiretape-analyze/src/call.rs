@@ -177,8 +177,8 @@ impl CallTracker {
         self.by_text = meta.imported.is_some();
     }
 
-    /// An id as it is compared.
-    fn key(&self, id: Id<'_>) -> Id<'static> {
+    /// An id as it is compared, and as calls have it.
+    pub fn key(&self, id: Id<'_>) -> Id<'static> {
         match id.into_owned() {
             Id::Number(text) if self.by_text => Id::String(text),
             id => id,

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use std::io;
 use wiretape_analyze::export::{self, ExportOptions, Survey};
 use wiretape_trace::format::{Meta, TraceReader};
-use wiretape_trace::import::{self, ImportError, ImportOptions, TraceSink};
+use wiretape_trace::import::{self, Begun, ImportError, ImportOptions, TraceSink};
 
 #[derive(Default)]
 struct Memory(Vec<u8>);
 
 impl TraceSink for Memory {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Option<String>> {
-        Ok(None)
+    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
+        Ok(Begun::Wanted { id: None })
     }
 
     fn write(&mut self, _: usize, lines: &[u8]) -> io::Result<()> {

@@ -72,11 +72,17 @@ impl<'a> Value<'a> {
 
     /// A time: milliseconds since 1970, as a number or in ISO 8601.
     pub fn time_ms(self) -> Option<i64> {
-        match self.token {
+        // What is later can't be written as a time.
+        const LAST_MS: i64 = 253_402_300_799_999;
+        let ms = match self.token {
             Token::Number => self.integer(),
-            Token::String => crate::format::parse_time(&self.string()?),
+            Token::String => {
+                let text = self.string()?;
+                crate::format::parse_time(&text).or_else(|| text.trim().parse().ok())
+            }
             _ => None,
-        }
+        };
+        ms.filter(|ms| (-LAST_MS..=LAST_MS).contains(ms))
     }
 
     /// The member of this name; the last one, if there are several.

@@ -3,7 +3,10 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use wiretape_proxy::platform;
+
+use crate::exit_code::ExitCode;
 
 /// A file that isn't there yet. It is deleted unless it is published.
 #[derive(Debug)]
@@ -11,26 +14,36 @@ pub(crate) struct Draft {
     file: File,
     path: PathBuf,
     target: PathBuf,
-    published: bool,
+    state: State,
 }
 
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// It lies beside its place.
+    Beside,
+    /// Its place is no file: a device, a pipe. There is nothing to be moved there.
+    InPlace,
+    Published,
+}
+
+/// Drafts that are to be deleted when a signal ends us.
+static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 impl Draft {
-    /// Begins a file that is to stand at `target`, for the user's eyes only.
+    /// Begins a file that is to stand at `target`, for the user's eyes only. A link leads to its end.
     pub(crate) fn beside(target: &Path) -> io::Result<Self> {
+        let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
+        if fs::metadata(&target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            let file = File::options().write(true).open(&target)?;
+            return Ok(Draft { file, path: target.clone(), target, state: State::InPlace });
+        }
         let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = target.file_name().ok_or_else(|| io::Error::other("this is no file name"))?;
-        let mut attempt = 0;
-        loop {
-            let id = std::process::id();
-            let path = dir.join(format!(".{}.{id}.{attempt}.draft", name.to_string_lossy()));
-            match platform::create_private_file(&path) {
-                Ok(file) => {
-                    return Ok(Draft { file, path, target: target.to_owned(), published: false });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
-                Err(error) => return Err(error),
-            }
+        if target.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
         }
+        let (file, path) = create(dir, &name.to_string_lossy())?;
+        Ok(Draft { file, path, target, state: State::Beside })
     }
 
     /// Where it lies now.
@@ -38,18 +51,50 @@ impl Draft {
         &self.path
     }
 
-    /// Where it is to stand.
-    pub(crate) fn target(&self) -> &Path {
-        &self.target
-    }
-
     /// Moves it to its place.
     pub(crate) fn publish(mut self) -> io::Result<()> {
         self.file.flush()?;
-        fs::rename(&self.path, &self.target)?;
-        self.published = true;
+        if self.state == State::Beside {
+            fs::rename(&self.path, &self.target)?;
+            forget(&self.path);
+            self.state = State::Published;
+        }
         Ok(())
     }
+}
+
+fn create(dir: &Path, name: &str) -> io::Result<(File, PathBuf)> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| platform::on_termination(delete_all));
+    let mut attempt = 0;
+    loop {
+        let path = dir.join(format!(".{name}.{}.{attempt}.draft", std::process::id()));
+        match platform::create_private_file(&path) {
+            Ok(file) => {
+                unpublished().push(path.clone());
+                return Ok((file, path));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn unpublished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNPUBLISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn forget(path: &Path) {
+    unpublished().retain(|one| one != path);
+}
+
+/// Deletes all drafts, and ends as the signal would have.
+fn delete_all(signal: i32) {
+    for path in unpublished().iter() {
+        // Nothing more can be done about it here.
+        let _ = fs::remove_file(path);
+    }
+    ExitCode::passed_on(128 + signal).exit()
 }
 
 impl Write for Draft {
@@ -64,9 +109,10 @@ impl Write for Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if !self.published {
+        if self.state == State::Beside {
             // Nothing more can be done about it here.
             let _ = fs::remove_file(&self.path);
+            forget(&self.path);
         }
     }
 }
@@ -89,5 +135,23 @@ mod tests {
         draft.publish().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"whole");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_devices_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("x"), dir.path().join("link"));
+        fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let mut draft = Draft::beside(&link).unwrap();
+        draft.write_all(b"new").unwrap();
+        draft.publish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        let mut draft = Draft::beside(Path::new("/dev/null")).unwrap();
+        draft.write_all(b"gone").unwrap();
+        draft.publish().unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 }

@@ -22,6 +22,8 @@ struct Assay {
     start_ms: i64,
     /// The latest time so far: what is written never runs backwards.
     now_ms: i64,
+    /// The time that the message itself gives.
+    said_ms: Option<i64>,
     steps: u64,
     tracker: CallTracker,
     /// Calls that have no answer yet, in the order of their requests.
@@ -54,6 +56,7 @@ impl Assay {
             discovery: survey.discovery,
             start_ms,
             now_ms: start_ms,
+            said_ms: None,
             steps: 0,
             tracker: CallTracker::new(),
             waiting: BTreeMap::new(),
@@ -63,7 +66,8 @@ impl Assay {
     }
 
     fn message(&mut self, line: u64, message: &Message<'_>, out: &mut dyn Write) -> io::Result<()> {
-        self.now_ms = self.now_ms.max(message.stamp.wall_ms().unwrap_or(i64::MIN));
+        self.said_ms = message.stamp.wall_ms();
+        self.now_ms = self.now_ms.max(self.said_ms.unwrap_or(i64::MIN));
         let mut observed = Vec::new();
         self.tracker.observe_message(line, message, |_, envelope, what| observed.push((envelope, what)));
         for (envelope, what) in observed {
@@ -84,7 +88,10 @@ impl Assay {
 
     fn request(&mut self, envelope: &Envelope<'_>, out: &mut dyn Write) -> io::Result<()> {
         match envelope.method.as_deref() {
-            Some("tools/list") => self.step("tools/list", Some("{}"), "{}", out).map(|_| ()),
+            Some("tools/list") => {
+                let meta = meta_of(envelope.id.as_ref());
+                self.step("tools/list", Some("{}"), &meta, out).map(|_| ())
+            }
             Some("tools/call") => self.call(envelope, out),
             _ => Ok(()),
         }
@@ -96,9 +103,9 @@ impl Assay {
         let args = params.and_then(|params| params.get("arguments"));
         let args = args.map_or_else(|| "null".to_owned(), |args| raw(args.raw).into_owned());
         let id = envelope.id.as_ref().map(text_of);
-        let meta = format!("{{\"jsonrpc_id\":{}}}", optional(id.as_deref()));
+        let meta = meta_of(envelope.id.as_ref());
         let step = self.step(&name, None, &meta, out)?;
-        let call = ToolCall { step, at_ms: self.now_ms, name, args };
+        let call = ToolCall { step, at_ms: self.said_ms.unwrap_or(self.now_ms), name, args };
         match id {
             Some(id) => {
                 self.by_id.insert(Id::String(id.into()), step);
@@ -163,7 +170,7 @@ impl Assay {
             ));
         });
         let content = format!("{{\"tools\":[{}]}}", listed.join(","));
-        self.step("tools/list.result", Some(&content), "{}", out).map(|_| ())
+        self.step("tools/list.result", Some(&content), &meta_of(envelope.id.as_ref()), out).map(|_| ())
     }
 
     fn step(
@@ -244,6 +251,10 @@ impl Exporter for Assay {
             optional(self.final_output.as_deref()),
         )
     }
+}
+
+fn meta_of(id: Option<&Id<'_>>) -> String {
+    format!("{{\"jsonrpc_id\":{}}}", optional(id.map(text_of).as_deref()))
 }
 
 /// An id's text; numbers and strings are not told apart here.

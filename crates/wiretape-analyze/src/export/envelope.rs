@@ -28,12 +28,13 @@ enum Transport {
 struct Envelopes {
     transport: Transport,
     source: String,
+    context: Option<String>,
     entries: u64,
 }
 
 impl Envelopes {
     fn new(transport: Transport, survey: &Survey) -> Self {
-        Envelopes { transport, source: survey.words(), entries: 0 }
+        Envelopes { transport, source: survey.words(), context: survey.context.clone(), entries: 0 }
     }
 
     fn message(&mut self, message: &Message<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -100,10 +101,12 @@ impl Exporter for Envelopes {
             Transport::StreamableHttp => "streamable-http",
             Transport::HttpSse => "http-sse",
         };
+        let context = self.context.as_ref().map(|context| format!("  \"transport_context\": {context},\n"));
         write!(
             out,
-            "{{\n  \"transport\": \"{transport}\",\n  \"source\": {},\n  \"entries\": [",
-            string(&self.source)
+            "{{\n  \"transport\": \"{transport}\",\n  \"source\": {},\n{}  \"entries\": [",
+            string(&self.source),
+            context.unwrap_or_default()
         )
     }
 
@@ -114,7 +117,7 @@ impl Exporter for Envelopes {
             Record::Http(exchange) => {
                 let http = HttpContext::parse(exchange.http);
                 let refused = http.response.as_ref().is_some_and(|response| response.status >= 400);
-                if refused || http.context.is_some() {
+                if refused {
                     self.entry(&exchange.stamp, Some(exchange.http), "\"response\":null", out)?;
                 }
                 Ok(())

@@ -4,10 +4,10 @@
 use super::json::{raw, string};
 use super::{ExportFormat, Exporter, Survey};
 use crate::call::{Call, CallTracker, Observed};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use wiretape_trace::format::{HeaderValues, HttpContext, Line, Message, Record, WallClock};
-use wiretape_trace::message::{Direction, MessageKind};
+use wiretape_trace::message::{Direction, Id, MessageKind};
 
 pub(super) static HAR: ExportFormat = ExportFormat {
     name: "har",
@@ -19,15 +19,19 @@ struct Archive {
     source: String,
     url: String,
     tracker: CallTracker,
-    /// Requests that wait for their answer, by their line.
-    open: HashMap<u64, Vec<Request>>,
+    /// Requests that wait for their answer, by their id.
+    open: HashMap<Option<Id<'static>>, Request>,
+    /// Entries in the order of their requests; one that isn't finished yet holds up those behind it.
+    ordered: BTreeMap<u64, Option<String>>,
+    next: u64,
     clock: WallClock,
     now_ms: i64,
     entries: u64,
 }
 
-/// A POST.
+/// A POST, or a GET that has no body.
 struct Request {
+    ordinal: u64,
     body: String,
     at_ms: i64,
     url: String,
@@ -54,6 +58,8 @@ impl Archive {
             url,
             tracker: CallTracker::new(),
             open: HashMap::new(),
+            ordered: BTreeMap::new(),
+            next: 0,
             clock: WallClock::default(),
             now_ms: survey.first_ms.unwrap_or(0),
             entries: 0,
@@ -66,16 +72,17 @@ impl Archive {
         let from = message.dir.known();
         let mut observed = Vec::new();
         self.tracker.observe_message(line, message, |payload, envelope, what| {
-            observed.push((raw(payload).into_owned(), envelope.kind, envelope.id.is_some(), what));
+            observed.push((raw(payload).into_owned(), envelope.kind, envelope.id.map(Id::into_owned), what));
         });
-        for (payload, kind, has_id, what) in observed {
+        for (payload, kind, id, what) in observed {
+            let id = id.map(|id| self.tracker.key(id));
             match (from, kind) {
-                (Some(Direction::ClientToServer), MessageKind::Request) if has_id => {
+                (Some(Direction::ClientToServer), MessageKind::Request) if id.is_some() => {
                     if let Observed::Request { abandoned: Some(call) } = &what {
                         self.unanswered(call, out)?;
                     }
                     let request = self.request(payload, &http);
-                    self.open.entry(line).or_default().push(request);
+                    self.open.insert(id, request);
                 }
                 (Some(Direction::ServerToClient), MessageKind::Response) => {
                     let asked = what.closed().and_then(|call| self.take(call));
@@ -91,21 +98,23 @@ impl Archive {
         Ok(())
     }
 
-    fn request(&self, body: String, http: &HttpContext) -> Request {
+    fn request(&mut self, body: String, http: &HttpContext) -> Request {
         let (url, headers) = match &http.request {
             Some(head) => (joined(&self.url, &head.target), headers(&head.headers)),
             None => (self.url.clone(), "[]".to_owned()),
         };
-        Request { body, at_ms: self.now_ms, url, headers }
+        Request { ordinal: self.ordinal(), body, at_ms: self.now_ms, url, headers }
+    }
+
+    /// The place of an entry that is not written yet.
+    fn ordinal(&mut self) -> u64 {
+        self.next += 1;
+        self.ordered.insert(self.next, None);
+        self.next
     }
 
     fn take(&mut self, call: &Call) -> Option<Request> {
-        let requests = self.open.get_mut(&call.request.line)?;
-        let request = (!requests.is_empty()).then(|| requests.remove(0));
-        if requests.is_empty() {
-            self.open.remove(&call.request.line);
-        }
-        request
+        (call.direction == Direction::ClientToServer).then(|| self.open.remove(&call.id)).flatten()
     }
 
     fn unanswered(&mut self, call: &Call, out: &mut dyn Write) -> io::Result<()> {
@@ -132,14 +141,11 @@ impl Archive {
     fn pushed(&mut self, payload: &str, http: &HttpContext, out: &mut dyn Write) -> io::Result<()> {
         let (status, headers) = head_of(http);
         let response = Response { status, headers, mime: "text/event-stream", body: event(http, payload) };
-        let url = self.url.clone();
-        let request = Request { body: String::new(), at_ms: self.now_ms, url, headers: "[]".to_owned() };
+        let request = self.request(String::new(), &HttpContext::default());
         self.entry(&request, &response, out)
     }
 
     fn entry(&mut self, request: &Request, response: &Response, out: &mut dyn Write) -> io::Result<()> {
-        let comma = if self.entries > 0 { "," } else { "" };
-        self.entries += 1;
         let time = (self.now_ms - request.at_ms).max(0);
         let started = string(self.clock.format(request.at_ms));
         let (method, post) = if request.body.is_empty() {
@@ -148,9 +154,8 @@ impl Archive {
             let text = string(&request.body);
             ("POST", format!(",\"postData\":{{\"mimeType\":\"application/json\",\"text\":{text}}}"))
         };
-        write!(
-            out,
-            "{comma}\n{{\"startedDateTime\":{started},\"time\":{time},\"request\":{{\"method\":\"{method}\",\"url\":{},\
+        let entry = format!(
+            "{{\"startedDateTime\":{started},\"time\":{time},\"request\":{{\"method\":\"{method}\",\"url\":{},\
              \"httpVersion\":\"HTTP/1.1\",\"cookies\":[],\"headers\":{},\"queryString\":[]{post},\"headersSize\":-1,\
              \"bodySize\":{}}},\"response\":{{\"status\":{},\"statusText\":\"\",\"httpVersion\":\"HTTP/1.1\",\"cookies\":[],\
              \"headers\":{},\"content\":{{\"size\":{},\"mimeType\":\"{}\",\"text\":{}}},\"redirectURL\":\"\",\"headersSize\":-1,\
@@ -164,7 +169,25 @@ impl Archive {
             response.mime,
             string(&response.body),
             response.body.len(),
-        )
+        );
+        self.ordered.insert(request.ordinal, Some(entry));
+        self.write_finished(out)
+    }
+
+    /// Writes what is finished, up to the first that isn't. One that nobody answers may not hold up too many.
+    fn write_finished(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        const MOST: usize = 10_000;
+        loop {
+            let patient = self.ordered.len() <= MOST;
+            let Some(first) = self.ordered.iter().find(|(_, entry)| entry.is_some() || patient) else {
+                return Ok(());
+            };
+            let (ordinal, Some(_)) = (*first.0, first.1) else { return Ok(()) };
+            let Some(Some(entry)) = self.ordered.remove(&ordinal) else { return Ok(()) };
+            let comma = if self.entries > 0 { "," } else { "" };
+            self.entries += 1;
+            write!(out, "{comma}\n{entry}")?;
+        }
     }
 
     /// An exchange without a message that says something all the same.

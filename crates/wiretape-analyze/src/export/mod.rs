@@ -14,6 +14,7 @@ mod perfetto;
 
 use std::io::{self, Write};
 use wiretape_trace::format::{HttpContext, Line, Meta, Record};
+use wiretape_trace::value::Value;
 
 pub use authorization::Discovery;
 
@@ -87,6 +88,8 @@ pub struct Survey {
     pub discovery: Discovery,
     /// Whether its secrets were taken out.
     pub redacted: bool,
+    /// What an imported source says of the transport as a whole, as it stands there.
+    pub context: Option<String>,
     /// Lines that are missing, or damaged.
     pub lost: u64,
     ended: bool,
@@ -110,7 +113,12 @@ impl Survey {
                 self.first_ms = self.first_ms.into_iter().chain(at).min();
                 self.observe_http(message.http);
             }
-            Record::Http(exchange) => self.observe_http(Some(exchange.http)),
+            Record::Http(exchange) => {
+                self.observe_http(Some(exchange.http));
+                if self.context.is_none() {
+                    self.context = document_context(exchange.http);
+                }
+            }
             Record::Text(text) => self.observe_http(text.http),
             Record::Gap(gap) => self.lost += gap.lost,
             Record::Damaged(_) => self.lost += 1,
@@ -149,8 +157,17 @@ impl Survey {
         let incomplete = match (self.lost, self.ended) {
             (0, true) => "complete".to_owned(),
             (0, false) => "incomplete: it has no end".to_owned(),
-            (lost, _) => format!("incomplete: {lost} lines are missing"),
+            (1, _) => "incomplete: 1 part is missing or damaged".to_owned(),
+            (lost, _) => format!("incomplete: {lost} parts are missing or damaged"),
         };
         format!("{imported}, {redacted}, {incomplete}")
     }
+}
+
+/// A context that belongs to no exchange.
+fn document_context(http: &[u8]) -> Option<String> {
+    let http = Value::parse(http).ok()?;
+    let belongs = ["response", "request", "sse", "x"].iter().any(|name| http.get(name).is_some());
+    let context = http.get("context").filter(|_| !belongs)?;
+    Some(json::raw(context.raw).into_owned())
 }

@@ -97,6 +97,11 @@ pub fn is_deleted(file: &File) -> bool {
     imp::is_deleted(file)
 }
 
+/// Calls this when a signal wants to end us, with its number. It is then for the callee to end.
+pub fn on_termination(callee: fn(i32)) {
+    imp::on_termination(callee);
+}
+
 /// Allows this process as many open files as the system lets it have: each connection and each session needs some.
 pub fn raise_file_limit() {
     imp::raise_file_limit();

@@ -227,6 +227,12 @@ impl Signals {
     }
 }
 
+pub(super) fn on_termination(callee: fn(i32)) {
+    // If signals can't be caught, they end us at once, as they always did.
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+    std::thread::spawn(move || signals.forever().for_each(callee));
+}
+
 pub(super) fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

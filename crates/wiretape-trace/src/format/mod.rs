@@ -80,7 +80,7 @@
 //! | `x` | integer | which exchange: unique among all traces that one proxy writes while it runs |
 //! | `request` | object | `method`, `target` (path and query; in full behind a forward proxy), `version` (`1.0`, `1.1`, `2`), `headers` |
 //! | `response` | object | `status`, `version`, `headers` |
-//! | `context` | object | only in imported traces: what the source says of the transport, as it stands there |
+//! | `context`, `headers` | object | only in imported traces: what the source says of the transport, as it stands there |
 //! | `sse` | object | of the event that carried the message: `event`, `id`, `retry`, each only if it stood there |
 //! | `requestBody`, `responseBody` | object | on `http` lines: a body that is no message. `bytes` (its length on the wire), `text` if it is text and not long |
 //! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream has begun, and goes on); `client-closed`, `upstream-closed` (in the middle); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy ended) |
@@ -98,7 +98,8 @@
 //! | `durationMs` | integer, **v1** | milliseconds since the recording began |
 //! | `signal` | integer | the signal that ended the server |
 //! | `reason` | string | why it ended, where that needs a word |
-//! | `lost` | integer | lines that could not be written, if any |
+//! | `lost` | integer | lines that could not be written, if any; in an imported trace, parts of the source that could not be brought in |
+//! | `assumed` | array of strings | only in imported traces: `exitCode`, for no process was seen, and `t` if the source gives no times |
 //!
 //! A trace without an `end` belongs to a recorder that is still running, or that was killed. All it saw until
 //! then is in the file.

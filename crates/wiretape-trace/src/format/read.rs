@@ -496,8 +496,10 @@ impl Fields {
 
     fn end(&self, bytes: &[u8]) -> End {
         let end: End = lenient(bytes);
+        let exit_code = end.exit_code.filter(|_| !self.assumes(bytes, "exitCode"));
         // Between times that nobody gave no time has passed.
-        if self.assumes(bytes, "t") { End { t: None, duration_ms: None, ..end } } else { end }
+        let (t, duration_ms) = if self.assumes(bytes, "t") { (None, None) } else { (end.t, end.duration_ms) };
+        End { t, duration_ms, exit_code, ..end }
     }
 
     fn other_text<'a>(&self, bytes: &'a [u8]) -> OtherText<'a> {

@@ -101,10 +101,22 @@ impl Conversation {
             }
         }
         match gist.kind {
+            // Nobody has an id open twice, so it is the other side's.
+            MessageKind::Request if self.is_open_only(ClientToServer, gist.id) => {
+                Attribution::sure(ServerToClient)
+            }
+            MessageKind::Request if self.is_open_only(ServerToClient, gist.id) => {
+                Attribution::sure(ClientToServer)
+            }
             MessageKind::Request => Attribution::guess(ClientToServer),
             _ if gist.cancels.is_some() => Attribution::guess(ClientToServer),
             _ => Attribution::guess(ServerToClient),
         }
+    }
+
+    fn is_open_only(&self, asker: Direction, id: Option<IdKey>) -> bool {
+        let is_open = |asker| id.is_some_and(|id| self.open.contains_key(&(asker, id)));
+        is_open(asker) && !is_open(asker.reverse())
     }
 
     fn attribute_response(&self, gist: &Gist) -> Attribution {

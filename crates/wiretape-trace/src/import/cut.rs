@@ -186,6 +186,20 @@ pub(super) struct DocumentCutter {
     start: usize,
     start_line: u64,
     line: u64,
+    separators: Separators,
+    /// Bytes that belong to nothing have been met, and told.
+    in_noise: bool,
+    /// The arrays that were met.
+    entered: Vec<String>,
+}
+
+/// What stood since the last value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Separators {
+    commas: usize,
+    colons: usize,
+    /// Nothing of the container stands before.
+    first: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,6 +297,9 @@ impl DocumentCutter {
             start: 0,
             start_line: 1,
             line: 1,
+            separators: Separators { first: true, ..Separators::default() },
+            in_noise: false,
+            entered: Vec::new(),
         }
     }
 
@@ -306,37 +323,59 @@ impl DocumentCutter {
             bytes.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != 0).unwrap_or(bytes.len());
         if at == 0 {
             self.flaw(Defect::Unexpected { expected: "the end of the document" });
-            self.state = State::Broken;
+            // Another document, perhaps.
+            self.state = if matches!(bytes[0], b'{' | b'[') { State::Between } else { State::Broken };
+            self.separators = Separators { first: true, ..Separators::default() };
         }
         at
     }
 
     /// What stands between values: white space and separators, and the first byte of what comes next.
     fn between(&mut self, bytes: &[u8]) -> usize {
-        let separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':');
-        let at = bytes.iter().position(|byte| !separator(byte)).unwrap_or(bytes.len());
+        let is_separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':' | 0);
+        let at = bytes.iter().position(|byte| !is_separator(byte)).unwrap_or(bytes.len());
         if at > 0 {
+            self.separators.commas += bytes[..at].iter().filter(|byte| **byte == b',').count();
+            self.separators.colons += bytes[..at].iter().filter(|byte| **byte == b':').count();
             return at;
         }
         let in_object = self.open.last() == Some(&Frame::Object);
+        let in_array = self.open.last() == Some(&Frame::Array);
+        let wants_key = in_object && self.state == State::Between;
         match bytes[0] {
-            b'}' if in_object && self.state == State::Between => self.close(),
-            b']' if self.open.last() == Some(&Frame::Array) => self.close(),
-            b'"' if in_object && self.state == State::Between => {
+            b'}' if wants_key => self.close(),
+            b']' if in_array => self.close(),
+            b'"' if wants_key => {
+                self.check_separators(self.state);
                 self.key.clear();
                 self.value = ValueScan { in_string: true, ..ValueScan::default() };
                 self.state = State::Key;
             }
             b'{' if self.goes_on() => self.enter(Frame::Object),
             b'[' if self.is_way() => self.enter(Frame::Array),
-            _ if self.open.is_empty() || (in_object && self.state == State::Between) => self.fail(),
-            b'}' | b']' => self.fail(),
+            _ if self.open.is_empty() => self.refuse(),
+            b'}' | b']' => self.noise(),
+            _ if wants_key => self.noise(),
             first => {
+                self.check_separators(self.state);
                 self.begin_value(first);
                 return 0;
             }
         }
         1
+    }
+
+    /// Between a name and its value stands a colon, between other things a comma.
+    fn check_separators(&mut self, state: State) {
+        let Separators { commas, colons, first } = std::mem::take(&mut self.separators);
+        let right = match state {
+            State::AfterKey => (commas, colons) == (0, 1),
+            _ => (commas, colons) == (usize::from(!first), 0),
+        };
+        if !right {
+            self.flaw(Defect::Separator);
+        }
+        self.in_noise = false;
     }
 
     /// Whether an object that begins here is on a way.
@@ -354,24 +393,42 @@ impl DocumentCutter {
     }
 
     fn enter(&mut self, frame: Frame) {
+        self.check_separators(if self.open.is_empty() { State::Between } else { self.state });
+        if frame == Frame::Array {
+            let way = self.path.join(".");
+            if self.entered.contains(&way) {
+                self.flaw(Defect::DuplicateKey);
+            }
+            self.entered.push(way);
+        }
         self.open.push(frame);
+        self.separators.first = true;
         self.state = State::Between;
     }
 
     fn close(&mut self) {
+        let Separators { commas, colons, .. } = std::mem::take(&mut self.separators);
+        if commas + colons > 0 {
+            self.flaw(Defect::Separator);
+        }
         self.open.pop();
         self.path.pop();
         self.state = if self.open.is_empty() { State::After } else { State::Between };
     }
 
-    fn fail(&mut self) {
-        let defect = if self.open.is_empty() {
-            Defect::WrongDocument { expected: "a JSON object or array of the kind that this format has" }
-        } else {
-            Defect::Unexpected { expected: "a part of the document" }
-        };
-        self.flaw(defect);
+    /// This is no document.
+    fn refuse(&mut self) {
+        self.flaw(Defect::WrongDocument {
+            expected: "a JSON object or array of the kind that this format has",
+        });
         self.state = State::Broken;
+    }
+
+    /// Something that belongs to nothing; what comes behind it may be good.
+    fn noise(&mut self) {
+        if !std::mem::replace(&mut self.in_noise, true) {
+            self.flaw(Defect::Unexpected { expected: "a part of the document" });
+        }
     }
 
     fn flaw(&mut self, defect: Defect) {
@@ -433,7 +490,7 @@ impl DocumentCutter {
     fn finish(mut self) -> Batch {
         match self.state {
             State::After | State::Broken => {}
-            State::Between if self.open.is_empty() => self.fail(),
+            State::Between if self.open.is_empty() => self.refuse(),
             State::Value => {
                 self.batch.bytes.truncate(self.start);
                 self.batch.flaws.push(Flaw { line: self.start_line, defect: Defect::CutOff });
@@ -510,7 +567,24 @@ mod tests {
         check("{\"entries\":[1", &[], &[Defect::CutOff]);
         check("{\"entries\":[1,", &["1:1"], &[Defect::CutOff]);
         check("[1]x", &["1:1"], &[Defect::Unexpected { expected: "the end of the document" }]);
-        check("{\"entries\":[1}", &["1:1"], &[Defect::Unexpected { expected: "a part of the document" }]);
+        let noise = Defect::Unexpected { expected: "a part of the document" };
+        check("{\"entries\":[1}", &["1:1"], &[noise, Defect::CutOff]);
+        check("[1,},2]", &["1:1", "1:2"], &[noise, Defect::Separator]);
+        check(
+            "[1]\n[2]",
+            &["1:1", "2:2"],
+            &[Defect::Unexpected { expected: "the end of the document" }, Defect::DuplicateKey],
+        );
+    }
+
+    #[test]
+    fn separators_are_looked_at() {
+        let wrong = Defect::Separator;
+        check("[1 2]", &["1:1", "1:2"], &[wrong]);
+        check("[,1]", &["1:1"], &[wrong]);
+        check("[1,]", &["1:1"], &[wrong]);
+        check("{\"a\" 1,\"entries\"::[7],,\"b\":2}", &["1a:1", "1:7", "1b:2"], &[wrong, wrong, wrong]);
+        check("{\"entries\":[],\"entries\":[7]}", &["1:7"], &[Defect::DuplicateKey]);
     }
 
     #[test]

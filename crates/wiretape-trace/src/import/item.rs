@@ -97,34 +97,40 @@ pub enum Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Defect {
     /// It is not JSON.
-    #[error("{0}; left out")]
+    #[error("{0}")]
     NotJson(SyntaxError),
     /// It is JSON, but no message.
-    #[error("this is not a JSON-RPC message; left out")]
+    #[error("this is not a JSON-RPC message")]
     NotAMessage,
     /// Bytes that are no text.
-    #[error("bytes that are not UTF-8 were replaced by U+FFFD")]
+    #[error("there are bytes that are not UTF-8")]
     NotUtf8,
     /// NULs around a message, as a crash of the machine leaves them.
-    #[error("NUL bytes around a message were left out")]
+    #[error("there are NUL bytes around a message")]
     Nul,
     /// A name stands twice in a message.
-    #[error("a name stands twice in one object of the message, which is kept as it is; the last one counts")]
+    #[error("a name stands twice in one object")]
     DuplicateKey,
+    /// A batch with something in it that is no message.
+    #[error("an element of the batch is not a JSON-RPC message")]
+    BatchElement,
+    /// Commas and colons that are missing, or too many.
+    #[error("there is a comma or a colon too many or too few")]
+    Separator,
     /// An event that should be a message.
-    #[error("the data of an event named `message` is not a JSON-RPC message; kept as text")]
+    #[error("the data of an event named `message` is not a JSON-RPC message")]
     EventNotAMessage,
     /// The source ends in the middle of something.
     #[error("the source is cut off in the middle of what begins here")]
     CutOff,
     /// The source ends in the middle of its compression.
-    #[error("the compressed source is cut off after this line")]
+    #[error("the compressed source is broken or cut off after this line")]
     TruncatedCompression,
     /// A text was shortened by the program that wrote the source.
-    #[error("the program that wrote this has shortened the message; what is left of it is kept")]
+    #[error("the program that wrote this has shortened the message")]
     Shortened,
     /// An element of the wrong kind.
-    #[error("this should be {expected}; left out")]
+    #[error("this should be {expected}")]
     Unexpected {
         /// What should stand there.
         expected: &'static str,
@@ -159,9 +165,12 @@ impl Defect {
     /// How bad it is.
     pub fn severity(self) -> Severity {
         match self {
-            Defect::Nul | Defect::DuplicateKey | Defect::EventNotAMessage | Defect::RepeatedCall => {
-                Severity::Note
-            }
+            Defect::Nul
+            | Defect::BatchElement
+            | Defect::Separator
+            | Defect::DuplicateKey
+            | Defect::EventNotAMessage
+            | Defect::RepeatedCall => Severity::Note,
             Defect::NotJson(_)
             | Defect::NotAMessage
             | Defect::NotUtf8

@@ -33,4 +33,4 @@ use crate::value as fields;
 pub use cut::{Shape, Unit};
 pub use formats::{FORMATS, Format, Sample, detect, find};
 pub use item::{Defect, Findings, Flaw, Item, Severity, What};
-pub use run::{ImportError, ImportOptions, Report, SAMPLE, TraceSink, import};
+pub use run::{Begun, ImportError, ImportOptions, Report, SAMPLE, TraceSink, import};

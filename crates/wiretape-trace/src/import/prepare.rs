@@ -206,7 +206,7 @@ impl Question {
     fn answered_by(result: &[u8]) -> Self {
         // Most results are answers of the server's, and long.
         static NAMES: LazyLock<[Finder<'static>; 3]> =
-            LazyLock::new(|| ["\"roots\"", "\"model\"", "\"action\""].map(Finder::new));
+            LazyLock::new(|| ["\"roots\"", "\"role\"", "\"action\""].map(Finder::new));
         if NAMES.iter().all(|name| name.find(result).is_none()) {
             return Question::Other;
         }
@@ -214,7 +214,7 @@ impl Question {
         let has = |name| result.get(name).is_some();
         if has("roots") {
             Question::Roots
-        } else if has("model") && has("role") {
+        } else if has("role") {
             Question::Sampling
         } else if has("action") {
             Question::Elicitation
@@ -263,8 +263,8 @@ impl<'p> Preparation<'p> {
         Some(Ready {
             line,
             at_ms: item.at_ms,
-            server: item.server.map(Cow::into_owned),
-            session: item.session.map(Cow::into_owned),
+            server: item.server.map(|server| self.name(&server)),
+            session: item.session.map(|session| self.name(&session)),
             http: item.http.map(|http| self.context(&http)),
             what,
         })
@@ -276,7 +276,7 @@ impl<'p> Preparation<'p> {
         raw: Cow<'p, [u8]>,
         flaw: &mut impl FnMut(Defect),
     ) -> Option<ReadyWhat> {
-        let raw = without_nuls(raw, flaw);
+        let raw = without_nuls(raw, flaw)?;
         let raw = as_text(raw, flaw);
         let raw = on_one_line(raw);
         let clean = match self.clean(&raw) {
@@ -308,6 +308,12 @@ impl<'p> Preparation<'p> {
         self.clean(&http).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
     }
 
+    /// A name that may be a secret by its looks.
+    fn name(&self, name: &str) -> String {
+        let clean = self.redactor.map(|redactor| redactor.text(name.as_bytes()));
+        clean.map_or_else(|| name.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
+    }
+
     fn text(&self, text: Cow<'p, [u8]>) -> Bytes {
         match self.redactor.map(|redactor| redactor.text(&text)) {
             Some(Cow::Owned(clean)) => Bytes::Own(clean),
@@ -330,20 +336,19 @@ impl<'p> Preparation<'p> {
     }
 }
 
-fn without_nuls<'p>(raw: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Cow<'p, [u8]> {
+/// `None` if there is nothing else.
+fn without_nuls<'p>(raw: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Option<Cow<'p, [u8]>> {
     let edge = |byte: Option<&u8>| byte == Some(&0);
     if !edge(raw.first()) && !edge(raw.last()) {
-        return raw;
+        return Some(raw);
     }
-    let is_inner = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
-    let (Some(start), Some(end)) = (raw.iter().position(is_inner), raw.iter().rposition(is_inner)) else {
-        return raw;
-    };
     flaw(Defect::Nul);
-    match raw {
+    let is_inner = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
+    let (start, end) = (raw.iter().position(is_inner)?, raw.iter().rposition(is_inner)?);
+    Some(match raw {
         Cow::Borrowed(raw) => Cow::Borrowed(&raw[start..=end]),
         Cow::Owned(raw) => Cow::Owned(raw[start..=end].to_vec()),
-    }
+    })
 }
 
 fn as_text<'p>(raw: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Cow<'p, [u8]> {
@@ -364,12 +369,24 @@ fn gists(raw: &[u8], flaw: &mut impl FnMut(Defect)) -> Option<Gists> {
     if envelope.kind != MessageKind::Batch {
         return gist(&envelope, flaw).map(Gists::One);
     }
-    let several: Option<Vec<Gist>> =
-        payloads(raw).into_iter().map(|payload| gist(&Envelope::scan(payload), flaw)).collect();
-    several.filter(|several| !several.is_empty()).map(Gists::Several).or_else(|| {
-        flaw(Defect::NotAMessage);
-        None
-    })
+    let all = payloads(raw);
+    let mut odd = false;
+    // The batch stays as it is; what in it is no message is none.
+    let mut note = |defect| match defect {
+        Defect::NotAMessage => odd = true,
+        defect => flaw(defect),
+    };
+    let several: Vec<Gist> =
+        all.iter().filter_map(|payload| gist(&Envelope::scan(payload), &mut note)).collect();
+    match (several.is_empty(), odd) {
+        (true, _) => {
+            flaw(Defect::NotAMessage);
+            return None;
+        }
+        (false, true) => flaw(Defect::BatchElement),
+        (false, false) => {}
+    }
+    Some(Gists::Several(several))
 }
 
 fn gist(envelope: &Envelope<'_>, flaw: &mut impl FnMut(Defect)) -> Option<Gist> {

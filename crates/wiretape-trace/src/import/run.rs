@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 /// As much of a source tells its format.
-pub const SAMPLE: usize = 64 * 1024;
+pub const SAMPLE: usize = 256 * 1024;
 
 /// How much is read from a source at a time.
 const CHUNK: usize = 256 * 1024;
@@ -44,10 +44,22 @@ pub struct ImportOptions<'o> {
 
 /// Where the lines of traces go.
 pub trait TraceSink {
-    /// A trace begins; the name of the server is there if the source has names. Gives the id that it is to have.
-    fn begin(&mut self, server: Option<&str>) -> io::Result<Option<String>>;
+    /// A trace begins; the name of the server is there if the source has names.
+    fn begin(&mut self, server: Option<&str>) -> io::Result<Begun>;
     /// Takes whole lines of a trace, counted from 0 in the order of their beginning.
     fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()>;
+}
+
+/// What becomes of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// It is written, and has this id.
+    Wanted {
+        /// The id.
+        id: Option<String>,
+    },
+    /// Nobody wants it.
+    Unwanted,
 }
 
 /// What was found.
@@ -143,11 +155,12 @@ fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>])
                     return Ok(None);
                 }
                 if cutter.is_stuck() {
+                    flaw = Some(Flaw { line: cutter.line(), defect: Defect::CutOff });
                     break;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(error) if is_broken_compression(&error) => {
                 flaw = Some(Flaw { line: cutter.line(), defect: Defect::TruncatedCompression });
                 break;
             }
@@ -164,6 +177,11 @@ fn answered(item: &Ready) -> Option<IdKey> {
         ReadyWhat::Message { gists: Gists::One(gist), .. } if gist.kind == MessageKind::Response => gist.id,
         _ => None,
     }
+}
+
+fn is_broken_compression(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | InvalidData | InvalidInput)
 }
 
 /// The traces that are being written.
@@ -183,6 +201,7 @@ struct OpenTrace {
     /// The time of the last line that had one.
     last_ms: i64,
     has_times: bool,
+    wanted: bool,
 }
 
 impl Traces<'_, '_> {
@@ -260,8 +279,8 @@ impl Traces<'_, '_> {
                     .map_err(|defect| ImportError::Refused(Flaw { line: item.line, defect }))?;
                 context.assumed.direction = attribution.guessed;
                 encoder.message(lines, moment, attribution.from, context, prepared.bytes(raw));
-                self.report.messages += 1;
-                self.report.guessed += u64::from(attribution.guessed);
+                self.report.messages += u64::from(trace.wanted);
+                self.report.guessed += u64::from(attribution.guessed && trace.wanted);
             }
             ReadyWhat::Text { from, text } => {
                 encoder.text(lines, moment, *from, context, prepared.bytes(text));
@@ -304,7 +323,11 @@ impl Traces<'_, '_> {
     }
 
     fn begin(&mut self, item: &Ready) -> Result<usize, ImportError> {
-        let id = self.sink.begin(item.server.as_deref()).map_err(ImportError::Write)?;
+        let begun = self.sink.begin(item.server.as_deref()).map_err(ImportError::Write)?;
+        let (wanted, id) = match begun {
+            Begun::Wanted { id } => (true, id),
+            Begun::Unwanted => (false, None),
+        };
         let mut meta = Meta {
             id,
             imported: Some(Imported {
@@ -328,6 +351,7 @@ impl Traces<'_, '_> {
             first_ms,
             last_ms: first_ms,
             has_times: false,
+            wanted,
         };
         trace.encoder.meta(&mut trace.lines, Moment { wall_ms: first_ms, us: 0 }, &meta);
         self.open.push(trace);
@@ -336,6 +360,10 @@ impl Traces<'_, '_> {
 
     /// Hands the lines of a trace on, if there are so many bytes of them.
     fn flush(&mut self, at: usize, least: usize) -> Result<(), ImportError> {
+        if !self.open[at].wanted {
+            self.open[at].lines.clear();
+            return Ok(());
+        }
         let lines = &mut self.open[at].lines;
         if lines.len() >= least {
             self.sink.write(at, lines).map_err(ImportError::Write)?;
@@ -354,7 +382,7 @@ impl Traces<'_, '_> {
                 duration_ms: u64::try_from(trace.last_ms - trace.first_ms).unwrap_or(0),
                 reason: Some(format!("imported from {}", self.options.format.name)),
                 lost: (self.report.losses > 0).then_some(self.report.losses),
-                assumed: if trace.has_times { &[] } else { &["t"] },
+                assumed: if trace.has_times { &["exitCode"] } else { &["t", "exitCode"] },
                 ..LineEnd::default()
             };
             let moment = Moment { wall_ms: trace.last_ms, us: 0 };
@@ -374,9 +402,9 @@ mod tests {
     struct Kept(Vec<(String, Vec<u8>)>);
 
     impl TraceSink for Kept {
-        fn begin(&mut self, server: Option<&str>) -> io::Result<Option<String>> {
+        fn begin(&mut self, server: Option<&str>) -> io::Result<Begun> {
             self.0.push((server.unwrap_or("-").to_owned(), Vec::new()));
-            Ok(None)
+            Ok(Begun::Wanted { id: None })
         }
 
         fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
@@ -430,8 +458,7 @@ mod tests {
     #[test]
     fn several_clients_may_use_the_same_ids() {
         let fixture = include_bytes!("../../../../fixtures/import/mcpsnoop.jsonl");
-        let flaw =
-            "line 16: the program that wrote this has shortened the message; what is left of it is kept";
+        let flaw = "line 16: the program that wrote this has shortened the message";
         check("mcpsnoop", fixture, &[("files", 12, 3), ("shop", 6, 2)], &[flaw]);
     }
 

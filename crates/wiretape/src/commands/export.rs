@@ -42,7 +42,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     to: &'static ExportFormat,
 
-    /// Write to this file instead of standard output
+    /// Write to this file instead of standard output (`-`)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
         format: args.to,
         options: &args.episode.options(&path),
         redactor: redactor.as_ref(),
-        out: args.out.as_deref(),
+        out: args.out.as_deref().filter(|out| *out != Path::new("-")),
     })?;
     output::note(format!("the source was {}", survey.words()));
     Ok(())
@@ -129,12 +129,16 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
 /// The output must not take the place of the input.
 pub(crate) fn refuse_to_overwrite(input: &Path, out: Option<&Path>) -> Result<(), CommandError> {
     let Some(out) = out else { return Ok(()) };
-    let same = matches!((input.canonicalize(), out.canonicalize()), (Ok(one), Ok(other)) if one == other);
-    if same {
+    if is_same_file(input, out) {
         let message = format!("{} is the input: it would be overwritten", out.display());
         return Err(CommandError::usage(message).hint("give another name with --out"));
     }
     Ok(())
+}
+
+/// Whether both names lead to the same file.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// One export.
@@ -154,6 +158,11 @@ pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
         Ok(())
     })?;
     survey.redacted |= job.redactor.is_some();
+    if let (Some(redactor), Some(meta)) = (job.redactor, &mut survey.meta) {
+        for word in &mut meta.command {
+            *word = redactor.url(word).into_owned();
+        }
+    }
     let mut exporter = job.format.begin(job.options, &survey);
     match job.out {
         None => {

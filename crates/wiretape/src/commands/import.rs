@@ -14,11 +14,15 @@ use std::path::{Path, PathBuf};
 use wiretape_analyze::export::ExportFormat;
 use wiretape_proxy::platform;
 use wiretape_trace::compress;
-use wiretape_trace::format::{Meta, Producer};
-use wiretape_trace::import::{self, Format, ImportError, ImportOptions, Report, SAMPLE, Severity, TraceSink};
+use wiretape_trace::format::{Meta, Producer, Record, parse_line};
+use wiretape_trace::import::{
+    self, Begun, Format, ImportError, ImportOptions, Report, SAMPLE, Severity, TraceSink,
+};
 use wiretape_trace::name;
 
-use super::export::{EpisodeArgs, Job, export_file, parse_format, plain_name, refuse_to_overwrite};
+use super::export::{
+    EpisodeArgs, Job, export_file, is_same_file, parse_format, plain_name, refuse_to_overwrite,
+};
 
 /// Bring in a transcript of another program, as a trace
 ///
@@ -116,7 +120,12 @@ pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let (name, progress) = (source.name.clone(), source.progress.clone());
     let result = import::import(source.rest, &options, &mut drafts);
     progress.finish_and_clear();
-    let report = result.map_err(|error| explain(&name, format, error))?;
+    let report = result.map_err(|error| match (&args.server, &error) {
+        (Some(wanted), ImportError::Empty { .. }) if !drafts.met.is_empty() => {
+            no_such_server(wanted, &drafts.met, &name)
+        }
+        _ => explain(&name, format, error),
+    })?;
     let written = drafts.finish(args, &name)?;
     tell(&name, format, &report, &written);
     Ok(if report.losses > 0 { ExitCode::INCOMPLETE } else { ExitCode::OK })
@@ -180,7 +189,8 @@ impl Source {
         if beginning.trim_ascii().is_empty() {
             return Err(CommandError::failure(format!("{} is empty", self.name)));
         }
-        let is_trace = memchr::memmem::find(&beginning, b"\"type\":\"meta\"").is_some();
+        let first = beginning.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+        let is_trace = matches!(first.map(parse_line), Some(Record::Meta(_) | Record::Message(_)));
         import::detect(&beginning).filter(|_| !is_trace).ok_or_else(|| {
             let error = CommandError::failure(format!("can't tell what {} is", self.name));
             if is_trace {
@@ -208,30 +218,43 @@ fn progress_bar(length: Option<u64>) -> ProgressBar {
 /// The traces that are being written.
 struct Drafts {
     target: Target,
+    /// What must not be overwritten.
+    input: PathBuf,
+    /// The only server that is wanted.
     server: Option<String>,
-    drafts: Vec<Option<(Draft, Option<String>)>>,
+    /// The servers that were met.
+    met: Vec<String>,
+    /// Traces are only a step on the way to something else.
+    is_export: bool,
+    drafts: Vec<Option<Written>>,
 }
 
-/// Where they are to stand.
+/// A trace that is being written.
+struct Written {
+    draft: Draft,
+    /// Where it is to go, or what is made of it; standard output if nowhere.
+    target: Option<PathBuf>,
+}
+
+/// Where traces, or what is made of them, are to stand.
 enum Target {
-    /// In the user's own traces, or beside where an export goes.
+    /// In the user's own traces.
     Dir { dir: PathBuf, stem: String },
     /// In this file.
     File(PathBuf),
     /// On standard output, when they are whole.
-    Stdout { dir: PathBuf },
+    Stdout,
 }
 
 impl Drafts {
     fn new(args: &ImportArgs, source: &Source) -> Result<Self, CommandError> {
         let is_stdout =
             args.out.as_deref() == Some(Path::new("-")) || (args.to.is_some() && args.out.is_none());
-        let own = dirs::traces_dir();
         let target = match &args.out {
-            _ if is_stdout => Target::Stdout { dir: std::env::temp_dir() },
+            _ if is_stdout => Target::Stdout,
             Some(out) => Target::File(out.clone()),
             None => {
-                let dir = own?;
+                let dir = dirs::traces_dir()?;
                 platform::create_private_dir(&dir).map_err(|error| {
                     CommandError::because(format!("can't create {}", dir.display()), error)
                 })?;
@@ -240,95 +263,125 @@ impl Drafts {
                 Target::Dir { dir, stem: name::file_stem(&now, &name::clean_label(&label)) }
             }
         };
-        Ok(Drafts { target, server: args.server.clone(), drafts: Vec::new() })
+        Ok(Drafts {
+            target,
+            input: args.file.clone(),
+            server: args.server.clone(),
+            met: Vec::new(),
+            is_export: args.to.is_some(),
+            drafts: Vec::new(),
+        })
     }
 
-    /// The file of a trace; those after the first have the name of their server in theirs.
-    fn path(&self, server: Option<&str>) -> PathBuf {
-        let suffix = match server {
-            Some(server) if !self.drafts.is_empty() || self.server.is_none() => {
-                format!("-{}", name::clean_label(server))
-            }
-            _ => String::new(),
-        };
-        match &self.target {
-            Target::Dir { dir, stem } => {
-                let path = dir.join(format!("{stem}{suffix}.jsonl"));
-                if path.exists() {
-                    dir.join(format!("{stem}{suffix}-{}.jsonl", std::process::id()))
-                } else {
-                    path
-                }
-            }
-            Target::Stdout { dir } => dir.join(format!("wiretape-import{suffix}.jsonl")),
-            Target::File(path) if suffix.is_empty() => path.clone(),
+    /// Where a trace is to go. Each server has a file of its own, unless only one is wanted.
+    fn target(&self, server: Option<&str>) -> io::Result<Option<PathBuf>> {
+        let suffix =
+            server.filter(|_| self.server.is_none()).map(|server| format!("-{}", name::clean_label(server)));
+        let suffix = suffix.unwrap_or_default();
+        let path = |number: String| match &self.target {
+            Target::Stdout => None,
+            Target::Dir { dir, stem } => Some(dir.join(format!("{stem}{suffix}{number}.jsonl"))),
+            Target::File(path) if suffix.is_empty() && number.is_empty() => Some(path.clone()),
             Target::File(path) => {
                 let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                path.with_file_name(format!("{stem}{suffix}{}", extension.unwrap_or_default()))
+                Some(path.with_file_name(format!("{stem}{suffix}{number}{}", extension.unwrap_or_default())))
             }
+        };
+        // Names that differ may become the same when they are made fit for files.
+        let numbers = std::iter::once(String::new()).chain((2..).map(|number| format!("-{number}")));
+        let free = numbers.map(path).find(|path| path.as_ref().is_none_or(|path| self.is_free(path)));
+        let target = free.flatten();
+        if target.as_deref().is_some_and(|target| is_same_file(target, &self.input)) {
+            let message = format!("{} is the input: it would be overwritten", self.input.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
+        Ok(target)
+    }
+
+    fn is_free(&self, path: &Path) -> bool {
+        let taken = self.drafts.iter().flatten().any(|other| other.target.as_deref() == Some(path));
+        let is_own = matches!(self.target, Target::Dir { .. });
+        !(taken || is_own && path.exists())
     }
 
     /// Puts everything in its place, or hands it out.
     fn finish(self, args: &ImportArgs, source: &str) -> Result<Vec<PathBuf>, CommandError> {
-        let drafts: Vec<(Draft, Option<String>)> = self.drafts.into_iter().flatten().collect();
-        if drafts.is_empty() {
-            let wanted = args.server.as_deref().map(printable).unwrap_or_default();
-            return Err(CommandError::failure(format!("there is no server `{wanted}` in {source}")));
+        let written: Vec<Written> = self.drafts.into_iter().flatten().collect();
+        if written.len() > 1 && matches!(self.target, Target::Stdout) {
+            let servers = self.met.join(", ");
+            let message = format!("there are {} servers in {source}, and one standard output", written.len());
+            return Err(CommandError::usage(message).hint(format!(
+                "choose one with --server ({}), or write files with --out",
+                printable(&servers)
+            )));
         }
-        if matches!(self.target, Target::Stdout { .. }) && drafts.len() > 1 {
-            return Err(CommandError::usage(format!(
-                "there are {} servers in {source}, and one standard output",
-                drafts.len()
-            ))
-            .hint("choose one with --server NAME, or write files with --out"));
+        let mut paths = Vec::new();
+        for one in written {
+            paths.extend(one.finish(args, source)?);
         }
-        let mut written = Vec::new();
-        for (draft, _) in drafts {
-            let target = draft.target().to_owned();
-            let failed = |error| CommandError::because(format!("can't write {}", target.display()), error);
-            let is_stdout = matches!(self.target, Target::Stdout { .. });
-            match args.to {
-                Some(format) => {
-                    let survey = export_file(&Job {
-                        trace: draft.path(),
-                        format,
-                        options: &args.episode.options(Path::new(source)),
-                        redactor: None,
-                        out: (!is_stdout).then_some(&target),
-                    })?;
-                    output::note(format!("the source was {}", survey.words()));
-                }
-                None if is_stdout => {
-                    let mut file = File::open(draft.path()).map_err(failed)?;
-                    io::copy(&mut file, &mut output::machine_stdout())?;
-                }
-                None => draft.publish().map_err(failed)?,
+        Ok(paths)
+    }
+}
+
+impl Written {
+    fn finish(self, args: &ImportArgs, source: &str) -> Result<Option<PathBuf>, CommandError> {
+        match (args.to, &self.target) {
+            (Some(format), target) => {
+                let survey = export_file(&Job {
+                    trace: self.draft.path(),
+                    format,
+                    options: &args.episode.options(Path::new(source)),
+                    redactor: None,
+                    out: target.as_deref(),
+                })?;
+                output::note(format!("the source was {}", survey.words()));
             }
-            if !is_stdout {
-                written.push(target);
+            (None, None) => {
+                let failed = |error| CommandError::because("can't read the trace again", error);
+                let mut file = File::open(self.draft.path()).map_err(failed)?;
+                io::copy(&mut file, &mut output::machine_stdout())?;
+            }
+            (None, Some(target)) => {
+                let message = format!("can't write {}", target.display());
+                self.draft.publish().map_err(|error| CommandError::because(message, error))?;
             }
         }
-        Ok(written)
+        Ok(self.target)
     }
 }
 
 impl TraceSink for Drafts {
-    fn begin(&mut self, server: Option<&str>) -> io::Result<Option<String>> {
-        let wanted = self.server.as_deref().is_none_or(|wanted| server == Some(wanted));
-        let draft =
-            if wanted { Some((Draft::beside(&self.path(server))?, server.map(str::to_owned))) } else { None };
-        self.drafts.push(draft);
-        Ok(Some(uuid::Uuid::new_v4().to_string()))
+    fn begin(&mut self, server: Option<&str>) -> io::Result<Begun> {
+        self.met.extend(server.map(str::to_owned));
+        if self.server.as_deref().is_some_and(|wanted| server != Some(wanted)) {
+            self.drafts.push(None);
+            return Ok(Begun::Unwanted);
+        }
+        let target = self.target(server)?;
+        // What is only a step on the way lies where such things lie.
+        let is_step = target.is_none() || self.is_export;
+        let place = target.clone().filter(|_| !is_step).unwrap_or_else(|| {
+            std::env::temp_dir().join(format!("wiretape-import-{}.jsonl", self.drafts.len()))
+        });
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", place.display()));
+        let draft = Draft::beside(&place).map_err(named)?;
+        self.drafts.push(Some(Written { draft, target }));
+        Ok(Begun::Wanted { id: Some(uuid::Uuid::new_v4().to_string()) })
     }
 
     fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
         match self.drafts.get_mut(trace) {
-            Some(Some((draft, _))) => draft.write_all(lines),
+            Some(Some(written)) => written.draft.write_all(lines),
             _ => Ok(()),
         }
     }
+}
+
+fn no_such_server(wanted: &str, met: &[String], source: &str) -> CommandError {
+    let servers: Vec<String> = met.iter().map(|server| printable(server).to_string()).collect();
+    CommandError::failure(format!("there is no server `{}` in {source}", printable(wanted)))
+        .hint(format!("there are {}", servers.join(", ")))
 }
 
 fn explain(source: &str, format: &Format, error: ImportError) -> CommandError {
@@ -345,7 +398,7 @@ fn explain(source: &str, format: &Format, error: ImportError) -> CommandError {
                 output::warn(format!("{source}, {flaw}"));
             }
             CommandError::failure(format!("there is no message in {source}")).hint(format!(
-                "it was read as {}; --format says otherwise: {}",
+                "it was read as {}; if it is something else, say so with --format: {}",
                 format.name,
                 format_names()
             ))
@@ -367,7 +420,7 @@ fn tell(source: &str, format: &Format, report: &Report, written: &[PathBuf]) {
     }
     let more = (report.notes + report.losses).saturating_sub(SHOWN_FLAWS as u64);
     if more > 0 {
-        output::note(format!("and {}", units::count(more, "more like these")));
+        output::note(format!("and {more} more like these"));
     }
     if report.guessed > 0 {
         let messages = units::count(report.guessed, "message");

@@ -209,7 +209,7 @@ fn broken_files_are_salvaged() {
     ]
     .concat();
     let mended = "out {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":\"\u{FFFD}\"}";
-    check_salvaged(odd, "jsonrpc", &[&call, mended], "line 2: bytes that are not UTF-8");
+    check_salvaged(odd, "jsonrpc", &[&call, mended], "line 2: there are bytes that are not UTF-8");
 }
 
 #[test]
@@ -304,6 +304,90 @@ fn an_episode_is_the_same_on_every_run() {
     let (one, two) = (import(&source, &args), import(&source, &args));
     assert_eq!(one.stdout, two.stdout);
     insta::assert_snapshot!("import-assay", one.stdout);
+}
+
+/// Two servers, whose names look the same on disk.
+fn two_servers(one: &str, other: &str) -> String {
+    let line = |server: &str| {
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"_meta\":{{\"dir\":\"send\",\"server\":\"{server}\",\"ts\":\"2026-06-03T09:15:02.274Z\"}}}}\n"
+        )
+    };
+    line(one) + &line(other)
+}
+
+#[test]
+fn every_server_has_a_file_of_its_own() {
+    let env = TestEnvironment::new();
+    std::fs::write(env.data_dir().join("two.ndjson"), two_servers("a b", "a/b")).unwrap();
+    let told = env.run(&["import", "two.ndjson", "--out", "x.jsonl"]);
+    assert!(told.contains("x-a-b.jsonl\n  x-a-b-2.jsonl") && told.contains("exit 0"), "{told}");
+    let told = env.run(&["import", "two.ndjson", "--server", "a/b", "--out", "y.jsonl"]);
+    assert!(told.contains("imported 1 message from two.ndjson (mcporter)\n  y.jsonl"), "{told}");
+    assert!(env.data_dir().join("y.jsonl").exists());
+    let told = env.run(&["import", "two.ndjson", "--server", "c", "--out", "z.jsonl"]);
+    assert!(told.contains("no server `c`") && told.contains("hint: there are a b, a/b"), "{told}");
+    let told = env.run(&["import", "two.ndjson", "--out", "-"]);
+    assert!(told.contains("2 servers") && told.contains("exit 2"), "{told}");
+    std::fs::write(env.data_dir().join("w-one.jsonl"), two_servers("one", "two")).unwrap();
+    let told = env.run(&["import", "w-one.jsonl", "--out", "w.jsonl"]);
+    assert!(told.contains("is the input") && told.contains("exit 1"), "{told}");
+    assert!(std::fs::read_to_string(env.data_dir().join("w-one.jsonl")).unwrap().contains("_meta"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_nothing_behind() {
+    let env = TestEnvironment::new();
+    let mut command = env.command(&["import", "-", "--format", "jsonrpc", "--out", "x.jsonl"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Enough for a batch, so that a draft is begun.
+    let drafts = || {
+        std::fs::read_dir(env.data_dir())
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "draft"))
+            .count()
+    };
+    let mut id = 0;
+    while drafts() == 0 {
+        for _ in 0..1000 {
+            id += 1;
+            writeln!(stdin, "{}", CALL.replace("call-1", &format!("call-{id}"))).unwrap();
+        }
+    }
+    wiretape_testkit::process::signal(child.id(), 15).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert_eq!(drafts(), 0);
+    assert!(!env.data_dir().join("x.jsonl").exists());
+}
+
+#[test]
+fn ids_that_both_sides_use_are_told_apart() {
+    let line = |text: &str| format!("{{\"jsonrpc\":\"2.0\",{text}}}\n");
+    let source = line(r#""id":2,"method":"tools/call","params":{"name":"x"}"#)
+        + &line(r#""id":2,"method":"ping""#)
+        + &line(r#""id":2,"result":{}"#)
+        + &line(r#""id":2,"result":{"content":[]}"#);
+    let outcome = import(source, &["--format", "jsonrpc"]);
+    let directions: Vec<String> =
+        outcome.messages().iter().map(|message| message.split(' ').next().unwrap().to_owned()).collect();
+    assert_eq!(directions, ["in", "out", "in", "out"]);
+    let colliding = include_str!("../../../../fixtures/traces/colliding-ids.jsonl");
+    let env = TestEnvironment::new();
+    env.file("c.jsonl", colliding);
+    env.run(&["export", "traces/c.jsonl", "--to", "jsonrpc", "--out", "c.txt"]);
+    let told = env.run(&["import", "c.txt", "--to", "assay-v2"]);
+    assert!(told.contains("said yes"), "{told}");
+}
+
+#[test]
+fn a_batch_with_something_odd_in_it_keeps_its_messages() {
+    let batch = format!("[{CALL},{{\"foo\":1}},{}]\n", CALL.replace("call-1", "call-2"));
+    let outcome = import(&batch, &["--format", "jsonrpc"]);
+    assert_eq!((outcome.code, outcome.messages().len()), (0, 1), "{}", outcome.stderr);
+    check_refused(format!("[{CALL},{CALL}]\n"), "jsonrpc", "`id` of an earlier one");
+    assert_eq!(import(format!("[7,{CALL},{CALL}]\n"), &["--format", "jsonrpc"]).code, 1);
 }
 
 #[test]

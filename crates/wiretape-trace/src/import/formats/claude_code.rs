@@ -231,7 +231,7 @@ mod tests {
         check(r#"{"type":"summary","summary":"about \"tool_use\"","leafUuid":"u"}"#, &[]);
         check(r#"{"type":"user","message":{"role":"user","content":"a \"tool_use\""}}"#, &[]);
         check(r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash"}]}}"#, &[]);
-        check(r#"{"type":"tool_use""#, &["line 1: not JSON at byte 18: it ends too early; left out"]);
+        check(r#"{"type":"tool_use""#, &["line 1: not JSON at byte 18: it ends too early"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::super::fields::Value;
 use super::super::item::{Defect, Findings, Item, What};
 use super::jsonrpc::time_of;
 use super::{Format, Sample};
-use crate::format::SseContext;
+use crate::format::{BodyNote, Head, SseContext};
 use crate::message::{Direction, Envelope, MessageKind};
 use std::borrow::Cow;
 
@@ -37,8 +37,16 @@ pub(super) static HTTP_SSE: Format = Format {
 };
 
 fn recognize(sample: &Sample<'_>, transport: &str) -> bool {
-    let named = |separator: &str| sample.contains(&format!("\"transport\"{separator}\"{transport}\""));
-    sample.first() == Some(b'{') && (named(":") || named(": ")) && sample.contains("\"entries\"")
+    let mut named = None;
+    let mut has_entries = false;
+    sample.each_unit(ENTRIES, |unit| match unit.member {
+        Some("transport") => {
+            named = Value::parse(unit.bytes).ok().and_then(Value::string).map(Cow::into_owned);
+        }
+        Some(_) => {}
+        None => has_entries = true,
+    });
+    named.as_deref() == Some(transport) && (has_entries || sample.contains("\"entries\""))
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>, transport: &'static str) {
@@ -56,7 +64,8 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>, transport: &'static st
         }
         Some("transport_context" | "headers") => {
             let mut item = Item::new(unit.line, What::Exchange);
-            item.http = Some(Cow::Owned(context_json(unit.member == Some("headers"), value.raw, None)));
+            let name = if unit.member == Some("headers") { "headers" } else { "context" };
+            item.http = Some(Cow::Owned(object(&[(name, value.raw)])));
             findings.items.push(item);
         }
         Some("entries") => findings
@@ -74,44 +83,109 @@ struct Entry<'a> {
     request: Option<Value<'a>>,
     response: Option<Value<'a>>,
     sse: Option<Value<'a>>,
+    /// How many of the last three there are, one that stands twice counted twice.
+    slots: usize,
 }
 
 impl<'a> Entry<'a> {
     fn of(value: Value<'a>) -> Self {
         let mut entry = Entry::default();
-        value.members(|name, value| match () {
-            () if name.is("timestamp_ms") => entry.at_ms = value.time_ms(),
-            () if name.is("transport_context") => entry.context = Some(value),
-            () if name.is("headers") => entry.headers = Some(value),
-            () if name.is("request") => entry.request = Some(value),
-            () if name.is("response") => entry.response = Some(value),
-            () if name.is("sse") => entry.sse = Some(value),
-            () => {}
+        value.members(|name, value| {
+            let slot = match () {
+                () if name.is("request") => &mut entry.request,
+                () if name.is("response") => &mut entry.response,
+                () if name.is("sse") => &mut entry.sse,
+                () if name.is("transport_context") => return entry.context = Some(value),
+                () if name.is("headers") => return entry.headers = Some(value),
+                () if name.is("timestamp_ms") => return entry.at_ms = value.time_ms(),
+                () => return,
+            };
+            *slot = Some(value);
+            entry.slots += 1;
         });
         entry
     }
 
-    /// The HTTP context of its line.
-    fn http(&self, sse: Option<&SseContext>) -> Option<Cow<'static, [u8]>> {
-        let json = match (self.context, self.headers, sse) {
-            (Some(context), _, sse) => context_json(false, context.raw, sse),
-            (None, Some(headers), sse) => context_json(true, headers.raw, sse),
-            (None, None, Some(sse)) => context_json(false, b"", Some(sse)),
-            (None, None, None) => return None,
+    /// The HTTP context of its line: what the source says of the transport, and what is known beside.
+    fn http(&self, more: &[(&str, &[u8])]) -> Option<Cow<'static, [u8]>> {
+        let own = [("context", self.context), ("headers", self.headers)];
+        let own = own.into_iter().filter_map(|(name, value)| Some((name, value?.raw)));
+        let members: Vec<_> = own.chain(more.iter().copied()).collect();
+        (!members.is_empty()).then(|| Cow::Owned(object(&members)))
+    }
+
+    /// Tells the headers that it gives, wherever transcripts have them.
+    fn each_header(&self, mut each: impl FnMut(&str, &str)) {
+        let context = self.context;
+        let inner = context.and_then(|context| context.get("response"));
+        let places =
+            [context.and_then(|c| c.get("headers")), inner.and_then(|r| r.get("headers")), self.headers];
+        for headers in places.into_iter().flatten() {
+            each_header(headers, &mut each);
+        }
+        // Some have these two beside the status.
+        let is_known = |name: &str| {
+            ["www-authenticate", "mcp-session-id"].iter().any(|known| name.eq_ignore_ascii_case(known))
         };
-        Some(Cow::Owned(json))
+        if let Some(context) = context {
+            each_header(context, &mut |name, value| {
+                if is_known(name) {
+                    each(name, value);
+                }
+            });
+        }
     }
 
     fn session(&self) -> Option<Cow<'a, str>> {
-        let headers = self.context.and_then(|context| context.get("headers")).or(self.headers)?;
         let mut session = None;
-        headers.members(|name, value| {
-            if name.unescaped().eq_ignore_ascii_case(b"mcp-session-id") {
-                session = value.string();
+        self.each_header(|name, value| {
+            if name.eq_ignore_ascii_case("mcp-session-id") {
+                session.get_or_insert_with(|| Cow::Owned(value.to_owned()));
             }
         });
         session
     }
+
+    /// The head of the response, if its status is told.
+    fn response_head(&self) -> Option<(u16, Head)> {
+        let status = [self.context, self.headers].into_iter().flatten().find_map(status)?;
+        let status = u16::try_from(status).ok()?;
+        let mut headers: Vec<(String, String)> = Vec::new();
+        self.each_header(|name, value| {
+            let header = (name.to_ascii_lowercase(), value.to_owned());
+            if !headers.contains(&header) {
+                headers.push(header);
+            }
+        });
+        // Lines of one name stand together.
+        headers.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let pairs = headers.iter().map(|(name, value)| (name.as_str(), Cow::Borrowed(value.as_bytes())));
+        Some((status, Head::response(status, "", pairs)))
+    }
+}
+
+/// Tells the headers of an object (a value may be a list of them), or of a list of pairs.
+fn each_header(headers: Value<'_>, each: &mut impl FnMut(&str, &str)) {
+    headers.members(|name, value| {
+        if let Some(text) = value.string() {
+            each(&name.decode(), &text);
+        }
+        value.elements(|line| {
+            if let Some(text) = line.string() {
+                each(&name.decode(), &text);
+            }
+        });
+    });
+    headers.elements(|pair| {
+        let mut both = Vec::new();
+        pair.elements(|part| both.extend(part.string()));
+        let of = |name: &str| pair.get(name).and_then(Value::string);
+        match (of("name"), of("value"), &both[..]) {
+            (Some(name), Some(value), _) => each(&name, &value),
+            (_, _, [name, value]) => each(name, value),
+            _ => {}
+        }
+    });
 }
 
 fn entry<'u>(unit: &Unit<'u>, value: Value<'u>, findings: &mut Findings<'u>) {
@@ -120,6 +194,10 @@ fn entry<'u>(unit: &Unit<'u>, value: Value<'u>, findings: &mut Findings<'u>) {
         return;
     }
     let entry = Entry::of(value);
+    if entry.slots != 1 {
+        findings.flaw(unit.line, Defect::EntryShape);
+        return;
+    }
     match (entry.request, entry.response, entry.sse) {
         (Some(request), None, None) => message(unit, &entry, request, Direction::ClientToServer, findings),
         (None, Some(response), None) => response_of(unit, &entry, response, findings),
@@ -133,13 +211,13 @@ fn item<'u>(
     unit: &Unit<'u>,
     entry: &Entry<'u>,
     at: usize,
-    sse: Option<&SseContext>,
+    more: &[(&str, &[u8])],
     what: What<'u>,
 ) -> Item<'u> {
     Item {
         at_ms: entry.at_ms,
         session: entry.session(),
-        http: entry.http(sse),
+        http: entry.http(more),
         ..Item::new(unit.line_at(at), what)
     }
 }
@@ -152,7 +230,9 @@ fn message<'u>(
     findings: &mut Findings<'u>,
 ) {
     let what = What::Message { from: Some(from), raw: Cow::Borrowed(payload.raw) };
-    let mut item = item(unit, entry, payload.offset, None, what);
+    let head = (from == Direction::ServerToClient).then(|| entry.response_head()).flatten();
+    let more = head.as_ref().map(|(_, head)| ("response", head.json()));
+    let mut item = item(unit, entry, payload.offset, more.as_slice(), what);
     item.at_ms = item.at_ms.or_else(|| time_of(payload.raw));
     findings.items.push(item);
 }
@@ -160,16 +240,27 @@ fn message<'u>(
 /// A response may be something else than a message: a server that wants a login first answers with an error of OAuth's, or
 /// with nothing.
 fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, findings: &mut Findings<'u>) {
-    let is_message = || Envelope::scan(response.raw).kind != MessageKind::NotJsonRpc;
-    let is_refusal =
-        || entry.context.or(entry.headers).is_some_and(|context| status(context).is_some_and(|s| s >= 400));
-    if !response.is_null() && is_message() && !is_oauth_error(response) {
+    let is_message =
+        Envelope::scan(response.raw).kind != MessageKind::NotJsonRpc && !is_oauth_error(response);
+    if is_message {
         message(unit, entry, response, Direction::ServerToClient, findings);
-    } else if response.is_null() || is_refusal() {
-        findings.items.push(item(unit, entry, response.offset, None, What::Exchange));
-    } else {
-        findings.flaw(unit.line_at(response.offset), Defect::NotAMessage);
+        return;
     }
+    let head = entry.response_head();
+    let refused = head.as_ref().is_some_and(|(status, _)| *status >= 400);
+    if !response.is_null() && !refused {
+        findings.flaw(unit.line_at(response.offset), Defect::NotAMessage);
+        return;
+    }
+    let text = response.string().unwrap_or_else(|| String::from_utf8_lossy(response.raw));
+    let body = BodyNote { bytes: response.raw.len() as u64, text: Some(text.into_owned()) };
+    let body = serde_json::to_vec(&body).expect("plain fields always serialize");
+    let mut more: Vec<(&str, &[u8])> = Vec::new();
+    more.extend(head.as_ref().map(|(_, head)| ("response", head.json())));
+    if !response.is_null() {
+        more.push(("responseBody", &body));
+    }
+    findings.items.push(item(unit, entry, response.offset, &more, What::Exchange));
 }
 
 /// OAuth's errors have their name in `error`, where JSON-RPC's have an object.
@@ -207,7 +298,8 @@ fn event<'u>(unit: &Unit<'u>, entry: &Entry<'u>, sse: Value<'u>, findings: &mut 
         }
         What::Text { from: Direction::ServerToClient, text: payload }
     };
-    findings.items.push(item(unit, entry, data.offset, Some(&context), what));
+    let context = serde_json::to_vec(&context).expect("plain fields always serialize");
+    findings.items.push(item(unit, entry, data.offset, &[("sse", &context)], what));
 }
 
 /// Whether an event's data carries a message.
@@ -215,26 +307,59 @@ fn is_payload(data: &[u8]) -> bool {
     crate::json::validate(data).is_ok() && Envelope::scan(data).kind != MessageKind::NotJsonRpc
 }
 
-/// `{"context":…,"sse":…}`, as a trace's line has it.
-fn context_json(headers_alone: bool, context: &[u8], sse: Option<&SseContext>) -> Vec<u8> {
-    let mut json = b"{".to_vec();
-    if !context.is_empty() {
-        json.extend_from_slice(b"\"context\":");
-        if headers_alone {
-            json.extend_from_slice(b"{\"headers\":");
-        }
-        json.extend_from_slice(context);
-        if headers_alone {
-            json.push(b'}');
-        }
-    }
-    if let Some(sse) = sse {
-        if json.len() > 1 {
-            json.push(b',');
-        }
-        json.extend_from_slice(b"\"sse\":");
-        serde_json::to_writer(&mut json, sse).expect("writing plain fields into memory can't fail");
+/// An object of members that are JSON already.
+fn object(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut json = Vec::new();
+    for (name, value) in members {
+        json.extend_from_slice(if json.is_empty() { b"{\"" } else { b",\"" });
+        json.extend_from_slice(name.as_bytes());
+        json.extend_from_slice(b"\":");
+        json.extend_from_slice(value);
     }
     json.push(b'}');
     json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The heads of the responses in an entry.
+    fn heads(entry: &str) -> Vec<String> {
+        let unit = Unit { bytes: entry.as_bytes(), line: 1, member: None };
+        let mut findings = Findings::default();
+        read(&unit, &mut findings, "streamable-http");
+        assert_eq!(findings.flaws, []);
+        let http =
+            findings.items.iter().filter_map(|item| Value::parse(item.http.as_ref()?).ok()?.get("response"));
+        http.map(|head| String::from_utf8_lossy(head.raw).into_owned()).collect()
+    }
+
+    #[test]
+    fn the_head_of_a_response_is_found_wherever_it_stands() {
+        let expected = r#"{"status":401,"version":"","headers":{"www-authenticate":"x"}}"#;
+        let check = |rest: &str, expected: &[&str]| {
+            let entry = format!("{{{rest}}}");
+            assert_eq!(heads(&entry), expected, "{entry}");
+        };
+        for context in [
+            r#"{"status":401,"headers":{"WWW-Authenticate":"x"}}"#,
+            r#"{"status_code":"401","headers":{"www-authenticate":["x"]}}"#,
+            r#"{"response":{"http_status":401,"headers":[{"name":"WWW-Authenticate","value":"x"}]}}"#,
+            r#"{"status":401,"headers":[["Www-Authenticate","x"]]}"#,
+        ] {
+            check(&format!("\"transport_context\":{context},\"response\":null"), &[expected]);
+            let request = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+            check(&format!("\"transport_context\":{context},\"request\":{request}"), &[]);
+        }
+        check(
+            r#""transport_context":{"status":401},"headers":{"WWW-Authenticate":"x"},"response":{"error":"invalid_token"}"#,
+            &[expected],
+        );
+        let two = r#"{"status":401,"version":"","headers":{"www-authenticate":["x","y"]}}"#;
+        check(
+            r#""transport_context":{"status":401,"headers":{"WWW-Authenticate":["x","y"]}},"response":null"#,
+            &[two],
+        );
+    }
 }

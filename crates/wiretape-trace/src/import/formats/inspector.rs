@@ -37,13 +37,13 @@ fn recognize(sample: &Sample<'_>) -> bool {
                 // A batch on its line, with other messages on the next ones.
                 Some(Ok(_)) if lines.next().is_some() => false,
                 Some(Ok(array)) => {
-                    let (mut all, mut plain) = (true, true);
+                    let (mut any, mut plain) = (false, true);
                     array.elements(|element| {
-                        all &= is_entry(element);
-                        plain &= matches!(Entry::of(element), Some(Entry::Plain));
+                        any |= is_entry(element);
+                        plain &= !matches!(Entry::of(element), Some(Entry::Wrapper(_) | Entry::Network));
                     });
                     // A batch has messages of one side; those that answer it stand in another.
-                    all && (!plain || has_both_sides(array))
+                    any && (!plain || has_both_sides(array))
                 }
                 _ => looks_like_entries(sample),
             }
@@ -106,6 +106,9 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     }
 }
 
+/// What an entry's message may be called.
+const MESSAGES: [&str; 5] = ["message", "request", "payload", "data", "notification"];
+
 /// What an element is.
 enum Entry<'u> {
     /// A message, or a batch of them.
@@ -128,8 +131,7 @@ impl<'u> Entry<'u> {
         }
         let inner =
             |names: &[&str]| names.iter().find_map(|name| value.get(name).filter(|v| payload(*v).is_some()));
-        let messages =
-            [inner(&["message", "request", "payload", "data", "notification"]), inner(&["response"])];
+        let messages = [inner(&MESSAGES), inner(&["response"])];
         if messages.iter().any(Option::is_some) {
             return Some(Entry::Wrapper(messages));
         }
@@ -164,12 +166,17 @@ fn wrapped<'u>(
         let what = What::Message { from, raw };
         findings.items.push(Item { at_ms, ..Item::new(unit.line_at(value.offset), what) });
     };
+    // A message that can't be read stands there all the same.
+    let broken = message.is_none().then(|| MESSAGES.iter().find_map(|name| entry.get(name))).flatten();
     if let Some(message) = message {
         push(message, from, at_ms);
     }
     if let Some(response) = response {
-        let from = if message.is_some() { from.map(Direction::reverse) } else { from };
+        let from = if message.is_some() || broken.is_some() { from.map(Direction::reverse) } else { from };
         push(response, from, at_ms.map(|at| at.saturating_add(duration)));
+    }
+    if let Some(broken) = broken {
+        findings.flaw(unit.line_at(broken.offset), Defect::NotAMessage);
     }
 }
 

@@ -21,7 +21,10 @@ pub(super) static JSONRPC: Format = Format {
 };
 
 fn recognize(sample: &Sample<'_>) -> bool {
+    // A first message that is longer than the sample can't be read here.
+    let is_long = || sample.is_one_line() && sample.first() == Some(b'{') && sample.contains("\"jsonrpc\"");
     sample.objects().any(|object| object.get("jsonrpc").is_some())
+        || is_long()
         || sample.lines().any(|line| line.starts_with(b"[{") && Value::parse(line).is_ok())
 }
 

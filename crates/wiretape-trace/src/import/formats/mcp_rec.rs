@@ -128,7 +128,7 @@ mod tests {
         );
         check(
             r#"{"ts": 2.0, "dir": "up", "msg": {}}"#,
-            &["line 1: this should be an object with `dir` and `msg`; left out"],
+            &["line 1: this should be an object with `dir` and `msg`"],
         );
     }
 

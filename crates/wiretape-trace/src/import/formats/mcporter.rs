@@ -131,7 +131,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"$transport/close","_meta":{"dir":"lifecycle","server":"x"}}"#,
             &[],
         );
-        check(r#"{"jsonrpc":"2.0","#, &["line 1: not JSON at byte 17: it ends too early; left out"]);
+        check(r#"{"jsonrpc":"2.0","#, &["line 1: not JSON at byte 17: it ends too early"]);
     }
 
     #[test]

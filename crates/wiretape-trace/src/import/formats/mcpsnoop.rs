@@ -230,7 +230,7 @@ mod tests {
         );
         check(
             &envelope(r#""direction":"sideways","transport":"stdio""#),
-            &["line 1: this should be an envelope with a `direction`; left out"],
+            &["line 1: this should be an envelope with a `direction`"],
         );
     }
 
@@ -248,7 +248,7 @@ mod tests {
             &envelope(r#""direction":"s2c","transport":"stdio","text":"{\"jsonrpc\":","truncated":true"#),
             &[
                 r#"demo Some(1500) ServerToClient text {"jsonrpc":"#,
-                "line 1: the program that wrote this has shortened the message; what is left of it is kept",
+                "line 1: the program that wrote this has shortened the message",
             ],
         );
     }

@@ -14,7 +14,7 @@ mod mcpsnoop;
 mod testing;
 mod vscode;
 
-use super::cut::{Shape, Unit};
+use super::cut::{Cutter, Shape, Unit};
 use super::fields::Value;
 use super::item::Findings;
 
@@ -89,10 +89,7 @@ impl<'s> Sample<'s> {
     /// Its lines that are there in full, or the only one, without the empty ones.
     pub fn lines(&self) -> impl Iterator<Item = &'s [u8]> {
         let whole = memchr::memrchr(b'\n', self.text).unwrap_or(self.text.len());
-        self.text[..whole]
-            .split(|byte| *byte == b'\n')
-            .map(<[u8]>::trim_ascii)
-            .filter(|line| !line.is_empty())
+        self.text[..whole].split(|byte| *byte == b'\n').map(trim).filter(|line| !line.is_empty())
     }
 
     /// Those of its lines that are JSON objects.
@@ -100,13 +97,33 @@ impl<'s> Sample<'s> {
         self.lines().filter_map(|line| Value::parse(line).ok()).filter(|value| value.is_object())
     }
 
+    /// Tells the units of what is there, cut like this.
+    pub(super) fn each_unit(&self, shape: Shape, mut each: impl FnMut(Unit<'_>)) {
+        let mut cutter = Cutter::new(shape);
+        cutter.push(self.text).into_iter().chain([cutter.finish()]).for_each(|batch| batch.each(&mut each));
+    }
+
     /// Whether this stands somewhere in it.
     pub fn contains(&self, text: &str) -> bool {
         memchr::memmem::find(self.text, text.as_bytes()).is_some()
     }
 
+    /// Whether there is no end of a line in it.
+    pub(super) fn is_one_line(&self) -> bool {
+        memchr::memchr(b'\n', self.text).is_none()
+    }
+
     /// Whether it is one JSON value over several lines, or a single line that is not whole.
     pub(super) fn is_document(&self) -> bool {
         matches!(self.first(), Some(b'{' | b'[')) && self.objects().next().is_none()
+    }
+}
+
+/// Without white space around it, and without NULs, which a crash may leave.
+fn trim(line: &[u8]) -> &[u8] {
+    let is_inner = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
+    match (line.iter().position(is_inner), line.iter().rposition(is_inner)) {
+        (Some(start), Some(end)) => &line[start..=end],
+        _ => &[],
     }
 }

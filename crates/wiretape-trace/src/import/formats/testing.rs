@@ -2,7 +2,7 @@
 
 use super::super::cut::{Batch, Cutter};
 use super::super::item::{Findings, Item, What};
-use super::super::run::{ImportOptions, TraceSink, import};
+use super::super::run::{Begun, ImportOptions, TraceSink, import};
 use super::{FORMATS, Format, detect};
 use crate::format::Meta;
 use crate::message::Direction;
@@ -61,8 +61,8 @@ pub(super) fn check_imported(format: &'static Format, source: &[u8], messages: u
 struct Lines(Vec<u8>);
 
 impl TraceSink for Lines {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Option<String>> {
-        Ok(None)
+    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
+        Ok(Begun::Wanted { id: None })
     }
 
     fn write(&mut self, _: usize, lines: &[u8]) -> io::Result<()> {
