@@ -15,6 +15,9 @@ pub(super) static HAR: ExportFormat = ExportFormat {
     make: |_, survey| Box::new(Archive::new(survey)),
 };
 
+/// Stands on an entry whose time nobody gave.
+const ASSUMED_TIME: &str = "the time is assumed";
+
 struct Archive {
     source: String,
     url: String,
@@ -26,6 +29,8 @@ struct Archive {
     next: u64,
     clock: WallClock,
     now_ms: i64,
+    /// Whether the message that is being told gives a time.
+    is_timed: bool,
     entries: u64,
 }
 
@@ -34,6 +39,7 @@ struct Request {
     ordinal: u64,
     body: String,
     at_ms: i64,
+    is_timed: bool,
     url: String,
     headers: String,
 }
@@ -62,11 +68,13 @@ impl Archive {
             next: 0,
             clock: WallClock::default(),
             now_ms: survey.first_ms.unwrap_or(0),
+            is_timed: false,
             entries: 0,
         }
     }
 
     fn message(&mut self, line: u64, message: &Message<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.is_timed = message.stamp.wall_ms().is_some();
         self.now_ms = message.stamp.wall_ms().unwrap_or(self.now_ms);
         let http = message.http.map(HttpContext::parse).unwrap_or_default();
         let from = message.dir.known();
@@ -103,7 +111,7 @@ impl Archive {
             Some(head) => (joined(&self.url, &head.target), headers(&head.headers)),
             None => (self.url.clone(), "[]".to_owned()),
         };
-        Request { ordinal: self.ordinal(), body, at_ms: self.now_ms, url, headers }
+        Request { ordinal: self.ordinal(), body, at_ms: self.now_ms, is_timed: self.is_timed, url, headers }
     }
 
     /// The place of an entry that is not written yet.
@@ -148,6 +156,9 @@ impl Archive {
     fn entry(&mut self, request: &Request, response: &Response, out: &mut dyn Write) -> io::Result<()> {
         let time = (self.now_ms - request.at_ms).max(0);
         let started = string(self.clock.format(request.at_ms));
+        // An archive must have a time.
+        let comment =
+            if request.is_timed { String::new() } else { format!(",\"comment\":\"{ASSUMED_TIME}\"") };
         let (method, post) = if request.body.is_empty() {
             ("GET", String::new())
         } else {
@@ -159,7 +170,7 @@ impl Archive {
              \"httpVersion\":\"HTTP/1.1\",\"cookies\":[],\"headers\":{},\"queryString\":[]{post},\"headersSize\":-1,\
              \"bodySize\":{}}},\"response\":{{\"status\":{},\"statusText\":\"\",\"httpVersion\":\"HTTP/1.1\",\"cookies\":[],\
              \"headers\":{},\"content\":{{\"size\":{},\"mimeType\":\"{}\",\"text\":{}}},\"redirectURL\":\"\",\"headersSize\":-1,\
-             \"bodySize\":{}}},\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{time},\"receive\":0}}}}",
+             \"bodySize\":{}}},\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{time},\"receive\":0}}{comment}}}",
             string(&request.url),
             request.headers,
             request.body.len(),

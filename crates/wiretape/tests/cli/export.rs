@@ -47,6 +47,17 @@ fn what_was_exported_is_imported_again() {
 }
 
 #[test]
+fn a_time_that_nobody_gave_is_none_after_a_round_trip() {
+    let env = TestEnvironment::new();
+    let fixture = include_str!("../../../../fixtures/import/jsonrpc.jsonl");
+    std::fs::write(env.data_dir().join("a.txt"), fixture).unwrap();
+    env.run(&["import", "a.txt", "--to", "har", "--out", "a.har"]);
+    env.run(&["import", "a.har", "--out", "b.jsonl"]);
+    let shown = env.run(&["export", "b.jsonl", "--to", "csv"]);
+    assert!(!shown.contains("1970") && shown.contains("forecast"), "{shown}");
+}
+
+#[test]
 fn secrets_are_taken_out_on_the_way() {
     let env = TestEnvironment::new();
     let line = r#"{"t":"2026-05-12T23:00:00.123Z","dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"x","params":{"password":"hunter2"}}}"#;

@@ -6,8 +6,8 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
-use super::{Format, Sample};
+use super::super::item::{Findings, Item, What};
+use super::{Format, Sample, value_of};
 use crate::message::Direction;
 use std::borrow::Cow;
 
@@ -47,13 +47,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     if memchr::memmem::find(unit.bytes, b"\"tool_").is_none() {
         return;
     }
-    let line = match Value::parse(unit.bytes) {
-        Ok(value) => value,
-        Err(error) => {
-            findings.flaw(unit.line, Defect::NotJson(error));
-            return;
-        }
-    };
+    let Some(line) = value_of(unit, findings) else { return };
     let kind = line.get("type").and_then(Value::string);
     let Some(content) = line.at_path(&["message", "content"]) else { return };
     let at_ms = line.get("timestamp").and_then(Value::time_ms);
@@ -168,19 +162,15 @@ fn push_block(out: &mut Vec<u8>, block: Value<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::told;
     use super::*;
 
     fn check(input: &str, expected: &[&str]) {
-        let unit = Unit { bytes: input.as_bytes(), line: 1, member: None };
-        let mut findings = Findings::default();
-        read(&unit, &mut findings);
-        let mut told: Vec<String> = Vec::new();
-        for item in &findings.items {
+        let told = told(&CLAUDE_CODE, input, |item| {
             let What::Message { raw, .. } = &item.what else { panic!("{item:?}") };
             crate::json::validate(raw).unwrap();
-            told.push(format!("{:?} {}", item.server.as_deref(), String::from_utf8_lossy(raw)));
-        }
-        told.extend(findings.flaws.iter().map(ToString::to_string));
+            format!("{:?} {}", item.server.as_deref(), String::from_utf8_lossy(raw))
+        });
         assert_eq!(told, expected);
     }
 

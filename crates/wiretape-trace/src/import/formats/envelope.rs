@@ -5,7 +5,7 @@ use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
 use super::super::item::{Defect, Findings, Item, What};
 use super::jsonrpc::time_of;
-use super::{Format, Sample};
+use super::{Format, Sample, value_of};
 use crate::format::{BodyNote, Head, SseContext};
 use crate::message::{Direction, Envelope, MessageKind};
 use std::borrow::Cow;
@@ -50,13 +50,7 @@ fn recognize(sample: &Sample<'_>, transport: &str) -> bool {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>, transport: &'static str) {
-    let value = match Value::parse(unit.bytes) {
-        Ok(value) => value,
-        Err(error) => {
-            findings.flaw(unit.line_at(error.offset), Defect::NotJson(error));
-            return;
-        }
-    };
+    let Some(value) = value_of(unit, findings) else { return };
     match unit.member {
         None => entry(unit, value, findings),
         Some("transport") if value.string().as_deref() != Some(transport) => {

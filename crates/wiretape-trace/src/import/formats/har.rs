@@ -5,7 +5,7 @@ use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
 use super::super::item::{Defect, Findings};
 use super::exchange::{Event, Exchange, Headers, Keep, Side, number_of};
-use super::{Format, Sample};
+use super::{Format, Sample, value_of};
 use crate::format::SseContext;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,13 +41,7 @@ fn begins_with_log(sample: &Sample<'_>) -> bool {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    let value = match Value::parse(unit.bytes) {
-        Ok(value) => value,
-        Err(error) => {
-            findings.flaw(unit.line_at(error.offset), Defect::NotJson(error));
-            return;
-        }
-    };
+    let Some(value) = value_of(unit, findings) else { return };
     match unit.member {
         Some("log" | "log.entries") => {
             let expected = "an HTTP archive: `log.entries` must be an array";
@@ -70,7 +64,7 @@ fn exchange<'u>(unit: &Unit<'u>, entry: Value<'u>) -> Exchange<'u> {
     Exchange {
         line: unit.line,
         x: number_of(unit),
-        started_ms: entry.get("startedDateTime").and_then(Value::time_ms),
+        started_ms: entry.get("startedDateTime").and_then(Value::time_ms).filter(|_| !is_assumed(entry)),
         duration_ms: entry.get("time").and_then(Value::integer).filter(|ms| *ms >= 0),
         method: text(request, "method").unwrap_or_default(),
         target: text(request, "url").unwrap_or_default(),
@@ -150,6 +144,11 @@ fn milliseconds(time: Value<'_>) -> Option<i64> {
     let seconds: f64 = std::str::from_utf8(time.raw).ok()?.parse().ok()?;
     // Some recorders count from when the browser began: that is no time of day.
     (1e9..1e11).contains(&seconds).then(|| (seconds * 1000.0).round() as i64)
+}
+
+/// Whether its time is there only because an archive must have one: our own exports say so.
+fn is_assumed(entry: Value<'_>) -> bool {
+    entry.get("comment").and_then(Value::string).as_deref() == Some("the time is assumed")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::super::fields::Value;
 use super::super::item::{Defect, Findings, Item, What};
 use super::exchange::{Exchange, Headers, Keep, Side, is_message, number_of};
 use super::jsonrpc::time_of;
-use super::{Format, Sample};
+use super::{Format, Sample, value_of};
 use crate::message::{Direction, Envelope, MessageKind};
 use std::borrow::Cow;
 
@@ -85,13 +85,7 @@ fn has_both_sides(array: Value<'_>) -> bool {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    let value = match Value::parse(unit.bytes) {
-        Ok(value) => value,
-        Err(error) => {
-            findings.flaw(unit.line_at(error.offset), Defect::NotJson(error));
-            return;
-        }
-    };
+    let Some(value) = value_of(unit, findings) else { return };
     match unit.member {
         Some(name) if ARRAYS.contains(&name) => {
             findings.flaw(unit.line, Defect::Unexpected { expected: "an array of messages" });

@@ -5,7 +5,7 @@
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
 use super::super::item::{Defect, Findings, Item, What};
-use super::{Format, Sample};
+use super::{Format, Sample, value_of};
 use crate::message::{Direction, Envelope, MessageKind};
 use std::borrow::Cow;
 
@@ -43,13 +43,7 @@ fn seconds(number: Option<Value<'_>>) -> Option<i64> {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    let line = match Value::parse(unit.bytes) {
-        Ok(value) => value,
-        Err(error) => {
-            findings.flaw(unit.line, Defect::NotJson(error));
-            return;
-        }
-    };
+    let Some(line) = value_of(unit, findings) else { return };
     let (Some(from), Some(payload)) = (direction(line), line.get("msg")) else {
         findings.flaw(unit.line, Defect::Unexpected { expected: "an object with `dir` and `msg`" });
         return;
@@ -72,22 +66,18 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::told;
     use super::*;
 
     fn check(input: &str, expected: &[&str]) {
-        let unit = Unit { bytes: input.as_bytes(), line: 1, member: None };
-        let mut findings = Findings::default();
-        read(&unit, &mut findings);
-        let mut told: Vec<String> = Vec::new();
-        for item in &findings.items {
+        let told = told(&MCP_REC, input, |item| {
             let what = match &item.what {
                 What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
                 What::Text { from, text } => format!("{from:?} text {}", String::from_utf8_lossy(text)),
                 other => format!("{other:?}"),
             };
-            told.push(format!("{:?} {what}", item.at_ms));
-        }
-        told.extend(findings.flaws.iter().map(ToString::to_string));
+            format!("{:?} {what}", item.at_ms)
+        });
         assert_eq!(told, expected);
     }
 

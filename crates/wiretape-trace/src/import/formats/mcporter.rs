@@ -4,8 +4,8 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
-use super::{Format, Sample};
+use super::super::item::{Findings, Item, What};
+use super::{Format, Sample, value_of};
 use crate::message::Direction;
 use std::borrow::Cow;
 
@@ -30,13 +30,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    let value = match Value::parse(unit.bytes) {
-        Ok(value) => value,
-        Err(error) => {
-            findings.flaw(unit.line, Defect::NotJson(error));
-            return;
-        }
-    };
+    let Some(value) = value_of(unit, findings) else { return };
     let (raw, meta) = without_meta(value);
     let of_meta = |name| meta.and_then(|meta| meta.get(name));
     let what = match of_meta("dir").and_then(Value::string).as_deref() {
@@ -84,21 +78,17 @@ fn without_meta(message: Value<'_>) -> (Cow<'_, [u8]>, Option<Value<'_>>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::told;
     use super::*;
 
     fn check(input: &str, expected: &[&str]) {
-        let unit = Unit { bytes: input.as_bytes(), line: 1, member: None };
-        let mut findings = Findings::default();
-        read(&unit, &mut findings);
-        let mut told: Vec<String> = Vec::new();
-        for item in &findings.items {
+        let told = told(&MCPORTER, input, |item| {
             let what = match &item.what {
                 What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
                 other => format!("{other:?}"),
             };
-            told.push(format!("{:?} {:?} {what}", item.server.as_deref(), item.at_ms));
-        }
-        told.extend(findings.flaws.iter().map(ToString::to_string));
+            format!("{:?} {:?} {what}", item.server.as_deref(), item.at_ms)
+        });
         assert_eq!(told, expected);
     }
 

@@ -4,7 +4,7 @@
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
 use super::super::item::{Defect, Findings, Item, What};
-use super::{Format, Sample};
+use super::{Format, Sample, value_of};
 use crate::format::{BodyNote, ExchangeNote, Head};
 use crate::message::{Direction, Envelope, MessageKind};
 use std::borrow::Cow;
@@ -131,13 +131,7 @@ fn pairs(headers: &[(String, String)]) -> impl Iterator<Item = (&str, Cow<'_, [u
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    let value = match Value::parse(unit.bytes) {
-        Ok(value) => value,
-        Err(error) => {
-            findings.flaw(unit.line, Defect::NotJson(error));
-            return;
-        }
-    };
+    let Some(value) = value_of(unit, findings) else { return };
     let mut frame = Frame::of(value);
     let empty = Item {
         at_ms: frame.at_ms,
@@ -183,14 +177,11 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::told;
     use super::*;
 
     fn check(input: &str, expected: &[&str]) {
-        let unit = Unit { bytes: input.as_bytes(), line: 1, member: None };
-        let mut findings = Findings::default();
-        read(&unit, &mut findings);
-        let mut told: Vec<String> = Vec::new();
-        for item in &findings.items {
+        let told = told(&MCPSNOOP, input, |item| {
             let what = match &item.what {
                 What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
                 What::Text { from, text } => format!("{from:?} text {}", String::from_utf8_lossy(text)),
@@ -199,9 +190,8 @@ mod tests {
             };
             let http = item.http.as_ref().map(|http| format!(" {}", String::from_utf8_lossy(http)));
             let server = item.server.as_deref().unwrap_or_default();
-            told.push(format!("{server} {:?} {what}{}", item.at_ms, http.unwrap_or_default()));
-        }
-        told.extend(findings.flaws.iter().map(ToString::to_string));
+            format!("{server} {:?} {what}{}", item.at_ms, http.unwrap_or_default())
+        });
         assert_eq!(told, expected);
     }
 

@@ -16,7 +16,7 @@ mod vscode;
 
 use super::cut::{Cutter, Shape, Unit};
 use super::fields::Value;
-use super::item::Findings;
+use super::item::{Defect, Findings};
 
 /// All formats, in the order in which a source is tried to be recognized: the more particular ones first.
 pub static FORMATS: &[&Format] = &[
@@ -116,6 +116,17 @@ impl<'s> Sample<'s> {
     /// Whether it is one JSON value over several lines, or a single line that is not whole.
     pub(super) fn is_document(&self) -> bool {
         matches!(self.first(), Some(b'{' | b'[')) && self.objects().next().is_none()
+    }
+}
+
+/// The JSON value that a unit is; if it is none, that is wrong with it.
+fn value_of<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) -> Option<Value<'u>> {
+    match Value::parse(unit.bytes) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            findings.flaw(unit.line_at(error.offset), Defect::NotJson(error));
+            None
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the tests of all formats have in common.
 
-use super::super::cut::{Batch, Cutter};
+use super::super::cut::{Batch, Cutter, Unit};
 use super::super::item::{Findings, Item, What};
 use super::super::run::{Begun, ImportOptions, TraceSink, import};
 use super::{FORMATS, Format, detect};
@@ -32,6 +32,15 @@ pub(super) fn said(format: &Format, input: &[u8]) -> Vec<String> {
     take(cutter.finish());
     items.extend(flaws);
     items
+}
+
+/// What one unit says, each item as `tell` tells it, and then what is wrong with it.
+pub(super) fn told(format: &Format, input: &str, tell: impl Fn(&Item<'_>) -> String) -> Vec<String> {
+    let unit = Unit { bytes: input.as_bytes(), line: 1, member: None };
+    let mut findings = Findings::default();
+    (format.read)(&unit, &mut findings);
+    let items = findings.items.iter().map(tell);
+    items.chain(findings.flaws.iter().map(ToString::to_string)).collect()
 }
 
 /// The beginning of a source is that of this format, and of no other.
