@@ -257,6 +257,10 @@ impl<'p> Preparation<'p> {
             What::Message { from, raw } => self.message(from, raw, &mut flaw)?,
             What::Text { from, text } => ReadyWhat::Text { from, text: self.text(text) },
             What::Stderr { text } => ReadyWhat::Stderr { text: self.text(text) },
+            What::Exchange if item.http.is_none() => {
+                flaw(Defect::Unexpected { expected: "a message, a text or an HTTP exchange" });
+                return None;
+            }
             What::Exchange => ReadyWhat::Exchange,
             What::FreshIds => ReadyWhat::FreshIds,
         };
@@ -265,7 +269,7 @@ impl<'p> Preparation<'p> {
             at_ms: item.at_ms,
             server: item.server.map(|server| self.name(&server)),
             session: item.session.map(|session| self.name(&session)),
-            http: item.http.map(|http| self.context(&http)),
+            http: item.http.map(|http| self.context(http, &mut flaw)),
             what,
         })
     }
@@ -302,8 +306,8 @@ impl<'p> Preparation<'p> {
         }
     }
 
-    fn context(&self, http: &[u8]) -> Vec<u8> {
-        let http = on_one_line(Cow::Borrowed(http));
+    fn context(&self, http: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Vec<u8> {
+        let http = on_one_line(as_text(http, flaw));
         // It was made of JSON; were it none, nothing of it may be written.
         self.clean(&http).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
     }

@@ -108,18 +108,18 @@ pub fn import(
     let workers = options.workers.max(1);
     let mut traces = Traces { options, sink, open: Vec::new(), report: Report::default() };
     thread::scope(|scope| {
-        let (mut inlets, mut outlets) = (Vec::new(), Vec::new());
+        let (mut inlets, mut outlets, mut preparing) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..workers {
             let (inlet, batches) = sync_channel::<Batch>(1);
             let (results, outlet) = sync_channel::<Prepared>(1);
             let (format, redactor) = (options.format, options.redactor);
-            scope.spawn(move || {
+            preparing.push(scope.spawn(move || {
                 for batch in batches {
                     if results.send(prepare(format, redactor, batch)).is_err() {
                         break;
                     }
                 }
-            });
+            }));
             inlets.push(inlet);
             outlets.push(outlet);
         }
@@ -127,7 +127,9 @@ pub fn import(
         let taken = traces.take_all(&outlets);
         // Whoever waits to hand something over is let go.
         drop(outlets);
-        let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let read = joined(reading);
+        // A scope waits for what its threads do; only joined are they gone, with all that they had.
+        preparing.into_iter().for_each(joined);
         taken?;
         if let Some(flaw) = read.map_err(ImportError::Read)? {
             traces.flaw(flaw)?;
@@ -135,6 +137,10 @@ pub fn import(
         Ok(())
     })?;
     traces.finish()
+}
+
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Reads a source and deals its batches out in turn. A source that ends too early is a flaw.
@@ -470,6 +476,25 @@ mod tests {
         let flaws: Vec<&str> = flaws.iter().map(String::as_str).collect();
         let traces = [("tickets", 6, 0), ("claude-code", 3, 0), ("plugin_web_browser", 2, 0)];
         check("claude-code", fixture, &traces, &flaws);
+    }
+
+    #[test]
+    fn an_envelope_with_nothing_in_it_is_told_of() {
+        let message =
+            br#"{"direction":"c2s","seq":1,"raw":{"jsonrpc":"2.0","method":"notifications/initialized"}}"#;
+        let empty = br#"{"direction":"s2c","seq":2}"#;
+        let flaw = "line 2: this should be a message, a text or an HTTP exchange";
+        check("mcpsnoop", &[&message[..], empty].join(&b'\n'), &[("-", 1, 0)], &[flaw]);
+    }
+
+    #[test]
+    fn what_surrounds_a_message_is_written_as_text() {
+        let mut source = br#"{"transport":"http-sse","entries":[{"transport_context":{"headers":{"x":"2?5"}},"request":{"jsonrpc":"2.0","method":"notifications/initialized"}}]}"#.to_vec();
+        let odd = source.iter().position(|byte| *byte == b'?').unwrap();
+        source[odd] = 0xff;
+        check("http-sse", &source, &[("-", 1, 0)], &["line 1: there are bytes that are not UTF-8"]);
+        let (_, kept) = imported("http-sse", &source);
+        assert!(std::str::from_utf8(&kept.0[0].1).is_ok());
     }
 
     #[test]
