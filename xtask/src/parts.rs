@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use wiretape_testkit::parts::{Parts, Venv};
+use wiretape_testkit::parts::{CHROMIUM, Parts, Venv};
 
 use crate::failure::{Context, Failure, Result};
 use crate::sh::{command, run, succeeds, target_directory};
@@ -35,7 +35,19 @@ pub(crate) fn install() -> Result<Parts> {
     {
         once(&parts, name, &packages.join("\n"), || install_python(&venv, packages))?;
     }
+    install_chromium()?;
     Ok(parts)
+}
+
+/// Makes sure that there is a browser.
+fn install_chromium() -> Result {
+    let is_there = || CHROMIUM.into_iter().any(is_there);
+    if is_there() {
+        return Ok(());
+    }
+    eprintln!("note: the tests need a browser, and there is no `chromium` here");
+    apt_install(&["chromium"])?;
+    if is_there() { Ok(()) } else { Err(missing(&["chromium"])) }
 }
 
 /// Makes sure that nginx is there, for benchmarks to compare with.

@@ -7,6 +7,7 @@ use crate::warning::{Warn, Warning};
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use wiretape_trace::format::{Context, Encoder, LineEnd, Meta, Moment, Part, WallClock};
 use wiretape_trace::message::Direction;
@@ -53,6 +54,22 @@ pub struct JournalOptions {
     pub max_bytes: Option<u64>,
     /// Only this many parts are kept, the newest.
     pub max_files: Option<usize>,
+    /// Is given what was written, but for the server's standard error.
+    pub tee: Option<Tee>,
+}
+
+/// Takes what was written to a trace: pieces that are whole lines together. It is called while the traffic waits, so it
+/// must be quick.
+pub type Tee = Arc<dyn TeeFn>;
+
+/// A function that takes what was written.
+pub trait TeeFn: Fn(&[&[u8]]) + Send + Sync {}
+impl<F: Fn(&[&[u8]]) + Send + Sync> TeeFn for F {}
+
+impl std::fmt::Debug for dyn TeeFn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TeeFn")
+    }
 }
 
 /// Something that was observed, ready to be written.
@@ -99,6 +116,8 @@ pub(crate) struct Journal {
     lost: u64,
     look_us: u64,
     live: Option<LiveHub>,
+    /// Whether what is being written is nothing but the server's standard error.
+    is_log: bool,
     warn: Warn,
     warned: bool,
 }
@@ -146,6 +165,7 @@ impl Journal {
             lost: 0,
             look_us: LOOK_US,
             live,
+            is_log: false,
             warn,
             warned: false,
         };
@@ -167,6 +187,8 @@ impl Journal {
         observations: impl Iterator<Item = Observation<'a>> + Clone,
     ) {
         self.prepare(at, observations.clone().map(Observation::size).sum());
+        self.is_log =
+            observations.clone().all(|observation| matches!(observation, Observation::Stderr { .. }));
         for observation in observations {
             match observation {
                 Observation::Message { dir, context, raw } if raw.len() >= LARGE && self.live.is_none() => {
@@ -187,6 +209,7 @@ impl Journal {
             self.finish_line();
         }
         self.write(at, &[]);
+        self.is_log = false;
     }
 
     /// Writes the last line.
@@ -232,7 +255,10 @@ impl Journal {
         let tail: &[u8] = if payload.is_empty() { b"" } else { Encoder::MESSAGE_TAIL };
         match &mut self.state {
             State::Open { file, len } => match write_pieces(file, &[&lines, payload, tail]) {
-                Ok(written) => *len += written,
+                Ok(written) => {
+                    *len += written;
+                    self.tee(&[&lines, payload, tail]);
+                }
                 Err(error) => self.fail_write(&error, count, at),
             },
             State::Failed { lost, .. } => *lost += count,
@@ -242,6 +268,14 @@ impl Journal {
         self.lines = lines;
         self.lines.clear();
         self.lines.shrink_to(KEEP_CAPACITY);
+    }
+
+    fn tee(&self, pieces: &[&[u8]]) {
+        if let Some(tee) = &self.options.tee
+            && !self.is_log
+        {
+            tee(pieces);
+        }
     }
 
     /// Sees to it that there is a file with room for `more` bytes: looks whether it is still there, rotates it, or
@@ -279,7 +313,9 @@ impl Journal {
         let mut line = Vec::new();
         self.encoder.rotated(&mut line, at, &self.part_name(self.part_number + 1));
         // A full disk will be met, and told, when the next part is begun.
-        let _ = file.write_all(&line);
+        if file.write_all(&line).is_ok() {
+            self.tee(&[&line]);
+        }
         drop(file);
         match self.open_part(at) {
             Ok(()) => self.delete_old_parts(),
@@ -321,6 +357,7 @@ impl Journal {
         if let Some(live) = &self.live {
             live.publish(&line[..line.len() - 1]);
         }
+        self.tee(&[&line]);
         self.part_number = number;
         self.meta_len = line.len() as u64;
         self.parts.push(path);
@@ -396,6 +433,7 @@ impl Journal {
             Ok(written) => {
                 *len += written;
                 self.lost += lost;
+                self.tee(&[&line]);
             }
             Err(error) => self.fail_write(&error, lost, at),
         }

@@ -80,6 +80,9 @@ pub enum Warning {
         "the authorization server puts its own name (`iss`) into its answers; a client that compares it may refuse the login through this proxy: then use `wiretape proxy --forward`"
     )]
     IssuerWillDiffer,
+    /// Browsers report more than anybody can read.
+    #[error("pages break their Content-Security-Policy so often that some reports are left out")]
+    ReportsDropped,
     /// The trace can't be watched.
     #[error("can't show the trace live: {0}; recording goes on without")]
     CannotServe(LiveError),

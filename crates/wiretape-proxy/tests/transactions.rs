@@ -7,9 +7,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
+use wiretape_events::{Ended, Streamed, Transaction, TransactionSink, Violation};
 use wiretape_proxy::http::{
-    Ended, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, ReverseOptions, Route,
-    Transaction, TransactionSink, run,
+    HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, ReverseOptions, Route, run,
 };
 use wiretape_proxy::journal::JournalOptions;
 use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
@@ -21,6 +21,10 @@ impl TransactionSink for Kept {
     fn finished(&self, transaction: Transaction) {
         self.0.lock().unwrap().push(transaction);
     }
+
+    fn streamed(&self, _: Streamed) {}
+
+    fn violated(&self, _: Violation) {}
 }
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
@@ -76,13 +80,14 @@ fn options(upstream: SocketAddr, traces: &std::path::Path, sink: Arc<Kept>) -> P
             upstream: format!("http://{upstream}/mcp").parse().unwrap(),
             host: HostHeader::Keep,
             oauth: OAuthRewrite::Off,
+            csp: Vec::new(),
         }),
     };
     ProxyOptions {
         listeners: vec![listener],
         admin: None,
         limits: Limits { body: 1000, ..Limits::default() },
-        traces: Some(JournalOptions { dir: traces.to_owned(), max_bytes: None, max_files: None }),
+        traces: Some(JournalOptions { dir: traces.to_owned(), max_bytes: None, max_files: None, tee: None }),
         session_idle: Duration::from_secs(60),
         redactor: Some(Redactor::new(&Rules::default(), &RedactionKey::new([1; 32])).unwrap()),
         drain: Duration::from_secs(10),
@@ -137,7 +142,7 @@ fn every_exchange_is_handed_on_once() {
         [(1, Ended::Complete, Some(200)), (2, Ended::TooLarge, Some(413)), (3, Ended::ClientClosed, None)]
     );
     let first = &all[0];
-    assert_eq!((first.listener.as_str(), first.method.as_str()), ("here", "POST"));
+    assert_eq!((&*first.listener, &*first.method), ("here", "POST"));
     assert_eq!(first.session.as_deref(), Some("s1"));
     assert_eq!(first.response.as_deref(), Some(ANSWER.as_bytes()));
     assert_eq!((first.request_bytes, first.response_bytes), (call.len() as u64, ANSWER.len() as u64));

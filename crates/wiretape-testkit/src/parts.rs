@@ -4,10 +4,18 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The environment variable that names the directory of the parts.
 pub const VARIABLE: &str = "WIRETAPE_TEST_PARTS";
+
+/// What a browser of Chromium's kind may be called; the first one that is there is used.
+pub const CHROMIUM: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+];
 
 /// The directory of the parts, and what lies where in it.
 #[derive(Clone, Debug)]
@@ -88,6 +96,36 @@ impl Parts {
     pub fn server_time(&self) -> Command {
         let mut command = Command::new(self.python());
         command.args(["-m", "mcp_server_time", "--local-timezone", "UTC"]);
+        command
+    }
+
+    /// A browser without a window, which asks for nothing but what its page does, and stays until it is ended. What it
+    /// keeps goes into `profile`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn chromium(&self, profile: &Path) -> Command {
+        let answers = |name: &&&str| {
+            let mut command = Command::new(name);
+            command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        let name = CHROMIUM.iter().find(answers).expect("`cargo xtask setup` installs a browser");
+        let mut command = Command::new(name);
+        command.args([
+            "--headless",
+            // It won't run as root otherwise, as it does in containers; the pages are the tests' own.
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--remote-debugging-port=0",
+        ]);
+        command.arg(format!("--user-data-dir={}", profile.display()));
         command
     }
 

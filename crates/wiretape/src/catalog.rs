@@ -107,7 +107,8 @@ fn entry(path: PathBuf) -> Result<CatalogEntry, TraceFileError> {
     Ok(CatalogEntry { head, bytes: metadata.len(), modified, path })
 }
 
-fn shortest_prefixes(ids: &[String], shortest: usize) -> Vec<String> {
+/// The shortest beginning of each id that no other has, but no shorter than `shortest`.
+pub(crate) fn shortest_prefixes(ids: &[String], shortest: usize) -> Vec<String> {
     let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let common = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();

@@ -1,7 +1,8 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
 use crate::commands::{
-    ca, completions, config, demo, export, import, ls, man, proxy, prune, record, show, stats,
+    ca, clients, completions, config, demo, export, import, logs, ls, man, proxy, prune, record, schema,
+    session, sessions, show, slow, stats, store,
 };
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -28,13 +29,15 @@ Examples:
   wiretape proxy --upstream URL        stand in front of an HTTP server
   wiretape ls                          what was recorded
   wiretape show latest                 the messages of the newest trace
-  wiretape stats latest                calls, errors and latencies by tool
+  wiretape stats                       calls, errors and latencies by tool
+  wiretape logs -f                     calls as they come
 
 TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
-Traces lie in the `wiretape/traces` folder of your data directory; WIRETAPE_DATA_DIR moves it.
+Traces lie in `wiretape/traces` of your data directory, and the store is `wiretape/store.db` there;
+WIRETAPE_DATA_DIR moves both.
 
 Exit codes: 0 it worked, 1 it did not, 2 the command line makes no sense,
-3 not everything could be imported;
+3 not everything could be imported or loaded;
 `record` passes on those of the command it wraps (docs/exit-codes.md)."
 )]
 struct Cli {
@@ -63,7 +66,14 @@ enum Command {
     #[command(alias = "list")]
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
-    Stats(stats::StatsArgs),
+    Stats(Box<stats::StatsArgs>),
+    Logs(logs::LogsArgs),
+    Slow(slow::SlowArgs),
+    Sessions(sessions::SessionsArgs),
+    Session(session::SessionArgs),
+    Clients(clients::ClientsArgs),
+    Schema(schema::SchemaArgs),
+    Store(store::StoreCommandArgs),
     Import(Box<import::ImportArgs>),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
@@ -82,12 +92,13 @@ const STYLES: Styles = Styles::styled()
     .placeholder(Style::new().dimmed());
 
 /// How the help groups the commands. One that is in no group stands in the last.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Record", &["record", "proxy", "demo"]),
-    ("Look", &["ls", "show", "stats"]),
+    ("Look", &["ls", "show"]),
+    ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema"]),
     ("Exchange", &["import", "export"]),
     ("Set up", &["config", "ca"]),
-    ("Keep house", &["prune", "completions", "man"]),
+    ("Keep house", &["prune", "store", "completions", "man"]),
 ];
 
 /// Parses the arguments and does what they say.
@@ -118,6 +129,13 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Stats(args) => stats::run(&args)?,
+        Command::Logs(args) => logs::run(&args)?,
+        Command::Slow(args) => slow::run(&args)?,
+        Command::Sessions(args) => sessions::run(&args)?,
+        Command::Session(args) => session::run(&args)?,
+        Command::Clients(args) => clients::run(&args)?,
+        Command::Schema(args) => schema::run(&args)?,
+        Command::Store(args) => return store::run(&args),
         Command::Import(args) => return import::run(&args),
         Command::Export(args) => export::run(&args)?,
         Command::Config(args) => config::run(&args)?,

@@ -24,6 +24,16 @@ pub(crate) fn traces_dir() -> Result<PathBuf, CommandError> {
     Ok(data_dir()?.join("traces"))
 }
 
+/// The store, unless the user says otherwise.
+pub(crate) fn store_file() -> Result<PathBuf, CommandError> {
+    Ok(data_dir()?.join("store.db"))
+}
+
+/// Where events wait for the webhook, unless the user says otherwise.
+pub(crate) fn spool_dir() -> Result<PathBuf, CommandError> {
+    Ok(data_dir()?.join("spool"))
+}
+
 /// Where the certificate authority is kept.
 pub(crate) fn ca_dir() -> Result<PathBuf, CommandError> {
     Ok(data_dir()?.join("ca"))

@@ -1,5 +1,7 @@
 //! The `wiretape` binary: arguments in, library calls, text out.
 
+mod ask;
+mod calls;
 mod catalog;
 mod cli;
 mod commands;
@@ -7,6 +9,7 @@ mod config;
 mod dirs;
 mod draft;
 mod error;
+mod events;
 mod exit_code;
 mod json;
 mod output;
@@ -14,6 +17,7 @@ mod proxy_config;
 mod redaction;
 mod sample_server;
 mod selector;
+mod store_feed;
 mod text;
 mod trace_file;
 mod units;

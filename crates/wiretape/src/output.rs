@@ -3,6 +3,7 @@
 use crate::text;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 
@@ -72,6 +73,33 @@ impl Write for Output {
 /// Standard output, for programs: bytes as they are.
 pub(crate) fn machine_stdout() -> impl Write {
     BufWriter::new(io::stdout())
+}
+
+/// Prints one JSON object, for programs.
+pub(crate) fn print_json(object: &impl Serialize) -> io::Result<()> {
+    let mut out = machine_stdout();
+    serde_json::to_writer_pretty(&mut out, object)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Prints one JSON object a line, for programs.
+pub(crate) fn print_json_lines<T: Serialize>(objects: impl IntoIterator<Item = T>) -> io::Result<()> {
+    let mut out = machine_stdout();
+    write_json_lines(&mut out, objects)?;
+    out.flush()
+}
+
+/// Writes one JSON object a line.
+pub(crate) fn write_json_lines<T: Serialize>(
+    sink: &mut impl Write,
+    objects: impl IntoIterator<Item = T>,
+) -> io::Result<()> {
+    for object in objects {
+        serde_json::to_writer(&mut *sink, &object)?;
+        sink.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// Tells the user something beside the output, on standard error.
@@ -275,11 +303,18 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
+/// A number of failures.
+pub(crate) fn failures(n: u64, styles: &Styles) -> Cell {
+    Cell::new(if n > 0 { styles.error } else { styles.dim }, n.to_string())
+}
+
 /// A table that fits: where there is not enough room, long names are cut and less important columns go.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
+    /// How wide each column is at least.
+    least: Vec<usize>,
 }
 
 impl Table {
@@ -290,7 +325,15 @@ impl Table {
 
     /// A table without rows.
     pub(crate) fn new(columns: &[Column]) -> Self {
-        Table { columns: columns.to_vec(), rows: Vec::new() }
+        let least = columns.iter().map(|column| text::width(column.title)).collect();
+        Table { columns: columns.to_vec(), rows: Vec::new(), least }
+    }
+
+    /// Makes columns so wide at least, for rows that come later.
+    pub(crate) fn at_least(&mut self, widths: &[usize]) {
+        for (least, width) in self.least.iter_mut().zip(widths) {
+            *least = (*least).max(*width);
+        }
     }
 
     /// Adds a row, a cell for each column.
@@ -314,6 +357,22 @@ impl Table {
         }
         let dropped = self.columns.iter().zip(&widths).filter(|(_, width)| width.is_none());
         Ok(dropped.map(|(column, _)| column.title).collect())
+    }
+
+    /// Writes a row that came later, in the columns of those that were written. Where nothing need be cut, nothing is.
+    pub(crate) fn write_later(
+        &self,
+        sink: &mut impl Write,
+        row: &[Cell],
+        width: Option<usize>,
+    ) -> io::Result<()> {
+        let mut widths = self.fit(width.unwrap_or(usize::MAX));
+        if width.is_none() {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = width.map(|width| width.max(text::width(&cell.text)));
+            }
+        }
+        self.write_row(sink, row, &widths)
     }
 
     /// The width of each column; `None` for those that have to go.
@@ -343,7 +402,7 @@ impl Table {
 
     fn natural(&self, at: usize) -> usize {
         let cells = self.rows.iter().map(|row| text::width(&row[at].text));
-        cells.chain([text::width(self.columns[at].title)]).max().unwrap_or(0)
+        cells.chain([self.least[at]]).max().unwrap_or(0)
     }
 
     /// Takes `excess` columns from the flexible columns, the widest first, but leaves each `least`.

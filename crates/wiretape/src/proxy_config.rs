@@ -2,6 +2,12 @@
 //!
 //! A key that is left out is `None` here: what holds then is the proxy's business, and the command line's.
 
+mod csp;
+mod events;
+
+pub(crate) use events::{EventsConfig, RetentionConfig, WebhookConfig};
+
+use self::csp::{CSP, UPSTREAM_CSP};
 use crate::config::{
     Config, Document, Located, Problem, ProblemKind, Problems, REDACT, REDACT_PATTERN, RedactConfig, Schema,
     Section, read_file, refuse,
@@ -12,6 +18,7 @@ use serde::{Serialize, Serializer};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use wiretape_proxy::http::csp::Rule;
 use wiretape_proxy::http::{UpstreamUrl, UrlError};
 use wiretape_trace::name::clean_label;
 
@@ -19,7 +26,21 @@ use wiretape_trace::name::clean_label;
 pub(crate) const PROXY_FILE: Schema = Schema {
     title: "the file",
     place: "at the top of the file",
-    keys: &["traces", "admin", "drain", "limits", "redact", "upstream", "forward"],
+    keys: &[
+        "traces",
+        "events",
+        "print",
+        "store",
+        "retention",
+        "webhook",
+        "admin",
+        "drain",
+        "limits",
+        "redact",
+        "csp",
+        "upstream",
+        "forward",
+    ],
 };
 
 const LIMITS: Schema = Schema {
@@ -39,13 +60,24 @@ const LIMITS: Schema = Schema {
 const UPSTREAM: Schema = Schema {
     title: "[[upstream]]",
     place: "in [[upstream]]",
-    keys: &["name", "url", "listen", "rewrite_host", "oauth_rewrite"],
+    keys: &["name", "url", "listen", "rewrite_host", "oauth_rewrite", "csp"],
 };
 
 const FORWARD: Schema = Schema { title: "[forward]", place: "in [forward]", keys: &["listen", "intercept"] };
 
 /// Every table that the file may hold.
-const TABLES: &[&Schema] = &[&PROXY_FILE, &LIMITS, &UPSTREAM, &FORWARD, &REDACT, &REDACT_PATTERN];
+const TABLES: &[&Schema] = &[
+    &PROXY_FILE,
+    &events::RETENTION,
+    &events::WEBHOOK,
+    &LIMITS,
+    &CSP,
+    &UPSTREAM,
+    &UPSTREAM_CSP,
+    &FORWARD,
+    &REDACT,
+    &REDACT_PATTERN,
+];
 
 /// The smallest room for headers that an HTTP implementation works with.
 pub(crate) const MIN_HEADERS: u64 = 8192;
@@ -57,6 +89,16 @@ pub(crate) enum Switch<T> {
     Off,
     /// The value.
     On(T),
+}
+
+impl<T> Switch<T> {
+    /// The value, if it is on.
+    pub(crate) fn on(self) -> Option<T> {
+        match self {
+            Switch::On(value) => Some(value),
+            Switch::Off => None,
+        }
+    }
 }
 
 impl<T: Serialize> Serialize for Switch<T> {
@@ -74,6 +116,9 @@ impl<T: Serialize> Serialize for Switch<T> {
 pub(crate) struct ProxyConfig {
     /// Where traces go. A relative path counts from the file's own folder.
     pub(crate) traces: Option<Switch<PathBuf>>,
+    /// What else is told of what happens.
+    #[serde(flatten)]
+    pub(crate) events: EventsConfig,
     /// Where the proxy tells of itself.
     pub(crate) admin: Option<Switch<SocketAddr>>,
     /// How long calls may take to end when the proxy does.
@@ -81,6 +126,8 @@ pub(crate) struct ProxyConfig {
     pub(crate) drain: Option<Duration>,
     /// What a client or an upstream may ask of the proxy.
     pub(crate) limits: LimitsConfig,
+    /// What the pages and widgets of all upstreams may load and reach.
+    pub(crate) csp: Vec<Rule>,
     /// The servers that it stands before.
     pub(crate) upstreams: Vec<UpstreamConfig>,
     /// The forward proxy.
@@ -130,6 +177,8 @@ pub(crate) struct UpstreamConfig {
     pub(crate) rewrite_host: Option<bool>,
     /// Whether its addresses in OAuth's documents become ours.
     pub(crate) oauth_rewrite: Option<bool>,
+    /// What its pages and widgets may load and reach, besides what is said for all.
+    pub(crate) csp: Vec<Rule>,
 }
 
 /// The forward proxy.
@@ -188,27 +237,36 @@ pub(crate) fn is_for_proxy(text: &str) -> bool {
 fn read_top(section: &mut Section<'_>, folder: &Path) -> ProxyConfig {
     let traces = section
         .parsed_or_false("traces", "a directory in quotes, or false", |text| parse_directory(text, folder));
+    let events = events::read(section, folder);
     let admin =
         section.parsed_or_false("admin", "an address such as \"127.0.0.1:3005\", or false", parse_address);
     let drain = section.parsed("drain", "a duration such as \"30s\"", units::parse_duration);
     let limits = section.table("limits", &LIMITS, read_limits);
     let redact = section.table("redact", &REDACT, RedactConfig::read);
+    let csp = section.tables("csp", &CSP, csp::read_rule);
     let upstreams = section.tables("upstream", &UPSTREAM, read_upstream);
     let forward = section.table("forward", &FORWARD, read_forward).flatten();
-    if let (Some(Located { value: None, .. }), Some(span)) = (&traces, section.key_span("redact")) {
-        let message = "`redact` has no effect: with `traces = false` nothing is written";
+    let is_silent = matches!(traces, Some(Located { value: None, .. })) && !events.writes();
+    if let (true, Some(span)) = (is_silent, section.key_span("redact")) {
+        let message = "`redact` has no effect: with `traces` and `store` off nothing is written";
         section.problems().add(&span, ProblemKind::NoEffect, message);
     }
     let upstreams: Vec<Upstream> = upstreams.into_iter().flatten().collect();
+    if let (true, Some(span)) = (upstreams.is_empty(), section.key_span("csp")) {
+        let message = "`csp` has no effect without an [[upstream]]: a forward proxy leaves pages as they are";
+        section.problems().add(&span, ProblemKind::NoEffect, message);
+    }
     check_names(&upstreams, section.problems());
     let listeners = listeners(&upstreams, forward.as_ref(), admin.as_ref());
     check_listeners(&listeners, section.problems());
     check_loops(&upstreams, &listeners, section.problems());
     ProxyConfig {
         traces: traces.map(switch),
+        events,
         admin: admin.map(switch),
         drain: value(drain),
         limits: limits.unwrap_or_default(),
+        csp,
         upstreams: upstreams.into_iter().filter_map(Upstream::into_config).collect(),
         forward: forward.and_then(Forward::into_config),
         redact,
@@ -269,6 +327,7 @@ struct Upstream {
     listen: Option<Located<SocketAddr>>,
     rewrite_host: Option<bool>,
     oauth_rewrite: Option<bool>,
+    csp: Vec<Rule>,
 }
 
 impl Upstream {
@@ -279,6 +338,7 @@ impl Upstream {
             listen: self.listen?.value,
             rewrite_host: self.rewrite_host,
             oauth_rewrite: self.oauth_rewrite,
+            csp: self.csp,
         })
     }
 }
@@ -293,6 +353,7 @@ fn read_upstream(section: &mut Section<'_>) -> Option<Upstream> {
         listen,
         rewrite_host: value(section.boolean("rewrite_host")),
         oauth_rewrite: value(section.boolean("oauth_rewrite")),
+        csp: section.tables("csp", &UPSTREAM_CSP, csp::read_rule),
     };
     require(section, &["url", "listen"]);
     Some(upstream)

@@ -1,5 +1,6 @@
 //! Durations, sizes and times, as people write and read them.
 
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use std::time::Duration;
@@ -55,6 +56,15 @@ pub(crate) fn when(then_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
     }
 }
 
+/// A local time to the millisecond; with the day, if that is not today's.
+pub(crate) fn clock(ms: i64, now_ms: i64, zone: &TimeZone) -> String {
+    const DAY: &str = "%Y-%m-%d";
+    if format_local(ms, zone, DAY) == format_local(now_ms, zone, DAY) {
+        return format_local(ms, zone, "%H:%M:%S.%3f");
+    }
+    format_local(ms, zone, "%b %d %H:%M:%S")
+}
+
 /// A local date and time, to the minute.
 pub(crate) fn local(ms: i64, zone: &TimeZone) -> String {
     format_local(ms, zone, "%Y-%m-%d %H:%M")
@@ -85,6 +95,24 @@ pub(crate) fn parse_age(text: &str) -> Result<Duration, String> {
     let age: SignedDuration =
         span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
     Duration::try_from(age).map_err(|_| expected())
+}
+
+/// A time that a user typed: how long ago (`1h`, `2d`), or a date and time, local unless it says otherwise.
+pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
+    time(text, Timestamp::now(), TimeZone::system()).ok_or_else(|| {
+        format!("`{text}` is not a time; write it like 90s, 1h, 2d (ago), 2026-05-12 or 2026-05-12T23:00:00Z")
+    })
+}
+
+fn time(text: &str, now: Timestamp, zone: TimeZone) -> Option<i64> {
+    if let Ok(age) = parse_age(text) {
+        return now.checked_sub(age).ok().map(Timestamp::as_millisecond);
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Some(time.as_millisecond());
+    }
+    let local: DateTime = text.parse().ok()?;
+    Some(local.to_zoned(zone).ok()?.timestamp().as_millisecond())
 }
 
 /// A duration that a user typed: `500ms`, `30s`, `1m 30s`.
@@ -187,5 +215,30 @@ mod tests {
         check(31_536_000, "2025-05-12");
         check(-7_300, "2026-05-13");
         assert_eq!(iso(now).as_deref(), Some("2026-05-12T23:00:00.000Z"));
+    }
+
+    #[test]
+    fn times_are_understood() {
+        let now = 1_778_626_800_000;
+        let at = Timestamp::from_millisecond(now).unwrap();
+        let check = |text, expected: i64| assert_eq!(time(text, at, TimeZone::UTC), Some(expected), "{text}");
+        check("90s", now - 90_000);
+        check("1h", now - 3_600_000);
+        check("2d", now - 172_800_000);
+        check("2026-05-12T23:00:00Z", now);
+        check("2026-05-12T23:00:00.000+00:00", now);
+        check("2026-05-12T23:00", now);
+        check("2026-05-12 23:00:00", now);
+        check("2026-05-12", now - 23 * 3_600_000);
+        for text in ["", "yesterday", "1", "-1h", "2026-13-01"] {
+            assert_eq!(time(text, at, TimeZone::UTC), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_clock_shows_the_day_if_it_is_another() {
+        let now = 1_778_626_800_000;
+        assert_eq!(clock(now - 1, now, &TimeZone::UTC), "22:59:59.999");
+        assert_eq!(clock(now - 86_400_000, now, &TimeZone::UTC), "May 11 23:00:00");
     }
 }

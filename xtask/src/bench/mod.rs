@@ -9,11 +9,14 @@
 //! | [`stdio`] | what `wiretape record` costs |
 //! | [`http`] | what `wiretape proxy` costs |
 //! | [`import`] | how fast `wiretape import` is |
+//! | [`events`] | what the sinks of `wiretape proxy` cost, and whether they lose anything |
+//! | [`store`] | how fast the store is written, and asked |
 //! | [`programs`] | the programs, built |
 //! | [`figures`] | medians, and numbers as people read them |
 //! | [`report`] | the tables, on the terminal and in `docs/benchmarks.md` |
 //! | [`progress`] | what is being measured, for who waits |
 
+mod events;
 mod figures;
 mod http;
 mod import;
@@ -21,6 +24,7 @@ mod programs;
 mod progress;
 mod report;
 mod stdio;
+mod store;
 
 use std::path::PathBuf;
 
@@ -57,6 +61,8 @@ enum Subject {
     Stdio,
     Http,
     Import,
+    Events,
+    Store,
 }
 
 /// How much is done.
@@ -90,6 +96,8 @@ impl Subject {
             Self::Stdio => stdio::measure(programs, effort),
             Self::Http => http::measure(programs, effort),
             Self::Import => import::measure(programs, effort),
+            Self::Events => events::measure(programs, effort),
+            Self::Store => store::measure(programs, effort),
         }
     }
 }

@@ -39,7 +39,7 @@ impl HttpClient {
 
     /// `http://host:port`.
     pub(super) fn server(&self) -> String {
-        self.target.origin()
+        self.target.origin().to_string()
     }
 
     /// Sends a request and waits for the head of the response. `sent` is called once the request is on its way.

@@ -2,8 +2,8 @@
 
 use super::outgoing::as_json;
 use crate::http::refusal::Refusal;
-use crate::http::transaction::Ended;
 use serde_json::{Value, json};
+use wiretape_events::Ended;
 use wiretape_trace::message::Id;
 
 /// JSON-RPC's code for errors of an implementation.

@@ -2,7 +2,6 @@
 
 use super::options::{BridgeOptions, Secrets};
 use crate::http::exchange::{MAX_NOTE, header_pairs, redact_target, redacted, version};
-use crate::http::transaction::Ended;
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
 use crate::record::pump::lock;
@@ -13,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use wiretape_events::Ended;
 use wiretape_trace::format::{
     BodyNote, Context, ExchangeNote, Head, LineEnd, Meta, Producer, SseContext, Wire,
 };

@@ -268,7 +268,7 @@ impl Bridge {
         match self.client.send(request, || ()).await {
             Ok(answer) => {
                 exchange.answered(&answer.parts);
-                exchange.end(crate::http::Ended::Complete, None);
+                exchange.end(wiretape_events::Ended::Complete, None);
             }
             Err(failure) => exchange.end(failure.ended(), Some(&failure.message)),
         }

@@ -2,6 +2,7 @@
 
 use super::options::Route;
 use super::server::{Bound, Shared};
+use super::upstream::UpstreamUrl;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 /// Answers until the runtime ends.
 pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, bound: Vec<Bound>) {
@@ -55,8 +56,9 @@ async fn answer(
                 (StatusCode::OK, json!({ "name": "wiretape", "version": env!("CARGO_PKG_VERSION") }))
             }
             "/status" => (StatusCode::OK, shared.status()),
+            "/metrics" => return Ok(metrics(&shared)),
             _ => {
-                let error = "there are /healthz, /ready, /version and /status";
+                let error = "there are /healthz, /ready, /version, /status and /metrics";
                 (StatusCode::NOT_FOUND, json!({ "error": error }))
             }
         }
@@ -65,6 +67,14 @@ async fn answer(
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
     Ok(response)
+}
+
+/// The figures, as Prometheus wants them.
+fn metrics(shared: &Shared) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(shared.metrics()));
+    let text = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, text);
+    response
 }
 
 /// A page on the web can make a browser ask, under a name of its own; it may not get an answer.
@@ -100,9 +110,8 @@ async fn readiness(shared: &Shared, bound: &[Bound]) -> (StatusCode, Value) {
     (status, json!({ "ready": ready, "draining": shared.is_draining(), "upstreams": upstreams }))
 }
 
-async fn is_reachable(upstream: &super::upstream::UpstreamUrl) -> bool {
-    const MOMENT: Duration = Duration::from_secs(1);
-    let (host, port) = upstream.address();
-    let connecting = TcpStream::connect((host.as_str(), port));
-    matches!(tokio::time::timeout(MOMENT, connecting).await, Ok(Ok(_)))
+async fn is_reachable(upstream: &UpstreamUrl) -> bool {
+    let upstream = upstream.clone();
+    // Names are looked up and connections made by the system, which takes its time.
+    tokio::task::spawn_blocking(move || upstream.is_reachable()).await.unwrap_or(false)
 }

@@ -1,11 +1,10 @@
 //! Bodies in passing: frame by frame, as they come.
 
-use super::endpoint::EndpointRewrite;
 use super::exchange::Exchange;
 use super::refusal::Refusal;
 use super::relay;
+use super::rewrite::Rewrite;
 use super::tap::{Tap, Work};
-use super::transaction::Ended;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -15,6 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
+use wiretape_events::Ended;
 use wiretape_trace::message::Direction;
 
 /// A body broke off. Whoever writes it breaks the connection, as the other side did.
@@ -46,21 +46,38 @@ pub(crate) struct PassingBody {
     inner: Option<Incoming>,
     tap: Tap,
     watch: Option<Watch>,
-    endpoint: Option<EndpointRewrite>,
+    rewrite: Option<Rewrite>,
+    /// What was read already, and goes before the rest.
+    ahead: Option<Bytes>,
     /// A frame that waits until what it says is recorded.
     held: Option<(Work, Option<Frame<Bytes>>)>,
 }
 
 impl ProxyBody {
     /// Passes a body on, with a tap that listens.
-    pub(super) fn passing(inner: Incoming, mut tap: Tap, endpoint: Option<EndpointRewrite>) -> Self {
+    pub(super) fn passing(inner: Incoming, mut tap: Tap, rewrite: Option<Rewrite>) -> Self {
         if inner.is_end_stream() {
             // Nobody will poll it: this is its end.
             tap.finish();
             return ProxyBody::Whole(None);
         }
         let watch = Watch::over(tap.exchange());
-        ProxyBody::Passing(Box::new(PassingBody { inner: Some(inner), tap, watch, endpoint, held: None }))
+        ProxyBody::Passing(Box::new(PassingBody {
+            inner: Some(inner),
+            tap,
+            watch,
+            rewrite,
+            ahead: None,
+            held: None,
+        }))
+    }
+
+    /// The rest of a body, behind what was read of it already.
+    pub(super) fn behind(mut self, read: Bytes) -> Self {
+        if let ProxyBody::Passing(body) = &mut self {
+            body.ahead = Some(read);
+        }
+        self
     }
 }
 
@@ -81,8 +98,8 @@ impl Body for ProxyBody {
     fn is_end_stream(&self) -> bool {
         match self {
             ProxyBody::Passing(body) => {
-                let holds = body.endpoint.as_ref().is_some_and(EndpointRewrite::holds);
-                body.held.is_none() && !holds && body.has_ended()
+                let holds = body.rewrite.as_ref().is_some_and(Rewrite::holds);
+                body.held.is_none() && body.ahead.is_none() && !holds && body.has_ended()
             }
             ProxyBody::Whole(bytes) => bytes.is_none(),
         }
@@ -91,7 +108,7 @@ impl Body for ProxyBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             // Its length may change when it is rewritten.
-            ProxyBody::Passing(body) if body.endpoint.is_some() => SizeHint::default(),
+            ProxyBody::Passing(body) if body.rewrite.is_some() || body.ahead.is_some() => SizeHint::default(),
             ProxyBody::Passing(body) => body.inner.as_ref().map(Body::size_hint).unwrap_or_default(),
             ProxyBody::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
@@ -102,6 +119,9 @@ impl Body for ProxyBody {
 
 impl PassingBody {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if let Some(ahead) = self.ahead.take() {
+            return Poll::Ready(Some(Ok(Frame::data(ahead))));
+        }
         loop {
             if let Some((work, _)) = &mut self.held {
                 // A recorder that panicked has lost its line; the traffic goes on.
@@ -150,8 +170,14 @@ impl PassingBody {
             }
         };
         let last = self.has_ended().then(|| self.tap.finish()).flatten();
-        let data = match &mut self.endpoint {
-            Some(endpoint) => Some(endpoint.pass(frame)).filter(|data| !data.is_empty()),
+        let data = match &mut self.rewrite {
+            Some(rewrite) => match rewrite.pass(frame, self.tap.exchange()) {
+                Ok(data) => Some(data).filter(|data| !data.is_empty()),
+                Err(refusal) => {
+                    self.tap.exchange().trouble(refusal.ended, Some(&refusal.message));
+                    return Passed::Refused(refusal);
+                }
+            },
             None => Some(frame),
         };
         match (both(work, last), data.map(Frame::data)) {
@@ -170,7 +196,7 @@ impl PassingBody {
 
     /// What was held back, now that nothing more will come.
     fn rest(&mut self) -> Option<Frame<Bytes>> {
-        let rest = self.endpoint.as_mut().map(EndpointRewrite::finish)?;
+        let rest = self.rewrite.as_mut().map(Rewrite::finish)?;
         (!rest.is_empty()).then(|| Frame::data(rest))
     }
 

@@ -1,5 +1,6 @@
 //! One client connection, in whatever version of HTTP it speaks, with the upstream connections that serve it.
 
+use super::csp::Csp;
 use super::forward::{self, First};
 use super::headers;
 use super::heads::HeadCache;
@@ -29,6 +30,7 @@ const MAX_KEPT: usize = 64;
 
 /// One client connection.
 pub(super) struct ClientConnection {
+    number: u64,
     shared: Arc<Shared>,
     listener: Arc<Listener>,
     peer: SocketAddr,
@@ -70,10 +72,13 @@ impl Kept {
 /// A listener, and the one server behind it if there is one.
 pub(super) struct Listener {
     pub(super) options: ListenerOptions,
+    pub(super) name: Arc<str>,
     pub(super) address: SocketAddr,
     pub(super) target: Option<Arc<Target>>,
     /// What is known of logins, if they are made to work through us.
     pub(super) login: Option<Login>,
+    /// What is done about policies, if anything.
+    pub(super) csp: Option<Csp>,
 }
 
 /// What a connection is for.
@@ -131,6 +136,7 @@ impl ClientConnection {
             Protocol::Http2 => Speak::PreferHttp2,
         };
         Arc::new(ClientConnection {
+            number: shared.next_connection(),
             shared,
             listener,
             peer,
@@ -230,6 +236,15 @@ impl ClientConnection {
         &self.listener.options
     }
 
+    pub(super) fn listener_name(&self) -> &Arc<str> {
+        &self.listener.name
+    }
+
+    /// Its number, in the order of arrival.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(super) fn listener_handle(&self) -> &Arc<Listener> {
         &self.listener
     }
@@ -248,6 +263,10 @@ impl ClientConnection {
 
     pub(super) fn login(&self) -> Option<&Login> {
         self.listener.login.as_ref()
+    }
+
+    pub(super) fn csp(&self) -> Option<&Csp> {
+        self.listener.csp.as_ref()
     }
 
     /// Whether a CONNECT makes sense here.
@@ -380,7 +399,7 @@ impl ClientConnection {
         let book = self.shared.book.as_ref().expect("only asked for when there is one");
         match &self.listener.options.route {
             Route::Reverse(reverse) => book.begin(&self.listener.options.name, &reverse.upstream.to_string()),
-            Route::Forward(_) => book.begin(target.authority.host(), &target.origin()),
+            Route::Forward(_) => book.begin(target.authority.host(), target.origin()),
         }
     }
 

@@ -4,12 +4,12 @@
 //! that is told exactly once.
 
 use super::connection::ClientConnection;
+use super::csp::Csp;
 use super::headers;
 use super::heads::StartLine;
 use super::refusal::Refusal;
 use super::server::Shared;
 use super::traces::SessionTrace;
-use super::transaction::{Ended, Timings, Transaction};
 use super::upstream::Target;
 use crate::journal::Observation;
 use bytes::Bytes;
@@ -19,6 +19,8 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use wiretape_events::transaction::session_in;
+use wiretape_events::{Ended, Streamed, Timings, Transaction};
 use wiretape_trace::format::{BodyNote, Context, ExchangeNote, Head, Moment, SseContext};
 use wiretape_trace::json;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
@@ -40,10 +42,22 @@ pub(super) struct Exchange {
     state: Mutex<State>,
 }
 
+/// What only the sink wants to know.
+#[derive(Default)]
+struct Facts {
+    path: String,
+    session: Option<String>,
+    protocol_version: Option<String>,
+    user: Option<String>,
+    request_head: Option<Arc<Head>>,
+    response_head: Option<Arc<Head>>,
+    is_html: bool,
+}
+
 #[derive(Default)]
 struct State {
-    path: String,
     started: Moment,
+    facts: Option<Box<Facts>>,
     /// The heads, until they are written.
     request_head: Option<Arc<Head>>,
     response_head: Option<Arc<Head>>,
@@ -59,8 +73,11 @@ struct State {
     connected_us: Option<u64>,
     answered_us: Option<u64>,
     first_byte_us: Option<u64>,
+    responded_us: Option<u64>,
     /// A line said that a stream has begun.
     opened: bool,
+    /// A policy of ours was put into the response.
+    csp_applied: bool,
     /// The response's body has come to its end.
     responded: bool,
     ended: Ended,
@@ -98,17 +115,26 @@ impl Exchange {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let trace = connection.trace_for(target, parts);
         let mut state = State { started: shared.clock.now(), ..State::default() };
-        if shared.sink.is_some() {
-            state.path = redact_target(shared.redactor.as_ref(), path).into_owned();
-        }
-        if trace.is_some() {
+        let sink = shared.sink.is_some();
+        if trace.is_some() || sink {
             let start = StartLine::Request {
                 method: parts.method.clone(),
                 target: full_target(connection, target, path),
                 version: parts.version,
             };
             let head = connection.heads().head(shared.redactor.as_ref(), start, &parts.headers);
-            state.request_head = Some(head);
+            if sink {
+                state.facts = Some(Box::new(Facts {
+                    path: redact_target(shared.redactor.as_ref(), path).into_owned(),
+                    session: headers::session(&parts.headers).map(str::to_owned),
+                    protocol_version: headers::protocol_version(&parts.headers).map(str::to_owned),
+                    user: headers::user(&parts.headers)
+                        .map(|user| redact_name(shared.redactor.as_ref(), &user)),
+                    request_head: Some(Arc::clone(&head)),
+                    ..Facts::default()
+                }));
+            }
+            state.request_head = trace.is_some().then_some(head);
         }
         Arc::new(Exchange {
             connection: Arc::clone(connection),
@@ -128,11 +154,29 @@ impl Exchange {
 
     /// Whether anybody wants to know what the bodies say.
     pub(super) fn is_heard(&self) -> bool {
-        self.trace.is_some() || self.shared().sink.is_some()
+        self.trace.is_some()
+            || self.shared().sink.is_some()
+            || self.connection.csp().is_some_and(Csp::listens_to_requests)
     }
 
     pub(super) fn method(&self) -> &Method {
         &self.method
+    }
+
+    /// What the request said, as far as it is heard.
+    pub(super) fn request_message(&self) -> Option<Bytes> {
+        self.state().request_message.clone()
+    }
+
+    /// What is done about policies, if it goes to the listener's own server.
+    pub(super) fn own_csp(&self) -> Option<&Csp> {
+        let own = &self.connection.listener_handle().target;
+        self.connection.csp().filter(|_| own.as_ref().is_some_and(|own| own.is(&self.target)))
+    }
+
+    /// A policy of ours was put into the response.
+    pub(super) fn csp_applied(&self) {
+        self.state().csp_applied = true;
     }
 
     /// There is a connection to the upstream.
@@ -148,11 +192,21 @@ impl Exchange {
         let mut state = self.state();
         state.answered_us = Some(us);
         state.status = Some(parts.status.as_u16());
-        let Some(trace) = &self.trace else { return };
-        let start = StartLine::Response { status: parts.status, version: parts.version };
-        let redactor = self.shared().redactor.as_ref();
-        state.response_head = Some(self.connection.heads().head(redactor, start, &parts.headers));
+        if self.trace.is_some() || state.facts.is_some() {
+            let start = StartLine::Response { status: parts.status, version: parts.version };
+            let redactor = self.shared().redactor.as_ref();
+            let head = self.connection.heads().head(redactor, start, &parts.headers);
+            if let Some(facts) = &mut state.facts {
+                facts.response_head = Some(Arc::clone(&head));
+                facts.is_html = headers::is_html(&parts.headers);
+                if let Some(session) = headers::session(&parts.headers) {
+                    facts.session.get_or_insert_with(|| session.to_owned());
+                }
+            }
+            state.response_head = self.trace.is_some().then_some(head);
+        }
         drop(state);
+        let Some(trace) = &self.trace else { return };
         if let Some(session) = headers::session(&parts.headers) {
             self.connection.bind_session(&self.target, session, trace);
         }
@@ -201,9 +255,16 @@ impl Exchange {
         let text = self.redact_text(data);
         self.write(LineOf::Text(&text), &ExchangeNote { sse: Some(sse), ..ExchangeNote::default() });
         if sse.event.as_deref() == Some("endpoint")
-            && let (Some(trace), Ok(endpoint)) = (&self.trace, std::str::from_utf8(data))
+            && let Ok(endpoint) = std::str::from_utf8(data)
         {
-            self.connection.bind_endpoint(&self.target, endpoint, trace);
+            if let Some(trace) = &self.trace {
+                self.connection.bind_endpoint(&self.target, endpoint, trace);
+            }
+            if let Some(facts) = &mut self.state().facts {
+                // As the requests to it will name it.
+                let endpoint = redact_target(self.shared().redactor.as_ref(), endpoint);
+                facts.session = facts.session.take().or_else(|| session_in(&endpoint));
+            }
         }
     }
 
@@ -220,12 +281,14 @@ impl Exchange {
 
     /// A body has ended, whole or not.
     pub(super) fn side_ended(&self, from: Direction, wire_bytes: u64, whole: bool) {
+        let us = self.elapsed_us();
         let mut state = self.state();
         match from {
             Direction::ClientToServer => state.request_bytes = wire_bytes,
             Direction::ServerToClient => {
                 state.response_bytes = wire_bytes;
                 state.responded = whole;
+                state.responded_us = whole.then_some(us);
             }
         }
     }
@@ -309,10 +372,21 @@ impl Exchange {
         let copy = || if clean == &original[..] { original.clone() } else { Bytes::copy_from_slice(clean) };
         match from {
             Direction::ClientToServer => self.state().request_message = Some(copy()),
+            Direction::ServerToClient if self.method == Method::GET => self.hand_on(clean, &copy),
             Direction::ServerToClient if sink && is_answer(clean) => {
                 self.state().response_message = Some(copy());
             }
             Direction::ServerToClient => {}
+        }
+    }
+
+    /// On a stream that a GET opened, answers belong to other exchanges.
+    fn hand_on(&self, clean: &[u8], copy: &dyn Fn() -> Bytes) {
+        let Some(sink) = &self.shared().sink else { return };
+        let session = self.state().facts.as_ref().and_then(|facts| facts.session.clone());
+        if let Some(session) = session.filter(|_| is_answer(clean)) {
+            let upstream = Arc::clone(self.target.origin());
+            sink.streamed(Streamed { upstream, session, message: copy(), at: Instant::now() });
         }
     }
 
@@ -389,26 +463,37 @@ impl Exchange {
         let shared = self.shared();
         let Some(sink) = &shared.sink else { return };
         let mut state = self.state();
+        let Some(facts) = state.facts.take() else { return };
         sink.finished(Transaction {
             x: self.x,
-            listener: self.connection.listener().name.clone(),
+            listener: Arc::clone(self.connection.listener_name()),
             client: self.connection.peer(),
-            upstream: self.target.origin(),
-            session: self.trace.as_ref().and_then(|trace| trace.session()).map(str::to_owned),
-            method: self.method.to_string(),
-            target: std::mem::take(&mut state.path),
+            connection: self.connection.number(),
+            upstream: Arc::clone(self.target.origin()),
+            session: facts.session,
+            protocol_version: facts.protocol_version,
+            user: facts.user.filter(|_| state.status != Some(401)),
+            method: self.method.as_str().into(),
+            target: facts.path,
+            request_head: facts.request_head,
+            response_head: facts.response_head,
             status: state.status,
             request: state.request_message.take(),
             response: state.response_message.take(),
             request_bytes: state.request_bytes,
             response_bytes: state.response_bytes,
+            is_html: facts.is_html,
+            csp_applied: state.csp_applied,
+            trace: self.trace.as_ref().map(|trace| Arc::clone(trace.id())),
             timings: Timings {
                 started: state.started,
                 connected_us: state.connected_us,
                 answered_us: state.answered_us,
                 first_byte_us: state.first_byte_us,
+                responded_us: state.responded_us,
                 ended_us: self.elapsed_us(),
             },
+            ended_at: Instant::now(),
             ended,
             error: state.error.take(),
         });
@@ -506,6 +591,11 @@ pub(crate) fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
         // It was made a moment ago, and is JSON; if it weren't, nothing of it may be written.
         Err(_) => Head::from_json(b"{}".to_vec()),
     }
+}
+
+fn redact_name(redactor: Option<&Redactor>, name: &str) -> String {
+    let clean = redactor.map(|redactor| redactor.text(name.as_bytes()));
+    clean.map_or_else(|| name.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
 }
 
 pub(crate) fn redact_target<'a>(redactor: Option<&Redactor>, target: &'a str) -> Cow<'a, str> {

@@ -6,7 +6,6 @@ use super::connection::{ClientConnection, Protocol, Scope};
 use super::headers;
 use super::options::Route;
 use super::refusal::Refusal;
-use super::transaction::Ended;
 use super::upstream::{Scheme, Speak, Target};
 use crate::warning::Warning;
 use bytes::Bytes;
@@ -21,6 +20,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+use wiretape_events::Ended;
 
 /// What a client speaks, by the first bytes it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,10 @@
 //! What belongs to one hop and may not be passed on (RFC 9110 section 7.6.1), and a few questions about the rest.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, TE, TRANSFER_ENCODING,
+    UPGRADE,
 };
 use http::{HeaderValue, Version};
 use std::time::Duration;
@@ -121,6 +124,26 @@ pub(crate) fn content_encoding(headers: &HeaderMap) -> Option<&str> {
 /// The session that is named.
 pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION)?.to_str().ok().filter(|session| !session.is_empty())
+}
+
+/// The revision of MCP that is named.
+pub(super) fn protocol_version(headers: &HeaderMap) -> Option<&str> {
+    headers.get("mcp-protocol-version")?.to_str().ok()
+}
+
+/// Who asks, by the `sub` of a bearer token that is a JWT. Nobody has checked it here: the server does.
+pub(super) fn user(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let claims = token.trim().split('.').nth(1).filter(|_| scheme.eq_ignore_ascii_case("bearer"))?;
+    let claims = URL_SAFE_NO_PAD.decode(claims).ok()?;
+    let claims: serde_json::Value = serde_json::from_slice(&claims).ok()?;
+    Some(claims.get("sub")?.as_str()?.to_owned())
+}
+
+/// Whether the body is a page.
+pub(super) fn is_html(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|media| media.eq_ignore_ascii_case("text/html"))
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ async fn tell_document(
 }
 
 async fn read_document(exchange: &Exchange, mut body: ProxyBody) -> Result<Bytes, Refusal> {
-    let failed = |what: &str| Refusal::upstream_failed(&exchange.target.origin(), what);
+    let failed = |what: &str| Refusal::upstream_failed(exchange.target.origin(), what);
     let mut document = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| failed("broke off in the middle of an OAuth document"))?;

@@ -16,6 +16,8 @@
 //! | `exchange` | what is known of one exchange, and which of its lines are written |
 //! | `heads` | heads without their secrets |
 //! | `traces` | which trace a session's lines go to |
+//! | `csp` | Content-Security-Policy: of pages and of widgets |
+//! | `rewrite`, `splice` | what is changed in a body, and nothing else |
 //! | `decode` | gzip, deflate, br and zstd, for the recording only |
 //! | `forward` | CONNECT, tunnels, interception |
 //! | `login`, `oauth` | logging in through a reverse proxy: the exchange, and the decisions |
@@ -24,12 +26,14 @@
 //! | `ca` | certificates for interception |
 //! | `timer` | deadlines that hardly ever come |
 //! | `admin` | is it alive, is it ready |
-//! | `transaction` | what is handed on when an exchange has ended |
+//!
+//! What is handed on when an exchange has ended is a [`wiretape_events::Transaction`].
 
 mod admin;
 pub(crate) mod body;
 pub mod ca;
 mod connection;
+pub mod csp;
 pub(crate) mod decode;
 mod endpoint;
 pub(crate) mod exchange;
@@ -41,16 +45,16 @@ mod oauth;
 mod options;
 pub(crate) mod refusal;
 mod relay;
+mod rewrite;
 mod server;
+mod splice;
 mod tap;
 mod timer;
 mod traces;
-pub(crate) mod transaction;
 pub(crate) mod upstream;
 
 pub use options::{
     ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, ReverseOptions, Route,
 };
 pub use server::{Bound, ProxyError, ProxyOutcome, run};
-pub use transaction::{Ended, Timings, Transaction, TransactionSink};
 pub use upstream::{Scheme, UpstreamUrl, UrlError};

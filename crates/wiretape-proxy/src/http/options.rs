@@ -1,12 +1,12 @@
 //! What to listen on, where to send it, and how much of it is too much.
 
-use super::transaction::TransactionSink;
 use super::upstream::UpstreamUrl;
 use crate::journal::JournalOptions;
 use crate::warning::Warn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_events::TransactionSink;
 use wiretape_trace::redact::Redactor;
 
 /// What a proxy does.
@@ -62,6 +62,8 @@ pub struct ReverseOptions {
     pub host: HostHeader,
     /// Whether OAuth is made to work through us.
     pub oauth: OAuthRewrite,
+    /// What its pages and widgets may load and reach; all stays as it is if there are no rules.
+    pub csp: Vec<super::csp::Rule>,
 }
 
 /// What becomes of a request's `Host`.

@@ -1,10 +1,10 @@
 //! The proxy's own answers: JSON-RPC errors, so that a client that looks for one finds it, and with words that say
 //! what to do.
 
-use super::transaction::Ended;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
+use wiretape_events::Ended;
 
 /// JSON-RPC's code for errors of an implementation.
 const CODE: i64 = -32000;

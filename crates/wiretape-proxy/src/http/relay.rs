@@ -9,8 +9,8 @@ use super::headers::{self, Hop};
 use super::login::{self, Step};
 use super::options::HostHeader;
 use super::refusal::Refusal;
+use super::rewrite::Rewrite;
 use super::tap::Tap;
-use super::transaction::Ended;
 use super::upstream::{SendFailure, Sender, Target};
 use http::header::{CONTENT_LENGTH, HOST};
 use http::uri::Authority;
@@ -26,6 +26,7 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_events::Ended;
 
 /// Answers a request.
 pub(super) fn handle(
@@ -38,6 +39,10 @@ pub(super) fn handle(
         let (exchange, answer) = match begun {
             Begun::Tunnel(request) => return Ok(forward::connect(connection, request).await),
             Begun::Refused(refusal) => return Ok(refusal.response(None)),
+            Begun::Report(request) => {
+                let csp = connection.csp().expect("who takes reports is still there");
+                return Ok(Box::pin(csp.take_report(&connection, request)).await);
+            }
             Begun::Plain { exchange, parts, body } => {
                 let answer = relay(&exchange, parts, body).await;
                 (exchange, answer)
@@ -55,6 +60,7 @@ pub(super) fn handle(
 enum Begun {
     Tunnel(Request<Incoming>),
     Refused(Refusal),
+    Report(Request<Incoming>),
     Plain { exchange: Arc<Exchange>, parts: request::Parts, body: Incoming },
     Login { exchange: Arc<Exchange>, step: Box<Step>, parts: request::Parts, body: Incoming },
 }
@@ -62,6 +68,9 @@ enum Begun {
 fn begin(connection: &Arc<ClientConnection>, request: Request<Incoming>) -> Begun {
     if request.method() == Method::CONNECT {
         return Begun::Tunnel(request);
+    }
+    if connection.csp().is_some_and(|csp| csp.takes_reports_at(request.uri().path())) {
+        return Begun::Report(request);
     }
     let target = match connection.target_of(&request) {
         Ok(target) => target,
@@ -92,13 +101,18 @@ async fn relay(
     if let Some(login) = exchange.connection.login() {
         login.tell_headers(response.headers_mut(), &public);
     }
-    Ok(response)
+    match exchange.connection.csp() {
+        Some(csp) => Box::pin(csp.tell_answer(exchange, response)).await,
+        None => Ok(response),
+    }
 }
 
 /// A request that is ready to be sent.
 pub(super) struct Prepared {
     pub(super) request: Request<ProxyBody>,
     pub(super) public: PublicOrigin,
+    /// The path that was asked for, for those who give pages a policy.
+    path: Option<String>,
     from: Hop,
     upgrade: Option<OnUpgrade>,
     wants_upgrade: bool,
@@ -119,6 +133,7 @@ pub(super) fn prepare(
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(Prepared {
         public: PublicOrigin::of(connection, &parts),
+        path: connection.csp().map(|_| parts.uri.path().to_owned()),
         from: Hop::from(parts.version),
         upgrade: wants_upgrade.then(|| parts.extensions.remove::<OnUpgrade>()).flatten(),
         wants_upgrade,
@@ -143,7 +158,7 @@ pub(super) async fn exchange_with(
     let host = connection.host_header();
     let request = adapt(prepared.request, host, &exchange.target, prepared.wants_upgrade);
     let response = send(exchange, request, sender, used).await?;
-    Ok(pass_on(exchange, response, prepared.from, &prepared.public, prepared.upgrade))
+    Ok(pass_on(exchange, response, prepared.from, &prepared.public, prepared.path, prepared.upgrade))
 }
 
 /// Sends a request and waits for the response's head. A connection that was kept may have been closed just now: if
@@ -187,7 +202,7 @@ fn explain(exchange: &Exchange, error: &hyper::Error) -> Refusal {
     if exchange.is_too_large() {
         return Refusal::body_too_large(exchange.shared().limits.body);
     }
-    let upstream = exchange.target.origin();
+    let upstream = Arc::clone(exchange.target.origin());
     if error.is_parse() || error.is_parse_too_large() {
         return Refusal::upstream_failed(&upstream, &format!("gave an answer that is not HTTP ({error})"));
     }
@@ -249,6 +264,7 @@ fn pass_on(
     mut response: Response<Incoming>,
     to: Hop,
     public: &PublicOrigin,
+    path: Option<String>,
     client_upgrade: Option<OnUpgrade>,
 ) -> Response<ProxyBody> {
     let switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -259,13 +275,18 @@ fn pass_on(
     let (mut parts, body) = response.into_parts();
     exchange.answered(&parts);
     let tap = Tap::response(exchange, &parts.headers);
-    let endpoint = endpoint_rewrite(exchange, &parts.headers, public);
-    if endpoint.is_some() {
+    let mut rewrite = endpoint_rewrite(exchange, &parts.headers, public).map(Rewrite::Endpoint);
+    if rewrite.is_some() {
         parts.headers.remove(CONTENT_LENGTH);
+    }
+    if let (Some(csp), Some(path)) = (exchange.own_csp(), path) {
+        csp.tell_page(exchange, &path, &mut parts.headers);
+        let events = csp.event_rewrite(exchange, &mut parts.headers);
+        rewrite = rewrite.or(events.map(|events| Rewrite::Events(Box::new(events))));
     }
     headers::strip_hop(&mut parts.headers, to, switching);
     parts.version = Version::HTTP_11;
-    Response::from_parts(parts, ProxyBody::passing(body, tap, endpoint))
+    Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite))
 }
 
 /// Only a stream of HTTP+SSE may begin with an `endpoint`: one that a GET opened, outside of any session.
@@ -279,7 +300,7 @@ fn endpoint_rewrite(
         && headers::is_event_stream(headers)
         && headers::session(headers).is_none()
         && headers::content_encoding(headers).is_none();
-    applies.then(|| EndpointRewrite::new(&exchange.target.origin(), &public.to_string()))
+    applies.then(|| EndpointRewrite::new(exchange.target.origin(), &public.to_string()))
 }
 
 /// Our own origin, as the client knows it. Few ask for it, and only they pay for the words.

@@ -6,11 +6,11 @@
 
 use super::admin;
 use super::connection::{self, Listener};
+use super::csp::Csp;
 use super::login::Login;
 use super::options::{Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
 use super::refusal::Refusal;
 use super::traces::{SessionTrace, TraceBook};
-use super::transaction::{Ended, TransactionSink};
 use super::upstream::Connector;
 use crate::journal::Clock;
 use crate::platform;
@@ -26,6 +26,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
+use wiretape_events::event::SinkStatus;
+use wiretape_events::{Ended, TransactionSink};
 use wiretape_trace::redact::Redactor;
 
 /// A proxy could not be started.
@@ -76,6 +78,7 @@ pub(super) struct Shared {
     warn: Warn,
     warned: Mutex<HashSet<String>>,
     exchanges: AtomicU64,
+    arrivals: AtomicU64,
     ended: [AtomicU64; Ended::ALL.len()],
     malformed: AtomicU64,
     turned_away: AtomicU64,
@@ -103,6 +106,7 @@ impl Shared {
             warn,
             warned: Mutex::default(),
             exchanges: AtomicU64::new(0),
+            arrivals: AtomicU64::new(0),
             ended: Default::default(),
             malformed: AtomicU64::new(0),
             turned_away: AtomicU64::new(0),
@@ -115,6 +119,11 @@ impl Shared {
     /// The number of the next exchange.
     pub(super) fn next_exchange(&self) -> u64 {
         self.exchanges.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The number of the next client connection.
+    pub(super) fn next_connection(&self) -> u64 {
+        self.arrivals.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// An exchange has ended.
@@ -181,7 +190,41 @@ impl Shared {
                 "open": self.book.as_ref().map_or(0, TraceBook::open),
                 "lostLines": self.book.as_ref().map_or(0, TraceBook::lost),
             },
+            "sinks": self.sinks(),
         })
+    }
+
+    /// How the sinks are, the bus before them included.
+    fn sinks(&self) -> Vec<SinkStatus> {
+        self.sink.as_ref().map(|sink| sink.status()).unwrap_or_default()
+    }
+
+    /// The same figures, as Prometheus wants them.
+    pub(super) fn metrics(&self) -> String {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();
+        let mut metrics = Metrics::default();
+        let connections = self.connections.load(Ordering::Relaxed).to_string();
+        metrics.family("wiretape_connections", "gauge", [(String::new(), connections)]);
+        let turned_away = count(&self.turned_away);
+        metrics.family("wiretape_connections_turned_away_total", "counter", [(String::new(), turned_away)]);
+        let ended = Ended::ALL
+            .iter()
+            .map(|ended| (label("ended", ended.name()), count(&self.ended[*ended as usize])));
+        metrics.family("wiretape_exchanges_total", "counter", ended);
+        let book = |read: fn(&TraceBook) -> u64| self.book.as_ref().map_or(0, read).to_string();
+        metrics.family(
+            "wiretape_trace_lines_lost_total",
+            "counter",
+            [(String::new(), book(TraceBook::lost))],
+        );
+        let sinks = self.sinks();
+        let each = |read: fn(&SinkStatus) -> u64| {
+            sinks.iter().map(move |sink| (label("sink", &sink.name), read(sink).to_string()))
+        };
+        metrics.family("wiretape_events_taken_total", "counter", each(|sink| sink.taken));
+        metrics.family("wiretape_events_dropped_total", "counter", each(|sink| sink.dropped));
+        metrics.family("wiretape_events_queued", "gauge", each(|sink| sink.queued));
+        metrics.0
     }
 
     fn outcome(&self) -> ProxyOutcome {
@@ -191,6 +234,24 @@ impl Shared {
             lost: self.book.as_ref().map_or(0, TraceBook::lost),
         }
     }
+}
+
+/// Figures in the text format of Prometheus.
+#[derive(Default)]
+struct Metrics(String);
+
+impl Metrics {
+    /// Figures of one name, each with its label.
+    fn family(&mut self, name: &str, kind: &str, figures: impl IntoIterator<Item = (String, String)>) {
+        self.0.push_str(&format!("# TYPE {name} {kind}\n"));
+        for (label, figure) in figures {
+            self.0.push_str(&format!("{name}{label} {figure}\n"));
+        }
+    }
+}
+
+fn label(name: &str, value: &str) -> String {
+    format!("{{{name}=\"{value}\"}}")
 }
 
 /// Every trace tells of its own trouble; when the disk is full, that is the same for all of them.
@@ -291,14 +352,25 @@ fn runtime() -> io::Result<Runtime> {
 fn bind(options: &ListenerOptions) -> Result<(StdListener, Arc<Listener>), ProxyError> {
     let listener = listen(options.listen)?;
     let address = listener.local_addr().map_err(ProxyError::Start)?;
-    let (target, login) = match &options.route {
+    let (target, login, csp) = match &options.route {
         Route::Reverse(reverse) => {
             let login = (reverse.oauth == OAuthRewrite::On).then(|| Login::new(&reverse.upstream)).flatten();
-            (Some(Arc::new(reverse.upstream.target())), login)
+            let csp = Csp::new(&reverse.csp).map_err(ProxyError::Start)?;
+            (Some(Arc::new(reverse.upstream.target())), login, csp)
         }
-        Route::Forward(_) => (None, None),
+        Route::Forward(_) => (None, None, None),
     };
-    Ok((listener, Arc::new(Listener { options: options.clone(), address, target, login })))
+    Ok((
+        listener,
+        Arc::new(Listener {
+            name: options.name.as_str().into(),
+            options: options.clone(),
+            address,
+            target,
+            login,
+            csp,
+        }),
+    ))
 }
 
 fn listen(address: SocketAddr) -> Result<StdListener, ProxyError> {

@@ -34,6 +34,7 @@ struct Pages {
 /// The trace of one session.
 pub(super) struct SessionTrace {
     number: u64,
+    id: Arc<str>,
     clock: Clock,
     journal: Mutex<Journal>,
     session: OnceLock<String>,
@@ -76,10 +77,11 @@ impl TraceBook {
 
     /// Begins a trace of what `url` says and hears, held for the exchange that it is for.
     pub(super) fn begin(&self, label: &str, url: &str) -> Arc<SessionTrace> {
+        let id = uuid::Uuid::new_v4().to_string();
         let meta = Meta {
             label: name::clean_label(label),
             command: vec![url.to_owned()],
-            id: Some(uuid::Uuid::new_v4().to_string()),
+            id: Some(id.clone()),
             producer: Some(Producer {
                 name: "wiretape".to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -95,6 +97,7 @@ impl TraceBook {
         pages.next += 1;
         let trace = Arc::new(SessionTrace {
             number: pages.next,
+            id: id.into(),
             clock,
             journal: Mutex::new(journal),
             session: OnceLock::new(),
@@ -228,6 +231,11 @@ impl SessionTrace {
         !life.ended
     }
 
+    /// The id of its first file.
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
     /// The session's id, if it has one.
     pub(super) fn session(&self) -> Option<&str> {
         self.session.get().map(String::as_str)
@@ -262,7 +270,7 @@ mod tests {
     use super::*;
 
     fn book(dir: &std::path::Path) -> TraceBook {
-        let options = JournalOptions { dir: dir.to_owned(), max_bytes: None, max_files: None };
+        let options = JournalOptions { dir: dir.to_owned(), max_bytes: None, max_files: None, tee: None };
         TraceBook::new(options, Clock::start(), true, Arc::new(|_| {}))
     }
 

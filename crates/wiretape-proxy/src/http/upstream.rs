@@ -12,6 +12,7 @@ use rustls::pki_types::ServerName;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::net::{TcpStream as StdStream, ToSocketAddrs as _};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -130,6 +131,19 @@ impl UpstreamUrl {
         self.target().address()
     }
 
+    /// The URL without its path.
+    pub fn origin(&self) -> String {
+        self.target().origin().to_string()
+    }
+
+    /// Whether the server takes connections. This may wait for a second.
+    pub fn is_reachable(&self) -> bool {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let (host, port) = self.address();
+        let addresses = (host.as_str(), port).to_socket_addrs();
+        addresses.is_ok_and(|mut all| all.any(|address| StdStream::connect_timeout(&address, MOMENT).is_ok()))
+    }
+
     /// The server, whatever the path.
     pub(crate) fn target(&self) -> Target {
         Target::new(self.scheme, self.authority.clone())
@@ -141,18 +155,20 @@ impl UpstreamUrl {
 pub(crate) struct Target {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
+    origin: Arc<str>,
     /// Whether it speaks HTTP/2 without TLS, once that is known.
     plain_h2: OnceLock<bool>,
 }
 
 impl Target {
     pub(crate) fn new(scheme: Scheme, authority: Authority) -> Self {
-        Target { scheme, authority, plain_h2: OnceLock::new() }
+        let origin = format!("{}://{authority}", scheme.name()).into();
+        Target { scheme, authority, origin, plain_h2: OnceLock::new() }
     }
 
     /// `http://host:port`.
-    pub(crate) fn origin(&self) -> String {
-        format!("{}://{}", self.scheme.name(), self.authority)
+    pub(crate) fn origin(&self) -> &Arc<str> {
+        &self.origin
     }
 
     pub(super) fn is(&self, other: &Target) -> bool {
@@ -284,8 +300,8 @@ impl Connector {
         // Boxed: a handshake is seldom and large, an exchange is frequent and should be small.
         match tokio::time::timeout(self.timeout, Box::pin(attempt)).await {
             Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) => Err(Refusal::unreachable(&target.origin(), &error.to_string())),
-            Err(_) => Err(Refusal::connect_timeout(&target.origin(), self.timeout.as_secs_f64())),
+            Ok(Err(error)) => Err(Refusal::unreachable(target.origin(), &error.to_string())),
+            Err(_) => Err(Refusal::connect_timeout(target.origin(), self.timeout.as_secs_f64())),
         }
     }
 

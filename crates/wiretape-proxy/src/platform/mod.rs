@@ -97,6 +97,11 @@ pub fn is_deleted(file: &File) -> bool {
     imp::is_deleted(file)
 }
 
+/// Whether nobody reads our standard output any more. Where the system can't tell, somebody does.
+pub fn stdout_is_closed() -> bool {
+    imp::stdout_is_closed()
+}
+
 /// Calls this when a signal wants to end us, with its number. It is then for the callee to end.
 pub fn on_termination(callee: fn(i32)) {
     imp::on_termination(callee);

@@ -49,6 +49,16 @@ pub(super) fn is_deleted(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
 }
 
+pub(super) fn stdout_is_closed() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdout = io::stdout();
+    let mut streams = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let asked = poll(&mut streams, Some(&at_once));
+    // A pipe whose reader has gone says ERR, a terminal that has gone HUP.
+    asked.is_ok() && streams[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
 /// Our own standard streams, as plain files without any buffer of the library's.
 #[derive(Debug)]
 pub struct StandardStreams;

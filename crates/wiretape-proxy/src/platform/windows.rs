@@ -33,6 +33,10 @@ pub(super) fn liveness(_: &Path) -> Liveness {
     Liveness::Unknown
 }
 
+pub(super) fn stdout_is_closed() -> bool {
+    false
+}
+
 pub(super) fn is_deleted(file: &File) -> bool {
     // A file that is open can't vanish here; it can only be marked, and then it can't be asked any more.
     file.metadata().map(|metadata| metadata.file_attributes()).is_err()

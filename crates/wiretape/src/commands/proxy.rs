@@ -1,6 +1,7 @@
 //! `wiretape proxy`: stand in front of HTTP servers, and write down the sessions.
 
 use crate::error::CommandError;
+use crate::events::{self, EventArgs, EventPlan};
 use crate::proxy_config::{LimitsConfig, MIN_HEADERS, ProxyConfig, Switch};
 use crate::units::{self, Timeout};
 use crate::{dirs, output, redaction};
@@ -10,7 +11,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_events::TransactionSink;
 use wiretape_proxy::http::ca::CertificateAuthority;
+use wiretape_proxy::http::csp::Rule;
 use wiretape_proxy::http::{
     Bound, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyError, ProxyOptions,
     ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
@@ -78,7 +81,7 @@ pub(crate) struct ProxyArgs {
     traces: Option<PathBuf>,
 
     /// Write no traces
-    #[arg(long, conflicts_with_all = ["traces", "redact", "no_redact", "max_bytes", "max_files", "session_idle"])]
+    #[arg(long, conflicts_with_all = ["traces", "max_bytes", "max_files"])]
     no_traces: bool,
 
     /// Take out what matches this regular expression, too (can be repeated)
@@ -108,6 +111,9 @@ pub(crate) struct ProxyArgs {
     /// How long to wait, at the end, for what is in flight (30s)
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     drain: Option<Duration>,
+
+    #[command(flatten)]
+    events: EventArgs,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -160,22 +166,34 @@ fn parse_header_size(text: &str) -> Result<u64, String> {
 
 /// Runs the command until a signal ends it.
 pub(crate) fn run(args: &ProxyArgs) -> Result<(), CommandError> {
-    let options = options(args)?;
+    let (mut options, events) = options(args)?;
     let traces = options.traces.as_ref().map(|journal| journal.dir.clone());
-    let outcome =
-        wiretape_proxy::http::run(options, |bound, admin| announce(bound, admin, traces.as_deref()))
-            .map_err(explain)?;
-    report(&outcome);
+    let wants_heartbeats = events.wants_heartbeats();
+    let store = events.store().map(Path::to_owned);
+    let bus = events.start(options.session_idle)?;
+    options.sink = bus.clone().map(|bus| bus as Arc<dyn TransactionSink>);
+    let outcome = wiretape_proxy::http::run(options, |bound, admin| {
+        announce(bound, admin, traces.as_deref(), store.as_deref());
+        if let Some(bus) = bus.as_ref().filter(|_| wants_heartbeats) {
+            events::beat(bus, bound);
+        }
+    });
+    if let Some(bus) = &bus {
+        events::close(bus);
+    }
+    report(&outcome.map_err(explain)?);
     Ok(())
 }
 
-fn options(args: &ProxyArgs) -> Result<ProxyOptions, CommandError> {
+fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> {
     const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
     const DRAIN: Duration = Duration::from_secs(30);
     let mut config = ProxyConfig::load(args.config.as_deref())?;
     let listeners = listeners(args, &mut config)?;
     let dir = traces_dir(args, config.traces.take())?;
-    let redactor = if args.no_redact || dir.is_none() {
+    let events = EventPlan::new(&args.events, std::mem::take(&mut config.events))?;
+    let writes_nothing = dir.is_none() && events.is_empty();
+    let redactor = if args.no_redact || writes_nothing {
         None
     } else {
         Some(redaction::redactor(config.redact.take().unwrap_or_default(), &args.redact)?)
@@ -184,10 +202,11 @@ fn options(args: &ProxyArgs) -> Result<ProxyOptions, CommandError> {
         dir,
         max_bytes: args.max_bytes,
         max_files: args.max_files.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        tee: None,
     });
-    Ok(ProxyOptions {
+    let options = ProxyOptions {
         listeners,
-        admin: args.admin.or_else(|| config.admin.and_then(on)),
+        admin: args.admin.or_else(|| config.admin.and_then(Switch::on)),
         limits: limits(&args.limits, &config.limits),
         traces,
         session_idle: args.session_idle.unwrap_or(SESSION_IDLE),
@@ -196,14 +215,8 @@ fn options(args: &ProxyArgs) -> Result<ProxyOptions, CommandError> {
         workers: args.workers.map_or_else(processors, |n| usize::try_from(n).unwrap_or(1)),
         warn: Arc::new(tell),
         sink: None,
-    })
-}
-
-fn on<T>(switch: Switch<T>) -> Option<T> {
-    match switch {
-        Switch::On(value) => Some(value),
-        Switch::Off => None,
-    }
+    };
+    Ok((options, events))
 }
 
 /// Where traces go, if anywhere: the command line first, then the file, then the user's own place.
@@ -211,7 +224,7 @@ fn traces_dir(args: &ProxyArgs, config: Option<Switch<PathBuf>>) -> Result<Optio
     match (&args.traces, config) {
         _ if args.no_traces => Ok(None),
         (Some(dir), _) => Ok(Some(dir.clone())),
-        (None, Some(switch)) => Ok(on(switch)),
+        (None, Some(switch)) => Ok(switch.on()),
         (None, None) => dirs::traces_dir().map(Some),
     }
 }
@@ -230,7 +243,7 @@ fn listeners(args: &ProxyArgs, config: &mut ProxyConfig) -> Result<Vec<ListenerO
         Some(upstream) => ListenerOptions {
             name: args.label.clone().unwrap_or_else(|| upstream.host().to_owned()),
             listen: args.listen.unwrap_or_else(|| local(REVERSE_PORT)),
-            route: reverse(upstream.clone(), args.rewrite_host, !args.no_oauth_rewrite),
+            route: reverse(upstream.clone(), args.rewrite_host, !args.no_oauth_rewrite, Vec::new()),
         },
         None => forward(args.listen.unwrap_or_else(|| local(FORWARD_PORT)), args.intercept)?,
     };
@@ -238,6 +251,7 @@ fn listeners(args: &ProxyArgs, config: &mut ProxyConfig) -> Result<Vec<ListenerO
 }
 
 fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOptions>, CommandError> {
+    let for_all = std::mem::take(&mut config.csp);
     let mut listeners: Vec<ListenerOptions> = std::mem::take(&mut config.upstreams)
         .into_iter()
         .map(|upstream| ListenerOptions {
@@ -247,6 +261,7 @@ fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOption
                 upstream.url,
                 upstream.rewrite_host.unwrap_or(false),
                 upstream.oauth_rewrite.unwrap_or(true),
+                [for_all.clone(), upstream.csp].concat(),
             ),
         })
         .collect();
@@ -262,11 +277,12 @@ fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOption
     Ok(listeners)
 }
 
-fn reverse(upstream: UpstreamUrl, rewrite_host: bool, oauth_rewrite: bool) -> Route {
+fn reverse(upstream: UpstreamUrl, rewrite_host: bool, oauth_rewrite: bool, csp: Vec<Rule>) -> Route {
     Route::Reverse(ReverseOptions {
         upstream,
         host: if rewrite_host { HostHeader::Rewrite } else { HostHeader::Keep },
         oauth: if oauth_rewrite { OAuthRewrite::On } else { OAuthRewrite::Off },
+        csp,
     })
 }
 
@@ -291,12 +307,12 @@ fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
     let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX / 4);
     let time = |flag: Option<Duration>, file: Option<Switch<Duration>>, usual: Duration| match (flag, file) {
         (Some(flag), _) => flag,
-        (None, Some(file)) => on(file).unwrap_or(YEAR),
+        (None, Some(file)) => file.on().unwrap_or(YEAR),
         (None, None) => usual,
     };
     let timeout = |flag: Option<Timeout>, file: Option<Switch<Duration>>| match (flag, file) {
         (Some(flag), _) => flag.0,
-        (None, file) => file.and_then(on),
+        (None, file) => file.and_then(Switch::on),
     };
     Limits {
         body: args.max_body.or(config.body).unwrap_or(usual.body),
@@ -310,7 +326,7 @@ fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
 }
 
 /// Says where the proxy is, and what to do with it.
-fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&Path>) {
+fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&Path>, store: Option<&Path>) {
     for Bound { listener, address } in bound {
         output::note(format!("wiretape: listening on http://{address}"));
         match &listener.route {
@@ -338,6 +354,9 @@ fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&Path>) {
     }
     if let Some(traces) = traces {
         output::note(format!("wiretape: traces go to {}", traces.display()));
+    }
+    if let Some(store) = store {
+        output::note(format!("wiretape: the store is {}", store.display()));
     }
 }
 

@@ -3,13 +3,15 @@
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
+use crate::proxy_config::RetentionConfig;
+use crate::store_feed::StoreFeed;
 use crate::{dirs, output, redaction, units};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use wiretape_proxy::bridge::{BridgeOptions, SecretHeader, ServerUrl, bridge};
-use wiretape_proxy::journal::JournalOptions;
+use wiretape_proxy::journal::{JournalOptions, Tee};
 use wiretape_proxy::live::{LiveOptions, Origin, random_token};
 use wiretape_proxy::platform::StderrMode;
 use wiretape_proxy::record::{RecordOptions, RecordOutcome, record};
@@ -75,6 +77,14 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "URL", requires = "serve")]
     allow_origin: Vec<Origin>,
 
+    /// Keep the store in this file instead of your own
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+
+    /// Feed no store: `logs`, `stats`, `sessions` and the others won't know of this
+    #[arg(long, conflicts_with = "store")]
+    no_store: bool,
+
     /// Read this configuration instead of your own
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -94,23 +104,37 @@ pub(crate) struct RecordArgs {
 
 /// Runs the command; the exit code is the server's.
 pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
-    if let Some(url) = args.url.take() {
-        let options = bridge_options(args, url)?;
-        let outcome =
-            bridge(options).map_err(|error| CommandError::because("can't connect our own streams", error))?;
-        report(&outcome, "");
-        return Ok(ExitCode::passed_on(outcome.exit_code));
+    let url = args.url.take();
+    let headers = headers(&args)?;
+    let common = common(&args)?;
+    let feed = feed(&args)?;
+    let common = common.with_tee(feed.as_ref().map(StoreFeed::tee));
+    let command = args.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let outcome = match url {
+        Some(url) => bridge(bridge_options(args, common, url, headers))
+            .map_err(|error| CommandError::because("can't connect our own streams", error)),
+        None => record(options(args, common))
+            .map_err(|error| CommandError::because("can't watch over the server's process", error)),
+    };
+    if let Some(feed) = feed {
+        feed.finish();
     }
-    let command = args.command[0].to_string_lossy().into_owned();
-    let outcome = record(options(args)?)
-        .map_err(|error| CommandError::because("can't watch over the server's process", error))?;
+    let outcome = outcome?;
     report(&outcome, &command);
     Ok(ExitCode::passed_on(outcome.exit_code))
 }
 
-fn options(args: RecordArgs) -> Result<RecordOptions, CommandError> {
-    let common = common(&args)?;
-    Ok(RecordOptions {
+/// What feeds the store, unless there is to be none.
+fn feed(args: &RecordArgs) -> Result<Option<StoreFeed>, CommandError> {
+    if args.no_store {
+        return Ok(None);
+    }
+    let store = args.store.clone().map_or_else(dirs::store_file, Ok)?;
+    Ok(StoreFeed::start(&store, RetentionConfig::default().retention()))
+}
+
+fn options(args: RecordArgs, common: Common) -> RecordOptions {
+    RecordOptions {
         command: args.command,
         label: args.label,
         journal: common.journal,
@@ -118,15 +142,22 @@ fn options(args: RecordArgs) -> Result<RecordOptions, CommandError> {
         stderr: if args.no_stderr { StderrMode::Inherited } else { StderrMode::Recorded },
         live: common.live,
         warn: Arc::new(tell),
-    })
+    }
 }
 
-fn bridge_options(args: RecordArgs, url: ServerUrl) -> Result<BridgeOptions, CommandError> {
+fn headers(args: &RecordArgs) -> Result<Vec<SecretHeader>, CommandError> {
     // Clap would repeat a value that it can't read, and this one is a secret.
     let headers = args.header.iter().map(|header| header.parse::<SecretHeader>());
-    let headers = headers.collect::<Result<_, _>>().map_err(CommandError::usage)?;
-    let common = common(&args)?;
-    Ok(BridgeOptions {
+    headers.collect::<Result<_, _>>().map_err(CommandError::usage)
+}
+
+fn bridge_options(
+    args: RecordArgs,
+    common: Common,
+    url: ServerUrl,
+    headers: Vec<SecretHeader>,
+) -> BridgeOptions {
+    BridgeOptions {
         url,
         headers,
         label: args.label,
@@ -134,7 +165,7 @@ fn bridge_options(args: RecordArgs, url: ServerUrl) -> Result<BridgeOptions, Com
         redactor: common.redactor,
         live: common.live,
         warn: Arc::new(tell),
-    })
+    }
 }
 
 /// What does not depend on how the server is reached.
@@ -142,6 +173,13 @@ struct Common {
     journal: JournalOptions,
     redactor: Option<Redactor>,
     live: Option<LiveOptions>,
+}
+
+impl Common {
+    fn with_tee(mut self, tee: Option<Tee>) -> Self {
+        self.journal.tee = tee;
+        self
+    }
 }
 
 fn common(args: &RecordArgs) -> Result<Common, CommandError> {
@@ -155,6 +193,7 @@ fn common(args: &RecordArgs) -> Result<Common, CommandError> {
         dir,
         max_bytes: args.max_bytes,
         max_files: args.max_files.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        tee: None,
     };
     Ok(Common { journal, redactor, live })
 }

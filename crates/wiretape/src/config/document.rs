@@ -47,7 +47,7 @@ impl<'a> Document<'a> {
 
     /// Whether the file has this key at its top.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.root.keys().any(|name| normal(name.get_ref()) == key)
+        self.root.keys().any(|name| is_same(name.get_ref(), key))
     }
 
     /// Reads the file, unless it is so damaged that nothing can be said of its keys. Keys that `read` does not ask for are
@@ -172,13 +172,13 @@ impl<'a> Section<'a> {
 
     /// Where a key stands, if it is there.
     pub(crate) fn key_span(&self, key: &str) -> Option<Range<usize>> {
-        self.table.keys().find(|name| normal(name.get_ref()) == key).map(toml::Spanned::span)
+        self.table.keys().find(|name| is_same(name.get_ref(), key)).map(toml::Spanned::span)
     }
 
     fn take(&mut self, key: &'static str) -> Option<Located<&'a DeValue<'a>>> {
         debug_assert!(self.place.schema.keys.contains(&key), "{key} is in no schema");
         self.taken.push(key);
-        let mut named: Vec<_> = self.table.iter().filter(|(name, _)| normal(name.get_ref()) == key).collect();
+        let mut named: Vec<_> = self.table.iter().filter(|(name, _)| is_same(name.get_ref(), key)).collect();
         named.sort_by_key(|(name, _)| name.span().start);
         for (name, _) in named.iter().skip(1) {
             let message = format!("`{}` is there already, in another spelling", name.get_ref());
@@ -262,6 +262,22 @@ impl<'a> Section<'a> {
         self.checked(key, text.span, parsed)
     }
 
+    /// The same, but `true` and `false` mean something of their own.
+    pub(crate) fn parsed_or_boolean<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        boolean: impl FnOnce(bool) -> T,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<Located<T>> {
+        let said = self.typed(key, expected, |value| match value {
+            DeValue::Boolean(said) => Some(Err(*said)),
+            other => other.as_str().map(Ok),
+        })?;
+        let parsed = said.value.map_or_else(|said| Ok(boolean(said)), parse);
+        self.checked(key, said.span, parsed)
+    }
+
     fn checked<T>(&self, key: &str, span: Range<usize>, parsed: Result<T, String>) -> Option<Located<T>> {
         match parsed {
             Ok(value) => Some(Located { value, span }),
@@ -272,18 +288,26 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of texts.
+    /// A list of texts; those items that are none are left out.
     pub(crate) fn texts(&mut self, key: &'static str) -> Vec<Located<&'a str>> {
+        self.all_texts(key).unwrap_or_else(|texts| texts)
+    }
+
+    /// The same; an error, with what there is, if the key is not there or anything was wrong with it.
+    pub(crate) fn all_texts(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Vec<Located<&'a str>>, Vec<Located<&'a str>>> {
         const EXPECTED: &str = "a list of texts such as [\"one\", \"two\"]";
-        let list = self.typed(key, EXPECTED, DeValue::as_array);
+        let Some(list) = self.typed(key, EXPECTED, DeValue::as_array) else { return Err(Vec::new()) };
         let mut texts = Vec::new();
-        for item in list.into_iter().flat_map(|list| list.value.iter()) {
+        for item in list.value.iter() {
             match item.get_ref().as_str() {
                 Some(value) => texts.push(Located { value, span: item.span() }),
                 None => self.tell_wrong_type(key, EXPECTED, item.get_ref(), &item.span()),
             }
         }
-        texts
+        if texts.len() == list.value.len() { Ok(texts) } else { Err(texts) }
     }
 
     /// A table. Several are a problem, but each is read.
@@ -360,7 +384,7 @@ impl<'a> Section<'a> {
     /// Complains of what nobody asked for.
     fn tell_untaken(&self) {
         for (name, _) in self.table {
-            if !self.taken.contains(&normal(name.get_ref()).as_str()) {
+            if !self.taken.iter().any(|key| is_same(name.get_ref(), key)) {
                 self.tell_unknown(name.get_ref(), &name.span());
             }
         }
@@ -370,7 +394,7 @@ impl<'a> Section<'a> {
         let Schema { place, keys, .. } = self.place.schema;
         let homes: Vec<&str> = self
             .others()
-            .filter(|other| other.keys.contains(&normal(name).as_str()))
+            .filter(|other| other.keys.iter().any(|key| is_same(name, key)))
             .map(|other| other.place)
             .collect();
         if !homes.is_empty() {
@@ -395,9 +419,10 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A key in which hyphens make no difference.
-fn normal(name: &str) -> String {
-    name.replace('-', "_")
+/// Whether two keys are the same: hyphens and underscores make no difference.
+fn is_same(one: &str, other: &str) -> bool {
+    let normal = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    one.len() == other.len() && one.bytes().map(normal).eq(other.bytes().map(normal))
 }
 
 fn whole_number(number: &DeInteger<'_>) -> Option<u64> {

@@ -1,4 +1,5 @@
 use super::*;
+use wiretape_proxy::http::csp::{Directive, Mode, Reporting};
 
 const PAGE: &str = include_str!("../../../../docs/configuration.md");
 
@@ -14,8 +15,22 @@ fn check(text: &str, expected: &[&str]) {
 /// Every key there is, once.
 const EVERYTHING: &str = r#"
 traces = "traces"
+events = "events.ndjson"
+print = "json"
+store = "store.db"
 admin = "127.0.0.1:3005"
 drain = "30s"
+[retention]
+max_age = "7d"
+max_bytes = "100MB"
+[webhook]
+url = "https://events.example.com/in"
+token_file = "token"
+ca_file = "roots.pem"
+batch_events = 100
+batch_time = "2s"
+spool = "spool"
+spool_bytes = "10MB"
 [limits]
 body = "64MB"
 headers = "64kB"
@@ -31,12 +46,38 @@ allow-keys = ["csrf_token"]
 [[redact.patterns]]
 name = "card"
 regex = '\b4\d{15}\b'
+[[csp]]
+paths = ["/widgets/**", "ui://**"]
+mode = "replace"
+report = "report-to"
+default-src = ["'none'"]
+script-src = ["'self'", "https://cdn.example.com"]
+child-src = ["*"]
+style-src = ["*"]
+connect-src = ["*"]
+font-src = ["*"]
+frame-src = ["*"]
+img-src = ["*"]
+manifest-src = ["*"]
+media-src = ["*"]
+object-src = ["*"]
+script-src-attr = ["*"]
+script-src-elem = ["*"]
+style-src-attr = ["*"]
+style-src-elem = ["*"]
+worker-src = ["*"]
+base-uri = ["*"]
+form-action = ["*"]
+frame-ancestors = ["*"]
 [[upstream]]
 name = "search"
 url = "http://localhost:9000/mcp"
 listen = "127.0.0.1:3004"
 rewrite_host = false
 oauth_rewrite = true
+[[upstream.csp]]
+connect_src = ["https://api.example.com"]
+report = false
 [[upstream]]
 url = "https://mcp.example.com"
 listen = "[::1]:3004"
@@ -51,6 +92,18 @@ fn every_key_is_read() {
     assert_eq!(config.traces, Some(Switch::On("/etc/wiretape/traces".into())));
     assert_eq!(config.admin, Some(Switch::On("127.0.0.1:3005".parse().unwrap())));
     assert_eq!(config.drain, Some(Duration::from_secs(30)));
+    let events = &config.events;
+    assert_eq!(events.events, Some(Switch::On("/etc/wiretape/events.ndjson".into())));
+    assert_eq!(events.store, Some(Switch::On("/etc/wiretape/store.db".into())));
+    assert_eq!(events.print, Some(crate::events::PrintLook::Json));
+    let retention = events.retention.retention();
+    assert_eq!(retention.max_age, Some(Duration::from_secs(7 * 24 * 60 * 60)));
+    assert_eq!(retention.max_bytes, Some(100_000_000));
+    let webhook = events.webhook.as_ref().unwrap();
+    assert_eq!((webhook.batch_events, webhook.batch_time), (Some(100), Some(Duration::from_secs(2))));
+    assert_eq!(webhook.token_file.as_deref(), Some(Path::new("/etc/wiretape/token")));
+    assert_eq!(webhook.ca_file.as_deref(), Some(Path::new("/etc/wiretape/roots.pem")));
+    assert_eq!((webhook.spool_bytes, webhook.spool.is_some()), (Some(10_000_000), true));
     let LimitsConfig { body, headers, connections, connect_timeout, .. } = config.limits;
     assert_eq!((body, headers, connections), (Some(64_000_000), Some(64_000), Some(1024)));
     assert_eq!(connect_timeout, Some(Switch::On(Duration::from_secs(10))));
@@ -61,6 +114,15 @@ fn every_key_is_read() {
     assert_eq!((search.name.as_str(), search.url.path()), ("search", "/mcp"));
     assert_eq!((search.rewrite_host, search.oauth_rewrite), (Some(false), Some(true)));
     assert_eq!((other.name.as_str(), other.rewrite_host), ("mcp-example-com", None));
+    let [rule] = &config.csp[..] else { panic!("{:?}", config.csp) };
+    assert_eq!((rule.mode, rule.report), (Mode::Replace, Some(Reporting::ReportTo)));
+    assert_eq!(rule.directives.iter().count(), Directive::NAMES.len());
+    let told = serde_json::to_string(&search.csp).unwrap();
+    assert_eq!(
+        told,
+        r#"[{"paths":[],"mode":"extend","directives":{"connect-src":["https://api.example.com"]},"report":"off"}]"#
+    );
+    assert!(other.csp.is_empty());
     let forward = config.forward.unwrap();
     assert_eq!((forward.listen.port(), forward.intercept), (3128, Some(false)));
     let rules = config.redact.unwrap().rules(&["x+".to_owned()]);
@@ -77,7 +139,9 @@ fn the_example_and_the_page_have_every_key() {
             let is_there = example.contains(&format!("\n{key} ="))
                 || ["[", "."].iter().any(|mark| example.contains(&format!("{mark}{key}]")));
             assert!(is_there, "{key} of {} is not in the example", schema.title);
-            let table = schema.title.trim_matches(['[', ']']);
+            // The keys are those of [[csp]], and so is what they mean.
+            let table = schema.title.trim_matches(['[', ']']).trim_start_matches("upstream.csp");
+            let table = if table.is_empty() { "csp" } else { table };
             let name = if table.contains(' ') { (*key).to_owned() } else { format!("{table}.{key}") };
             assert!(PAGE.contains(&format!("`{name}`")), "{name} is not in docs/configuration.md");
         }
@@ -112,9 +176,23 @@ fn a_key_in_the_wrong_place_is_sent_to_the_right_one() {
         &["2:1: `drain` has no effect in [limits]; it belongs at the top of the file"],
     );
     check(
-        "traces = false\n[redact]\nkeys = [\"ssn\"]\n",
-        &["2:2: `redact` has no effect: with `traces = false` nothing is written"],
+        "traces = false\nstore = false\n[redact]\nkeys = [\"ssn\"]\n",
+        &["3:2: `redact` has no effect: with `traces` and `store` off nothing is written"],
     );
+    check("traces = false\n[redact]\nkeys = [\"ssn\"]\n", &[]);
+    check(
+        "store = false\n[retention]\nmax_age = \"1d\"\n",
+        &["2:2: `retention` has no effect: with `store = false` there is nothing to keep"],
+    );
+}
+
+#[test]
+fn urls_of_webhooks_are_not_repeated() {
+    for url in ["ftp://user:hidden@example.com/hidden", "https://user:hidden@example.com/hidden"] {
+        let problems = read(&format!("[webhook]\nurl = \"{url}\"\n")).unwrap_err();
+        assert!(problems.len() == 1 && !problems[0].contains("hidden"), "{problems:?}");
+    }
+    check("[webhook]\nbatch_time = \"1s\"\n", &["1:1: [webhook] lacks `url`"]);
 }
 
 #[test]
@@ -236,13 +314,98 @@ fn an_upstream_is_not_the_proxy_itself() {
     assert!(upstream("http://localhost:9000", "127.0.0.1:3004").is_ok());
 }
 
+fn check_rule(rule: &str, expected: &[&str]) {
+    let upstream = "[[upstream]]\nurl = \"http://a\"\nlisten = \"127.0.0.1:1\"\n";
+    check(&format!("[[csp]]\n{rule}\n{upstream}"), expected);
+}
+
+#[test]
+fn rules_of_policies_are_checked() {
+    check_rule("connect-src = [\"'self'\", \"https://a\"]", &[]);
+    check_rule("report = true", &[]);
+    check_rule("mode = \"replace\"\nimg-src = [\"'none'\"]", &[]);
+    check_rule(
+        "conect-src = [\"https://a\"]\nreport = true",
+        &["2:1: unknown key `conect-src` in [[csp]]; did you mean `connect-src`?"],
+    );
+    check_rule(
+        "connect-src = [\"https://a; script-src *\"]",
+        &[
+            "2:16: `connect-src`: a source has no blanks, `;`, `,`, double quotes or letters beyond ASCII in it; \
+           several sources are several items of the list",
+        ],
+    );
+    check_rule(
+        "connect-src = [\"self\"]",
+        &["2:16: `connect-src`: `self` is a host here; the keyword stands in quotes of its own: \"'self'\""],
+    );
+    check_rule(
+        "connect-src = \"https://a\"",
+        &["2:15: `connect-src` must be a list of texts such as [\"one\", \"two\"], not text"],
+    );
+    check_rule(
+        "mode = \"add\"\nimg-src = [\"https://a\"]",
+        &["2:8: `mode`: `add` is no mode; there are \"extend\" and \"replace\""],
+    );
+    check_rule(
+        "report = \"mail\"\nimg-src = [\"https://a\"]",
+        &["2:10: `report`: `mail` is no way to report; there are true, false and \"report-to\""],
+    );
+    check_rule(
+        "paths = [\"widgets/*\"]\nimg-src = [\"https://a\"]",
+        &[
+            "2:10: `paths`: `widgets/*` is for nothing: a path begins with `/`, and a resource's URI has `://` in it",
+        ],
+    );
+}
+
+#[test]
+fn a_rule_that_does_nothing_is_told() {
+    check_rule("report = false", &["1:1: [[csp]] has no directive such as `connect-src`: it has no effect"]);
+    check_rule(
+        "mode = \"replace\"",
+        &[
+            "1:1: [[csp]] has no directive such as `connect-src`: it would take the policy away and put nothing in its place",
+        ],
+    );
+    check_rule(
+        "img-src = [\"'none'\"]",
+        &["2:12: `img-src`: 'none' adds nothing; it needs mode = \"replace\""],
+    );
+    check_rule(
+        "img-src = [\"'none'\", \"https://a\", \"https://a\"]",
+        &[
+            "2:12: `img-src`: 'none' stands alone, or has no effect",
+            "2:35: `https://a` is in `img-src` already, and has no effect",
+        ],
+    );
+    check_rule(
+        "img-src = []",
+        &["2:1: `img-src` has no source; write [\"'none'\"] if nothing is to be allowed"],
+    );
+    check_rule(
+        "paths = []\nimg-src = [\"https://a\"]",
+        &["2:1: `paths` is empty, so the rule is for nothing; leave it out for everything"],
+    );
+    check(
+        "[[csp]]\nimg-src = [\"https://a\"]\n[forward]\nlisten = \"127.0.0.1:1\"\n",
+        &["1:3: `csp` has no effect without an [[upstream]]: a forward proxy leaves pages as they are"],
+    );
+    check(
+        "connect-src = [\"https://a\"]\n",
+        &[
+            "1:1: `connect-src` has no effect at the top of the file; it belongs in [[csp]] or in [[upstream.csp]]",
+        ],
+    );
+}
+
 #[test]
 fn brackets_are_explained() {
     check(
         "[upstream]\nurl = \"http://a\"\nlisten = \"127.0.0.1:1\"\ncolour = 1\n",
         &[
             "1:1: there may be several; write [[upstream]], with two brackets",
-            "4:1: unknown key `colour` in [[upstream]]; it may hold name, url, listen, rewrite_host, oauth_rewrite",
+            "4:1: unknown key `colour` in [[upstream]]; it may hold name, url, listen, rewrite_host, oauth_rewrite, csp",
         ],
     );
     check("[[forward]]\nlisten = \"127.0.0.1:1\"\n", &["1:1: there can be only one; write [forward]"]);

@@ -8,9 +8,26 @@ use std::process::Stdio;
 fn help_needs_no_manual() {
     let env = TestEnvironment::new();
     insta::assert_snapshot!("help", env.run(&["--help"]));
-    for command in ["ls", "show", "stats", "config", "ca", "prune", "completions", "man"] {
+    for command in [
+        "ls",
+        "show",
+        "logs",
+        "slow",
+        "stats",
+        "sessions",
+        "session",
+        "clients",
+        "schema",
+        "store",
+        "config",
+        "ca",
+        "prune",
+        "completions",
+        "man",
+    ] {
         insta::assert_snapshot!(format!("help-{command}"), env.run(&[command, "--help"]));
     }
+    insta::assert_snapshot!("help-store-load", env.run(&["store", "load", "--help"]));
     insta::assert_snapshot!("help-config-check", env.run(&["config", "check", "--help"]));
 }
 
@@ -106,7 +123,14 @@ fn a_reader_that_stops_reading_is_no_error() {
         .map(|n| format!("{{\"dir\":\"in\",\"raw\":{{\"id\":{n},\"method\":\"ping\"}}}}\n"))
         .collect();
     env.file("long.jsonl", lines);
-    for args in [&["show", "traces/long.jsonl"][..], &["show", "--json", "traces/long.jsonl"], &["--help"]] {
+    env.run(&["store", "load", "traces/long.jsonl"]);
+    for args in [
+        &["show", "traces/long.jsonl"][..],
+        &["show", "--json", "traces/long.jsonl"],
+        &["logs", "-n", "20000"],
+        &["logs", "-n", "20000", "--json"],
+        &["--help"],
+    ] {
         let mut child = env.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 10]).unwrap();

@@ -8,3 +8,4 @@
 
 mod pair;
 mod scenarios;
+mod store;

@@ -1,5 +1,6 @@
 //! A client, a server, and a proxy that may stand between them.
 
+use crate::store;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -89,6 +90,10 @@ fn run(
         assert!(proxy.stop().unwrap().success());
     }
     let traces = home.map(traces_in).unwrap_or_default();
+    if let Some(home) = home {
+        // What comes on a stream that was taken up again belongs to an exchange that has been told of by then.
+        store::check(home, &traces, usize::from(scenario == "resume"));
+    }
     Run {
         told: String::from_utf8(output.stdout).unwrap(),
         crossed: fs::read_to_string(&crossed).map(|text| crossed_in(&text)).unwrap_or_default(),

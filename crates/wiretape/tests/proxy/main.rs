@@ -6,8 +6,10 @@
 
 mod bodies;
 mod crowds;
+mod csp;
 mod disconnects;
 mod draining;
+mod events;
 mod forward;
 mod heads;
 mod http2;

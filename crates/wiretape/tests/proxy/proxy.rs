@@ -42,15 +42,28 @@ impl Proxy {
         Self::start_with(tempfile::tempdir().unwrap(), options, &[])
     }
 
+    /// As a file says, with an address of its own for each listener.
+    pub(crate) fn by_file(text: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("wiretape.toml");
+        fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap().to_owned();
+        Self::run(home, &["--config", &file], &[])
+    }
+
     /// With its data in a place that was prepared, and with these variables.
     pub(crate) fn start_with(
         home: tempfile::TempDir,
         options: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
+        Self::run(home, &[&["--listen", "127.0.0.1:0"], options].concat(), environment)
+    }
+
+    fn run(home: tempfile::TempDir, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let stderr = home.path().join("stderr");
         let mut command = wiretape(home.path());
-        command.args(["proxy", "--listen", "127.0.0.1:0"]).args(options).envs(environment.iter().copied());
+        command.arg("proxy").args(options).envs(environment.iter().copied());
         command.stdin(Stdio::null()).stderr(File::create(&stderr).unwrap());
         let mut child = command.spawn().unwrap();
         let has_admin = options.contains(&"--admin");
@@ -80,6 +93,13 @@ impl Proxy {
     /// What the admin's port answers: status and JSON.
     pub(crate) fn ask(&self, path: &str) -> (u16, Value) {
         self.ask_with(path, "Host: localhost\r\n")
+    }
+
+    /// What the admin's port answers, as text.
+    pub(crate) fn ask_text(&self, path: &str) -> String {
+        let mut peer = Peer::connect(self.admin.expect("started with --admin"));
+        peer.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+        String::from_utf8(peer.receive().1).unwrap()
     }
 
     pub(crate) fn ask_with(&self, path: &str, headers: &str) -> (u16, Value) {
@@ -141,6 +161,11 @@ impl Stopped {
             assert_eq!(trace.lines.last().unwrap()["type"], "end", "{trace:?}");
         }
         traces
+    }
+
+    /// Where its data is.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// The traces, as they are.

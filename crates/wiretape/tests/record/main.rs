@@ -13,5 +13,6 @@ mod options;
 mod real_parts;
 mod session;
 mod signals;
+mod store;
 mod trace;
 mod web;

@@ -122,7 +122,7 @@ impl Busy {
     }
 
     fn round(&mut self, rig: &Rig, plan: &Plan) -> Result {
-        let mut field = rig.start(self.placement, self.connections)?;
+        let mut field = rig.start(&Subject::ALL, self.placement, self.connections)?;
         for subject in &mut field.subjects {
             subject.drive(WARM_UP)?;
         }
@@ -234,7 +234,7 @@ fn one_session(rig: &Rig, plan: &Plan) -> Result<[Row; 2]> {
     let [early, late] = plan.session;
     let what = format!("{}k calls in one session", late / 1000);
     Progress::of(&what).show(0);
-    let mut field = rig.start(Placement::Together, 1)?;
+    let mut field = rig.start(&Subject::ALL, Placement::Together, 1)?;
     let mut peaks = [NONE; 2];
     for (peaks, calls) in peaks.iter_mut().zip([early, late - early]) {
         for subject in &mut field.subjects {
@@ -293,7 +293,7 @@ fn missing_row(busy: &[Busy]) -> Row {
 fn idle(rig: &Rig, plan: &Plan) -> Result<Row> {
     let what = format!("idle with {}", of_connections(MOST));
     Progress::of(&what).show(0);
-    let mut field = rig.start(Placement::Apart, MOST)?;
+    let mut field = rig.start(&Subject::ALL, Placement::Apart, MOST)?;
     for subject in &mut field.subjects {
         subject.drive(WARM_UP)?;
     }

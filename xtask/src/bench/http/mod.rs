@@ -9,7 +9,7 @@
 
 mod measures;
 mod nginx;
-mod rig;
+pub(super) mod rig;
 
 use crate::bench::Effort;
 use crate::bench::programs::Programs;

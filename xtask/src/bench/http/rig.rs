@@ -16,28 +16,37 @@ use crate::bench::programs::Programs;
 use crate::failure::{Context, Failure, Result};
 use crate::parts;
 
+/// Where a full proxy's store is, in its directory.
+pub(in crate::bench) const STORE: &str = "store.db";
+/// Where its NDJSON is.
+pub(in crate::bench) const EVENTS: &str = "events.ndjson";
+
 /// No single measurement takes nearly as long, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// What stands between the load and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(in crate::bench) enum Subject {
     /// Nothing.
     Direct,
     /// `wt-http-relay`.
     Floor,
     /// nginx.
     Nginx,
-    /// `wiretape proxy`.
+    /// `wiretape proxy`, with its traces.
     Proxy,
+    /// `wiretape proxy` that writes nothing.
+    Silent,
+    /// `wiretape proxy` with traces, store and NDJSON.
+    Full,
 }
 
 impl Subject {
-    /// In the order of the columns.
-    pub(super) const ALL: [Self; 4] = [Self::Direct, Self::Floor, Self::Nginx, Self::Proxy];
+    /// What the HTTP table compares, in the order of its columns.
+    pub(in crate::bench) const ALL: [Self; 4] = [Self::Direct, Self::Floor, Self::Nginx, Self::Proxy];
 
-    /// Its column.
-    pub(super) fn column(self) -> usize {
+    /// Its column in the HTTP table.
+    pub(in crate::bench) fn column(self) -> usize {
         self as usize
     }
 }
@@ -45,7 +54,7 @@ impl Subject {
 /// Who runs on which processor. Left to itself, a system moves processes about, and what a call costs then is chance:
 /// to wake a process on another processor may cost more than all of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placement {
+pub(in crate::bench) enum Placement {
     /// All on one. Whatever is done for a call takes its time from it, so that the cost shows, and nothing else.
     Together,
     /// Load and server on one, who is measured on another, which then limits the rate.
@@ -53,13 +62,13 @@ pub(super) enum Placement {
 }
 
 /// The programs, and a place for what they write.
-pub(super) struct Rig {
+pub(in crate::bench) struct Rig {
     echo: PathBuf,
     load: PathBuf,
     floor: PathBuf,
     proxy: PathBuf,
     /// Whether nginx could be had.
-    pub(super) nginx: bool,
+    pub(in crate::bench) nginx: bool,
     /// For load and server, and for who is measured.
     processors: [usize; 2],
     scratch: TempDir,
@@ -67,7 +76,7 @@ pub(super) struct Rig {
 
 impl Rig {
     /// Installs nginx if it isn't there. Without it there is one column less to look at, and nothing else is lost.
-    pub(super) fn new(programs: &Programs) -> Result<Self> {
+    pub(in crate::bench) fn new(programs: &Programs) -> Result<Self> {
         let nginx = parts::install_nginx();
         if let Err(failure) = &nginx {
             eprintln!("note: measuring without nginx: {failure}");
@@ -83,13 +92,21 @@ impl Rig {
         })
     }
 
-    /// Starts every subject there is in front of one server, with so many connections to each.
-    pub(super) fn start(&self, placement: Placement, connections: usize) -> Result<Field> {
+    /// Starts subjects, those that there are, in front of one server, with so many connections to each.
+    pub(in crate::bench) fn start(
+        &self,
+        subjects: &[Subject],
+        placement: Placement,
+        connections: usize,
+    ) -> Result<Field> {
         let upstream = self.echo()?;
         self.place(upstream.pid(), placement, Role::Peer)?;
-        let there = Subject::ALL.into_iter().filter(|subject| self.nginx || *subject != Subject::Nginx);
-        let subjects: Result<Vec<_>> =
-            there.map(|subject| self.start_one(subject, &upstream, placement, connections)).collect();
+        let there = |subject: &&Subject| self.nginx || **subject != Subject::Nginx;
+        let subjects: Result<Vec<_>> = subjects
+            .iter()
+            .filter(there)
+            .map(|subject| self.start_one(*subject, &upstream, placement, connections))
+            .collect();
         Ok(Field { subjects: subjects?, upstream })
     }
 
@@ -128,13 +145,24 @@ impl Rig {
             Subject::Direct => return self.echo(),
             Subject::Nginx => return nginx::start(upstream.address(), directory, LIMIT),
             Subject::Floor => &self.floor,
-            Subject::Proxy => &self.proxy,
+            Subject::Proxy | Subject::Silent | Subject::Full => &self.proxy,
         };
         let mut command = Command::new(program);
         command
-            .args(["proxy", "--upstream", &upstream.url(), "--listen", "127.0.0.1:0", "--traces"])
-            .arg(directory)
+            .args(["proxy", "--upstream", &upstream.url(), "--listen", "127.0.0.1:0"])
             .env("WIRETAPE_DATA_DIR", self.scratch.path().join("data"));
+        match subject {
+            Subject::Silent => command.args(["--no-traces", "--no-store"]),
+            Subject::Full => command
+                .arg("--traces")
+                .arg(directory.join("traces"))
+                .arg("--store")
+                .arg(directory.join(STORE))
+                .arg("--events")
+                .arg(directory.join(EVENTS)),
+            Subject::Floor => command.arg("--traces").arg(directory),
+            _ => command.arg("--no-store").arg("--traces").arg(directory),
+        };
         Service::spawn(command, LIMIT).context(program.display())
     }
 }
@@ -157,15 +185,15 @@ fn two_processors() -> Result<[usize; 2]> {
 }
 
 /// All that take turns.
-pub(super) struct Field {
-    pub(super) subjects: Vec<Started>,
+pub(in crate::bench) struct Field {
+    pub(in crate::bench) subjects: Vec<Started>,
     #[expect(dead_code, reason = "it serves as long as it lives")]
     upstream: Service,
 }
 
 /// A running subject, connections to it open. Its traces vanish with it.
-pub(super) struct Started {
-    pub(super) subject: Subject,
+pub(in crate::bench) struct Started {
+    pub(in crate::bench) subject: Subject,
     service: Service,
     driver: Driver,
     directory: TempDir,
@@ -174,7 +202,7 @@ pub(super) struct Started {
 
 impl Started {
     /// Calls on all its connections. If that fails, says what was being measured and what it said.
-    pub(super) fn drive(&mut self, amount: Amount) -> Result<Outcome> {
+    pub(in crate::bench) fn drive(&mut self, amount: Amount) -> Result<Outcome> {
         let outcome = self
             .driver
             .run(amount)
@@ -184,13 +212,13 @@ impl Started {
     }
 
     /// The time on a processor that it took so far, in seconds; no figure if nothing is measured.
-    pub(super) fn processor_time(&self) -> Result<f64> {
+    pub(in crate::bench) fn processor_time(&self) -> Result<f64> {
         let time = cpu::time_of_tree(self.service.pid()).ok_or_else(gone)?;
         Ok(self.unless_direct(time.as_secs_f64()))
     }
 
     /// The peak memory so far, in bytes; no figure if nothing is measured.
-    pub(super) fn peak_memory(&self) -> Result<f64> {
+    pub(in crate::bench) fn peak_memory(&self) -> Result<f64> {
         let bytes = memory::peak_of_tree(self.service.pid(), "").ok_or_else(gone)?;
         Ok(self.unless_direct(bytes as f64))
     }
@@ -200,13 +228,20 @@ impl Started {
         if self.subject == Subject::Direct { f64::NAN } else { figure }
     }
 
-    /// Ends the load, then the subject, and looks for every call in its traces.
-    pub(super) fn finish(self) -> Result<Kept> {
+    /// Ends the load, then the subject; what it wrote stays in the directory, and what it was called for is returned too.
+    pub(in crate::bench) fn end(self) -> Result<(TempDir, u64)> {
         self.driver.finish().context(format!("{:?}", self.subject))?;
         self.service.stop().context(format!("{:?}", self.subject))?;
-        let marks = Marks::in_traces(self.directory.path()).context("traces")?;
-        let wrong = marks.missing(self.calls) + marks.surplus;
-        Ok(Kept { subject: self.subject, messages: 2 * self.calls, wrong })
+        Ok((self.directory, self.calls))
+    }
+
+    /// Ends the load, then the subject, and looks for every call in its traces.
+    pub(in crate::bench) fn finish(self) -> Result<Kept> {
+        let subject = self.subject;
+        let (directory, calls) = self.end()?;
+        let marks = Marks::in_traces(directory.path()).context("traces")?;
+        let wrong = marks.missing(calls) + marks.surplus;
+        Ok(Kept { subject, messages: 2 * calls, wrong })
     }
 }
 
@@ -215,10 +250,10 @@ fn gone() -> Failure {
 }
 
 /// What is left of a subject when it has ended.
-pub(super) struct Kept {
-    pub(super) subject: Subject,
+pub(in crate::bench) struct Kept {
+    pub(in crate::bench) subject: Subject,
     /// Messages that passed.
-    pub(super) messages: u64,
+    pub(in crate::bench) messages: u64,
     /// How many of them are missing from its traces, or stand there more than once.
-    pub(super) wrong: u64,
+    pub(in crate::bench) wrong: u64,
 }

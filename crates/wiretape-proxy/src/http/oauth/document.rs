@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use wiretape_trace::json::{Lexeme, Lexer, SyntaxError, Token};
 
+use super::super::splice::{Edit, splice};
 use super::url::is_plain_path;
 
 /// RFC 9728.
@@ -128,15 +129,11 @@ fn item(member: &str, value: Value, lexeme: Lexeme) -> Item {
 
 /// Puts other strings where items stood. Everything else stays byte for byte. `None` if there are none.
 pub(super) fn edit(json: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(json.len() + 64 * edits.len());
-    let mut copied = 0;
-    for (range, text) in edits {
-        out.extend_from_slice(&json[copied..range.start]);
-        out.extend_from_slice(serde_json::Value::from(text.as_str()).to_string().as_bytes());
-        copied = range.end;
-    }
-    out.extend_from_slice(&json[copied..]);
-    (!edits.is_empty()).then_some(out)
+    let quoted = |(range, text): &(Range<usize>, String)| {
+        (range.clone(), serde_json::Value::from(text.as_str()).to_string().into_bytes())
+    };
+    let edits: Vec<Edit> = edits.iter().map(quoted).collect();
+    (!edits.is_empty()).then(|| splice(json, &edits))
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! `wiretape stats`: calls, failures and latencies, by tool.
+//! By traces, which are read for it.
 
+use super::Form;
+use super::table::{self, Row};
 use crate::error::CommandError;
-use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
+use crate::output::{self, Cell, Output, Styles, Table};
 use crate::selector::TraceSelector;
 use crate::text::printable;
 use crate::trace_file::{self, Head, TraceFileError};
 use crate::units;
-use clap::Args;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,29 +15,9 @@ use wiretape_analyze::stats::{CallStats, StatsRow, Subject, ToolStats};
 use wiretape_trace::format::Notice;
 use wiretape_trace::message::Direction;
 
-/// Count calls, errors, latencies and bytes, by tool
-///
-/// Several traces add up. Errors are those of the protocol and those that a tool reports with `isError`.
-/// Percentiles are by nearest rank, and empty where nothing was measured.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  wiretape stats latest                        the newest trace
-  wiretape stats latest latest~1 old.jsonl.zst several, added up
-  wiretape stats latest --json | jq '.rows[] | select(.latencyUs.p95 > 200000)'")]
-pub(crate) struct StatsArgs {
-    /// The traces: each a path, the beginning of an id, `latest`, or `latest~1` for the one before
-    #[arg(required = true, value_name = "TRACE")]
-    traces: Vec<TraceSelector>,
-
-    /// Print one JSON object (schema: docs/json-output.md)
-    #[arg(long)]
-    json: bool,
-}
-
-/// Runs the command.
-pub(crate) fn run(args: &StatsArgs) -> Result<(), CommandError> {
-    let paths = args.traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
+/// Reads the traces, and prints what there is to say of their calls.
+pub(super) fn run(traces: &[TraceSelector], form: Form) -> Result<(), CommandError> {
+    let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
     let mut stats = ToolStats::new();
     let mut traces = Vec::new();
     for path in paths {
@@ -48,7 +29,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<(), CommandError> {
         traces.push(MeasuredTrace { path, head });
     }
     stats.end_recording();
-    if args.json { print_json(&stats, &traces) } else { print_tables(&stats, &traces) }
+    match form {
+        Form::Json => print_json(&stats, &traces),
+        Form::Text => print_tables(&stats, &traces),
+    }
 }
 
 struct MeasuredTrace {
@@ -82,23 +66,6 @@ fn read(path: &Path, stats: &mut ToolStats) -> Result<(), TraceFileError> {
     Ok(())
 }
 
-fn columns(first: &'static str) -> [Column; 11] {
-    let number = |title, room| Column { title, align: Align::Right, room };
-    [
-        Column { title: first, align: Align::Left, room: Room::Flexible },
-        number("CALLS", Room::Fixed),
-        number("ERRORS", Room::Fixed),
-        number("OPEN", Room::Optional(4)),
-        number("P50", Room::Fixed),
-        number("P95", Room::Fixed),
-        number("P99", Room::Fixed),
-        number("MEAN", Room::Optional(6)),
-        number("MAX", Room::Optional(5)),
-        number("REQUEST", Room::Optional(3)),
-        number("RESPONSE", Room::Optional(2)),
-    ]
-}
-
 fn print_tables(stats: &ToolStats, traces: &[MeasuredTrace]) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     let (styles, width) = (out.styles, out.width);
@@ -108,12 +75,12 @@ fn print_tables(stats: &ToolStats, traces: &[MeasuredTrace]) -> Result<(), Comma
         return Ok(out.flush()?);
     }
     // One table, so that the columns of tools, methods and totals stand in line.
-    let mut table = Table::new(&columns("CALLED"));
+    let mut table = Table::new(&table::COLUMNS);
     for row in &rows {
         let (name, paint) = name(row, &styles);
-        table.row(cells(Cell::new(paint, name), &row.stats, &styles));
+        table.row(figures(&row.stats).cells(Cell::new(paint, name), &styles));
     }
-    table.row(cells(Cell::new(styles.strong, "total"), &stats.totals(), &styles));
+    table.row(figures(&stats.totals()).cells(Cell::new(styles.strong, "total"), &styles));
     let dropped = table.write(&mut out, &styles, width)?;
     print_remarks(&mut out, stats, &dropped)?;
     Ok(out.flush()?)
@@ -131,23 +98,19 @@ fn name(row: &StatsRow, styles: &Styles) -> (String, output::Paint) {
     }
 }
 
-fn cells(name: Cell, stats: &CallStats, styles: &Styles) -> Vec<Cell> {
-    let number =
-        |n: u64, paint| if n > 0 { Cell::new(paint, n.to_string()) } else { Cell::new(styles.dim, "0") };
-    let time = |us: Option<u64>| us.map(units::duration).map_or(Cell::new(styles.dim, "-"), Cell::from);
-    vec![
-        name,
-        stats.counts.calls.to_string().into(),
-        number(stats.counts.errors(), styles.error),
-        number(stats.counts.unanswered(), styles.warning),
-        time(stats.latencies.percentile(50)),
-        time(stats.latencies.percentile(95)),
-        time(stats.latencies.percentile(99)),
-        time(stats.latencies.mean()),
-        time(stats.latencies.max()),
-        units::bytes(stats.request_bytes).into(),
-        units::bytes(stats.response_bytes).into(),
-    ]
+fn figures(stats: &CallStats) -> Row {
+    Row {
+        calls: stats.counts.calls,
+        errors: stats.counts.errors(),
+        open: stats.counts.unanswered(),
+        p50: stats.latencies.percentile(50),
+        p95: stats.latencies.percentile(95),
+        p99: stats.latencies.percentile(99),
+        mean: stats.latencies.mean(),
+        max: stats.latencies.max(),
+        request_bytes: stats.request_bytes,
+        response_bytes: stats.response_bytes,
+    }
 }
 
 fn print_remarks(out: &mut Output, stats: &ToolStats, dropped: &[&str]) -> std::io::Result<()> {
@@ -167,17 +130,7 @@ fn print_remarks(out: &mut Output, stats: &ToolStats, dropped: &[&str]) -> std::
     if stats.orphans() > 0 {
         remarks.push(format!("{} that nobody waited for", units::count(stats.orphans(), "response")));
     }
-    if !dropped.is_empty() {
-        remarks.push(format!(
-            "no room for {}; try a wider terminal, or --json",
-            dropped.join(", ").to_lowercase()
-        ));
-    }
-    if !remarks.is_empty() {
-        writeln!(out)?;
-    }
-    let dim = out.styles.dim;
-    remarks.iter().try_for_each(|remark| writeln!(out, "{}", dim.paint(remark)))
+    table::write_remarks(out, remarks, dropped)
 }
 
 fn print_json(stats: &ToolStats, traces: &[MeasuredTrace]) -> Result<(), CommandError> {
@@ -189,10 +142,7 @@ fn print_json(stats: &ToolStats, traces: &[MeasuredTrace]) -> Result<(), Command
         orphans: stats.orphans(),
         notifications: stats.notifications(),
     };
-    let mut out = output::machine_stdout();
-    serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
-    out.write_all(b"\n")?;
-    Ok(out.flush()?)
+    Ok(output::print_json(&report)?)
 }
 
 /// The object of `stats --json`.

@@ -1,0 +1,219 @@
+//! From exchanges that have ended to what is told of them.
+
+mod late;
+mod project;
+mod request;
+mod session;
+mod snapshot;
+
+pub(crate) use snapshot::cursor;
+pub use snapshot::{Change, Listed, Snapshot, Snapshots};
+
+use crate::event::{Event, EventIds, SchemaEvent, SessionEvent, VERSION};
+use crate::line::{Line, LineWhat};
+use crate::sink::Signal;
+use crate::transaction::{Streamed, Transaction, Violation};
+use late::LateAnswers;
+use request::Observed;
+use session::{Ending, Sessions};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What an observer does.
+pub struct ObserverOptions {
+    /// Whether anybody wants the lines of `--events`; the ends of sessions are told in any case.
+    pub lines: bool,
+    /// A session has ended when nothing was heard of it for so long.
+    pub session_idle: Duration,
+    /// What the servers offered when they were last seen.
+    pub snapshots: Vec<Snapshot>,
+    /// Gives events their ids.
+    pub ids: Arc<EventIds>,
+}
+
+/// Turns exchanges into signals. It remembers sessions and lists, a bounded number of them.
+pub struct Observer {
+    lines: bool,
+    ids: Arc<EventIds>,
+    sessions: Sessions,
+    snapshots: Snapshots,
+    late: LateAnswers,
+    session_idle: Duration,
+}
+
+impl Observer {
+    /// One that has seen nothing yet.
+    pub fn new(options: ObserverOptions) -> Self {
+        Observer {
+            lines: options.lines,
+            ids: options.ids,
+            sessions: Sessions::new(options.session_idle),
+            snapshots: Snapshots::new(options.snapshots),
+            late: LateAnswers::default(),
+            session_idle: options.session_idle,
+        }
+    }
+
+    /// When [`look`](Observer::look) should be called at the latest.
+    pub fn next_look(&self) -> Option<Instant> {
+        let late = (!self.late.is_empty()).then(|| Instant::now() + self.session_idle / 10);
+        self.sessions.next_look().into_iter().chain(late).min()
+    }
+
+    /// An exchange has ended.
+    pub fn transaction(&mut self, transaction: Transaction, signals: &mut Vec<Signal>) {
+        let observed = Observed::of(transaction);
+        for id in observed.cancels().collect::<Vec<_>>() {
+            let session = observed.transaction.session_name().unwrap_or_default();
+            if let Some(cancelled) = self.late.cancel(&observed.transaction.upstream, &session, &id) {
+                self.tell(cancelled, signals);
+            }
+        }
+        if let Some(whole) = self.late.hold(observed) {
+            self.tell(whole, signals);
+        }
+    }
+
+    /// An answer has come on a stream that a GET opened.
+    pub fn streamed(&mut self, answer: Streamed, signals: &mut Vec<Signal>) {
+        if let Some(whole) = self.late.answer(answer) {
+            self.tell(whole, signals);
+        }
+    }
+
+    fn tell(&mut self, mut observed: Observed, signals: &mut Vec<Signal>) {
+        let now = Instant::now();
+        let visit = self.sessions.visit(&observed, now);
+        observed.session = visit.session.as_ref().map(|session| Arc::clone(&session.id));
+        if let Some(session) = &visit.session {
+            observed.learn_version(session.protocol_version.as_ref());
+            if !observed.is_answered() && self.sessions.take_cancelled(session, &observed) {
+                observed.was_cancelled();
+            }
+        }
+        if let Some(began) = visit.began {
+            signals.push(self.session_event(&observed, began));
+            let (upstream, session) = (&observed.transaction.upstream, observed.session.as_ref());
+            signals.push(Signal::line(line(upstream, session, LineWhat::SessionStart)));
+        }
+        self.tell_changes(&observed, signals);
+        if self.lines {
+            self.tell_lines(&observed, signals);
+        }
+        let ended = visit.ended;
+        signals.push(Signal::event(Event::Request(Box::new(observed.into_event(self.ids.next())))));
+        if let Some(ending) = ended {
+            signals.push(end_line(&ending));
+        }
+    }
+
+    /// A browser has blocked something.
+    pub fn violation(&mut self, violation: Violation, signals: &mut Vec<Signal>) {
+        let Violation { blocked_uri, directive, session, upstream } = violation;
+        let session = session.map(Arc::from);
+        let mut line = line(&upstream, session.as_ref(), LineWhat::CspViolation { blocked_uri, directive });
+        line.csp_applied = true;
+        signals.push(Signal::line(line));
+    }
+
+    /// Time has passed: sessions may have fallen silent.
+    pub fn look(&mut self, signals: &mut Vec<Signal>) {
+        for unanswered in self.late.give_up(self.session_idle) {
+            self.tell(unanswered, signals);
+        }
+        for ending in self.sessions.end_silent(Instant::now()) {
+            signals.push(end_line(&ending));
+        }
+    }
+
+    /// Nothing more will come.
+    pub fn finish(&mut self, signals: &mut Vec<Signal>) {
+        for unanswered in self.late.give_up(Duration::ZERO) {
+            self.tell(unanswered, signals);
+        }
+        for ending in self.sessions.end_all() {
+            signals.push(end_line(&ending));
+        }
+    }
+
+    fn session_event(&self, observed: &Observed, began: session::Began) -> Signal {
+        let transaction = &observed.transaction;
+        Signal::event(Event::Session(SessionEvent {
+            v: VERSION,
+            event_id: self.ids.next(),
+            ts: now_ms(),
+            session_id: observed.session.clone().unwrap_or_default(),
+            client_name: began.client.name,
+            client_version: began.client.version,
+            client_platform: began.client.platform,
+            upstream: Arc::clone(&transaction.upstream),
+            protocol_version: observed.protocol_version.clone(),
+            server_name: began.server.name,
+            server_version: began.server.version,
+            listener: Arc::clone(&transaction.listener),
+            trace: transaction.trace.clone(),
+        }))
+    }
+
+    fn tell_changes(&mut self, observed: &Observed, signals: &mut Vec<Signal>) {
+        let upstream = &observed.transaction.upstream;
+        let reader = observed.session.as_deref().unwrap_or_default();
+        for listed in observed.lists() {
+            for Change { kind, items } in self.snapshots.observe(upstream, reader, &listed) {
+                signals.push(Signal::event(Event::Schema(SchemaEvent {
+                    v: VERSION,
+                    event_id: self.ids.next(),
+                    ts: now_ms(),
+                    mcp_method: listed.method,
+                    upstream: Arc::clone(upstream),
+                    items,
+                    change_type: kind,
+                    session: observed.session.clone(),
+                })));
+            }
+        }
+    }
+
+    fn tell_lines(&self, observed: &Observed, signals: &mut Vec<Signal>) {
+        let transaction = &observed.transaction;
+        let mut push = |what| {
+            let mut line = line(&transaction.upstream, observed.session.as_ref(), what);
+            line.csp_applied = transaction.csp_applied;
+            signals.push(Signal::line(line));
+        };
+        for call in &observed.calls {
+            if let Some(what) = call.line(transaction, observed.status_of(call)) {
+                push(what);
+            }
+        }
+        if transaction.is_html && transaction.status.is_some_and(|status| (200..300).contains(&status)) {
+            let path = transaction.target.split('?').next().unwrap_or_default().to_owned();
+            push(LineWhat::WidgetServe { path });
+        }
+    }
+}
+
+fn end_line(ending: &Ending) -> Signal {
+    Signal::line(line(&ending.upstream, Some(&ending.session), LineWhat::SessionEnd))
+}
+
+fn line(upstream: &Arc<str>, session: Option<&Arc<str>>, what: LineWhat) -> Line {
+    Line {
+        ts: iso(now_ms()),
+        what,
+        session: session.cloned().unwrap_or_default(),
+        upstream: Arc::clone(upstream),
+        csp_applied: false,
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// `2026-04-02T10:15:30.142Z`.
+pub(crate) fn iso(ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+    format!("{time:.3}")
+}

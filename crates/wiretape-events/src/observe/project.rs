@@ -1,0 +1,159 @@
+//! What of a message goes into an event: all of it, but for what is long and says little.
+
+use crate::raw::Raw;
+use bytes::Bytes;
+use wiretape_trace::message::Envelope;
+use wiretape_trace::value::Value;
+
+/// Longer parameters, results and errors are left out.
+const MAX: usize = 32 * 1024;
+
+/// A list, what it is called in a result, and what of its entries is kept.
+struct Slim {
+    method: &'static str,
+    list: &'static str,
+    keep: &'static [&'static str],
+}
+
+const SLIM: [Slim; 3] = [
+    Slim { method: "resources/list", list: "resources", keep: &["uri", "name", "title"] },
+    Slim {
+        method: "resources/templates/list",
+        list: "resourceTemplates",
+        keep: &["uriTemplate", "name", "title"],
+    },
+    Slim { method: "resources/read", list: "contents", keep: &["uri", "name", "title"] },
+];
+
+/// What is logged of a request.
+pub(super) fn request(message: &Bytes) -> Raw {
+    if message.len() <= MAX {
+        return Raw(message.clone());
+    }
+    shortened(message)
+}
+
+/// What is logged of the answer to a request.
+pub(super) fn response(method: &str, message: &Bytes) -> Raw {
+    if let Some(slim) = SLIM.iter().find(|slim| slim.method == method)
+        && let Some(result) = Envelope::scan(message).result
+        && let Some(slimmed) = slim.result(result)
+    {
+        let whole = Bytes::from(with(message, result, &slimmed));
+        return if whole.len() <= MAX { Raw(whole) } else { shortened(&whole) };
+    }
+    request(message)
+}
+
+impl Slim {
+    fn result(&self, result: &[u8]) -> Option<Vec<u8>> {
+        let result = Value::parse(result).ok()?;
+        let mut out = format!("{{\"{}\":[", self.list).into_bytes();
+        let mut first = true;
+        result.get(self.list)?.elements(|entry| {
+            if !std::mem::take(&mut first) {
+                out.push(b',');
+            }
+            self.entry(entry, &mut out);
+        });
+        out.push(b']');
+        if let Some(cursor) = result.get("nextCursor") {
+            out.extend_from_slice(b",\"nextCursor\":");
+            out.extend_from_slice(cursor.raw);
+        }
+        out.push(b'}');
+        Some(out)
+    }
+
+    fn entry(&self, entry: Value<'_>, out: &mut Vec<u8>) {
+        out.push(b'{');
+        let mut first = true;
+        for name in self.keep {
+            if let Some(value) = entry.get(name) {
+                if !std::mem::take(&mut first) {
+                    out.push(b',');
+                }
+                out.extend_from_slice(format!("\"{name}\":").as_bytes());
+                out.extend_from_slice(value.raw);
+            }
+        }
+        out.push(b'}');
+    }
+}
+
+/// A message without what makes it long.
+fn shortened(message: &Bytes) -> Raw {
+    let envelope = Envelope::scan(message);
+    let parts = [envelope.params, envelope.result, envelope.error];
+    let Some(longest) = parts.into_iter().flatten().max_by_key(|part| part.len()) else {
+        return Raw(Bytes::from(format!("{{\"cut\":{}}}", message.len())));
+    };
+    let cut = with(message, longest, format!("{{\"cut\":{}}}", longest.len()).as_bytes());
+    if cut.len() > MAX {
+        return Raw(Bytes::from(format!("{{\"cut\":{}}}", message.len())));
+    }
+    Raw::from(cut)
+}
+
+/// A message with a part of it replaced.
+fn with(message: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
+    let start = part.as_ptr() as usize - message.as_ptr() as usize;
+    [&message[..start], by, &message[start + part.len()..]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: &str, message: &str, expected: &str) {
+        let logged = response(method, &Bytes::from(message.to_owned()));
+        assert_eq!(String::from_utf8_lossy(logged.as_bytes()), expected);
+    }
+
+    #[test]
+    fn of_resources_names_and_paths_are_left() {
+        check(
+            "resources/list",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resources":[{"description":"long","uri":"ui://a","name":"a","size":5},{"uri":"b"}],"nextCursor":"n","_meta":{"x":1}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"ui://a","name":"a"},{"uri":"b"}],"nextCursor":"n"}}"#,
+        );
+        check(
+            "resources/templates/list",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resourceTemplates":[{"uriTemplate":"x/{y}","title":"T","description":"d"}]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resourceTemplates":[{"uriTemplate":"x/{y}","title":"T"}]}}"#,
+        );
+        check(
+            "resources/read",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"ui://a","mimeType":"text/html","text":"<html>"}]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"ui://a"}]}}"#,
+        );
+    }
+
+    #[test]
+    fn what_is_no_such_list_stays() {
+        for (method, message) in [
+            ("resources/read", r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}"#),
+            ("resources/list", r#"{"jsonrpc":"2.0","id":1,"result":{"odd":true}}"#),
+            ("tools/list", r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","description":"d"}]}}"#),
+        ] {
+            check(method, message, message);
+        }
+    }
+
+    #[test]
+    fn what_is_huge_is_cut() {
+        let long = "x".repeat(MAX);
+        check(
+            "tools/call",
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":["{long}"]}}}}"#),
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"cut":{}}}}}"#, MAX + 16),
+        );
+        check(
+            "resources/list",
+            &format!(r#"{{"id":1,"result":{{"resources":[{{"uri":"{long}"}}]}}}}"#),
+            &format!(r#"{{"id":1,"result":{{"cut":{}}}}}"#, MAX + 26),
+        );
+        let odd = Bytes::from(format!("[\"{long}\"]"));
+        assert_eq!(request(&odd).as_bytes(), format!("{{\"cut\":{}}}", odd.len()).as_bytes());
+    }
+}

@@ -1,0 +1,491 @@
+//! What one exchange says.
+
+use super::project;
+use super::snapshot::{Listed, listing};
+use crate::event::{EventId, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, Span, Status, VERSION};
+use crate::line::LineWhat;
+use crate::observe::now_ms;
+use crate::raw::Raw;
+use crate::transaction::{Ended, Streamed, Transaction};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+use wiretape_trace::format::Head;
+use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
+use wiretape_trace::value::Value;
+
+/// Error texts are cut here.
+const MAX_ERROR: usize = 500;
+
+/// In this revision and later ones, who closes the stream cancels the request.
+const STATELESS: &str = "2026-07-28";
+
+/// An exchange, and what its messages say.
+pub(super) struct Observed {
+    pub(super) transaction: Transaction,
+    pub(super) calls: Vec<Call>,
+    is_batch: bool,
+    pub(super) status: Status,
+    error_code: Option<i64>,
+    error_message: Option<String>,
+    pub(super) session: Option<Arc<str>>,
+    pub(super) protocol_version: Option<Arc<str>>,
+    openai: Option<Raw>,
+}
+
+/// One message of a request, with its answer.
+pub(super) struct Call {
+    pub(super) kind: MessageKind,
+    pub(super) id: Option<Id<'static>>,
+    pub(super) method: Arc<str>,
+    pub(super) tool: Option<Arc<str>>,
+    pub(super) message: Bytes,
+    pub(super) answer: Option<Answer>,
+}
+
+/// An answer, and what it says of itself.
+pub(super) struct Answer {
+    pub(super) message: Bytes,
+    status: Status,
+    error_code: Option<i64>,
+    error_message: Option<String>,
+}
+
+impl Observed {
+    pub(super) fn of(mut transaction: Transaction) -> Self {
+        let request = transaction.request.take();
+        // What the proxy has said in the server's stead is no answer.
+        let response = transaction.response.take().filter(|_| transaction.timings.answered_us.is_some());
+        let mut answers = response.map(split).unwrap_or_default();
+        let is_batch = request.as_ref().is_some_and(|request| request.first() == Some(&b'['));
+        let mut calls: Vec<Call> = request.map(split).unwrap_or_default().into_iter().map(Call::of).collect();
+        for call in &mut calls {
+            call.answer = call.take_answer(&mut answers);
+        }
+        let protocol_version = protocol_version(&transaction, &calls);
+        let openai = calls.first().and_then(|call| openai(&call.message));
+        let mut observed = Observed {
+            transaction,
+            calls,
+            is_batch,
+            status: Status::Ok,
+            error_code: None,
+            error_message: None,
+            session: None,
+            protocol_version,
+            openai,
+        };
+        observed.judge();
+        observed
+    }
+
+    /// The revision that the session agreed on, if the exchange itself names none.
+    pub(super) fn learn_version(&mut self, version: Option<&Arc<str>>) {
+        if self.protocol_version.is_none() {
+            self.protocol_version = version.cloned();
+        }
+    }
+
+    /// Whether any of its requests has an answer.
+    pub(super) fn is_answered(&self) -> bool {
+        self.calls.iter().any(|call| call.answer.is_some())
+    }
+
+    /// The client has said that it doesn't want the answer any more.
+    pub(super) fn was_cancelled(&mut self) {
+        self.status = Status::Cancelled;
+        self.error_message = Some("the client has cancelled it".to_owned());
+    }
+
+    /// The answer has come after the exchange, or shortly before its end.
+    pub(super) fn answer_late(&mut self, streamed: Streamed) {
+        let timings = &mut self.transaction.timings;
+        let ended_at = self.transaction.ended_at;
+        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        timings.ended_us = match streamed.at.checked_duration_since(ended_at) {
+            Some(later) => timings.ended_us.saturating_add(us(later)),
+            None => timings.ended_us.saturating_sub(us(ended_at - streamed.at)),
+        };
+        timings.responded_us = Some(timings.ended_us);
+        self.transaction.response_bytes = streamed.message.len() as u64;
+        if let Some(call) = self.calls.first_mut() {
+            call.answer = Some(Answer::of(streamed.message));
+        }
+        self.protocol_version = protocol_version(&self.transaction, &self.calls);
+        self.judge();
+    }
+
+    /// The ids of requests that it cancels.
+    pub(super) fn cancels(&self) -> impl Iterator<Item = String> {
+        let calls = self.calls.iter().filter(|call| &*call.method == "notifications/cancelled");
+        calls.filter_map(|call| {
+            let params = Value::parse(Envelope::scan(&call.message).params?).ok()?;
+            let id = params.get("requestId")?;
+            Some(id.string().unwrap_or_else(|| String::from_utf8_lossy(id.raw)).into_owned())
+        })
+    }
+
+    /// Lists that a server gave.
+    pub(super) fn lists(&self) -> impl Iterator<Item = Listed<'_>> {
+        self.calls
+            .iter()
+            .filter_map(|call| listing(&call.method, &call.message, &call.answer.as_ref()?.message))
+    }
+
+    /// The status of one of its calls.
+    pub(super) fn status_of<'a>(&'a self, call: &'a Call) -> (Status, Option<i64>, Option<&'a str>) {
+        match &call.answer {
+            Some(answer) => (answer.status, answer.error_code, answer.error_message.as_deref()),
+            None => (self.status, self.error_code, self.error_message.as_deref()),
+        }
+    }
+
+    fn judge(&mut self) {
+        let failed = self.calls.iter().filter_map(|call| call.answer.as_ref());
+        let failed =
+            failed.clone().find(|answer| answer.status != Status::Ok).or_else(|| failed.clone().next());
+        if let Some(answer) = failed {
+            self.status = answer.status;
+            self.error_code = answer.error_code;
+            self.error_message.clone_from(&answer.error_message);
+            return;
+        }
+        self.status = self.status_without_answer();
+        if self.status != Status::Ok {
+            self.error_message = self.transaction.error.take().map(cut).or_else(|| self.explanation());
+        }
+    }
+
+    fn status_without_answer(&self) -> Status {
+        let transaction = &self.transaction;
+        match transaction.ended {
+            Ended::Timeout => Status::Timeout,
+            Ended::Refused | Ended::Unreachable | Ended::UpstreamClosed | Ended::TooLarge => {
+                Status::HttpError
+            }
+            Ended::ClientClosed | Ended::Stopped if self.is_stream() => Status::Ok,
+            Ended::ClientClosed if self.closing_cancels() => Status::Cancelled,
+            Ended::ClientClosed | Ended::Stopped => Status::Disconnected,
+            Ended::Upgraded => Status::Ok,
+            Ended::Complete if transaction.status.is_none_or(|status| status >= 400) => Status::HttpError,
+            // A request without an answer is none that went well, whatever HTTP says. (One that is only accepted here may be
+            // answered on another stream; then this is judged again.)
+            Ended::Complete if self.calls.iter().any(|call| call.kind == MessageKind::Request) => {
+                Status::HttpError
+            }
+            Ended::Complete => Status::Ok,
+        }
+    }
+
+    fn closing_cancels(&self) -> bool {
+        let is_request = self.calls.iter().any(|call| call.kind == MessageKind::Request);
+        is_request && self.protocol_version.as_deref().is_some_and(|version| version >= STATELESS)
+    }
+
+    /// Streams that a GET opens end when either side has had enough.
+    fn is_stream(&self) -> bool {
+        &*self.transaction.method == "GET"
+            && self.transaction.response_head.as_deref().is_some_and(|head| {
+                header(head, "content-type").is_some_and(|value| value.starts_with("text/event-stream"))
+            })
+    }
+
+    fn explanation(&self) -> Option<String> {
+        match (self.status, self.transaction.status) {
+            (Status::HttpError, Some(status)) if status >= 400 => Some(format!("HTTP {status}")),
+            (Status::HttpError, Some(_)) => Some("the server's answer ended without a result".to_owned()),
+            (Status::Disconnected | Status::Cancelled, _) => Some("the client went away".to_owned()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn into_event(mut self, event_id: EventId) -> RequestEvent {
+        let request_id = self.request_id();
+        let (request, response) = (self.logged_request(), self.logged_response());
+        let transaction = &self.transaction;
+        let timings = &transaction.timings;
+        let latency_us = timings.ended_us;
+        RequestEvent {
+            v: VERSION,
+            event_id,
+            request_id,
+            ts: now_ms(),
+            request,
+            response,
+            latency_us,
+            upstream_us: upstream_us(transaction),
+            spans: spans(transaction),
+            openai: self.openai.take(),
+            started_at: timings.started.wall_ms,
+            first_byte_us: timings.first_byte_us,
+            status: self.status,
+            error_code: self.error_code,
+            error_message: self.error_message.take(),
+            request_bytes: transaction.request_bytes,
+            response_bytes: transaction.response_bytes,
+            session: self.session.take(),
+            protocol_version: self.protocol_version.take(),
+            listener: Arc::clone(&transaction.listener),
+            upstream: Arc::clone(&transaction.upstream),
+            csp_applied: transaction.csp_applied,
+            trace: transaction.trace.clone(),
+        }
+    }
+
+    fn request_id(&self) -> String {
+        let id = self.calls.iter().find_map(|call| call.id.as_ref());
+        id.map_or_else(|| uuid::Uuid::new_v4().to_string(), id_text)
+    }
+
+    fn logged_request(&self) -> LoggedRequest {
+        let transaction = &self.transaction;
+        let method = Arc::clone(&transaction.method);
+        let path = || transaction.target.split('?').next().unwrap_or_default().to_owned();
+        let parts = || transaction.request_head.as_deref().map(raw_head);
+        match self.calls.as_slice() {
+            [] => LoggedRequest::Http {
+                method,
+                uri: transaction.target.clone(),
+                body_size: transaction.request_bytes,
+            },
+            [call] if !self.is_batch => LoggedRequest::Mcp {
+                method,
+                path: path(),
+                mcp_method: Arc::clone(&call.method),
+                tool: call.tool.clone(),
+                parts: parts(),
+                message: project::request(&call.message),
+            },
+            calls => LoggedRequest::McpBatch {
+                method,
+                path: path(),
+                parts: parts(),
+                messages: calls.iter().map(|call| self.logged_call(call)).collect(),
+            },
+        }
+    }
+
+    fn logged_call(&self, call: &Call) -> LoggedCall {
+        let (status, error_code, error_message) = self.status_of(call);
+        LoggedCall {
+            request_id: call.id.as_ref().map(id_text),
+            mcp_method: Arc::clone(&call.method),
+            tool: call.tool.clone(),
+            status: if call.kind == MessageKind::Request { status } else { Status::Ok },
+            error_code,
+            error_message: error_message.map(str::to_owned),
+            message: project::request(&call.message),
+        }
+    }
+
+    /// What the server has answered; what we answered in its stead is no answer.
+    fn logged_response(&self) -> Option<LoggedResponse> {
+        let transaction = &self.transaction;
+        let has_failed = matches!(
+            transaction.ended,
+            Ended::Refused | Ended::Unreachable | Ended::UpstreamClosed | Ended::TooLarge | Ended::Timeout
+        );
+        let answers: Vec<(&Call, &Answer)> =
+            self.calls.iter().filter_map(|call| Some((call, call.answer.as_ref()?))).collect();
+        let gave_up = matches!(transaction.ended, Ended::ClientClosed | Ended::Stopped);
+        if has_failed || (gave_up && answers.is_empty() && !self.is_stream()) {
+            return None;
+        }
+        let status = transaction.status?;
+        let result = if self.status == Status::Ok { "ok" } else { "error" };
+        let parts = || transaction.response_head.as_deref().map(raw_head);
+        Some(match answers.as_slice() {
+            [] => LoggedResponse::Http { status, body_size: transaction.response_bytes },
+            [(call, answer)] if !self.is_batch => LoggedResponse::Mcp {
+                status,
+                result,
+                parts: parts(),
+                message: project::response(&call.method, &answer.message),
+            },
+            several => LoggedResponse::McpBatch {
+                status,
+                result,
+                parts: parts(),
+                messages: several
+                    .iter()
+                    .map(|(call, answer)| project::response(&call.method, &answer.message))
+                    .collect(),
+            },
+        })
+    }
+}
+
+impl Call {
+    fn of(message: Bytes) -> Self {
+        let envelope = Envelope::scan(&message);
+        let (kind, id) = (envelope.kind, envelope.id.clone().map(Id::into_owned));
+        let method: Arc<str> = envelope.method.as_deref().unwrap_or_default().into();
+        let tool = envelope.tool().map(Arc::from);
+        Call { kind, id, method, tool, message, answer: None }
+    }
+
+    fn take_answer(&self, answers: &mut Vec<Bytes>) -> Option<Answer> {
+        if self.kind != MessageKind::Request {
+            return None;
+        }
+        let at = answers.iter().position(|answer| Envelope::scan(answer).id == self.id)?;
+        Some(Answer::of(answers.swap_remove(at)))
+    }
+
+    /// What `--events` tells of it.
+    pub(super) fn line(
+        &self,
+        transaction: &Transaction,
+        (status, error_code, error_message): (Status, Option<i64>, Option<&str>),
+    ) -> Option<LineWhat> {
+        let latency_ms = transaction.timings.ended_us as f64 / 1000.0;
+        let failed = status != Status::Ok;
+        // Readers count on a code: where JSON-RPC has none, it is that of HTTP, or 0.
+        let http = || transaction.status.filter(|status| *status >= 400).map_or(0, i64::from);
+        let code = failed.then(|| error_code.unwrap_or_else(http));
+        let message = failed.then(|| error_message.unwrap_or(status.name()).to_owned());
+        let status = if failed { "error" } else { "ok" };
+        match &*self.method {
+            "tools/call" => Some(LineWhat::ToolCall {
+                method: "tools/call",
+                tool: self.tool.clone().unwrap_or_default(),
+                latency_ms,
+                status,
+                user: transaction.user.clone(),
+                error_code: code,
+                error_message: message,
+            }),
+            "tools/list" => Some(LineWhat::ToolList {
+                method: "tools/list",
+                latency_ms,
+                status,
+                error_code: code,
+                error_message: message,
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl Answer {
+    fn of(message: Bytes) -> Self {
+        let envelope = Envelope::scan(&message);
+        let (status, text) = if let Some(error) = envelope.error {
+            let text = Value::parse(error).ok().and_then(|error| error.get("message")?.string());
+            (Status::ProtocolError, text)
+        } else if envelope.is_error {
+            (Status::ToolError, envelope.result.and_then(first_text))
+        } else {
+            (Status::Ok, None)
+        };
+        let error_message = text.map(|text| cut(text.into_owned()));
+        let error_code = envelope.error_code;
+        Answer { status, error_code, error_message, message }
+    }
+}
+
+/// What a tool that failed says of it.
+fn first_text(result: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    let mut first = None;
+    Value::parse(result).ok()?.get("content")?.elements(|part| {
+        if first.is_none() {
+            first = part.get("text").and_then(Value::string);
+        }
+    });
+    first
+}
+
+/// A payload, or those of a batch, without copying them.
+fn split(whole: Bytes) -> Vec<Bytes> {
+    if whole.first() != Some(&b'[') {
+        return vec![whole];
+    }
+    payloads(&whole).into_iter().map(|part| whole.slice_ref(part)).collect()
+}
+
+fn id_text(id: &Id<'static>) -> String {
+    let (Id::String(text) | Id::Number(text)) = id;
+    text.clone().into_owned()
+}
+
+fn raw_head(head: &Head) -> Raw {
+    Raw(Bytes::copy_from_slice(head.json()))
+}
+
+/// The value of a header, by its name in lower case.
+pub(super) fn header(head: &Head, name: &str) -> Option<String> {
+    let value = Value::parse(head.json()).ok()?.get("headers")?.get(name)?;
+    Some(value.string()?.into_owned())
+}
+
+pub(super) fn cut(mut text: String) -> String {
+    if text.len() > MAX_ERROR {
+        let end = (0..=MAX_ERROR).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+fn protocol_version(transaction: &Transaction, calls: &[Call]) -> Option<Arc<str>> {
+    if let Some(version) = &transaction.protocol_version {
+        return Some(version.as_str().into());
+    }
+    let call = calls.first()?;
+    if &*call.method == "initialize" {
+        let result = Envelope::scan(&call.answer.as_ref()?.message).result?;
+        return Some(Value::parse(result).ok()?.get("protocolVersion")?.string()?.into());
+    }
+    let params = Value::parse(Envelope::scan(&call.message).params?).ok()?;
+    Some(params.get("_meta")?.get("io.modelcontextprotocol/protocolVersion")?.string()?.into())
+}
+
+/// The members of `_meta` that begin with `openai/`, without that.
+fn openai(message: &[u8]) -> Option<Raw> {
+    const PREFIX: &str = "openai/";
+    // Few messages have them, and looking is cheap.
+    memchr::memmem::find(message, b"\"openai/")?;
+    let meta = Value::parse(Envelope::scan(message).params?).ok()?.get("_meta")?;
+    let mut object = Vec::from(b"{");
+    meta.members(|name, value| {
+        if let Some(short) = name.decode().strip_prefix(PREFIX) {
+            if object.len() > 1 {
+                object.push(b',');
+            }
+            // A string can always be written.
+            object.extend(serde_json::to_vec(short).unwrap_or_default());
+            object.push(b':');
+            object.extend_from_slice(value.raw);
+        }
+    });
+    object.push(b'}');
+    (object.len() > 2).then(|| Raw::from(object))
+}
+
+/// How long the server had the request, up to the last byte of its answer.
+fn upstream_us(transaction: &Transaction) -> u64 {
+    let timings = &transaction.timings;
+    let until = timings.responded_us.unwrap_or(timings.ended_us);
+    timings.connected_us.map_or(0, |connected| until.saturating_sub(connected))
+}
+
+/// The stages of an exchange; together they take as long as it did.
+fn spans(transaction: &Transaction) -> Vec<Span> {
+    let timings = &transaction.timings;
+    let marks = [
+        ("Connect", timings.connected_us),
+        ("Upstream", timings.answered_us),
+        ("Body", timings.responded_us),
+        ("Finish", Some(timings.ended_us)),
+    ];
+    let mut spans = Vec::with_capacity(marks.len());
+    let mut last = 0;
+    for (name, mark) in marks {
+        if let Some(mark) = mark {
+            let mark = mark.clamp(last, timings.ended_us.max(last));
+            spans.push(Span(name, mark - last));
+            last = mark;
+        }
+    }
+    spans
+}

@@ -1,0 +1,293 @@
+//! Which session an exchange belongs to, when it began, and when it is over.
+//!
+//! A session is what the two sides call so: `Mcp-Session-Id`, or the query of an HTTP+SSE endpoint. Where they have none, it is
+//! our own grouping: in the stateless revision one client program at one address; before it, what follows an `initialize` on the
+//! same connection.
+
+use super::request::{Observed, header};
+use crate::event::Status;
+use crate::transaction::Transaction;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wiretape_trace::message::{Envelope, Id};
+use wiretape_trace::value::Value;
+
+/// More sessions are not remembered: the one that was silent for longest is over.
+const MAX_SESSIONS: usize = 10_000;
+/// More cancellations are not remembered.
+const MAX_CANCELLED: usize = 1000;
+
+/// The sessions that are going on.
+pub(super) struct Sessions {
+    idle: Duration,
+    open: HashMap<String, Open>,
+    /// Requests that clients have cancelled: the session's key, and the id.
+    cancelled: HashMap<(String, String), Instant>,
+    /// Counts our own groupings.
+    groups: u64,
+    run: String,
+    next_look: Option<Instant>,
+}
+
+struct Open {
+    session: Session,
+    upstream: Arc<str>,
+    heard: Instant,
+}
+
+/// A session.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) id: Arc<str>,
+    pub(super) protocol_version: Option<Arc<str>>,
+    key: String,
+}
+
+/// What an exchange means to its session.
+#[derive(Default)]
+pub(super) struct Visit {
+    pub(super) session: Option<Session>,
+    pub(super) began: Option<Began>,
+    pub(super) ended: Option<Ending>,
+}
+
+/// Who has met.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Began {
+    pub(super) client: Program,
+    pub(super) server: Program,
+}
+
+/// A program, as it calls itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Program {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) platform: Option<String>,
+}
+
+/// A session that is over.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) session: Arc<str>,
+    pub(super) upstream: Arc<str>,
+}
+
+impl Sessions {
+    pub(super) fn new(idle: Duration) -> Self {
+        let run = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
+        Sessions { idle, open: HashMap::new(), cancelled: HashMap::new(), groups: 0, run, next_look: None }
+    }
+
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.next_look.filter(|_| !self.open.is_empty())
+    }
+
+    /// An exchange has ended.
+    pub(super) fn visit(&mut self, observed: &Observed, now: Instant) -> Visit {
+        let transaction = &observed.transaction;
+        let mut visit = if let Some(handshake) = handshake(observed) {
+            self.begin(observed, handshake, now)
+        } else if let Some(name) = transaction.session_name() {
+            self.named(transaction, &name, now)
+        } else if let Some(client) = stateless_client(observed) {
+            self.grouped(observed, client, now)
+        } else {
+            self.on_connection(transaction, now)
+        };
+        if let Some(session) = &visit.session {
+            self.note_cancellations(session, observed, now);
+            if is_over(transaction) {
+                visit.ended = self.end(&session.key.clone());
+            }
+        }
+        self.next_look.get_or_insert(now + self.pause());
+        visit
+    }
+
+    /// Whether the client has cancelled what this exchange was for. That is asked once.
+    pub(super) fn take_cancelled(&mut self, session: &Session, observed: &Observed) -> bool {
+        let mut ids = observed.calls.iter().filter_map(|call| call.id.as_ref());
+        ids.any(|id| self.cancelled.remove(&(session.key.clone(), text(id))).is_some())
+    }
+
+    /// Ends sessions of which nothing was heard for long.
+    pub(super) fn end_silent(&mut self, now: Instant) -> Vec<Ending> {
+        if self.next_look.is_none_or(|next| now < next) {
+            return Vec::new();
+        }
+        self.next_look = Some(now + self.pause());
+        let idle = self.idle;
+        self.cancelled.retain(|_, at| now.duration_since(*at) < idle);
+        let silent = |open: &Open| now.duration_since(open.heard) >= idle;
+        let mut keys: Vec<String> =
+            self.open.iter().filter(|(_, open)| silent(open)).map(|(key, _)| key.clone()).collect();
+        keys.sort();
+        keys.iter().filter_map(|key| self.end(key)).collect()
+    }
+
+    /// Ends all sessions.
+    pub(super) fn end_all(&mut self) -> Vec<Ending> {
+        let mut keys: Vec<String> = self.open.keys().cloned().collect();
+        keys.sort();
+        keys.iter().filter_map(|key| self.end(key)).collect()
+    }
+
+    fn pause(&self) -> Duration {
+        (self.idle / 10).max(Duration::from_millis(100))
+    }
+
+    fn end(&mut self, key: &str) -> Option<Ending> {
+        let open = self.open.remove(key)?;
+        Some(Ending { session: open.session.id, upstream: open.upstream })
+    }
+
+    fn begin(&mut self, observed: &Observed, began: Began, now: Instant) -> Visit {
+        let transaction = &observed.transaction;
+        let (key, id) = match transaction.session_name() {
+            Some(name) => (named_key(&transaction.upstream, &name), name.into()),
+            None => (connection_key(transaction), self.new_id("connection")),
+        };
+        let ended = self.end(&key);
+        let session = Session { id, protocol_version: observed.protocol_version.clone(), key };
+        let crowded_out = self.open(session.clone(), transaction, now);
+        Visit { session: Some(session), began: Some(began), ended: ended.or(crowded_out) }
+    }
+
+    fn named(&mut self, transaction: &Transaction, name: &str, now: Instant) -> Visit {
+        let key = named_key(&transaction.upstream, name);
+        if let Some(session) = self.hear(&key, now) {
+            return Visit { session: Some(session), ..Visit::default() };
+        }
+        // It began before us.
+        let session = Session { id: name.into(), protocol_version: None, key };
+        let ended = self.open(session.clone(), transaction, now);
+        Visit { session: Some(session), ended, ..Visit::default() }
+    }
+
+    fn grouped(&mut self, observed: &Observed, client: Program, now: Instant) -> Visit {
+        let transaction = &observed.transaction;
+        let part = |text: &Option<String>| text.clone().unwrap_or_default();
+        let key = format!(
+            "group\0{}\0{}\0{}\0{}",
+            transaction.upstream,
+            transaction.client.ip(),
+            part(&client.name),
+            part(&client.version)
+        );
+        if let Some(session) = self.hear(&key, now) {
+            return Visit { session: Some(session), ..Visit::default() };
+        }
+        // Clients ask servers of the older revisions first whether they know the new one. They don't, and no session begins.
+        if !matches!(observed.status, Status::Ok | Status::ToolError) {
+            return Visit::default();
+        }
+        let protocol_version = observed.protocol_version.clone();
+        let session = Session { id: self.new_id("client"), protocol_version, key };
+        let ended = self.open(session.clone(), transaction, now);
+        let began = Some(Began { client, server: Program::default() });
+        Visit { session: Some(session), began, ended }
+    }
+
+    fn on_connection(&mut self, transaction: &Transaction, now: Instant) -> Visit {
+        Visit { session: self.hear(&connection_key(transaction), now), ..Visit::default() }
+    }
+
+    fn hear(&mut self, key: &str, now: Instant) -> Option<Session> {
+        let open = self.open.get_mut(key)?;
+        open.heard = now;
+        Some(open.session.clone())
+    }
+
+    fn open(&mut self, session: Session, transaction: &Transaction, now: Instant) -> Option<Ending> {
+        let crowded_out = if self.open.len() >= MAX_SESSIONS {
+            let oldest = self.open.iter().min_by_key(|(_, open)| open.heard).map(|(key, _)| key.clone());
+            oldest.and_then(|key| self.end(&key))
+        } else {
+            None
+        };
+        let upstream = Arc::clone(&transaction.upstream);
+        self.open.insert(session.key.clone(), Open { session, upstream, heard: now });
+        crowded_out
+    }
+
+    fn new_id(&mut self, kind: &str) -> Arc<str> {
+        self.groups += 1;
+        format!("{kind}-{}-{}", self.run, self.groups).into()
+    }
+
+    fn note_cancellations(&mut self, session: &Session, observed: &Observed, now: Instant) {
+        for id in observed.cancels() {
+            if self.cancelled.len() < MAX_CANCELLED {
+                self.cancelled.insert((session.key.clone(), id), now);
+            }
+        }
+    }
+}
+
+fn named_key(upstream: &str, name: &str) -> String {
+    format!("named\0{upstream}\0{name}")
+}
+
+fn connection_key(transaction: &Transaction) -> String {
+    format!("connection\0{}\0{}", transaction.upstream, transaction.connection)
+}
+
+fn text(id: &Id<'static>) -> String {
+    let (Id::String(text) | Id::Number(text)) = id;
+    text.clone().into_owned()
+}
+
+/// Whether the client ended the session, or the server doesn't know it any more.
+fn is_over(transaction: &Transaction) -> bool {
+    match transaction.status {
+        Some(status) if &*transaction.method == "DELETE" => (200..300).contains(&status),
+        Some(404) => transaction.session.is_some() && &*transaction.method == "POST",
+        _ => false,
+    }
+}
+
+/// Who has met, if this was an `initialize` that went well.
+fn handshake(observed: &Observed) -> Option<Began> {
+    let call = observed.calls.first().filter(|call| &*call.method == "initialize")?;
+    if observed.status != Status::Ok {
+        return None;
+    }
+    let answer = Envelope::scan(&call.answer.as_ref()?.message).result?;
+    let params = Envelope::scan(&call.message).params?;
+    let program = |json: &[u8], name| {
+        Value::parse(json).ok().and_then(|value| value.get(name)).map(Program::of).unwrap_or_default()
+    };
+    let mut client = program(params, "clientInfo");
+    client.platform = client.platform.or_else(|| platform(&observed.transaction));
+    Some(Began { client, server: program(answer, "serverInfo") })
+}
+
+/// The client of the stateless revision, which says in each request who it is.
+fn stateless_client(observed: &Observed) -> Option<Program> {
+    const PREFIX: &[u8] = b"\"io.modelcontextprotocol/";
+    let message = &observed.calls.first()?.message;
+    memchr::memmem::find(message, PREFIX)?;
+    let meta = Value::parse(Envelope::scan(message).params?).ok()?.get("_meta")?;
+    let info = meta.get("io.modelcontextprotocol/clientInfo");
+    if info.is_none() && meta.get("io.modelcontextprotocol/protocolVersion").is_none() {
+        return None;
+    }
+    let mut client = info.map(Program::of).unwrap_or_default();
+    client.platform = client.platform.or_else(|| platform(&observed.transaction));
+    Some(client)
+}
+
+/// The platform that a browser names.
+fn platform(transaction: &Transaction) -> Option<String> {
+    let platform = header(transaction.request_head.as_deref()?, "sec-ch-ua-platform")?;
+    Some(platform.trim_matches('"').to_owned())
+}
+
+impl Program {
+    fn of(info: Value<'_>) -> Self {
+        let text = |name| info.get(name).and_then(Value::string).map(std::borrow::Cow::into_owned);
+        Program { name: text("name"), version: text("version"), platform: text("platform") }
+    }
+}

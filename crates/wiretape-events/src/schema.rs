@@ -1,0 +1,25 @@
+//! What other programs may expect, as JSON Schemas.
+
+use crate::event::Event;
+use crate::line::Line;
+use schemars::generate::SchemaSettings;
+
+/// The schema of the four events.
+pub fn events() -> serde_json::Value {
+    named("Wiretape event", schema_of::<Event>())
+}
+
+/// The schema of the lines of `--events`.
+pub fn lines() -> serde_json::Value {
+    named("Line of wiretape --events", schema_of::<Line>())
+}
+
+fn schema_of<T: schemars::JsonSchema>() -> serde_json::Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    generator.into_root_schema_for::<T>().to_value()
+}
+
+fn named(title: &str, mut schema: serde_json::Value) -> serde_json::Value {
+    schema["title"] = title.into();
+    schema
+}

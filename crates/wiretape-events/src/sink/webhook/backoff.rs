@@ -1,0 +1,103 @@
+//! How long to wait after a failure.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// The longest that a receiver can make us wait.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
+
+/// Longer than anybody waits, and no danger to the arithmetic of clocks.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The moment so much later, whatever the user has asked for.
+pub(super) fn in_time(wait: Duration) -> Instant {
+    Instant::now() + wait.min(YEAR)
+}
+
+/// Pauses that grow, with full jitter, so that many senders don't come back at once.
+pub(super) struct Backoff {
+    base: Duration,
+    cap: Duration,
+    failures: u32,
+}
+
+impl Backoff {
+    pub(super) fn new(base: Duration, cap: Duration) -> Self {
+        Backoff { base, cap, failures: 0 }
+    }
+
+    /// It went well.
+    pub(super) fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// It went wrong: the pause until the next attempt.
+    pub(super) fn next(&mut self) -> Duration {
+        let ceiling = self.ceiling();
+        self.failures = self.failures.saturating_add(1);
+        ceiling.mul_f64(random_fraction()).min(ceiling)
+    }
+
+    fn ceiling(&self) -> Duration {
+        self.base.saturating_mul(2_u32.saturating_pow(self.failures)).min(self.cap)
+    }
+}
+
+/// From 0 to 1.
+fn random_fraction() -> f64 {
+    let mut random = [0; 4];
+    // Without randomness the middle has to do.
+    match getrandom::fill(&mut random) {
+        Ok(()) => f64::from(u32::from_le_bytes(random)) / f64::from(u32::MAX),
+        Err(_) => 0.5,
+    }
+}
+
+/// What `Retry-After` says: seconds, or a date (RFC 9110, 10.2.3).
+pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    let wait = match value.parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => httpdate::parse_http_date(value).ok()?.duration_since(now).unwrap_or_default(),
+    };
+    Some(wait.min(MAX_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_cap_and_start_again_after_success() {
+        let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+        let mut ceilings = Vec::new();
+        for _ in 0..40 {
+            let ceiling = backoff.ceiling();
+            ceilings.push(ceiling.as_secs());
+            assert!(backoff.next() <= ceiling);
+        }
+        assert_eq!(ceilings[..8], [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(ceilings[39], 60);
+        backoff.reset();
+        assert_eq!(backoff.ceiling(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date_and_at_most_five_minutes() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let check = |value: &str, expected: Option<u64>| {
+            assert_eq!(retry_after(value, now), expected.map(Duration::from_secs), "{value}");
+        };
+        check("0", Some(0));
+        check(" 7 ", Some(7));
+        check("301", Some(300));
+        check("18446744073709551615", Some(300));
+        check("Sun, 06 Nov 1994 08:49:47 GMT", Some(10));
+        check("Sunday, 06-Nov-94 08:49:47 GMT", Some(10));
+        check("Sun Nov  6 08:49:47 1994", Some(10));
+        check("Sun, 06 Nov 1994 08:49:27 GMT", Some(0));
+        check("Mon, 07 Nov 1994 08:49:27 GMT", Some(300));
+        check("-1", None);
+        check("soon", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,144 @@
+//! One request, and what its answer means.
+
+use super::backoff::retry_after;
+use super::options::{Endpoint, WebhookError, WebhookOptions};
+use super::segment::Part;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use ureq::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use ureq::http::{Response, StatusCode};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
+use ureq::{Agent, Body};
+
+/// As much of an answer's body is read as it takes to use the connection again; longer ones cost the connection.
+const MAX_ANSWER: u64 = 64 * 1024;
+
+/// Receivers close a connection that is idle, often after 5 s. One that is about to be closed is not used again.
+const MAX_IDLE: Duration = Duration::from_secs(2);
+
+const USER_AGENT: &str = concat!("wiretape/", env!("CARGO_PKG_VERSION"));
+
+pub(super) struct Client {
+    agent: Agent,
+    endpoint: Endpoint,
+}
+
+/// What has become of a request.
+pub(super) enum Answer {
+    Delivered,
+    TooLarge,
+    Rejected(StatusCode),
+    /// It may go better later.
+    Retry {
+        reason: String,
+        after: Option<Duration>,
+    },
+}
+
+impl Client {
+    pub(super) fn new(options: &WebhookOptions) -> Result<Self, WebhookError> {
+        let endpoint = options.endpoint()?;
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            // The environment is the caller's to read.
+            .proxy(None)
+            .user_agent(USER_AGENT)
+            .max_idle_connections(1)
+            .max_idle_age(MAX_IDLE);
+        if endpoint.uri.scheme_str() == Some("https") {
+            config = config.tls_config(tls(options.ca_file.as_deref())?);
+        }
+        Ok(Client { agent: config.build().new_agent(), endpoint })
+    }
+
+    /// What of the URL may be shown.
+    pub(super) fn origin(&self) -> &str {
+        &self.endpoint.origin
+    }
+
+    pub(super) fn post(&self, part: &Part, timeout: Duration) -> Answer {
+        let mut request = self
+            .agent
+            .post(&self.endpoint.uri)
+            .header(CONTENT_TYPE, "application/x-ndjson")
+            .header(CONTENT_ENCODING, "gzip")
+            .header("Idempotency-Key", &part.key);
+        if let Some(authorization) = &self.endpoint.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        match request.config().timeout_global(Some(timeout)).build().send(&part.body[..]) {
+            Ok(response) => answer(response),
+            Err(error) => Answer::Retry { reason: describe(&error), after: None },
+        }
+    }
+}
+
+fn answer(mut response: Response<Body>) -> Answer {
+    let status = response.status();
+    let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let after = after.and_then(|value| retry_after(value, SystemTime::now()));
+    // What it says is of no interest, and whether it came to its end isn't either: the status has been said.
+    let _ = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
+    match status.as_u16() {
+        200..=299 => Answer::Delivered,
+        413 => Answer::TooLarge,
+        // A token that has expired will be replaced; what waits must not be thrown away until then.
+        401 | 403 | 408 | 425 | 429 | 500..=599 => {
+            Answer::Retry { reason: format!("it answers {status}"), after }
+        }
+        _ => Answer::Rejected(status),
+    }
+}
+
+/// In words that can't hold a part of the URL.
+fn describe(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Timeout(_) => "it takes too long".to_owned(),
+        ureq::Error::HostNotFound => "its name can't be resolved".to_owned(),
+        ureq::Error::Io(error) => error.to_string(),
+        ureq::Error::Rustls(error) => error.to_string(),
+        ureq::Error::Protocol(_) => "its answer isn't HTTP".to_owned(),
+        ureq::Error::LargeResponseHeader(..) => "the head of its answer is too large".to_owned(),
+        _ => "the connection failed".to_owned(),
+    }
+}
+
+fn tls(ca_file: Option<&Path>) -> Result<TlsConfig, WebhookError> {
+    let roots = match ca_file {
+        Some(path) => certificates_in(path)
+            .map_err(|source| WebhookError::Certificates { path: path.to_owned(), source })?,
+        None => system_certificates(),
+    };
+    Ok(TlsConfig::builder()
+        .provider(TlsProvider::Rustls)
+        .root_certs(RootCerts::Specific(Arc::new(roots)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build())
+}
+
+fn certificates_in(path: &Path) -> io::Result<Vec<Certificate<'static>>> {
+    let pem = std::fs::read(path)?;
+    let mut certificates = Vec::new();
+    for item in parse_pem(&pem) {
+        if let PemItem::Certificate(certificate) = item.map_err(|_| not_pem("it isn't PEM"))? {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() {
+        return Err(not_pem("there is no certificate in it"));
+    }
+    Ok(certificates)
+}
+
+fn not_pem(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// A certificate that can't be read is one that isn't trusted.
+fn system_certificates() -> Vec<Certificate<'static>> {
+    let found = rustls_native_certs::load_native_certs().certs;
+    found.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect()
+}

@@ -1,0 +1,98 @@
+//! The thread that sends.
+
+use super::backoff::Backoff;
+use super::client::{Answer, Client};
+use super::options::WebhookOptions;
+use super::segment::{Part, SegmentName};
+use super::spool::{Pause, Spool};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) struct Sender {
+    spool: Arc<Spool>,
+    client: Client,
+    backoff: Backoff,
+    timeout: Duration,
+    is_last_effort: bool,
+}
+
+impl Sender {
+    pub(super) fn new(spool: Arc<Spool>, client: Client, options: &WebhookOptions) -> Self {
+        let backoff = Backoff::new(options.backoff_base, options.backoff_cap);
+        Sender { spool, client, backoff, timeout: options.timeout, is_last_effort: false }
+    }
+
+    /// Sends what is in the spool, in order, until it is told to stop.
+    pub(super) fn run(mut self) {
+        let _ended = TellEnd(Arc::clone(&self.spool));
+        while let Some(name) = self.spool.next() {
+            if let Some(part) = self.spool.read(name) {
+                self.send(name, part);
+            }
+        }
+    }
+
+    /// Returns when all of the segment was dealt with, or it is not to be sent any more.
+    fn send(&mut self, name: SegmentName, whole: Part) {
+        let mut parts = VecDeque::from([whole]);
+        while let Some(part) = parts.pop_front() {
+            let Some(timeout) = self.spool.begin_attempt(name, self.timeout) else { return };
+            match self.client.post(&part, timeout) {
+                Answer::Delivered => {
+                    self.backoff.reset();
+                    self.spool.delivered(name, part.events);
+                }
+                Answer::TooLarge => match part.halves() {
+                    Some([first, second]) => {
+                        parts.push_front(second);
+                        parts.push_front(first);
+                    }
+                    None => self.reject(name, &part, "413 Payload Too Large for a single event"),
+                },
+                Answer::Rejected(status) => self.reject(name, &part, &status.to_string()),
+                Answer::Retry { reason, after } => {
+                    parts.push_front(part);
+                    self.pause(name, &reason, after);
+                }
+            }
+        }
+        self.spool.done(name);
+    }
+
+    fn reject(&mut self, name: SegmentName, part: &Part, status: &str) {
+        self.backoff.reset();
+        self.spool.rejected(name, part.events, || {
+            format!(
+                "{} answers {status}: what it refuses so is not sent again and is lost",
+                self.client.origin()
+            )
+        });
+    }
+
+    fn pause(&mut self, name: SegmentName, reason: &str, after: Option<Duration>) {
+        // In the little time that is left, long pauses are of no use.
+        if !self.is_last_effort && self.spool.is_stopping() {
+            self.is_last_effort = true;
+            self.backoff.reset();
+        }
+        let backoff = self.backoff.next();
+        let pause = match after {
+            Some(asked) => Pause::Asked(asked.max(backoff)),
+            None => Pause::Backoff(backoff),
+        };
+        self.spool.pause(name, pause, || {
+            let (origin, place) = (self.client.origin(), self.spool.place());
+            format!("events can't be sent to {origin}: {reason}; they wait in {place}, and it is tried again")
+        });
+    }
+}
+
+/// Says that the thread has ended, however it ends.
+struct TellEnd(Arc<Spool>);
+
+impl Drop for TellEnd {
+    fn drop(&mut self) {
+        self.0.sender_ended();
+    }
+}

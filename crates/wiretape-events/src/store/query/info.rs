@@ -1,0 +1,90 @@
+//! The store itself.
+
+use super::{Store, count};
+use crate::store::error::StoreError;
+use crate::store::schema::pragma;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What there is to say of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Info {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The version of its tables.
+    pub version: i64,
+    /// Its size, with pages that are free.
+    pub bytes: u64,
+    /// How much of that is free.
+    pub free_bytes: u64,
+    /// How many rows each table has.
+    pub rows: TableRows,
+    /// When the oldest call began, in milliseconds since 1970.
+    #[serde(serialize_with = "super::iso_or_null")]
+    pub oldest: Option<i64>,
+    /// When the latest call began.
+    #[serde(serialize_with = "super::iso_or_null")]
+    pub newest: Option<i64>,
+}
+
+/// How many rows each table has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TableRows {
+    /// Calls.
+    pub calls: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Methods and tools, each at a server and listener.
+    pub operations: u64,
+    /// What servers offer.
+    pub schema_items: u64,
+    /// What has changed of that.
+    pub schema_changes: u64,
+    /// What browsers have blocked.
+    pub violations: u64,
+    /// Traces that were loaded.
+    pub traces: u64,
+}
+
+impl Store {
+    /// What there is to say of it.
+    pub fn info(&self) -> Result<Info, StoreError> {
+        let pragma = |name| pragma(&self.connection, name).map_err(|source| self.error(source));
+        let page = pragma("page_size")?;
+        let bytes = |pages: i64| u64::try_from(pages * page).unwrap_or(0);
+        let (oldest, newest) =
+            self.row("SELECT (SELECT min(time) FROM call), (SELECT max(time) FROM call)", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        Ok(Info {
+            path: self.path.clone(),
+            version: pragma("user_version")?,
+            bytes: bytes(pragma("page_count")?),
+            free_bytes: bytes(pragma("freelist_count")?),
+            rows: self.table_rows()?,
+            oldest,
+            newest,
+        })
+    }
+
+    fn table_rows(&self) -> Result<TableRows, StoreError> {
+        // The operations' own counts, for counting calls one by one takes long.
+        let sql = "SELECT (SELECT coalesce(sum(calls), 0) FROM operation), (SELECT count(*) FROM session), \
+                   (SELECT count(*) FROM operation), (SELECT count(*) FROM schema_item), \
+                   (SELECT count(*) FROM schema_change), (SELECT count(*) FROM violation), \
+                   (SELECT count(*) FROM trace)";
+        self.row(sql, [], |row| {
+            Ok(TableRows {
+                calls: count(row, 0)?,
+                sessions: count(row, 1)?,
+                operations: count(row, 2)?,
+                schema_items: count(row, 3)?,
+                schema_changes: count(row, 4)?,
+                violations: count(row, 5)?,
+                traces: count(row, 6)?,
+            })
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! What servers offer, what has changed, and what nobody uses; and what browsers have blocked.
+
+use super::Store;
+use super::filter::Filter;
+use crate::event::SchemaItem;
+use crate::observe::Snapshot;
+use crate::raw::Raw;
+use crate::store::error::StoreError;
+use rusqlite::params_from_iter;
+use serde::Serialize;
+
+/// A list of a server, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SchemaListRecord {
+    /// The server.
+    pub server: String,
+    /// Which list.
+    pub method: String,
+    /// When it was last new or changed, in milliseconds since 1970.
+    #[serde(serialize_with = "super::iso")]
+    pub last_seen: i64,
+    /// What is on it.
+    pub items: Vec<SchemaItemRecord>,
+}
+
+/// An entry of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SchemaItemRecord {
+    /// What it goes by.
+    pub key: String,
+    /// The entry, as the server gave it.
+    pub definition: Raw,
+    /// When it was first seen, in milliseconds since 1970.
+    #[serde(serialize_with = "super::iso")]
+    pub first_seen: i64,
+    /// When it was seen to change last.
+    #[serde(serialize_with = "super::iso")]
+    pub changed: i64,
+}
+
+/// Something that has changed on a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SchemaChangeRecord {
+    /// When, in milliseconds since 1970.
+    #[serde(serialize_with = "super::iso")]
+    pub time: i64,
+    /// The server.
+    pub server: String,
+    /// Which list.
+    pub method: String,
+    /// The session in which it was seen.
+    pub session: Option<String>,
+    /// `initial`, `added`, `modified` or `removed`.
+    pub change: String,
+    /// What the entry goes by.
+    pub key: String,
+    /// The entry after that; before it, if it was removed.
+    pub definition: Raw,
+}
+
+/// A tool that nobody has called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnusedTool {
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// When it was first seen, in milliseconds since 1970.
+    #[serde(serialize_with = "super::iso")]
+    pub first_seen: i64,
+}
+
+/// Something that a browser has blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ViolationRecord {
+    /// When, in milliseconds since 1970.
+    #[serde(serialize_with = "super::iso")]
+    pub time: i64,
+    /// The server.
+    pub server: String,
+    /// The session, if it is known.
+    pub session: Option<String>,
+    /// What was blocked.
+    pub blocked_uri: String,
+    /// The directive that forbids it.
+    pub directive: String,
+}
+
+impl Store {
+    /// What servers offer, or one of them, as far as it was seen.
+    pub fn schema(&self, server: Option<&str>) -> Result<Vec<SchemaListRecord>, StoreError> {
+        let lists = self.rows(
+            "SELECT id, server, method, last_seen FROM schema_list WHERE ?1 IS NULL OR server = ?1 \
+             ORDER BY server, method",
+            [server],
+            |row| {
+                let list = SchemaListRecord {
+                    server: row.get(1)?,
+                    method: row.get(2)?,
+                    last_seen: row.get(3)?,
+                    items: Vec::new(),
+                };
+                Ok((row.get(0)?, list))
+            },
+        )?;
+        lists.into_iter().map(|(id, list)| Ok(SchemaListRecord { items: self.items(id)?, ..list })).collect()
+    }
+
+    fn items(&self, list: i64) -> Result<Vec<SchemaItemRecord>, StoreError> {
+        self.rows(
+            "SELECT key, definition, first_seen, changed FROM schema_item WHERE list = ?1 ORDER BY id",
+            [list],
+            |row| {
+                Ok(SchemaItemRecord {
+                    key: row.get(0)?,
+                    definition: row.get::<_, Vec<u8>>(1)?.into(),
+                    first_seen: row.get(2)?,
+                    changed: row.get(3)?,
+                })
+            },
+        )
+    }
+
+    /// What has changed, in the filter's time, at its server and in its session; the latest first.
+    pub fn schema_changes(&self, filter: &Filter, limit: u32) -> Result<Vec<SchemaChangeRecord>, StoreError> {
+        let mut conditions = filter.of_incidents();
+        if let Some(method) = &filter.method {
+            conditions.add_with("method = ?", [method.clone().into()]);
+        }
+        if let Some(tool) = &filter.tool {
+            conditions.add_with("key = ?", [tool.clone().into()]);
+        }
+        let sql = format!(
+            "SELECT time, server, method, session, change, key, definition FROM schema_change{} \
+             ORDER BY time DESC, id DESC LIMIT {limit}",
+            conditions.clause()
+        );
+        self.rows(&sql, params_from_iter(&conditions.values), |row| {
+            Ok(SchemaChangeRecord {
+                time: row.get(0)?,
+                server: row.get(1)?,
+                method: row.get(2)?,
+                session: row.get(3)?,
+                change: row.get(4)?,
+                key: row.get(5)?,
+                definition: row.get::<_, Vec<u8>>(6)?.into(),
+            })
+        })
+    }
+
+    /// Tools that are offered now, and that no call that the filter means has used.
+    pub fn unused_tools(&self, filter: &Filter) -> Result<Vec<UnusedTool>, StoreError> {
+        let conditions = filter.of_calls();
+        let mut values = conditions.values.clone();
+        values.extend([filter.server.clone().into(), filter.server.clone().into()]);
+        let sql = format!(
+            "SELECT schema_list.server, key, first_seen FROM schema_item \
+             JOIN schema_list ON schema_list.id = list AND method = 'tools/list' \
+             WHERE (schema_list.server, key) NOT IN (SELECT server, tool FROM operation WHERE tool IS NOT NULL \
+             AND id IN (SELECT operation FROM call INDEXED BY call_by_time{})) \
+             AND (? IS NULL OR schema_list.server = ?) ORDER BY schema_list.server, schema_item.id",
+            conditions.clause()
+        );
+        self.rows(&sql, params_from_iter(&values), |row| {
+            Ok(UnusedTool { server: row.get(0)?, tool: row.get(1)?, first_seen: row.get(2)? })
+        })
+    }
+
+    /// What is known of each list, so that a proxy that is started again can go on comparing.
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>, StoreError> {
+        let item = |item: SchemaItemRecord| SchemaItem { key: item.key, definition: item.definition };
+        let snapshot = |list: SchemaListRecord| Snapshot {
+            upstream: list.server,
+            mcp_method: list.method,
+            items: list.items.into_iter().map(item).collect(),
+        };
+        Ok(self.schema(None)?.into_iter().map(snapshot).collect())
+    }
+
+    /// What browsers have blocked, in the filter's time, at its server and in its session; the latest first.
+    pub fn violations(&self, filter: &Filter, limit: u32) -> Result<Vec<ViolationRecord>, StoreError> {
+        let conditions = filter.of_incidents();
+        let sql = format!(
+            "SELECT time, server, session, blocked_uri, directive FROM violation{} \
+             ORDER BY time DESC, id DESC LIMIT {limit}",
+            conditions.clause()
+        );
+        self.rows(&sql, params_from_iter(&conditions.values), |row| {
+            Ok(ViolationRecord {
+                time: row.get(0)?,
+                server: row.get(1)?,
+                session: row.get(2)?,
+                blocked_uri: row.get(3)?,
+                directive: row.get(4)?,
+            })
+        })
+    }
+}

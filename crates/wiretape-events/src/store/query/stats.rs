@@ -1,0 +1,223 @@
+//! Calls, failures and latencies by server, method and tool.
+
+use super::filter::Filter;
+use super::{Store, count};
+use crate::event::Status;
+use crate::store::error::StoreError;
+use crate::store::row::status_of;
+use rusqlite::{Row, params_from_iter};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use wiretape_analyze::latency::Latencies;
+
+/// What was called how often, and how it went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// By server, method and tool; the most called first.
+    pub rows: Vec<StatsRecord>,
+    /// All of them together, without names.
+    pub totals: StatsRecord,
+}
+
+/// The calls of one tool or method at one server. Latencies are in microseconds, percentiles by nearest rank; unknown
+/// if nothing was measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsRecord {
+    /// The server.
+    pub server: String,
+    /// The method.
+    pub method: String,
+    /// The tool.
+    pub tool: Option<String>,
+    /// All calls.
+    pub calls: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// How they went.
+    pub statuses: StatusCounts,
+    /// How many have a latency.
+    pub measured: u64,
+    /// The median.
+    pub p50_us: Option<u64>,
+    /// What 95 of 100 calls did not exceed.
+    pub p95_us: Option<u64>,
+    /// What 99 of 100 calls did not exceed.
+    pub p99_us: Option<u64>,
+    /// The mean.
+    pub mean_us: Option<u64>,
+    /// The longest.
+    pub max_us: Option<u64>,
+    /// The length of all requests.
+    pub request_bytes: u64,
+    /// The length of all answers.
+    pub response_bytes: u64,
+}
+
+/// How many calls went which way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct StatusCounts {
+    /// Fine.
+    pub ok: u64,
+    /// The tool failed.
+    pub tool_error: u64,
+    /// The protocol failed.
+    pub protocol_error: u64,
+    /// HTTP failed.
+    pub http_error: u64,
+    /// The client cancelled.
+    pub cancelled: u64,
+    /// It took too long.
+    pub timeout: u64,
+    /// The client went away.
+    pub disconnected: u64,
+}
+
+impl StatusCounts {
+    /// How many went this way.
+    pub fn get(&self, status: Status) -> u64 {
+        match status {
+            Status::Ok => self.ok,
+            Status::ToolError => self.tool_error,
+            Status::ProtocolError => self.protocol_error,
+            Status::HttpError => self.http_error,
+            Status::Cancelled => self.cancelled,
+            Status::Timeout => self.timeout,
+            Status::Disconnected => self.disconnected,
+        }
+    }
+
+    /// How many failed.
+    pub fn errors(&self) -> u64 {
+        Status::ALL.into_iter().filter(|status| status.is_error()).map(|status| self.get(status)).sum()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        Status::ALL.into_iter().map(|status| self.get(status)).sum()
+    }
+
+    fn slot(&mut self, status: Status) -> &mut u64 {
+        match status {
+            Status::Ok => &mut self.ok,
+            Status::ToolError => &mut self.tool_error,
+            Status::ProtocolError => &mut self.protocol_error,
+            Status::HttpError => &mut self.http_error,
+            Status::Cancelled => &mut self.cancelled,
+            Status::Timeout => &mut self.timeout,
+            Status::Disconnected => &mut self.disconnected,
+        }
+    }
+}
+
+/// What is summed up of calls.
+#[derive(Debug, Default)]
+struct Tally {
+    statuses: StatusCounts,
+    latencies: Latencies,
+    /// Latencies that are not in `latencies` yet: many at once are added faster, in their order.
+    fresh: Vec<u64>,
+    request_bytes: u64,
+    response_bytes: u64,
+}
+
+impl Tally {
+    const MAX_FRESH: usize = 1 << 20;
+
+    fn add(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        *self.statuses.slot(status_of(row.get(1)?)) += 1;
+        if let Some(us) = row.get::<_, Option<i64>>(2)? {
+            self.fresh.push(u64::try_from(us).unwrap_or(0));
+            if self.fresh.len() >= Self::MAX_FRESH {
+                self.settle();
+            }
+        }
+        self.request_bytes += count(row, 3)?;
+        self.response_bytes += count(row, 4)?;
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        self.fresh.sort_unstable();
+        self.fresh.drain(..).for_each(|us| self.latencies.add(us));
+    }
+
+    fn merge(&mut self, other: &Tally) {
+        for status in Status::ALL {
+            *self.statuses.slot(status) += other.statuses.get(status);
+        }
+        self.latencies.merge(&other.latencies);
+        self.request_bytes += other.request_bytes;
+        self.response_bytes += other.response_bytes;
+    }
+
+    fn record(&self, name: Name) -> StatsRecord {
+        StatsRecord {
+            server: name.server,
+            method: name.method,
+            tool: name.tool,
+            calls: self.statuses.all(),
+            errors: self.statuses.errors(),
+            statuses: self.statuses,
+            measured: self.latencies.measured(),
+            p50_us: self.latencies.percentile(50),
+            p95_us: self.latencies.percentile(95),
+            p99_us: self.latencies.percentile(99),
+            mean_us: self.latencies.mean(),
+            max_us: self.latencies.max(),
+            request_bytes: self.request_bytes,
+            response_bytes: self.response_bytes,
+        }
+    }
+}
+
+/// What calls are counted under.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    server: String,
+    method: String,
+    tool: Option<String>,
+}
+
+impl Store {
+    /// What was called how often, and how it went.
+    pub fn stats(&self, filter: &Filter) -> Result<Stats, StoreError> {
+        let by_operation = self.tallies(filter).map_err(|source| self.error(source))?;
+        let mut names = self.names()?;
+        let mut by_name: BTreeMap<Name, Tally> = BTreeMap::new();
+        let mut totals = Tally::default();
+        for (operation, mut tally) in by_operation {
+            tally.settle();
+            totals.merge(&tally);
+            by_name.entry(names.remove(&operation).unwrap_or_default()).or_default().merge(&tally);
+        }
+        let mut rows: Vec<StatsRecord> =
+            by_name.into_iter().map(|(name, tally)| tally.record(name)).collect();
+        // The sort is stable, and the map is in the order of names.
+        rows.sort_by_key(|row| std::cmp::Reverse(row.calls));
+        Ok(Stats { rows, totals: totals.record(Name::default()) })
+    }
+
+    fn tallies(&self, filter: &Filter) -> rusqlite::Result<BTreeMap<i64, Tally>> {
+        let conditions = filter.of_calls();
+        let mut statement = self.connection.prepare_cached(&format!(
+            "SELECT operation, status, latency_us, request_bytes, response_bytes \
+             FROM call INDEXED BY call_by_time{}",
+            conditions.clause()
+        ))?;
+        let mut rows = statement.query(params_from_iter(&conditions.values))?;
+        let mut tallies: BTreeMap<i64, Tally> = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            tallies.entry(row.get(0)?).or_default().add(row)?;
+        }
+        Ok(tallies)
+    }
+
+    fn names(&self) -> Result<BTreeMap<i64, Name>, StoreError> {
+        let names = self.rows("SELECT id, server, method, tool FROM operation", [], |row| {
+            Ok((row.get(0)?, Name { server: row.get(1)?, method: row.get(2)?, tool: row.get(3)? }))
+        })?;
+        Ok(names.into_iter().collect())
+    }
+}

@@ -1,0 +1,308 @@
+//! What is too old or too much goes, oldest first, in small steps between which others write.
+
+use super::error::StoreError;
+use super::schema::pragma;
+use super::writer::Writer;
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How many calls go at a time.
+const STEP: i64 = 2000;
+
+/// How many pages are given back at a time.
+const VACUUM_PAGES: i64 = 2000;
+
+/// How often it is looked whether something must go: after so much time, or so many rows.
+const EVERY: Duration = Duration::from_mins(10);
+const EVERY_ROWS: usize = 100_000;
+
+/// How long a writer is left alone between two steps.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// What is older goes.
+    pub max_age: Option<Duration>,
+    /// If the store is larger, the oldest goes.
+    pub max_bytes: Option<u64>,
+}
+
+impl Retention {
+    /// Whether everything is kept.
+    pub fn keeps_all(&self) -> bool {
+        *self == Retention::default()
+    }
+}
+
+/// What has gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PruneResult {
+    /// Calls.
+    pub calls: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Changes of what servers offer.
+    pub schema_changes: u64,
+    /// What servers offered that nobody uses any more.
+    pub schema_items: u64,
+    /// What browsers had blocked.
+    pub violations: u64,
+    /// Names of methods and tools that nothing uses any more.
+    pub operations: u64,
+    /// Bytes that the file has become smaller by.
+    pub bytes_freed: u64,
+}
+
+/// What came of writing a store anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VacuumResult {
+    /// The size before.
+    pub before_bytes: u64,
+    /// The size after.
+    pub after_bytes: u64,
+}
+
+impl Writer {
+    /// Lets everything go that is too old or too much.
+    pub fn prune(&mut self, retention: Retention, now_ms: i64) -> Result<PruneResult, StoreError> {
+        let mut run = Run::new(retention, now_ms);
+        while self.prune_step(&mut run)? == Step::More {}
+        self.shrink().map_err(|source| self.error(source))?;
+        Ok(run.result)
+    }
+
+    /// Writes the store anew, without the room that is free in it. Nobody else can write meanwhile.
+    pub fn vacuum(&mut self) -> Result<VacuumResult, StoreError> {
+        let before_bytes = self.bytes().map_err(|source| self.error(source))?;
+        self.connection.execute_batch("VACUUM").map_err(|source| self.error(source))?;
+        self.shrink().map_err(|source| self.error(source))?;
+        let after_bytes = self.bytes().map_err(|source| self.error(source))?;
+        Ok(VacuumResult { before_bytes, after_bytes })
+    }
+
+    fn bytes(&self) -> rusqlite::Result<u64> {
+        let pages = pragma(&self.connection, "page_count")?;
+        Ok(u64::try_from(pages.saturating_mul(pragma(&self.connection, "page_size")?)).unwrap_or(0))
+    }
+
+    fn prune_step(&mut self, run: &mut Run) -> Result<Step, StoreError> {
+        let step = run.step(&mut self.connection);
+        self.forget_names();
+        step.map_err(|source| self.error(source))
+    }
+
+    /// Brings everything into the file, which thereby gets its real size.
+    fn shrink(&self) -> rusqlite::Result<()> {
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    }
+}
+
+/// Prunes now and then, a little at a time.
+#[derive(Debug)]
+pub(super) struct Pruner {
+    retention: Retention,
+    run: Option<Run>,
+    due: Option<Instant>,
+    rows: usize,
+}
+
+impl Pruner {
+    pub(super) fn new(retention: Retention) -> Self {
+        Pruner { retention, run: None, due: None, rows: 0 }
+    }
+
+    /// When there is something to do.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// So many rows were written. The first ones begin it: what was left of the last run may be old.
+    pub(super) fn written(&mut self, rows: usize) {
+        self.rows += rows;
+        if !self.retention.keeps_all() && (self.due.is_none() || self.rows >= EVERY_ROWS) {
+            self.rows = 0;
+            self.due = Some(Instant::now());
+        }
+    }
+
+    /// There is nothing to prune yet.
+    pub(super) fn wait(&mut self) {
+        self.due = self.due.map(|_| Instant::now() + EVERY);
+    }
+
+    /// Does a little, if it is time.
+    pub(super) fn work(&mut self, writer: &mut Writer, now_ms: i64) -> Result<(), StoreError> {
+        let Some(due) = self.due.filter(|due| *due <= Instant::now()) else { return Ok(()) };
+        let mut run = self.run.take().unwrap_or_else(|| Run::new(self.retention, now_ms));
+        self.due = Some(due.max(Instant::now()) + EVERY);
+        if writer.prune_step(&mut run)? == Step::More {
+            self.run = Some(run);
+            self.due = Some(Instant::now() + BREATH);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    More,
+    Done,
+}
+
+/// Which part of the work is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    OldCalls,
+    TooMany,
+    Rest,
+    Vacuum,
+}
+
+/// One pruning, from its first step to its last.
+#[derive(Debug)]
+struct Run {
+    retention: Retention,
+    /// All before this time goes.
+    before: i64,
+    stage: Stage,
+    result: PruneResult,
+}
+
+impl Run {
+    fn new(retention: Retention, now_ms: i64) -> Self {
+        let age = retention.max_age.map(|age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+        let before = age.map_or(i64::MIN, |age| now_ms.saturating_sub(age));
+        Run { retention, before, stage: Stage::OldCalls, result: PruneResult::default() }
+    }
+
+    fn step(&mut self, connection: &mut Connection) -> rusqlite::Result<Step> {
+        match self.stage {
+            Stage::OldCalls => {
+                if self.delete_calls(connection, self.before)? == 0 {
+                    self.stage = Stage::TooMany;
+                }
+            }
+            Stage::TooMany => {
+                if !self.is_too_large(connection)? || self.delete_oldest(connection)? == 0 {
+                    self.stage = Stage::Rest;
+                }
+            }
+            Stage::Rest => {
+                self.delete_rest(connection)?;
+                self.stage = Stage::Vacuum;
+            }
+            Stage::Vacuum => return self.vacuum(connection),
+        }
+        Ok(Step::More)
+    }
+
+    fn is_too_large(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let Some(max) = self.retention.max_bytes else { return Ok(false) };
+        let pages = pragma(connection, "page_count")? - pragma(connection, "freelist_count")?;
+        let bytes = pages.saturating_mul(pragma(connection, "page_size")?);
+        Ok(u64::try_from(bytes).is_ok_and(|bytes| bytes > max))
+    }
+
+    /// A step's worth of the oldest calls, and all that is as old.
+    fn delete_oldest(&mut self, connection: &mut Connection) -> rusqlite::Result<u64> {
+        let gone = self.delete_calls(connection, i64::MAX)?;
+        let oldest: Option<i64> = connection.query_row("SELECT min(time) FROM call", [], |row| row.get(0))?;
+        self.before = self.before.max(oldest.unwrap_or(i64::MAX));
+        Ok(gone + self.delete_rest(connection)?)
+    }
+
+    fn delete_calls(&mut self, connection: &mut Connection, before: i64) -> rusqlite::Result<u64> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let gone = delete_calls(&transaction, before)?;
+        transaction.commit()?;
+        self.result.calls += gone;
+        Ok(gone)
+    }
+
+    /// What is old besides calls, and what nothing refers to any more.
+    fn delete_rest(&mut self, connection: &mut Connection) -> rusqlite::Result<u64> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let before = [self.before];
+        let delete = |sql, values: &[&dyn rusqlite::ToSql]| -> rusqlite::Result<u64> {
+            Ok(transaction.execute(sql, values)? as u64)
+        };
+        let sessions = delete("DELETE FROM session WHERE calls = 0 AND last_seen < ?1", params![before[0]])?;
+        let changes = delete("DELETE FROM schema_change WHERE time < ?1", params![before[0]])?;
+        let violations = delete("DELETE FROM violation WHERE time < ?1", params![before[0]])?;
+        let operations = delete("DELETE FROM operation WHERE calls = 0", &[])?;
+        // What a server offers now is kept, however old, as long as anything else of that server is.
+        delete(
+            "DELETE FROM schema_list WHERE last_seen < ?1 \
+             AND server NOT IN (SELECT server FROM operation) AND server NOT IN (SELECT server FROM session)",
+            params![before[0]],
+        )?;
+        let items = delete("DELETE FROM schema_item WHERE list NOT IN (SELECT id FROM schema_list)", &[])?;
+        delete(
+            "DELETE FROM trace WHERE complete = 1 AND loaded < ?1 AND id NOT IN \
+             (SELECT trace FROM session WHERE trace IS NOT NULL)",
+            params![before[0]],
+        )?;
+        if sessions + operations > 0 {
+            delete("UPDATE pruning SET count = count + 1", &[])?;
+        }
+        transaction.commit()?;
+        self.result.sessions += sessions;
+        self.result.schema_changes += changes;
+        self.result.violations += violations;
+        self.result.operations += operations;
+        self.result.schema_items += items;
+        Ok(sessions + changes + violations + operations + items)
+    }
+
+    /// Gives free pages back.
+    fn vacuum(&mut self, connection: &Connection) -> rusqlite::Result<Step> {
+        let free = pragma(connection, "freelist_count")?;
+        if free == 0 {
+            return Ok(Step::Done);
+        }
+        let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        let freed = free - pragma(connection, "freelist_count")?;
+        let page = pragma(connection, "page_size")?;
+        self.result.bytes_freed += u64::try_from(freed * page).unwrap_or(0);
+        // A store from which nothing can be given back stays as large as it is.
+        Ok(if freed > 0 { Step::More } else { Step::Done })
+    }
+}
+
+/// Deletes a step's worth of calls that are older, and takes them from the counts.
+fn delete_calls(transaction: &Transaction<'_>, before: i64) -> rusqlite::Result<u64> {
+    let mut sessions: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+    let mut operations: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut gone = 0;
+    let mut delete = transaction.prepare_cached(
+        "DELETE FROM call WHERE id IN (SELECT id FROM call WHERE time < ?1 ORDER BY time LIMIT ?2) \
+         RETURNING operation, session, status",
+    )?;
+    let mut rows = delete.query(params![before, STEP])?;
+    while let Some(row) = rows.next()? {
+        gone += 1;
+        *operations.entry(row.get(0)?).or_default() += 1;
+        if let Some(session) = row.get(1)? {
+            let (calls, errors) = sessions.entry(session).or_default();
+            *calls += 1;
+            *errors += i64::from(super::row::status_of(row.get(2)?).is_error());
+        }
+    }
+    let mut update = transaction.prepare_cached("UPDATE operation SET calls = calls - ?2 WHERE id = ?1")?;
+    for (id, calls) in operations {
+        update.execute(params![id, calls])?;
+    }
+    let mut update = transaction
+        .prepare_cached("UPDATE session SET calls = calls - ?2, errors = errors - ?3 WHERE id = ?1")?;
+    for (id, (calls, errors)) in sessions {
+        update.execute(params![id, calls, errors])?;
+    }
+    Ok(gone)
+}

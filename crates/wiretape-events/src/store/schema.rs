@@ -1,0 +1,112 @@
+//! The tables, and how older stores are brought up to date.
+//!
+//! `PRAGMA user_version` says which version a store has. Each step of [`MIGRATIONS`] makes the next one, in a
+//! transaction of its own; none is ever changed once it was released.
+
+use super::error::StoreError;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::path::Path;
+
+/// `PRAGMA application_id`: "wtap".
+pub const APPLICATION_ID: i64 = 0x7774_6170;
+
+/// The steps, each from the version of its index to the next.
+pub const MIGRATIONS: &[&str] = &[include_str!("version1.sql")];
+
+/// The version that is written.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// What a file says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing is in it yet.
+    Empty,
+    /// A store of that version.
+    Store(i64),
+}
+
+/// Finds out what a file is, and refuses what is another program's or a newer one's.
+pub(super) fn standing(connection: &Connection, path: &Path, known: i64) -> Result<Standing, StoreError> {
+    let of_sqlite = |source| StoreError::from_sqlite(path.to_owned(), source);
+    let application = pragma(connection, "application_id").map_err(of_sqlite)?;
+    let version = pragma(connection, "user_version").map_err(of_sqlite)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(of_sqlite)?;
+    match (application, version) {
+        (0, 0) if tables == 0 => Ok(Standing::Empty),
+        (APPLICATION_ID, version) if version > known => {
+            Err(StoreError::Newer { path: path.to_owned(), version, known })
+        }
+        (APPLICATION_ID, version) => Ok(Standing::Store(version)),
+        _ => Err(StoreError::Foreign { path: path.to_owned() }),
+    }
+}
+
+/// Brings a store up to date, step by step. Another program may do so at the same time.
+pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
+    loop {
+        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = usize::try_from(pragma(&step, "user_version")?).unwrap_or(usize::MAX);
+        let Some(sql) = migrations.get(version) else { return step.commit() };
+        apply(&step, sql, version + 1)?;
+        step.commit()?;
+    }
+}
+
+fn apply(step: &Transaction<'_>, sql: &str, version: usize) -> rusqlite::Result<()> {
+    step.execute_batch(sql)?;
+    step.pragma_update(None, "application_id", APPLICATION_ID)?;
+    step.pragma_update(None, "user_version", version as i64)
+}
+
+/// A setting that is a number.
+pub(super) fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_is_taken_once_and_in_order() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let first = "CREATE TABLE one (n INTEGER); INSERT INTO one VALUES (1);";
+        let second = "ALTER TABLE one ADD COLUMN m INTEGER; UPDATE one SET m = n + 1;";
+        migrate(&mut connection, &[first]).unwrap();
+        migrate(&mut connection, &[first]).unwrap();
+        migrate(&mut connection, &[first, second]).unwrap();
+        migrate(&mut connection, &[first, second]).unwrap();
+        let row = connection.query_row("SELECT count(*), max(n), max(m) FROM one", [], |row| {
+            Ok([row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?])
+        });
+        assert_eq!(row.unwrap(), [1, 1, 2]);
+        assert_eq!(pragma(&connection, "user_version").unwrap(), 2);
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_version_before() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let steps = ["CREATE TABLE one (n INTEGER);", "CREATE TABLE two (n INTEGER); no SQL;"];
+        migrate(&mut connection, &steps).unwrap_err();
+        assert_eq!(pragma(&connection, "user_version").unwrap(), 1);
+        let two = connection.prepare("SELECT * FROM two");
+        assert!(two.is_err(), "half a step is none");
+    }
+
+    #[test]
+    fn newer_and_foreign_databases_are_refused() {
+        let check = |sql: &str| {
+            let connection = Connection::open_in_memory().unwrap();
+            connection.execute_batch(sql).unwrap();
+            standing(&connection, Path::new("store.db"), 1)
+        };
+        assert_eq!(check("").unwrap(), Standing::Empty);
+        let ours = format!("PRAGMA application_id = {APPLICATION_ID};");
+        assert_eq!(check(&format!("{ours} PRAGMA user_version = 1;")).unwrap(), Standing::Store(1));
+        assert!(matches!(check(&format!("{ours} PRAGMA user_version = 2;")), Err(StoreError::Newer { .. })));
+        assert!(matches!(check("CREATE TABLE notes (text TEXT);"), Err(StoreError::Foreign { .. })));
+        assert!(matches!(check("PRAGMA application_id = 7;"), Err(StoreError::Foreign { .. })));
+    }
+}

@@ -1,0 +1,374 @@
+//! What is told of exchanges: every event and line is held against its schema.
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod support;
+
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::{Told, answer, call, initialize, transaction};
+use wiretape_events::{Ended, Transaction};
+
+const STATUSES: [&str; 7] =
+    ["ok", "tool_error", "protocol_error", "http_error", "cancelled", "timeout", "disconnected"];
+
+/// The status, code and message of a call that ended so.
+fn check_status(transaction: Transaction, expected: (&str, Option<i64>, Option<&str>)) {
+    let mut told = Told::new();
+    told.observe(transaction);
+    let event = told.events("request").pop().unwrap();
+    let status = event["status"].as_str().unwrap();
+    assert!(STATUSES.contains(&status));
+    assert_eq!((status, event["error_code"].as_i64(), event["error_message"].as_str()), expected);
+    let lines = told.lines("tool_call");
+    let line = &lines[0];
+    assert_eq!(line["status"], if status == "ok" { "ok" } else { "error" });
+    assert_eq!(line.get("error_code").is_some(), status != "ok");
+    assert_eq!(line.get("error_message").is_some(), status != "ok");
+}
+
+#[test]
+fn how_a_call_went_is_told_apart() {
+    check_status(call(1, "add", &answer(1, r#""result":{"content":[]}"#)), ("ok", None, None));
+    let failed = r#""result":{"isError":true,"content":[{"type":"text","text":"no such file"}]}"#;
+    check_status(call(1, "add", &answer(1, failed)), ("tool_error", None, Some("no such file")));
+    let error = r#""error":{"code":-32602,"message":"bad arguments"}"#;
+    check_status(call(1, "add", &answer(1, error)), ("protocol_error", Some(-32602), Some("bad arguments")));
+    let unanswered = |ended, status| Transaction { ended, status, ..call(1, "add", "") };
+    check_status(unanswered(Ended::Complete, Some(401)), ("http_error", None, Some("HTTP 401")));
+    let ended = "the server's answer ended without a result";
+    check_status(unanswered(Ended::Complete, Some(200)), ("http_error", None, Some(ended)));
+    check_status(
+        unanswered(Ended::ClientClosed, Some(200)),
+        ("disconnected", None, Some("the client went away")),
+    );
+    check_status(unanswered(Ended::Timeout, None), ("timeout", None, None));
+    let refused =
+        Transaction { error: Some("can't connect".to_owned()), ..unanswered(Ended::Unreachable, Some(502)) };
+    check_status(refused, ("http_error", None, Some("can't connect")));
+    let modern = Transaction {
+        protocol_version: Some("2026-07-28".to_owned()),
+        ..unanswered(Ended::ClientClosed, Some(200))
+    };
+    check_status(modern, ("cancelled", None, Some("the client went away")));
+    let late = Transaction { ended: Ended::ClientClosed, ..call(1, "add", &answer(1, r#""result":{}"#)) };
+    check_status(late, ("ok", None, None));
+}
+
+#[test]
+fn without_an_answer_of_the_server_the_response_is_null() {
+    for ended in
+        [Ended::Unreachable, Ended::UpstreamClosed, Ended::ClientClosed, Ended::Timeout, Ended::Stopped]
+    {
+        let mut told = Told::new();
+        told.observe(Transaction { ended, status: Some(502), ..call(1, "add", "") });
+        assert_eq!(told.events("request")[0]["response"], Value::Null, "{ended:?}");
+    }
+}
+
+#[test]
+fn an_event_has_what_the_schema_promises() {
+    let mut told = Told::new();
+    told.observe(call(7, "add", &answer(7, r#""result":{"content":[]}"#)));
+    let event = told.events("request").pop().unwrap();
+    assert_eq!(event["request_id"], "7");
+    assert_eq!(event["request"]["kind"], "mcp");
+    assert_eq!(event["request"]["method"], "POST");
+    assert_eq!(event["request"]["path"], "/mcp");
+    assert_eq!(event["request"]["mcp_method"], "tools/call");
+    assert_eq!(event["request"]["tool"], "add");
+    assert_eq!(event["request"]["message"]["params"]["name"], "add");
+    assert_eq!(event["request"]["parts"]["headers"]["accept"], "application/json");
+    assert_eq!(event["response"]["kind"], "mcp");
+    assert_eq!((&event["response"]["status"], &event["response"]["result"]), (&json!(200), &json!("ok")));
+    assert_eq!(event["response"]["message"]["id"], 7);
+    assert_eq!((event["latency_us"].as_u64(), event["upstream_us"].as_u64()), (Some(900), Some(700)));
+    assert_eq!(event["spans"], json!([["Connect", 100], ["Upstream", 400], ["Body", 300], ["Finish", 100]]));
+    assert_eq!(event["openai"], Value::Null);
+}
+
+#[test]
+fn the_stages_add_up_whatever_is_missing() {
+    for (connected_us, answered_us, responded_us) in
+        [(None, None, None), (Some(5), None, None), (Some(5), Some(3), None), (Some(1), Some(2), Some(2000))]
+    {
+        let mut told = Told::new();
+        let mut transaction = call(1, "add", "");
+        transaction.timings.connected_us = connected_us;
+        transaction.timings.answered_us = answered_us;
+        transaction.timings.responded_us = responded_us;
+        told.observe(transaction);
+        let event = told.events("request").pop().unwrap();
+        let spans: u64 =
+            event["spans"].as_array().unwrap().iter().map(|span| span[1].as_u64().unwrap()).sum();
+        assert_eq!(spans, event["latency_us"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn what_chatgpt_says_of_its_user_is_told() {
+    let mut told = Told::new();
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"openai/locale":"de","other":1,"openai/userLocation":{"city":"Ulm"}}}}"#;
+    told.observe(transaction(request, &answer(1, r#""result":{}"#)));
+    let event = told.events("request").pop().unwrap();
+    assert_eq!(event["openai"], json!({ "locale": "de", "userLocation": { "city": "Ulm" } }));
+}
+
+#[test]
+fn what_is_no_message_is_http() {
+    let mut told = Told::new();
+    let page = Transaction {
+        method: "GET".into(),
+        target: "/widget/clock.html?x=1".to_owned(),
+        request: None,
+        response: None,
+        request_bytes: 0,
+        is_html: true,
+        csp_applied: true,
+        ..call(1, "add", "")
+    };
+    told.observe(page);
+    let event = told.events("request").pop().unwrap();
+    assert_eq!(
+        event["request"],
+        json!({ "kind": "http", "method": "GET", "uri": "/widget/clock.html?x=1", "body_size": 0 })
+    );
+    assert_eq!(event["response"], json!({ "kind": "http", "status": 200, "body_size": 60 }));
+    assert_eq!(event["request_id"].as_str().unwrap().len(), 36);
+    let line = told.lines("widget_serve").pop().unwrap();
+    assert_eq!((&line["path"], &line["csp_applied"]), (&json!("/widget/clock.html"), &json!(true)));
+}
+
+#[test]
+fn a_batch_is_one_event_with_all_its_messages() {
+    let mut told = Told::new();
+    let request = r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"b"}}]"#;
+    let response = r#"[{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}},{"jsonrpc":"2.0","id":1,"result":{}}]"#;
+    told.observe(transaction(request, response));
+    let events = told.events("request");
+    assert_eq!(events.len(), 1);
+    let messages = events[0]["request"]["messages"].as_array().unwrap();
+    let statuses: Vec<_> = messages.iter().map(|message| message["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["ok", "ok", "protocol_error"]);
+    assert_eq!(events[0]["request"]["kind"], "mcp_batch");
+    assert_eq!(events[0]["response"]["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(told.lines("tool_call").len(), 2);
+}
+
+#[test]
+fn a_session_begins_once_and_ends_once() {
+    let mut told = Told::new();
+    told.observe(initialize("s1"));
+    told.observe(in_session("s1", call(1, "add", &answer(1, r#""result":{}"#))));
+    let session = told.events("session").pop().unwrap();
+    assert_eq!(
+        [
+            &session["session_id"],
+            &session["client_name"],
+            &session["client_version"],
+            &session["client_platform"]
+        ],
+        [&json!("s1"), &json!("probe"), &json!("1.2"), &json!("linux")]
+    );
+    assert_eq!(
+        (&session["server_name"], &session["protocol_version"]),
+        (&json!("demo"), &json!("2025-06-18"))
+    );
+    assert_eq!(told.events("request")[1]["protocol_version"], "2025-06-18");
+    assert_eq!(told.events("request")[1]["session"], "s1");
+    assert_eq!(told.lines("session_start").len(), 1);
+    told.observe(in_session(
+        "s1",
+        Transaction { method: "DELETE".into(), request: None, ..call(1, "x", "") },
+    ));
+    assert_eq!(told.lines("session_end").len(), 1);
+    told.finish();
+    assert_eq!(told.lines("session_end").len(), 1);
+}
+
+fn in_session(session: &str, transaction: Transaction) -> Transaction {
+    Transaction { session: Some(session.to_owned()), ..transaction }
+}
+
+#[test]
+fn sessions_end_when_the_server_forgot_them_nothing_is_heard_or_the_proxy_ends() {
+    let mut told = Told::new();
+    told.observe(initialize("gone"));
+    told.observe(initialize("last"));
+    told.observe(in_session("gone", Transaction { status: Some(404), ..call(1, "add", "") }));
+    assert_eq!(told.lines("session_end")[0]["session"], "gone");
+    told.finish();
+    assert_eq!(told.lines("session_end")[1]["session"], "last");
+
+    let mut told = Told::with_idle(Duration::ZERO);
+    told.observe(initialize("silent"));
+    std::thread::sleep(Duration::from_millis(150));
+    told.look();
+    assert_eq!(told.lines("session_end")[0]["session"], "silent");
+}
+
+#[test]
+fn ten_sessions_may_use_the_same_ids() {
+    let mut told = Told::new();
+    for n in 0..10 {
+        let name = format!("s{n}");
+        told.observe(initialize(&name));
+        told.observe(in_session(&name, call(1, "add", &answer(1, r#""result":{}"#))));
+    }
+    assert_eq!(told.events("session").len(), 10);
+    let events = told.events("request");
+    let mut ids: Vec<_> = events.iter().map(|event| event["event_id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 20);
+}
+
+#[test]
+fn a_client_without_sessions_is_one_group() {
+    let mut told = Told::new();
+    let request = |name: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"x","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{name}","version":"1"}}}}}}}}"#
+        )
+    };
+    for name in ["a", "b", "a"] {
+        told.observe(transaction(&request(name), &answer(1, r#""result":{}"#)));
+    }
+    let sessions = told.events("session");
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(sessions[0]["client_name"], "a");
+    let requests = told.events("request");
+    assert_eq!(requests[0]["session"], requests[2]["session"]);
+    assert_ne!(requests[0]["session"], requests[1]["session"]);
+    assert_eq!(requests[0]["protocol_version"], "2026-07-28");
+}
+
+#[test]
+fn asking_a_server_of_an_older_revision_begins_no_session() {
+    let mut told = Told::new();
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}"#;
+    told.observe(transaction(request, &answer(1, r#""error":{"code":-32601,"message":"unknown"}"#)));
+    assert!(told.events("session").is_empty());
+    assert_eq!(told.events("request")[0]["session"], Value::Null);
+}
+
+#[test]
+fn without_session_ids_a_connection_is_a_session_from_its_initialize_on() {
+    let mut told = Told::new();
+    told.observe(Transaction { session: None, connection: 5, ..initialize("x") });
+    told.observe(Transaction { connection: 5, ..call(1, "add", "") });
+    told.observe(Transaction { connection: 6, ..call(1, "add", "") });
+    let requests = told.events("request");
+    assert_eq!(requests[0]["session"], requests[1]["session"]);
+    assert_eq!(requests[2]["session"], Value::Null);
+    assert_eq!(told.lines("tool_call")[1]["session"], "");
+}
+
+#[test]
+fn what_the_client_cancelled_is_cancelled() {
+    let mut told = Told::new();
+    told.observe(initialize("s"));
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
+    told.observe(in_session("s", Transaction { status: Some(202), ..transaction(cancel, "") }));
+    let gone = |id| in_session("s", Transaction { ended: Ended::ClientClosed, ..call(id, "add", "") });
+    told.observe(gone(5));
+    told.observe(gone(6));
+    let requests = told.events("request");
+    assert_eq!(
+        (&requests[2]["status"], &requests[3]["status"]),
+        (&json!("cancelled"), &json!("disconnected"))
+    );
+}
+
+#[test]
+fn lists_are_told_when_they_are_new_or_have_changed() {
+    let mut told = Told::new();
+    let list = |tools: &str| {
+        let request = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        transaction(request, &answer(1, &format!(r#""result":{{"tools":{tools}}}"#)))
+    };
+    told.observe(list(r#"[{"name":"a","description":"A"},{"name":"b"}]"#));
+    told.observe(list(r#"[{"name":"b"},{"description":"A","name":"a"}]"#));
+    told.observe(list(r#"[{"name":"a","description":"other"}]"#));
+    let changes: Vec<_> = told
+        .events("schema")
+        .iter()
+        .map(|event| (event["change_type"].clone(), event["items"].clone()))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            (json!("initial"), json!([{ "name": "a", "description": "A" }, { "name": "b" }])),
+            (json!("modified"), json!([{ "name": "a", "description": "other" }])),
+            (json!("removed"), json!([{ "name": "b" }])),
+        ]
+    );
+    assert_eq!(told.lines("tool_list").len(), 3);
+}
+
+#[test]
+fn a_stream_that_a_get_opened_may_end_when_it_likes() {
+    let mut told = Told::new();
+    told.observe(Transaction {
+        method: "GET".into(),
+        request: None,
+        response: None,
+        ended: Ended::ClientClosed,
+        response_head: Some(support::head(200, "text/event-stream")),
+        ..call(1, "x", "")
+    });
+    assert_eq!(told.events("request")[0]["status"], "ok");
+}
+
+#[test]
+fn a_violation_is_a_line() {
+    let mut told = Told::new();
+    told.violate("https://cdn.example.com/x.js", "script-src");
+    let line = told.lines("csp_violation").pop().unwrap();
+    assert_eq!(
+        (&line["blocked_uri"], &line["directive"]),
+        (&json!("https://cdn.example.com/x.js"), &json!("script-src"))
+    );
+}
+
+/// Over HTTP+SSE a request is accepted, and answered on a stream of its own.
+fn accepted(id: u64) -> Transaction {
+    Transaction { status: Some(202), target: "/message?sessionId=s".to_owned(), ..call(id, "add", "") }
+}
+
+#[test]
+fn an_answer_on_another_stream_is_waited_for() {
+    let mut told = Told::new();
+    let transaction = accepted(1);
+    let later = transaction.ended_at + Duration::from_millis(5);
+    told.observe(transaction);
+    assert!(told.events("request").is_empty());
+    told.stream("s", &answer(1, r#""error":{"code":-5,"message":"no"}"#), later);
+    let event = told.events("request").pop().unwrap();
+    assert_eq!((&event["status"], &event["error_code"]), (&json!("protocol_error"), &json!(-5)));
+    assert_eq!((&event["latency_us"], &event["session"]), (&json!(5900), &json!("s")));
+}
+
+#[test]
+fn it_may_come_before_the_request_has_ended() {
+    let mut told = Told::new();
+    let transaction = accepted(1);
+    told.stream("s", &answer(1, r#""result":{}"#), transaction.ended_at - Duration::from_micros(400));
+    told.observe(transaction);
+    let event = told.events("request").pop().unwrap();
+    assert_eq!((&event["status"], &event["latency_us"]), (&json!("ok"), &json!(500)));
+}
+
+#[test]
+fn it_may_never_come() {
+    let mut told = Told::new();
+    told.observe(accepted(1));
+    told.observe(accepted(2));
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
+    told.observe(Transaction { request: Some(cancel.into()), ..accepted(0) });
+    let statuses = |told: &Told| -> Vec<String> {
+        told.events("request").iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(statuses(&told), ["cancelled", "ok"]);
+    told.finish();
+    assert_eq!(statuses(&told), ["cancelled", "ok", "http_error"]);
+}

@@ -1,0 +1,87 @@
+//! `wiretape clients`: who calls.
+
+use crate::ask::{FilterArgs, StoreArgs};
+use crate::calls::Look;
+use crate::error::CommandError;
+use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
+use crate::text::printable;
+use clap::Args;
+use std::io::Write as _;
+use wiretape_events::store::query::ClientRecord;
+
+/// List the clients, the one last heard of first
+///
+/// With each client, in each of its versions: how many sessions it had, how many calls there were in these and how many
+/// of them failed, and when it was first and last seen. Filters say which sessions count.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape clients                          who has called so far
+  wiretape clients --since 7d               who was there in the last week
+  wiretape clients --server files --errors  whose calls have failed at a server
+  wiretape clients --json | jq .name        for programs")]
+pub(crate) struct ClientsArgs {
+    /// List only the N that were last heard of
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Print one JSON object a line (schema: docs/json-output.md)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+const COLUMNS: [Column; 8] = [
+    Column { title: "CLIENT", align: Align::Left, room: Room::Flexible },
+    Column { title: "VERSION", align: Align::Left, room: Room::Optional(3) },
+    Column { title: "PLATFORM", align: Align::Left, room: Room::Optional(5) },
+    Column { title: "SESSIONS", align: Align::Right, room: Room::Fixed },
+    Column { title: "CALLS", align: Align::Right, room: Room::Fixed },
+    Column { title: "ERRORS", align: Align::Right, room: Room::Fixed },
+    Column { title: "FIRST SEEN", align: Align::Left, room: Room::Optional(4) },
+    Column { title: "LAST SEEN", align: Align::Left, room: Room::Optional(2) },
+];
+
+/// Runs the command.
+pub(crate) fn run(args: &ClientsArgs) -> Result<(), CommandError> {
+    let mut clients = args.store.open()?.clients(&args.filter.filter())?;
+    clients.truncate(args.limit.unwrap_or(usize::MAX));
+    if args.json {
+        return Ok(output::print_json_lines(&clients)?);
+    }
+    let mut out = Output::stdout();
+    if clients.is_empty() {
+        writeln!(out, "There are no such clients in the store.")?;
+        return Ok(out.flush()?);
+    }
+    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    let mut table = Table::new(&COLUMNS);
+    clients.iter().for_each(|client| table.row(row(client, &look, &styles)));
+    table.write(&mut out, &styles, width)?;
+    Ok(out.flush()?)
+}
+
+fn row(client: &ClientRecord, look: &Look, styles: &Styles) -> Vec<Cell> {
+    let text = |text: &Option<String>| {
+        text.as_deref().map_or(Cell::new(styles.dim, "-"), |text| printable(text).into_owned().into())
+    };
+    let name = match &client.name {
+        Some(name) => Cell::new(styles.name, printable(name)),
+        None => Cell::new(styles.dim, "(unknown)"),
+    };
+    vec![
+        name,
+        text(&client.version),
+        text(&client.platform),
+        client.sessions.to_string().into(),
+        client.calls.to_string().into(),
+        output::failures(client.errors, styles),
+        look.when(client.first_seen).into(),
+        look.when(client.last_seen).into(),
+    ]
+}

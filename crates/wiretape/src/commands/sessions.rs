@@ -1,0 +1,129 @@
+//! `wiretape sessions`: the sessions there were, by the store or by traces.
+
+use crate::ask::{FilterArgs, StoreArgs};
+use crate::calls::Look;
+use crate::catalog::shortest_prefixes;
+use crate::commands::store;
+use crate::error::CommandError;
+use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
+use crate::selector::TraceSelector;
+use crate::text::printable;
+use crate::units;
+use clap::Args;
+use std::io::Write as _;
+use wiretape_events::store::query::SessionRecord;
+
+/// List the sessions, the one last heard of first
+///
+/// With each session: the beginning of its id, by which `session` takes it; the server and the client; when it began
+/// and how long it took; calls and failed calls; and whether it has ended. Filters say which sessions are meant; the
+/// counts are of all their calls. Given a TRACE, the sessions are those in it, otherwise those that the store knows of.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape sessions                      the latest
+  wiretape sessions --since 1h --errors  those in which something failed in the last hour
+  wiretape sessions --client claude-ai   those of a client
+  wiretape sessions latest               those in the newest trace
+  wiretape sessions --json | jq .id      for programs")]
+pub(crate) struct SessionsArgs {
+    /// Look into these traces instead of the store: each a path, the beginning of an id, or `latest`
+    #[arg(value_name = "TRACE", conflicts_with = "store")]
+    traces: Vec<TraceSelector>,
+
+    /// List only the N that were last heard of
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+
+    /// Print one JSON object a line (schema: docs/json-output.md)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+const COLUMNS: [Column; 8] = [
+    Column { title: "ID", align: Align::Left, room: Room::Fixed },
+    Column { title: "SERVER", align: Align::Left, room: Room::Flexible },
+    Column { title: "CLIENT", align: Align::Left, room: Room::Flexible },
+    Column { title: "STARTED", align: Align::Left, room: Room::Optional(1) },
+    Column { title: "TOOK", align: Align::Right, room: Room::Optional(3) },
+    Column { title: "CALLS", align: Align::Right, room: Room::Optional(2) },
+    Column { title: "ERRORS", align: Align::Right, room: Room::Fixed },
+    Column { title: "STATE", align: Align::Left, room: Room::Optional(4) },
+];
+
+/// The least that is shown of an id.
+const SHORTEST_ID: usize = 8;
+
+/// Runs the command.
+pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
+    let store = match args.traces.as_slice() {
+        [] => args.store.open()?,
+        traces => store::of_traces(traces)?,
+    };
+    let sessions = store.sessions(&args.filter.filter(), args.limit)?;
+    if args.json {
+        return Ok(output::print_json_lines(&sessions)?);
+    }
+    let mut out = Output::stdout();
+    if sessions.is_empty() {
+        let place = if args.traces.is_empty() { "store" } else { "trace" };
+        writeln!(out, "There are no such sessions in the {place}.")?;
+        return Ok(out.flush()?);
+    }
+    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    table(&sessions, &look, &styles).write(&mut out, &styles, width)?;
+    Ok(out.flush()?)
+}
+
+fn table(sessions: &[SessionRecord], look: &Look, styles: &Styles) -> Table {
+    let ids: Vec<String> = sessions.iter().map(|session| session.id.clone()).collect();
+    let ids = match look {
+        Look::Short { .. } => shortest_prefixes(&ids, SHORTEST_ID),
+        Look::Full => ids,
+    };
+    let mut table = Table::new(&COLUMNS);
+    for (session, id) in sessions.iter().zip(&ids) {
+        table.row(row(session, id, look, styles));
+    }
+    table
+}
+
+fn row(session: &SessionRecord, id: &str, look: &Look, styles: &Styles) -> Vec<Cell> {
+    let (state, paint) =
+        if session.ended.is_some() { ("ended", styles.plain) } else { ("open", styles.good) };
+    vec![
+        Cell::new(styles.hint, printable(id)),
+        Cell::new(styles.strong, printable(&session.server)),
+        client(session, styles),
+        look.when(session.started).into(),
+        units::duration(took_us(session)).into(),
+        session.calls.to_string().into(),
+        output::failures(session.errors, styles),
+        Cell::new(paint, state),
+    ]
+}
+
+fn client(session: &SessionRecord, styles: &Styles) -> Cell {
+    match named(session.client_name.as_deref(), session.client_version.as_deref()) {
+        Some(client) => client.into(),
+        None => Cell::new(styles.dim, "(unknown)"),
+    }
+}
+
+/// A program by name and version.
+pub(super) fn named(name: Option<&str>, version: Option<&str>) -> Option<String> {
+    let words: Vec<&str> = name.into_iter().chain(version).collect();
+    (!words.is_empty()).then(|| printable(&words.join(" ")).into_owned())
+}
+
+/// From its beginning to its end, or to its last call.
+pub(super) fn took_us(session: &SessionRecord) -> u64 {
+    let end = session.ended.unwrap_or(session.last_seen);
+    u64::try_from(end.saturating_sub(session.started)).unwrap_or(0).saturating_mul(1000)
+}

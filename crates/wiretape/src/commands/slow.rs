@@ -1,0 +1,61 @@
+//! `wiretape slow`: the calls that took longest.
+
+use crate::ask::{FilterArgs, StoreArgs};
+use crate::calls::{self, Look};
+use crate::error::CommandError;
+use crate::output::{self, Output};
+use crate::units;
+use clap::Args;
+use std::io::Write as _;
+use std::time::Duration;
+use wiretape_events::store::query::Order;
+
+/// Show the calls that took longest, the slowest first
+///
+/// What has no answer was not measured, and is not shown. The calls are those that the store knows of.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape slow                          the slowest calls
+  wiretape slow --since 1h --over 200ms  of the last hour, what took longer than 200 ms
+  wiretape slow --tool search -n 5       the five slowest calls of a tool
+  wiretape slow --json | jq .latencyUs   for programs")]
+pub(crate) struct SlowArgs {
+    /// Show at most the slowest N
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: u32,
+
+    /// Only calls that took longer than this: 200ms, 5s
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
+    over: Option<Duration>,
+
+    /// Print one JSON object a line (schema: docs/json-output.md)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
+    let store = args.store.open()?;
+    let mut calls = store.calls(&args.filter.filter(), Order::Slowest, args.limit)?;
+    if let Some(over) = args.over {
+        calls.retain(|call| call.latency_us.is_some_and(|us| u128::from(us) > over.as_micros()));
+    }
+    if args.json {
+        return Ok(output::print_json_lines(&calls)?);
+    }
+    let mut out = Output::stdout();
+    if calls.is_empty() {
+        writeln!(out, "There are no such calls in the store.")?;
+        return Ok(out.flush()?);
+    }
+    let (styles, width) = (out.styles, out.width);
+    calls::table(&calls, &Look::of(&out), &styles).write(&mut out, &styles, width)?;
+    Ok(out.flush()?)
+}

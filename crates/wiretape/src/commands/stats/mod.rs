@@ -1,0 +1,17 @@
+//! `wiretape stats`: calls, failures and latencies, by tool.
+
+mod command;
+mod of_store;
+mod of_traces;
+mod table;
+
+pub(crate) use command::{StatsArgs, run};
+
+/// Who the output is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// People.
+    Text,
+    /// Programs.
+    Json,
+}

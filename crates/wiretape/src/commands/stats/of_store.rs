@@ -1,0 +1,189 @@
+//! By the store, which has counted already.
+
+use super::Form;
+use super::table::{self, Row};
+use crate::error::CommandError;
+use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
+use crate::text::printable;
+use serde::Serialize;
+use std::io::{self, Write as _};
+use std::path::Path;
+use wiretape_events::store::query::{Stats, StatsRecord};
+use wiretape_events::store::{Filter, Store};
+
+/// Asks the store, and prints what it knows of the calls that are meant.
+pub(super) fn run(store: &Store, filter: &Filter, form: Form) -> Result<(), CommandError> {
+    let mut stats = store.stats(filter)?;
+    // Tools first, as with traces; each of the two as they were, the most called first.
+    stats.rows.sort_by_key(|row| row.tool.is_none());
+    match form {
+        Form::Json => Ok(output::print_json(&StatsJson::new(store.path(), &stats))?),
+        Form::Text => Ok(print_table(&stats)?),
+    }
+}
+
+fn print_table(stats: &Stats) -> io::Result<()> {
+    let mut out = Output::stdout();
+    let (styles, width) = (out.styles, out.width);
+    if stats.rows.is_empty() {
+        writeln!(out, "There are no such calls in the store.")?;
+        return out.flush();
+    }
+    let dropped = table(stats, &styles).write(&mut out, &styles, width)?;
+    table::write_remarks(&mut out, remarks(&stats.totals), &dropped)?;
+    out.flush()
+}
+
+/// One server needs no column.
+fn table(stats: &Stats, styles: &Styles) -> Table {
+    const SERVER: Column = Column { title: "SERVER", align: Align::Left, room: Room::Flexible };
+    let is_one = stats.rows.windows(2).all(|pair| pair[0].server == pair[1].server);
+    let mut columns = table::COLUMNS.to_vec();
+    if !is_one {
+        columns.insert(1, SERVER);
+    }
+    let mut table = Table::new(&columns);
+    let mut add = |name: Cell, record: &StatsRecord| {
+        let mut cells = figures(record).cells(name, styles);
+        if !is_one {
+            cells.insert(1, printable(&record.server).into_owned().into());
+        }
+        table.row(cells);
+    };
+    stats.rows.iter().for_each(|row| add(name(row, styles), row));
+    add(Cell::new(styles.strong, "total"), &stats.totals);
+    table
+}
+
+fn name(row: &StatsRecord, styles: &Styles) -> Cell {
+    match (&row.tool, row.method.as_str()) {
+        (Some(tool), _) => Cell::new(styles.name, printable(tool)),
+        (None, "") => Cell::new(styles.dim, "(no method)"),
+        (None, method) => Cell::new(styles.dim, printable(method)),
+    }
+}
+
+fn figures(record: &StatsRecord) -> Row {
+    Row {
+        calls: record.calls,
+        errors: record.errors,
+        open: record.statuses.cancelled + record.statuses.disconnected,
+        p50: record.p50_us,
+        p95: record.p95_us,
+        p99: record.p99_us,
+        mean: record.mean_us,
+        max: record.max_us,
+        request_bytes: record.request_bytes,
+        response_bytes: record.response_bytes,
+    }
+}
+
+fn remarks(totals: &StatsRecord) -> Vec<String> {
+    let statuses = &totals.statuses;
+    let mut remarks = Vec::new();
+    if totals.errors > 0 {
+        remarks.push(format!(
+            "errors: {} reported by tools (isError), {} of the protocol, {} of HTTP, {} took too long",
+            statuses.tool_error, statuses.protocol_error, statuses.http_error, statuses.timeout
+        ));
+    }
+    if statuses.cancelled + statuses.disconnected > 0 {
+        remarks.push(format!(
+            "open: {} cancelled by the client, {} without a response when a side went away",
+            statuses.cancelled, statuses.disconnected
+        ));
+    }
+    remarks
+}
+
+/// The object of `stats --json`, in the manner of that for traces.
+#[derive(Serialize)]
+struct StatsJson<'a> {
+    store: &'a Path,
+    rows: Vec<RowJson<'a>>,
+    totals: CallsJson,
+}
+
+impl<'a> StatsJson<'a> {
+    fn new(store: &'a Path, stats: &'a Stats) -> Self {
+        StatsJson {
+            store,
+            rows: stats.rows.iter().map(RowJson::new).collect(),
+            totals: CallsJson::new(&stats.totals),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    server: &'a str,
+    method: &'a str,
+    tool: Option<&'a str>,
+    dir: &'static str,
+    #[serde(flatten)]
+    calls: CallsJson,
+}
+
+impl<'a> RowJson<'a> {
+    fn new(row: &'a StatsRecord) -> Self {
+        RowJson {
+            server: &row.server,
+            method: &row.method,
+            tool: row.tool.as_deref(),
+            dir: "in",
+            calls: CallsJson::new(row),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallsJson {
+    calls: u64,
+    errors: u64,
+    tool_errors: u64,
+    protocol_errors: u64,
+    http_errors: u64,
+    timeouts: u64,
+    cancelled: u64,
+    disconnected: u64,
+    request_bytes: u64,
+    response_bytes: u64,
+    latency_us: LatencyJson,
+}
+
+#[derive(Serialize)]
+struct LatencyJson {
+    measured: u64,
+    p50: Option<u64>,
+    p95: Option<u64>,
+    p99: Option<u64>,
+    mean: Option<u64>,
+    max: Option<u64>,
+}
+
+impl CallsJson {
+    fn new(record: &StatsRecord) -> Self {
+        let statuses = &record.statuses;
+        CallsJson {
+            calls: record.calls,
+            errors: record.errors,
+            tool_errors: statuses.tool_error,
+            protocol_errors: statuses.protocol_error,
+            http_errors: statuses.http_error,
+            timeouts: statuses.timeout,
+            cancelled: statuses.cancelled,
+            disconnected: statuses.disconnected,
+            request_bytes: record.request_bytes,
+            response_bytes: record.response_bytes,
+            latency_us: LatencyJson {
+                measured: record.measured,
+                p50: record.p50_us,
+                p95: record.p95_us,
+                p99: record.p99_us,
+                mean: record.mean_us,
+                max: record.max_us,
+            },
+        }
+    }
+}

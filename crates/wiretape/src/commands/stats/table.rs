@@ -1,0 +1,75 @@
+//! The table that both have.
+
+use crate::output::{Align, Cell, Column, Output, Room, Styles};
+use crate::units;
+use std::io::{self, Write as _};
+
+const fn number(title: &'static str, room: Room) -> Column {
+    Column { title, align: Align::Right, room }
+}
+
+/// What was called, and a column for each figure.
+pub(super) const COLUMNS: [Column; 11] = [
+    Column { title: "CALLED", align: Align::Left, room: Room::Flexible },
+    number("CALLS", Room::Fixed),
+    number("ERRORS", Room::Fixed),
+    number("OPEN", Room::Optional(4)),
+    number("P50", Room::Fixed),
+    number("P95", Room::Fixed),
+    number("P99", Room::Fixed),
+    number("MEAN", Room::Optional(6)),
+    number("MAX", Room::Optional(5)),
+    number("REQUEST", Room::Optional(3)),
+    number("RESPONSE", Room::Optional(2)),
+];
+
+/// The figures of a row.
+pub(super) struct Row {
+    pub(super) calls: u64,
+    pub(super) errors: u64,
+    pub(super) open: u64,
+    pub(super) p50: Option<u64>,
+    pub(super) p95: Option<u64>,
+    pub(super) p99: Option<u64>,
+    pub(super) mean: Option<u64>,
+    pub(super) max: Option<u64>,
+    pub(super) request_bytes: u64,
+    pub(super) response_bytes: u64,
+}
+
+impl Row {
+    /// The cells of a row for what goes by this name.
+    pub(super) fn cells(&self, name: Cell, styles: &Styles) -> Vec<Cell> {
+        let number =
+            |n: u64, paint| if n > 0 { Cell::new(paint, n.to_string()) } else { Cell::new(styles.dim, "0") };
+        let time = |us: Option<u64>| us.map(units::duration).map_or(Cell::new(styles.dim, "-"), Cell::from);
+        vec![
+            name,
+            self.calls.to_string().into(),
+            number(self.errors, styles.error),
+            number(self.open, styles.warning),
+            time(self.p50),
+            time(self.p95),
+            time(self.p99),
+            time(self.mean),
+            time(self.max),
+            units::bytes(self.request_bytes).into(),
+            units::bytes(self.response_bytes).into(),
+        ]
+    }
+}
+
+/// Writes what is to be said below the table.
+pub(super) fn write_remarks(out: &mut Output, mut remarks: Vec<String>, dropped: &[&str]) -> io::Result<()> {
+    if !dropped.is_empty() {
+        remarks.push(format!(
+            "no room for {}; try a wider terminal, or --json",
+            dropped.join(", ").to_lowercase()
+        ));
+    }
+    if !remarks.is_empty() {
+        writeln!(out)?;
+    }
+    let dim = out.styles.dim;
+    remarks.iter().try_for_each(|remark| writeln!(out, "{}", dim.paint(remark)))
+}

@@ -1,0 +1,157 @@
+//! What the file says of what is told beside the traces.
+
+use super::{Switch, parse_directory, read_size, require, serialize_ms, serialize_switch_ms, switch, value};
+use crate::config::{Located, ProblemKind, Schema, Section};
+use crate::events::PrintLook;
+use crate::units;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wiretape_events::sink::webhook::WebhookOptions;
+use wiretape_events::store::Retention;
+
+pub(super) const RETENTION: Schema =
+    Schema { title: "[retention]", place: "in [retention]", keys: &["max_age", "max_bytes"] };
+
+pub(super) const WEBHOOK: Schema = Schema {
+    title: "[webhook]",
+    place: "in [webhook]",
+    keys: &["url", "token_file", "ca_file", "batch_events", "batch_time", "spool", "spool_bytes"],
+};
+
+/// What is told of what happens, beside the traces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EventsConfig {
+    /// Where the NDJSON goes. A relative path counts from the file's own folder.
+    pub(crate) events: Option<Switch<PathBuf>>,
+    /// How events look on standard error.
+    pub(crate) print: Option<PrintLook>,
+    /// Where the store is. A relative path counts from the file's own folder.
+    pub(crate) store: Option<Switch<PathBuf>>,
+    /// How much the store keeps.
+    pub(crate) retention: RetentionConfig,
+    /// Where events are sent.
+    pub(crate) webhook: Option<WebhookConfig>,
+}
+
+/// Where events are sent, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WebhookConfig {
+    /// Where to. It may hold a secret, so that it is not shown.
+    #[serde(skip)]
+    pub(crate) url: String,
+    /// The file that holds the bearer token.
+    pub(crate) token_file: Option<PathBuf>,
+    /// A PEM file with the certificates to trust, instead of the system's.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// So many events are a batch.
+    pub(crate) batch_events: Option<u64>,
+    /// No event waits longer than this for its batch.
+    #[serde(rename = "batchTimeMs", serialize_with = "serialize_ms")]
+    pub(crate) batch_time: Option<Duration>,
+    /// Where batches wait that could not be sent yet.
+    pub(crate) spool: Option<PathBuf>,
+    /// How much of the disk they may take.
+    pub(crate) spool_bytes: Option<u64>,
+}
+
+impl EventsConfig {
+    /// Whether anything is written, as far as the file has a say in it.
+    pub(super) fn writes(&self) -> bool {
+        let is_file = matches!(self.events, Some(Switch::On(_)));
+        is_file || self.print.is_some() || self.webhook.is_some() || !matches!(self.store, Some(Switch::Off))
+    }
+}
+
+/// How much the store keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RetentionConfig {
+    /// What is older goes.
+    #[serde(rename = "maxAgeMs", serialize_with = "serialize_switch_ms")]
+    pub(crate) max_age: Option<Switch<Duration>>,
+    /// What is more goes, the oldest first.
+    pub(crate) max_bytes: Option<u64>,
+}
+
+impl RetentionConfig {
+    /// What holds: thirty days and a gigabyte, unless the file says otherwise.
+    pub(crate) fn retention(&self) -> Retention {
+        const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+        const GIGABYTE: u64 = 1_000_000_000;
+        Retention {
+            max_age: self.max_age.map_or(Some(MONTH), Switch::on),
+            max_bytes: Some(self.max_bytes.unwrap_or(GIGABYTE)),
+        }
+    }
+}
+
+pub(super) fn read(section: &mut Section<'_>, folder: &Path) -> EventsConfig {
+    let mut file = |key| {
+        section.parsed_or_false(key, "a file in quotes, or false", |text| parse_directory(text, folder))
+    };
+    let (events, store) = (file("events"), file("store"));
+    let print = section.parsed("print", "\"pretty\" or \"json\"", parse_print);
+    let webhook = section.table("webhook", &WEBHOOK, |section| read_webhook(section, folder)).flatten();
+    let retention = section.table("retention", &RETENTION, read_retention);
+    if let (Some(Located { value: None, .. }), Some(span)) = (&store, section.key_span("retention")) {
+        let message = "`retention` has no effect: with `store = false` there is nothing to keep";
+        section.problems().add(&span, ProblemKind::NoEffect, message);
+    }
+    EventsConfig {
+        events: events.map(switch),
+        print: value(print),
+        store: store.map(switch),
+        retention: retention.unwrap_or_default(),
+        webhook,
+    }
+}
+
+fn read_webhook(section: &mut Section<'_>, folder: &Path) -> Option<WebhookConfig> {
+    let url = section.parsed("url", "a URL in quotes", parse_webhook_url);
+    let mut file = |key| value(section.parsed(key, "a path in quotes", |text| parse_directory(text, folder)));
+    let (token_file, ca_file, spool) = (file("token_file"), file("ca_file"), file("spool"));
+    let batch_events = section.number("batch_events");
+    if let Some(Located { value: 0, span }) = &batch_events {
+        section.problems().add(span, ProblemKind::BadValue, "`batch_events`: a batch has at least one event");
+    }
+    let batch_time = section.parsed("batch_time", "a duration such as \"5s\"", units::parse_duration);
+    let spool_bytes = read_size(section, "spool_bytes", 1_000_000);
+    require(section, &["url"]);
+    Some(WebhookConfig {
+        url: value(url)?,
+        token_file,
+        ca_file,
+        batch_events: value(batch_events),
+        batch_time: value(batch_time),
+        spool,
+        spool_bytes,
+    })
+}
+
+/// The text is not repeated: URLs of webhooks are often secrets.
+fn parse_webhook_url(text: &str) -> Result<String, String> {
+    let options = WebhookOptions::new(text, PathBuf::new());
+    options.check().map_err(|error| error.to_string())?;
+    Ok(text.to_owned())
+}
+
+fn read_retention(section: &mut Section<'_>) -> RetentionConfig {
+    /// A store with nothing in it is not much smaller.
+    const LEAST: u64 = 1_000_000;
+    RetentionConfig {
+        max_age: value(section.parsed("max_age", "an age such as \"30d\", or \"none\"", parse_max_age)),
+        max_bytes: read_size(section, "max_bytes", LEAST),
+    }
+}
+
+fn parse_max_age(text: &str) -> Result<Switch<Duration>, String> {
+    if text == "none" { Ok(Switch::Off) } else { units::parse_age(text).map(Switch::On) }
+}
+
+fn parse_print(text: &str) -> Result<PrintLook, String> {
+    <PrintLook as clap::ValueEnum>::from_str(text, false)
+        .map_err(|_| "write \"pretty\" or \"json\"".to_owned())
+}

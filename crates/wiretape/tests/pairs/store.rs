@@ -1,0 +1,85 @@
+//! What the store knows of a run, against what the traces have.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use wiretape_events::Status;
+use wiretape_events::store::query::Order;
+use wiretape_events::store::{Filter, Store};
+
+/// Requests of the client by method and status, counted.
+type Calls = BTreeMap<(String, String), usize>;
+
+/// Each request of the client is a row, with the status and the size of its answer; each session that was begun is one, with the
+/// name of its client. So many calls were answered on streams that the client took up again.
+pub(crate) fn check(home: &Path, traces: &[PathBuf], resumed: usize) {
+    let store = Store::open_read(&home.join("store.db")).unwrap();
+    let rows = store.calls(&Filter::default(), Order::Newest, 10_000).unwrap();
+    let mut stored = Calls::new();
+    for row in &rows {
+        assert!(row.latency_us.unwrap() > 0, "{row:?}");
+        assert!(row.upstream_us.unwrap() <= row.latency_us.unwrap(), "{row:?}");
+        if row.kind == "mcp" && !row.method.is_empty() && !row.method.starts_with("notifications/") {
+            let answered = matches!(row.status, Status::Ok | Status::ToolError | Status::ProtocolError);
+            let status = if answered { row.status.name() } else { "unanswered" };
+            assert!(row.session.is_some() || row.method == "server/discover", "{row:?}");
+            assert!(row.response_bytes > 0 || !answered, "{row:?}");
+            *stored.entry((row.method.clone(), status.to_owned())).or_default() += 1;
+        }
+    }
+    let (mut recorded, sessions) = recorded_in(traces);
+    if resumed > 0 {
+        *recorded.get_mut(&("tools/call".to_owned(), "ok".to_owned())).unwrap() -= resumed;
+        *recorded.entry(("tools/call".to_owned(), "unanswered".to_owned())).or_default() += resumed;
+    }
+    assert_eq!(stored, recorded);
+    let known = store.sessions(&Filter::default(), 1000).unwrap();
+    assert_eq!(known.len(), sessions);
+    assert!(
+        known.iter().all(|session| session.client_name.is_some() && session.ended.is_some()),
+        "{known:?}"
+    );
+    let lists = store.schema(None).unwrap();
+    let has_tools = recorded.keys().any(|(method, _)| method == "tools/list");
+    assert_eq!(lists.iter().any(|list| list.method == "tools/list" && list.items.len() > 5), has_tools);
+}
+
+/// The same from the traces, and how many handshakes are in them.
+fn recorded_in(traces: &[PathBuf]) -> (Calls, usize) {
+    let (mut calls, mut handshakes) = (Calls::new(), 0);
+    for trace in traces {
+        let text = fs::read_to_string(trace).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut open: BTreeMap<String, String> = BTreeMap::new();
+        for line in lines.filter(|line| line.get("raw").is_some()) {
+            let (raw, id) = (&line["raw"], line["raw"]["id"].to_string());
+            match (line["dir"].as_str(), raw["method"].as_str()) {
+                (Some("in"), Some(method)) if raw.get("id").is_some() => {
+                    handshakes += usize::from(method == "initialize");
+                    open.insert(id, method.to_owned());
+                }
+                (Some("out"), None) => {
+                    if let Some(method) = open.remove(&id) {
+                        *calls.entry((method, status(raw).to_owned())).or_default() += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        for method in open.into_values() {
+            *calls.entry((method, "unanswered".to_owned())).or_default() += 1;
+        }
+    }
+    (calls, handshakes)
+}
+
+fn status(answer: &Value) -> &'static str {
+    if answer.get("error").is_some() {
+        "protocol_error"
+    } else if answer["result"]["isError"] == true {
+        "tool_error"
+    } else {
+        "ok"
+    }
+}

@@ -1,0 +1,214 @@
+//! What the proxy tells beside its traces, against what its peers did.
+
+use crate::proxy::{Proxy, Stopped, wait_until};
+use crate::wire::{Peer, Upstream, ok, post};
+use serde_json::Value;
+use std::fs;
+use std::time::Duration;
+use wiretape_events::Status;
+use wiretape_events::store::query::Order;
+use wiretape_events::store::{Filter, Store};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"probe","version":"1.2"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"demo","version":"3"}}}"#;
+const SESSION: &str = "Mcp-Session-Id: s1\r\n";
+
+fn call(id: u32, tool: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
+}
+
+/// A client and a server, with the proxy between them.
+struct Pair {
+    proxy: Proxy,
+    upstream: Upstream,
+    client: Peer,
+    server: Option<Peer>,
+}
+
+impl Pair {
+    fn new(options: &[&str]) -> Self {
+        let upstream = Upstream::listen();
+        let proxy = Proxy::before(&upstream, &[&["--events", "events.ndjson"], options].concat());
+        let client = proxy.connect();
+        Pair { proxy, upstream, client, server: None }
+    }
+
+    /// One exchange; the server takes so long.
+    fn exchange(&mut self, request: &str, response: &str, time: Duration) -> u16 {
+        self.client.send(request);
+        let server = self.server.get_or_insert_with(|| self.upstream.accept());
+        server.receive();
+        std::thread::sleep(time);
+        server.send(response);
+        self.client.receive().0.status()
+    }
+
+    fn post(&mut self, message: &str, response: &str) -> u16 {
+        self.exchange(&post(SESSION, message), response, Duration::ZERO)
+    }
+
+    fn initialize(&mut self) {
+        self.exchange(&post("", INITIALIZE), &ok(SESSION, INITIALIZED), Duration::ZERO);
+    }
+
+    fn stop(self) -> Told {
+        let Pair { proxy, client, server, .. } = self;
+        drop((client, server));
+        Told::by(&proxy.stop())
+    }
+}
+
+/// What was told.
+struct Told {
+    lines: Vec<Value>,
+    store: Store,
+}
+
+impl Told {
+    fn by(stopped: &Stopped) -> Self {
+        let text = fs::read_to_string(stopped.home().join("events.ndjson")).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Told { lines, store: Store::open_read(&stopped.home().join("data/store.db")).unwrap() }
+    }
+
+    fn lines(&self, kind: &str) -> Vec<&Value> {
+        self.lines.iter().filter(|line| line["type"] == kind).collect()
+    }
+}
+
+#[test]
+fn a_session_is_told_of_as_it_was() {
+    let mut pair = Pair::new(&[]);
+    pair.initialize();
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let tools = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add"},{"name":"old"}]}}"#;
+    pair.post(list, &ok("", tools));
+    let fine = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[]}}"#;
+    let slow = Duration::from_millis(60);
+    pair.exchange(&post(SESSION, &call(2, "add")), &ok("", fine), slow);
+    let failed =
+        r#"{"jsonrpc":"2.0","id":3,"result":{"isError":true,"content":[{"type":"text","text":"no file"}]}}"#;
+    pair.post(&call(3, "add"), &ok("", failed));
+    let error = r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"bad"}}"#;
+    pair.post(&call(4, "gone"), &ok("", error));
+    let broken = "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(pair.post(&call(5, "add"), broken), 500);
+    let changed =
+        r#"{"jsonrpc":"2.0","id":6,"result":{"tools":[{"name":"add","title":"Add"},{"name":"new"}]}}"#;
+    pair.post(&list.replace(":1,", ":6,"), &ok("", changed));
+    let end = format!("DELETE /mcp HTTP/1.1\r\nHost: x\r\n{SESSION}\r\n");
+    pair.exchange(&end, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Duration::ZERO);
+    let told = pair.stop();
+
+    let kinds: Vec<&str> = told.lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let calls = ["tool_call"; 4];
+    let expected = [&["session_start", "tool_list"][..], &calls, &["tool_list", "session_end"]].concat();
+    assert_eq!(kinds, expected);
+    let codes: Vec<Option<i64>> =
+        told.lines("tool_call").iter().map(|line| line["error_code"].as_i64()).collect();
+    assert_eq!(codes, [None, Some(0), Some(-32602), Some(500)]);
+    assert!(told.lines("tool_call")[0]["latency_ms"].as_f64().unwrap() >= 60.0);
+    assert!(told.lines.iter().all(|line| line["session"] == "s1"));
+
+    let rows = told.store.calls(&Filter::default(), Order::Newest, 100).unwrap();
+    let mut statuses: Vec<(String, Status)> =
+        rows.iter().map(|row| (row.request_id.clone(), row.status)).filter(|(id, _)| id.len() == 1).collect();
+    statuses.sort_by(|a, b| a.0.cmp(&b.0));
+    use Status::{HttpError, Ok, ProtocolError, ToolError};
+    let statuses: Vec<Status> = statuses.into_iter().map(|(_, status)| status).collect();
+    assert_eq!(statuses, [Ok, Ok, Ok, ToolError, ProtocolError, HttpError, Ok]);
+    let of = |id: &str| rows.iter().find(|row| row.request_id == id).unwrap();
+    assert!(of("2").latency_us.unwrap() >= 60_000 && of("2").upstream_us.unwrap() >= 60_000);
+    assert!(of("2").first_byte_us.unwrap() <= of("2").latency_us.unwrap());
+    assert_eq!(
+        (of("2").request_bytes, of("2").response_bytes),
+        (call(2, "add").len() as u64, fine.len() as u64)
+    );
+    assert_eq!((of("4").error_code, of("4").error_message.as_deref()), (Some(-32602), Some("bad")));
+    assert_eq!(of("3").error_message.as_deref(), Some("no file"));
+
+    let sessions = told.store.sessions(&Filter::default(), 10).unwrap();
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(sessions[0].client_name.as_deref(), Some("probe"));
+    assert!(sessions[0].ended.is_some() && sessions[0].trace.is_some());
+    let changes = told.store.schema_changes(&Filter::default(), 100).unwrap();
+    let mut changes: Vec<String> =
+        changes.iter().map(|change| format!("{} {}", change.change, change.key)).collect();
+    changes.sort();
+    assert_eq!(changes, ["added new", "initial add", "initial old", "modified add", "removed old"]);
+}
+
+#[test]
+fn ten_sessions_with_the_same_ids_are_ten_rows() {
+    let mut pair = Pair::new(&[]);
+    for n in 0..10 {
+        let session = format!("Mcp-Session-Id: s{n}\r\n");
+        pair.exchange(&post("", INITIALIZE), &ok(&session, INITIALIZED), Duration::ZERO);
+        let fine = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        pair.exchange(&post(&session, &call(1, "add")), &ok("", fine), Duration::ZERO);
+    }
+    let told = pair.stop();
+    let rows =
+        told.store.calls(&Filter { tool: Some("add".to_owned()), ..Filter::default() }, Order::Newest, 100);
+    assert_eq!(rows.unwrap().len(), 10);
+    assert_eq!(told.store.sessions(&Filter::default(), 100).unwrap().len(), 10);
+    assert_eq!(told.lines("session_end").len(), 10, "the proxy's end is theirs");
+}
+
+#[test]
+fn a_server_that_is_away_and_a_client_that_leaves_are_told_apart() {
+    let mut pair = Pair::new(&["--admin", "127.0.0.1:0"]);
+    pair.initialize();
+    pair.client.send(post(SESSION, &call(1, "slow")));
+    pair.server.as_mut().unwrap().receive();
+    pair.client = pair.proxy.connect();
+    wait_until("the client is gone", || pair.proxy.ask("/status").1["ended"]["client-closed"] == 1);
+    pair.server = None;
+    pair.upstream = Upstream::listen();
+    pair.client.send(post(SESSION, &call(2, "away")));
+    assert_eq!(pair.client.receive().0.status(), 502);
+    let told = pair.stop();
+    let rows = told.store.calls(&Filter::default(), Order::Newest, 100).unwrap();
+    let status = |id: &str| rows.iter().find(|row| row.request_id == id).unwrap().status;
+    assert_eq!((status("1"), status("2")), (Status::Disconnected, Status::HttpError));
+}
+
+#[test]
+fn secrets_reach_neither_lines_nor_the_store() {
+    const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut pair = Pair::new(&["--print", "json", "--no-traces"]);
+    let headers = format!("Authorization: Bearer {SECRET}\r\n{SESSION}");
+    let error =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":1,"message":"token {SECRET} is bad"}}}}"#);
+    let request = post(&headers, &call(1, SECRET));
+    pair.exchange(&request, &ok("", &error), Duration::ZERO);
+    let Pair { proxy, client, server, .. } = pair;
+    drop((client, server));
+    let stopped = proxy.stop();
+    assert!(stopped.stderr.contains("\"type\":\"request\""), "{}", stopped.stderr);
+    for file in ["stderr", "events.ndjson", "data/store.db", "data/store.db-wal"] {
+        let bytes = fs::read(stopped.home().join(file)).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&bytes).contains(SECRET), "{file}");
+    }
+}
+
+#[test]
+fn figures_of_the_sinks_are_shown() {
+    let mut pair = Pair::new(&["--admin", "127.0.0.1:0"]);
+    pair.initialize();
+    wait_until("the sinks have it", || {
+        let status = pair.proxy.ask("/status").1;
+        let taken = |name: &str| {
+            let sinks = status["sinks"].as_array().unwrap();
+            sinks.iter().find(|sink| sink["name"] == name).unwrap()["taken"].as_u64().unwrap()
+        };
+        taken("bus") == 1 && taken("ndjson") >= 3 && taken("sqlite") >= 3
+    });
+    let metrics = pair.proxy.ask_text("/metrics");
+    for line in
+        ["wiretape_events_dropped_total{sink=\"sqlite\"} 0", "wiretape_exchanges_total{ended=\"complete\"} 1"]
+    {
+        assert!(metrics.lines().any(|found| found == line), "{metrics}");
+    }
+    pair.stop();
+}

@@ -1,0 +1,51 @@
+//! A recording feeds the store, and the store never harms it.
+
+use crate::session::{Home, echo};
+use std::fs;
+use wiretape_events::store::query::Order;
+use wiretape_events::store::{Filter, Store};
+use wiretape_testkit::payload;
+
+/// A session of three calls, which an echo does not answer.
+fn session(home: &Home, options: &[&str]) -> crate::session::Ended {
+    let mut session = home.start(options, &echo(&["--exit", "7"]));
+    (1..=3).for_each(|id| session.round_trip(payload::small_call(id)));
+    session.end()
+}
+
+#[test]
+fn calls_are_in_the_store_when_the_session_has_ended() {
+    let home = Home::new();
+    let ended = session(&home, &["--label", "echoing"]);
+    assert_eq!(ended.code, Some(7));
+    assert_eq!(ended.warnings(), [""; 0], "{}", ended.stderr);
+    let store = Store::open_read(&home.data_dir().join("store.db")).unwrap();
+    let calls = store.calls(&Filter::default(), Order::Oldest, 100).unwrap();
+    assert_eq!(calls.len(), 3);
+    assert!(calls.iter().all(|call| call.server == "echoing"), "{calls:?}");
+    let sessions = store.sessions(&Filter::default(), 100).unwrap();
+    assert_eq!(sessions.len(), 1);
+    assert!(sessions[0].ended.is_some());
+}
+
+#[test]
+fn the_store_may_be_elsewhere_or_nowhere() {
+    let home = Home::new();
+    let elsewhere = home.path("elsewhere.db");
+    session(&home, &["--store", elsewhere.to_str().unwrap()]);
+    assert_eq!(Store::open_read(&elsewhere).unwrap().info().unwrap().rows.calls, 3);
+    session(&home, &["--no-store"]);
+    assert!(!home.data_dir().join("store.db").exists());
+}
+
+#[test]
+fn a_store_that_can_t_be_written_costs_one_warning() {
+    let home = Home::new();
+    fs::write(home.path("file"), "no folder").unwrap();
+    let store = home.path("file/store.db");
+    let ended = session(&home, &["--store", store.to_str().unwrap()]);
+    assert_eq!((ended.code, ended.stdout.as_slice()), (Some(7), &b""[..]));
+    assert_eq!(ended.warnings().len(), 1, "{}", ended.stderr);
+    assert!(ended.warnings()[0].contains("the store: "), "{}", ended.stderr);
+    assert_eq!(home.trace().messages(wiretape_trace::message::Direction::ClientToServer).len(), 3);
+}
