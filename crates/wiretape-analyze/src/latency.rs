@@ -1,6 +1,6 @@
 //! How long calls took, and their percentiles.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 /// The latencies of many calls, in microseconds.
 ///
@@ -10,9 +10,12 @@ use std::collections::BTreeMap;
 ///
 /// Latencies below 100 ms are kept exactly, longer ones to five significant digits, so that memory is bounded
 /// by what can be told apart and not by how many calls there were. Mean and maximum are exact.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Latencies {
-    counts: BTreeMap<u64, u64>,
+    /// Each latency, and how often it was measured, in ascending order.
+    counts: Vec<(u64, u64)>,
+    /// Those that are not in `counts` yet: many at once are sorted in quickly.
+    fresh: Vec<u64>,
     measured: u64,
     sum: u128,
     max: Option<u64>,
@@ -21,20 +24,37 @@ pub struct Latencies {
 impl Latencies {
     /// Adds one.
     pub fn add(&mut self, us: u64) {
-        *self.counts.entry(five_digits(us)).or_default() += 1;
+        const LEAST: usize = 1024;
+        self.fresh.push(five_digits(us));
         self.measured += 1;
         self.sum += u128::from(us);
         self.max = self.max.max(Some(us));
+        // The more there are, the more are sorted in at a time, so that each costs the same in the end.
+        if self.fresh.len() >= LEAST.max(self.counts.len() / 2) {
+            self.counts = self.settled().into_owned();
+            self.fresh.clear();
+        }
     }
 
     /// Adds all of another's.
     pub fn merge(&mut self, other: &Latencies) {
-        for (&us, &count) in &other.counts {
-            *self.counts.entry(us).or_default() += count;
-        }
+        self.counts = merged(&self.settled(), &other.settled());
+        self.fresh.clear();
         self.measured += other.measured;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
+    }
+
+    /// The counts of all.
+    fn settled(&self) -> Cow<'_, [(u64, u64)]> {
+        if self.fresh.is_empty() {
+            return Cow::Borrowed(&self.counts);
+        }
+        let mut fresh = self.fresh.clone();
+        fresh.sort_unstable();
+        let fresh: Vec<(u64, u64)> =
+            fresh.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect();
+        Cow::Owned(merged(&self.counts, &fresh))
     }
 
     /// How many there are.
@@ -46,12 +66,13 @@ impl Latencies {
     pub fn percentile(&self, percent: u8) -> Option<u64> {
         let rank = (u128::from(percent) * u128::from(self.measured)).div_ceil(100).max(1);
         let mut below = 0u128;
-        let at = self.counts.iter().find(|&(_, &count)| {
-            below += u128::from(count);
+        let counts = self.settled();
+        let at = counts.iter().find(|(_, count)| {
+            below += u128::from(*count);
             below >= rank
         });
         // Rounding to five digits may lift a value above the exact maximum.
-        at.map(|(&us, _)| self.max.map_or(us, |max| us.min(max)))
+        at.map(|(us, _)| self.max.map_or(*us, |max| max.min(*us)))
     }
 
     /// The mean, rounded to a microsecond, or `None` if nothing was measured.
@@ -64,6 +85,37 @@ impl Latencies {
     /// The longest, or `None` if nothing was measured.
     pub fn max(&self) -> Option<u64> {
         self.max
+    }
+}
+
+impl PartialEq for Latencies {
+    fn eq(&self, other: &Self) -> bool {
+        self.settled() == other.settled() && self.sum == other.sum && self.max == other.max
+    }
+}
+
+impl Eq for Latencies {}
+
+/// Two ascending lists in one.
+fn merged(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one.iter().copied().peekable(), other.iter().copied().peekable());
+    loop {
+        let next = match (one.peek(), other.peek()) {
+            (Some(a), Some(b)) if a.0 == b.0 => {
+                let (a, b) = (*a, *b);
+                one.next();
+                other.next();
+                Some((a.0, a.1 + b.1))
+            }
+            (Some(a), Some(b)) if a.0 > b.0 => other.next(),
+            (Some(_), _) => one.next(),
+            (None, _) => other.next(),
+        };
+        match next {
+            Some(next) => all.push(next),
+            None => return all,
+        }
     }
 }
 

@@ -16,7 +16,7 @@
 //! | [`writer`] | one transaction for many rows |
 //! | [`batcher`] | gathers rows, and keeps them while the store can't be written |
 //! | [`sink`] | [`StoreSink`]: rows made from signals |
-//! | [`load`] | rows made from the lines of a trace |
+//! | [`load`](mod@load) | rows made from the lines of a trace |
 //! | [`retention`] | what is too old or too much goes |
 //! | [`query`] | [`Store`]: reading |
 //!

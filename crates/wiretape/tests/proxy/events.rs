@@ -212,3 +212,90 @@ fn figures_of_the_sinks_are_shown() {
     }
     pair.stop();
 }
+
+#[test]
+fn what_a_browser_reports_is_told() {
+    let upstream = Upstream::listen();
+    let file = format!(
+        "events = \"events.ndjson\"\n[[upstream]]\nurl = \"{}\"\nlisten = \"127.0.0.1:0\"\n\
+         [[upstream.csp]]\nmode = \"replace\"\nscript-src = [\"'self'\"]\n",
+        upstream.url()
+    );
+    let proxy = Proxy::by_file(&file);
+    let mut client = proxy.connect();
+    client.send("GET /widget/clock.html?x=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>";
+    let _server = upstream.answer(page);
+    let (head, _) = client.receive();
+    let policy = head.get("content-security-policy").unwrap();
+    let (_, report) = policy.split_once("report-uri ").unwrap();
+    let report = report.split(';').next().unwrap().trim();
+    let body =
+        r#"{"csp-report":{"blocked-uri":"https://cdn.example.com/x.js","effective-directive":"script-src"}}"#;
+    client.send(format!(
+        "POST {report} HTTP/1.1\r\nHost: x\r\nContent-Type: application/csp-report\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert_eq!(client.receive_head().status(), 204);
+    drop(client);
+    let told = Told::by(&proxy.stop());
+    let served = told.lines("widget_serve");
+    assert_eq!((&served[0]["path"], &served[0]["csp_applied"]), (&"/widget/clock.html".into(), &true.into()));
+    let violated = told.lines("csp_violation");
+    assert_eq!(violated[0]["blocked_uri"], "https://cdn.example.com/x.js");
+    assert_eq!(violated[0]["directive"], "script-src");
+    assert_eq!(told.store.violations(&Filter::default(), 10).unwrap().len(), 1);
+}
+
+#[test]
+fn events_arrive_at_the_webhook() {
+    let hook = Upstream::listen();
+    let url = format!("http://{}/in?key=hidden", hook.address());
+    let home = tempfile::tempdir().unwrap();
+    let upstream = Upstream::listen();
+    let environment = [("WIRETAPE_WEBHOOK_TOKEN", "sesame")];
+    let options = ["--upstream", &upstream.url(), "--webhook", &url];
+    let proxy = Proxy::start_with(home, &options, &environment);
+    let mut client = proxy.connect();
+    client.send(post("", INITIALIZE));
+    let _server = upstream.answer(ok(SESSION, INITIALIZED));
+    client.receive();
+    drop(client);
+    proxy.signal(crate::proxy::SIGTERM);
+    let (_, head, body) = hook.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(head.get("authorization").as_deref(), Some("Bearer sesame"));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&body[..]), &mut text).unwrap();
+    let kinds: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(kinds, ["session", "request"]);
+    let stopped = proxy.wait();
+    assert!(stopped.status.success());
+    assert!(!stopped.stderr.contains("hidden") && !stopped.stderr.contains("sesame"), "{}", stopped.stderr);
+}
+
+/// The store is broken, a directory, or can't be made: the user is told, and the traffic passes.
+#[test]
+fn trouble_with_the_store_costs_the_store_only() {
+    for (word, is_directory) in [("moved", false), ("store", true)] {
+        let home = tempfile::tempdir().unwrap();
+        let store = home.path().join("data/store.db");
+        fs::create_dir_all(if is_directory { &store } else { store.parent().unwrap() }).unwrap();
+        if !is_directory {
+            fs::write(&store, "this was never a database, and is long enough to look like a file").unwrap();
+        }
+        let upstream = Upstream::listen();
+        let proxy = Proxy::start_with(home, &["--upstream", &upstream.url()], &[]);
+        let mut client = proxy.connect();
+        client.send(post("", &call(1, "add")));
+        let _server = upstream.answer(ok("", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        assert_eq!(client.receive().0.status(), 200);
+        drop(client);
+        let stopped = proxy.stop();
+        let warnings = stopped.warnings().join("\n");
+        assert!(warnings.contains(word) && warnings.contains("sqlite"), "{warnings}");
+        assert_eq!(stopped.trace().messages().len(), 2);
+    }
+}

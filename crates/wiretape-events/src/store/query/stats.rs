@@ -116,31 +116,28 @@ impl StatusCounts {
 struct Tally {
     statuses: StatusCounts,
     latencies: Latencies,
-    /// Latencies that are not in `latencies` yet: many at once are added faster, in their order.
-    fresh: Vec<u64>,
     request_bytes: u64,
     response_bytes: u64,
 }
 
 impl Tally {
-    const MAX_FRESH: usize = 1 << 20;
-
-    fn add(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        *self.statuses.slot(status_of(row.get(1)?)) += 1;
-        if let Some(us) = row.get::<_, Option<i64>>(2)? {
-            self.fresh.push(u64::try_from(us).unwrap_or(0));
-            if self.fresh.len() >= Self::MAX_FRESH {
-                self.settle();
-            }
+    fn add(&mut self, status: i64, row: &Row<'_>) -> rusqlite::Result<()> {
+        *self.statuses.slot(status_of(status)) += 1;
+        if let Some(us) = row.get::<_, Option<i64>>(1)? {
+            self.latencies.add(u64::try_from(us).unwrap_or(0));
         }
-        self.request_bytes += count(row, 3)?;
-        self.response_bytes += count(row, 4)?;
+        self.request_bytes += count(row, 2)?;
+        self.response_bytes += count(row, 3)?;
         Ok(())
     }
 
-    fn settle(&mut self) {
-        self.fresh.sort_unstable();
-        self.fresh.drain(..).for_each(|us| self.latencies.add(us));
+    /// All of them in one, by halves: each is looked at a few times, not once for every other.
+    fn sum(mut tallies: Vec<Tally>) -> Tally {
+        while tallies.len() > 1 {
+            let half = tallies.split_off(tallies.len().div_ceil(2));
+            tallies.iter_mut().zip(&half).for_each(|(tally, other)| tally.merge(other));
+        }
+        tallies.pop().unwrap_or_default()
     }
 
     fn merge(&mut self, other: &Tally) {
@@ -185,31 +182,36 @@ impl Store {
     pub fn stats(&self, filter: &Filter) -> Result<Stats, StoreError> {
         let by_operation = self.tallies(filter).map_err(|source| self.error(source))?;
         let mut names = self.names()?;
-        let mut by_name: BTreeMap<Name, Tally> = BTreeMap::new();
-        let mut totals = Tally::default();
-        for (operation, mut tally) in by_operation {
-            tally.settle();
-            totals.merge(&tally);
-            by_name.entry(names.remove(&operation).unwrap_or_default()).or_default().merge(&tally);
+        let mut by_name: BTreeMap<Name, Vec<Tally>> = BTreeMap::new();
+        for (operation, tally) in by_operation {
+            by_name.entry(names.remove(&operation).unwrap_or_default()).or_default().push(tally);
         }
+        let by_name: Vec<(Name, Tally)> =
+            by_name.into_iter().map(|(name, tallies)| (name, Tally::sum(tallies))).collect();
         let mut rows: Vec<StatsRecord> =
-            by_name.into_iter().map(|(name, tally)| tally.record(name)).collect();
+            by_name.iter().map(|(name, tally)| tally.record(name.clone())).collect();
+        let totals = Tally::sum(by_name.into_iter().map(|(_, tally)| tally).collect());
         // The sort is stable, and the map is in the order of names.
         rows.sort_by_key(|row| std::cmp::Reverse(row.calls));
         Ok(Stats { rows, totals: totals.record(Name::default()) })
     }
 
     fn tallies(&self, filter: &Filter) -> rusqlite::Result<BTreeMap<i64, Tally>> {
+        /// What fits a status.
+        const STATUSES: i64 = 16;
         let conditions = filter.of_calls();
+        // One column for both: each column that is read takes a tenth of the time.
         let mut statement = self.connection.prepare_cached(&format!(
-            "SELECT operation, status, latency_us, request_bytes, response_bytes \
+            "SELECT operation * {STATUSES} + status, latency_us, request_bytes, response_bytes \
              FROM call INDEXED BY call_by_time{}",
             conditions.clause()
         ))?;
         let mut rows = statement.query(params_from_iter(&conditions.values))?;
         let mut tallies: BTreeMap<i64, Tally> = BTreeMap::new();
         while let Some(row) = rows.next()? {
-            tallies.entry(row.get(0)?).or_default().add(row)?;
+            let operation_and_status: i64 = row.get(0)?;
+            let tally = tallies.entry(operation_and_status / STATUSES).or_default();
+            tally.add(operation_and_status % STATUSES, row)?;
         }
         Ok(tallies)
     }

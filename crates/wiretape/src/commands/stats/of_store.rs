@@ -1,6 +1,7 @@
 //! By the store, which has counted already.
 
 use super::Form;
+use super::of_traces::LatencyJson;
 use super::table::{self, Row};
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
@@ -150,16 +151,6 @@ struct CallsJson {
     request_bytes: u64,
     response_bytes: u64,
     latency_us: LatencyJson,
-}
-
-#[derive(Serialize)]
-struct LatencyJson {
-    measured: u64,
-    p50: Option<u64>,
-    p95: Option<u64>,
-    p99: Option<u64>,
-    mean: Option<u64>,
-    max: Option<u64>,
 }
 
 impl CallsJson {

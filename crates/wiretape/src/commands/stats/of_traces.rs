@@ -210,14 +210,15 @@ struct CallsJson {
     latency_us: LatencyJson,
 }
 
+/// How long calls took.
 #[derive(Serialize)]
-struct LatencyJson {
-    measured: u64,
-    p50: Option<u64>,
-    p95: Option<u64>,
-    p99: Option<u64>,
-    mean: Option<u64>,
-    max: Option<u64>,
+pub(super) struct LatencyJson {
+    pub(super) measured: u64,
+    pub(super) p50: Option<u64>,
+    pub(super) p95: Option<u64>,
+    pub(super) p99: Option<u64>,
+    pub(super) mean: Option<u64>,
+    pub(super) max: Option<u64>,
 }
 
 impl CallsJson {
