@@ -274,6 +274,8 @@ pub struct SessionEvent {
     pub event_id: EventId,
     /// When the event was made, in milliseconds since 1970.
     pub ts: i64,
+    /// When its first request came, in milliseconds since 1970.
+    pub started_at: i64,
     /// The session, or the proxy's own grouping where there are none.
     pub session_id: Arc<str>,
     /// The client's name.

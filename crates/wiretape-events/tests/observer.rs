@@ -50,6 +50,10 @@ fn how_a_call_went_is_told_apart() {
         ..unanswered(Ended::ClientClosed, Some(200))
     };
     check_status(modern, ("cancelled", None, Some("the client went away")));
+    check_status(
+        unanswered(Ended::Stopped, Some(200)),
+        ("disconnected", None, Some("the proxy was stopped")),
+    );
     let late = Transaction { ended: Ended::ClientClosed, ..call(1, "add", &answer(1, r#""result":{}"#)) };
     check_status(late, ("ok", None, None));
 }
@@ -149,6 +153,7 @@ fn a_batch_is_one_event_with_all_its_messages() {
     let messages = events[0]["request"]["messages"].as_array().unwrap();
     let statuses: Vec<_> = messages.iter().map(|message| message["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["ok", "ok", "protocol_error"]);
+    assert_eq!(messages[1]["error_message"], Value::Null, "it is another's");
     assert_eq!(events[0]["request"]["kind"], "mcp_batch");
     assert_eq!(events[0]["response"]["messages"].as_array().unwrap().len(), 2);
     assert_eq!(told.lines("tool_call").len(), 2);
@@ -371,4 +376,21 @@ fn it_may_never_come() {
     assert_eq!(statuses(&told), ["cancelled", "ok"]);
     told.finish();
     assert_eq!(statuses(&told), ["cancelled", "ok", "http_error"]);
+}
+
+#[test]
+fn a_client_that_closes_its_stream_has_left_its_requests() {
+    let mut told = Told::new();
+    told.observe(accepted(1));
+    told.observe(Transaction {
+        method: "GET".into(),
+        target: "/sse".to_owned(),
+        session: Some("s".to_owned()),
+        request: None,
+        ended: Ended::ClientClosed,
+        response_head: Some(support::head(200, "text/event-stream")),
+        ..call(1, "x", "")
+    });
+    let requests = told.events("request");
+    assert_eq!((&requests[0]["status"], &requests[1]["status"]), (&json!("disconnected"), &json!("ok")));
 }

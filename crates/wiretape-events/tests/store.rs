@@ -93,6 +93,7 @@ impl Place {
             v: VERSION,
             event_id: self.ids.next(),
             ts: time,
+            started_at: time,
             session_id: Arc::from(id),
             client_name: Some(client.to_owned()),
             client_version: Some("1.0".to_owned()),
@@ -849,4 +850,47 @@ fn a_sink_without_room_goes_on_and_says_so() {
     assert!(told.starts_with("0 ") && told.contains("calls are kept"), "{told}");
     place.write(&[place.call("s", "after", "add", NOON)]);
     assert_eq!(integrity(&place), "ok");
+}
+
+fn load_text(place: &Place, trace: &str) -> Loaded {
+    load(TraceReader::new(trace.as_bytes()), &mut Writer::open(&place.path()).unwrap()).unwrap()
+}
+
+fn recorded(id: &str, part: &str) -> String {
+    format!(
+        "{{\"v\":1,\"type\":\"meta\",\"startedAt\":\"2026-05-12T23:00:00.000Z\",\"label\":\"demo\",\"command\":[\"{SERVER}\"],\"id\":\"{id}\",\"transport\":\"http\"{part}}}\n\
+         {{\"t\":\"2026-05-12T23:00:01.000Z\",\"dir\":\"in\",\"us\":10,\"session\":\"s\",\"raw\":{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}}}}\n\
+         {{\"t\":\"2026-05-12T23:00:01.001Z\",\"dir\":\"out\",\"us\":52,\"session\":\"s\",\"raw\":{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}}}\n"
+    )
+}
+
+/// A session may go on in another trace, and a trace in further parts: the proxy has told of all of it.
+#[test]
+fn what_a_proxy_has_told_is_not_loaded_again() {
+    let place = Place::new();
+    let second = RequestEvent { trace: Some(Arc::from("trace-2")), ..place.request("s", "2", "add", 2000) };
+    place.write(&[place.call("s", "1", "add", 1000), signal(second)]);
+    let part = r#","part":{"index":2,"of":"trace-2","previous":"x.jsonl","us":5}"#;
+    for (id, part) in [("trace-1", ""), ("trace-2", ""), ("trace-3", part)] {
+        let trace = id.to_owned();
+        assert_eq!(load_text(&place, &recorded(id, part)), Loaded::AlreadyThere { trace }, "{id}");
+    }
+    assert_eq!(place.store().info().unwrap().rows.calls, 2);
+    assert!(matches!(load_text(&place, &recorded("other", "")), Loaded::Loaded { calls: 1, .. }));
+}
+
+/// Parts of a recording are there when the next one has begun, and are not taken for broken ones.
+#[test]
+fn parts_that_a_recording_has_fed_are_not_loaded_again() {
+    let place = Place::new();
+    let part = r#","part":{"index":2,"of":"first","previous":"x.jsonl","us":5}"#;
+    let (first, second) = (recorded("first", ""), recorded("second", part));
+    let mut live = LiveTrace::new(&place.path(), Retention::default());
+    for line in first.lines().chain(second.lines()) {
+        live.line(line.as_bytes()).unwrap();
+    }
+    live.finish().unwrap();
+    assert_eq!(load_text(&place, &first), Loaded::AlreadyThere { trace: "first".to_owned() });
+    assert_eq!(load_text(&place, &second), Loaded::AlreadyThere { trace: "second".to_owned() });
+    assert_eq!(place.store().info().unwrap().rows.calls, 2);
 }

@@ -139,6 +139,8 @@ pub(crate) fn error(call: &CallRecord) -> String {
         _ => None,
     };
     let message = call.error_message.as_deref().map(|message| printable(message).into_owned());
+    // Where there is nothing else to say, the code is the message.
+    let code = code.filter(|code| message.as_ref() != Some(code));
     code.into_iter().chain(message).collect::<Vec<_>>().join(" ")
 }
 

@@ -4,6 +4,7 @@ use crate::dirs;
 use crate::error::CommandError;
 use crate::output;
 use crate::proxy_config::{EventsConfig, Switch, WebhookConfig};
+use crate::units;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -216,14 +217,11 @@ fn heart(bound: &Bound) -> Heart {
 
 /// Lets everything reach its sink, and says what did not.
 pub(crate) fn close(bus: &Bus) {
-    for SinkStatus { name, taken, queued, dropped } in bus.close() {
+    for SinkStatus { name, queued, dropped, .. } in bus.close() {
         let lost = dropped + queued;
         if lost > 0 {
-            output::warn(format!(
-                "wiretape: {} did not get {lost} of {} events",
-                describe(&name),
-                taken + lost
-            ));
+            let events = units::count(lost, "event");
+            output::warn(format!("wiretape: {events} did not get through {}", describe(&name)));
         }
     }
 }

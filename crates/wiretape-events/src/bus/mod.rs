@@ -74,6 +74,8 @@ struct Outlet {
     signals: Arc<Queue<Arc<Signal>>>,
     taken: AtomicU64,
     dropped: AtomicU64,
+    /// What the sink has not brought to its end yet.
+    held: AtomicU64,
     /// The user knows that it can't follow.
     told: AtomicU64,
 }
@@ -230,10 +232,13 @@ impl Shared {
                 Taken::Nothing => sink.wake(),
                 Taken::Closed => {
                     self.note(outlet, sink.finish());
+                    // What it could not finish by now, it has told.
+                    outlet.held.store(0, Ordering::Relaxed);
                     return;
                 }
             };
             signals.clear();
+            outlet.held.store(sink.held(), Ordering::Relaxed);
             self.note(outlet, result);
             self.tell_of_drops(outlet);
         }
@@ -268,7 +273,7 @@ impl Shared {
         let outlets = self.outlets.iter().map(|outlet| SinkStatus {
             name: outlet.name.clone(),
             taken: count(&outlet.taken),
-            queued: outlet.signals.len() as u64,
+            queued: outlet.signals.len() as u64 + count(&outlet.held),
             dropped: count(&outlet.dropped),
         });
         std::iter::once(bus).chain(outlets).collect()
@@ -282,6 +287,7 @@ impl Outlet {
             signals: Arc::new(Queue::new(SIGNALS)),
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             told: AtomicU64::new(0),
         }
     }

@@ -67,6 +67,20 @@ impl LateAnswers {
         Some(observed)
     }
 
+    /// The stream of a session is gone, and with it every answer that was to come on it.
+    pub(super) fn leave(&mut self, upstream: &str, session: &str) -> Vec<Observed> {
+        let is_theirs = |key: &&Key| key.0 == upstream && key.1 == session;
+        let mut keys: Vec<Key> = self.waiting.keys().filter(is_theirs).cloned().collect();
+        keys.sort();
+        let waiting = keys.iter().filter_map(|key| self.waiting.remove(key));
+        waiting
+            .map(|mut waiting| {
+                waiting.observed.was_left();
+                waiting.observed
+            })
+            .collect()
+    }
+
     /// Exchanges that have waited for so long that nothing will come.
     pub(super) fn give_up(&mut self, patience: Duration) -> Vec<Observed> {
         self.early.retain(|_, streamed| streamed.at.elapsed() < EARLY);

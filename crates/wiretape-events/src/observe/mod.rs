@@ -69,6 +69,13 @@ impl Observer {
                 self.tell(cancelled, signals);
             }
         }
+        if observed.is_stream()
+            && let Some(session) = observed.transaction.session_name()
+        {
+            for left in self.late.leave(&observed.transaction.upstream, &session) {
+                self.tell(left, signals);
+            }
+        }
         if let Some(whole) = self.late.hold(observed) {
             self.tell(whole, signals);
         }
@@ -142,6 +149,7 @@ impl Observer {
             v: VERSION,
             event_id: self.ids.next(),
             ts: now_ms(),
+            started_at: transaction.timings.started.wall_ms,
             session_id: observed.session.clone().unwrap_or_default(),
             client_name: began.client.name,
             client_version: began.client.version,

@@ -125,6 +125,12 @@ impl Observed {
         })
     }
 
+    /// The stream that the answer was to come on is gone.
+    pub(super) fn was_left(&mut self) {
+        self.status = Status::Disconnected;
+        self.error_message = Some("the client went away".to_owned());
+    }
+
     /// Lists that a server gave.
     pub(super) fn lists(&self) -> impl Iterator<Item = Listed<'_>> {
         self.calls
@@ -183,7 +189,7 @@ impl Observed {
     }
 
     /// Streams that a GET opens end when either side has had enough.
-    fn is_stream(&self) -> bool {
+    pub(super) fn is_stream(&self) -> bool {
         &*self.transaction.method == "GET"
             && self.transaction.response_head.as_deref().is_some_and(|head| {
                 header(head, "content-type").is_some_and(|value| value.starts_with("text/event-stream"))
@@ -194,6 +200,9 @@ impl Observed {
         match (self.status, self.transaction.status) {
             (Status::HttpError, Some(status)) if status >= 400 => Some(format!("HTTP {status}")),
             (Status::HttpError, Some(_)) => Some("the server's answer ended without a result".to_owned()),
+            (Status::Disconnected, _) if self.transaction.ended == Ended::Stopped => {
+                Some("the proxy was stopped".to_owned())
+            }
             (Status::Disconnected | Status::Cancelled, _) => Some("the client went away".to_owned()),
             _ => None,
         }
@@ -266,12 +275,16 @@ impl Observed {
     }
 
     fn logged_call(&self, call: &Call) -> LoggedCall {
-        let (status, error_code, error_message) = self.status_of(call);
+        // Only requests are answered; of the others it is known that they were sent.
+        let (status, error_code, error_message) = match call.kind {
+            MessageKind::Request => self.status_of(call),
+            _ => (Status::Ok, None, None),
+        };
         LoggedCall {
             request_id: call.id.as_ref().map(id_text),
             mcp_method: Arc::clone(&call.method),
             tool: call.tool.clone(),
-            status: if call.kind == MessageKind::Request { status } else { Status::Ok },
+            status,
             error_code,
             error_message: error_message.map(str::to_owned),
             message: project::request(&call.message),

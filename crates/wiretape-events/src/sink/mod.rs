@@ -105,6 +105,11 @@ pub trait Sink: Send {
         Ok(())
     }
 
+    /// How much it has taken and not brought to its end yet, for the figures.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// Nothing more will come: what is held back goes where it belongs.
     fn finish(&mut self) -> Result<(), SinkError> {
         Ok(())

@@ -117,7 +117,11 @@ fn request(event: &RequestEvent, text: &mut String) {
     }
 }
 
-/// What came from peers can't move the cursor.
+/// What came from peers can't move the cursor, nor turn the line around.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let is_safe = |c: char| {
+        !c.is_control()
+            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_safe(c) { c } else { '\u{fffd}' }).collect()
 }

@@ -71,9 +71,15 @@ pub fn load_from<R: Read>(reader: &mut TraceReader<R>, writer: &mut Writer) -> R
         let Some(trace) = feed.trace.clone() else { continue };
         if first {
             match writer.trace(&trace)? {
-                Some(Progress::Complete) => return Ok(Loaded::AlreadyThere { trace: trace.to_string() }),
+                Some(Progress::Complete | Progress::Told) => {
+                    return Ok(Loaded::AlreadyThere { trace: trace.to_string() });
+                }
                 Some(Progress::Begun) => writer.forget_trace(&trace)?,
                 None => {}
+            }
+            // A proxy names the first part of what it tells.
+            if feed.grouping != trace && writer.trace(&feed.grouping)? == Some(Progress::Told) {
+                return Ok(Loaded::AlreadyThere { trace: trace.to_string() });
             }
         }
         if feed.rows.len() >= BATCH {
@@ -250,6 +256,10 @@ impl TraceFeed {
     }
 
     fn begin(&mut self, id: Arc<str>) {
+        // While a recording goes on, the next part is the end of the one before.
+        if let Some(id) = self.trace.take() {
+            self.rows.push(Row::Trace { id, time: self.now, progress: Progress::Complete });
+        }
         self.trace = Some(Arc::clone(&id));
         self.grouping = Arc::clone(&id);
         self.rows.push(Row::Trace { id, time: self.now, progress: Progress::Begun });

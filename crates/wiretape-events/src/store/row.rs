@@ -40,6 +40,27 @@ pub enum Progress {
     Begun,
     /// All of it is there.
     Complete,
+    /// The proxy that wrote it has told of its calls, and of those in its later parts.
+    Told,
+}
+
+impl Progress {
+    /// As it is in the store.
+    pub(super) fn code(self) -> i64 {
+        match self {
+            Progress::Begun => 0,
+            Progress::Complete => 1,
+            Progress::Told => 2,
+        }
+    }
+
+    pub(super) fn of(code: i64) -> Self {
+        match code {
+            0 => Progress::Begun,
+            2 => Progress::Told,
+            _ => Progress::Complete,
+        }
+    }
 }
 
 /// A call.

@@ -138,7 +138,7 @@ fn http_status(response: &LoggedResponse) -> u16 {
 fn session(event: &SessionEvent) -> Row {
     Row::Session(Box::new(SessionRow {
         key: SessionKey { server: Arc::clone(&event.upstream), id: Arc::clone(&event.session_id) },
-        started: event.ts,
+        started: event.started_at,
         listener: Some(Arc::clone(&event.listener)),
         transport: Transport::Http,
         client_name: event.client_name.clone(),

@@ -12,6 +12,7 @@ use rusqlite::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long another program's transaction is waited for.
@@ -37,6 +38,8 @@ pub struct Writer {
 struct Names {
     operations: HashMap<Operation, i64>,
     sessions: HashMap<SessionKey, i64>,
+    /// Traces of which a proxy tells.
+    told: HashSet<Arc<str>>,
     /// Changes whenever another connection has written.
     data_version: i64,
     /// Changes whenever ids may have gone.
@@ -64,6 +67,7 @@ impl Names {
     fn clear(&mut self) {
         self.operations.clear();
         self.sessions.clear();
+        self.told.clear();
     }
 }
 
@@ -151,17 +155,17 @@ fn prepare(connection: &mut Connection, standing: Standing) -> rusqlite::Result<
 }
 
 fn trace_progress(connection: &Connection, id: &str) -> rusqlite::Result<Option<Progress>> {
-    let loaded: Option<bool> = connection
+    let loaded: Option<i64> = connection
         .query_row("SELECT complete FROM trace WHERE id = ?1", [id], |row| row.get(0))
         .optional()?;
-    if let Some(complete) = loaded {
-        return Ok(Some(if complete { Progress::Complete } else { Progress::Begun }));
+    if let Some(code) = loaded {
+        return Ok(Some(Progress::of(code)));
     }
     // A proxy that wrote the trace has told of its calls, too.
     let told = connection
         .query_row("SELECT 1 FROM session WHERE trace = ?1 LIMIT 1", [id], |_| Ok(()))
         .optional()?;
-    Ok(told.map(|()| Progress::Complete))
+    Ok(told.map(|()| Progress::Told))
 }
 
 fn forget_trace(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
@@ -235,6 +239,9 @@ impl Batch<'_> {
     }
 
     fn call(&mut self, call: &CallRow) -> rusqlite::Result<()> {
+        if let (Some(trace), Some(_)) = (&call.trace, &call.event) {
+            self.told(trace, call.time)?;
+        }
         let operation = self.operation_id(&call.operation)?;
         let session = match &call.session {
             Some(key) => Some(self.session_id(key, call)?),
@@ -494,13 +501,25 @@ impl Batch<'_> {
             .map(drop)
     }
 
+    /// Remembers that a proxy tells of the calls in a trace, so that they are not loaded from it again.
+    fn told(&mut self, trace: &Arc<str>, time: i64) -> rusqlite::Result<()> {
+        if self.names.told.contains(trace) {
+            return Ok(());
+        }
+        if self.names.told.len() >= MAX_REMEMBERED {
+            self.names.told.clear();
+        }
+        self.names.told.insert(Arc::clone(trace));
+        self.trace(trace, time, Progress::Told)
+    }
+
     fn trace(&mut self, id: &str, time: i64, progress: Progress) -> rusqlite::Result<()> {
         self.transaction
             .prepare_cached(
                 "INSERT INTO trace (id, loaded, complete) VALUES (?1, ?2, ?3) \
                  ON CONFLICT (id) DO UPDATE SET loaded = excluded.loaded, complete = excluded.complete",
             )?
-            .execute(params![id, time, progress == Progress::Complete])
+            .execute(params![id, time, progress.code()])
             .map(drop)
     }
 

@@ -78,6 +78,7 @@ impl Events {
             v: VERSION,
             event_id: self.0.next(),
             ts: 0,
+            started_at: 0,
             session_id: "s".into(),
             client_name: None,
             client_version: None,

@@ -104,7 +104,7 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     session_idle: Option<Duration>,
 
-    /// Answer /healthz, /ready, /version and /status here (127.0.0.1:0: any port that is free)
+    /// Answer /healthz, /ready, /version, /status and /metrics here (127.0.0.1:0: any port that is free)
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
 

@@ -12,7 +12,7 @@ use wiretape_events::store::query::Order;
 
 /// Show the calls that took longest, the slowest first
 ///
-/// What has no answer was not measured, and is not shown. The calls are those that the store knows of.
+/// Of what has no answer, it is the time until it was given up or broke off. The calls are those that the store knows of.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -9,6 +9,7 @@ const MAX_MESSAGES: usize = 20;
 #[derive(Default)]
 pub(super) struct Troubles {
     messages: Vec<String>,
+    /// Lost, and not yet said so; that is said at once, in words or without.
     lost: u64,
     failing: bool,
     full: Spell,
@@ -20,7 +21,7 @@ pub(super) struct Troubles {
 #[derive(Default)]
 struct Spell {
     told: bool,
-    /// Lost since it was told.
+    /// Lost since it was told in words.
     lost: u64,
 }
 
@@ -57,23 +58,26 @@ impl Troubles {
 
     /// The spool is full.
     pub(super) fn full(&mut self, lost: u64, message: impl FnOnce() -> String) {
+        self.lost += lost;
         if !self.full.goes_on(lost) {
-            self.tell(message(), lost);
+            self.tell(message(), 0);
         }
     }
 
     /// The receiver doesn't want what it was sent.
     pub(super) fn rejected(&mut self, lost: u64, message: impl FnOnce() -> String) {
         self.failing = false;
+        self.lost += lost;
         if !self.rejected.goes_on(lost) {
-            self.tell(message(), lost);
+            self.tell(message(), 0);
         }
     }
 
     /// The spool can't be written to.
     pub(super) fn unwritable(&mut self, lost: u64, message: impl FnOnce() -> String) {
+        self.lost += lost;
         if !self.unwritable.goes_on(lost) {
-            self.tell(message(), lost);
+            self.tell(message(), 0);
         }
     }
 
@@ -81,30 +85,30 @@ impl Troubles {
     pub(super) fn delivered(&mut self) {
         self.failing = false;
         let lost = self.rejected.end();
-        self.tell_rest(lost, "were refused by the receiver before it took events again");
+        self.tell_rest(lost, "were refused by the receiver");
     }
 
     /// The spool has room again.
     pub(super) fn has_room(&mut self) {
         let lost = self.full.end();
-        self.tell_rest(lost, "were dropped before the spool had room again");
+        self.tell_rest(lost, "were dropped because the spool was full");
     }
 
     /// The spool can be written to.
     pub(super) fn written(&mut self) {
         let lost = self.unwritable.end();
-        self.tell_rest(lost, "were lost before the spool could be written to again");
+        self.tell_rest(lost, "were lost because the spool could not be written to");
     }
 
     fn tell_rest(&mut self, lost: u64, what: &str) {
         if lost > 0 {
-            self.tell(format!("{lost} more events {what}"), lost);
+            self.tell(format!("{lost} more events {what}"), 0);
         }
     }
 
     /// All that is to be told now.
     pub(super) fn take(&mut self) -> Result<(), SinkError> {
-        if self.messages.is_empty() {
+        if self.messages.is_empty() && self.lost == 0 {
             return Ok(());
         }
         let message = std::mem::take(&mut self.messages).join("; ");
@@ -133,13 +137,14 @@ mod tests {
         let mut troubles = Troubles::default();
         troubles.full(3, || "full".into());
         troubles.full(4, || "full".into());
-        assert_eq!(told(troubles.take()), Some(("full".into(), 3)));
+        assert_eq!(told(troubles.take()), Some(("full".into(), 7)));
         troubles.full(5, || "full".into());
+        assert_eq!(told(troubles.take()), Some((String::new(), 5)), "losses are counted at once");
         assert_eq!(told(troubles.take()), None);
         troubles.has_room();
         let (message, lost) = told(troubles.take()).unwrap();
         assert!(message.starts_with("9 more events"), "{message}");
-        assert_eq!(lost, 9);
+        assert_eq!(lost, 0);
         troubles.full(1, || "full again".into());
         assert_eq!(told(troubles.take()), Some(("full again".into(), 1)));
     }

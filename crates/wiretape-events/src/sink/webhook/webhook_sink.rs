@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// How long the sender may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How often the sender is asked for its troubles while it has something to send.
+const LOOK: Duration = Duration::from_secs(2);
+
 /// Sends events to a receiver over HTTP, each at least once. [How](super).
 ///
 /// What goes wrong while sending is told by the next call of [`take`](Sink::take), [`wake`](Sink::wake) or
@@ -96,7 +99,13 @@ impl Sink for WebhookSink {
     }
 
     fn wake_in(&self) -> Option<Duration> {
-        self.batch.due_in(Instant::now())
+        // While something waits to be sent, there may be trouble to tell.
+        let trouble = (self.held() > 0).then_some(LOOK);
+        self.batch.due_in(Instant::now()).into_iter().chain(trouble).min()
+    }
+
+    fn held(&self) -> u64 {
+        self.batch.events() + self.spool.figures().pending()
     }
 
     fn wake(&mut self) -> Result<(), SinkError> {
