@@ -2,6 +2,7 @@
 
 use crate::dirs;
 use crate::error::CommandError;
+use crate::exit_code::ExitCode;
 use crate::output;
 use crate::proxy_config::{EventsConfig, Switch, WebhookConfig};
 use crate::units;
@@ -20,6 +21,7 @@ use wiretape_events::sink::{Look, NdjsonSink, StderrSink};
 use wiretape_events::store::{Retention, Store, StoreSink};
 use wiretape_events::{Bus, BusOptions, Sink, SinkError};
 use wiretape_proxy::http::{Bound, Route};
+use wiretape_proxy::platform;
 
 /// How often a proxy tells how it is.
 const HEARTBEAT: Duration = Duration::from_secs(30);
@@ -217,6 +219,8 @@ fn heart(bound: &Bound) -> Heart {
 
 /// Lets everything reach its sink, and says what did not.
 pub(crate) fn close(bus: &Bus) {
+    // A sink may take a while for its last words; who sends another signal doesn't want to wait for them.
+    platform::on_termination(end_now);
     for SinkStatus { name, queued, dropped, .. } in bus.close() {
         let lost = dropped + queued;
         if lost > 0 {
@@ -224,6 +228,11 @@ pub(crate) fn close(bus: &Bus) {
             output::warn(format!("wiretape: {events} did not get through {}", describe(&name)));
         }
     }
+}
+
+fn end_now(signal: i32) {
+    output::warn("wiretape: stopped before all events were where they belong");
+    ExitCode::passed_on(128 + signal).exit()
 }
 
 fn describe(sink: &str) -> &str {

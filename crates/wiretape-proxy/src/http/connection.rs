@@ -384,7 +384,7 @@ impl ClientConnection {
         }
         let trace = book.named_or(session_name(target, session), || {
             let trace = self.begin_trace(target);
-            trace.set_session(session);
+            trace.set_session(&self.shared.clean_name(session));
             trace
         });
         *last = Some(LastSession {
@@ -409,7 +409,7 @@ impl ClientConnection {
         if trace.session().is_some() {
             return;
         }
-        trace.set_session(session);
+        trace.set_session(&self.shared.clean_name(session));
         book.bind(session_name(target, session), trace);
         // What comes next on this connection without a session is another conversation.
         let mut slot = lock(&self.slot);

@@ -126,10 +126,9 @@ impl Exchange {
             if sink {
                 state.facts = Some(Box::new(Facts {
                     path: redact_target(shared.redactor.as_ref(), path).into_owned(),
-                    session: headers::session(&parts.headers).map(str::to_owned),
+                    session: headers::session(&parts.headers).map(|session| shared.clean_name(session)),
                     protocol_version: headers::protocol_version(&parts.headers).map(str::to_owned),
-                    user: headers::user(&parts.headers)
-                        .map(|user| redact_name(shared.redactor.as_ref(), &user)),
+                    user: headers::user(&parts.headers).map(|user| shared.clean_name(&user)),
                     request_head: Some(Arc::clone(&head)),
                     ..Facts::default()
                 }));
@@ -200,7 +199,7 @@ impl Exchange {
                 facts.response_head = Some(Arc::clone(&head));
                 facts.is_html = headers::is_html(&parts.headers);
                 if let Some(session) = headers::session(&parts.headers) {
-                    facts.session.get_or_insert_with(|| session.to_owned());
+                    facts.session.get_or_insert_with(|| self.shared().clean_name(session));
                 }
             }
             state.response_head = self.trace.is_some().then_some(head);
@@ -591,11 +590,6 @@ pub(crate) fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
         // It was made a moment ago, and is JSON; if it weren't, nothing of it may be written.
         Err(_) => Head::from_json(b"{}".to_vec()),
     }
-}
-
-fn redact_name(redactor: Option<&Redactor>, name: &str) -> String {
-    let clean = redactor.map(|redactor| redactor.text(name.as_bytes()));
-    clean.map_or_else(|| name.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
 }
 
 pub(crate) fn redact_target<'a>(redactor: Option<&Redactor>, target: &'a str) -> Cow<'a, str> {

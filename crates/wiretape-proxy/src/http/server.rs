@@ -150,6 +150,12 @@ impl Shared {
         *self.drain.borrow()
     }
 
+    /// A name that may be a secret by its looks: some servers put a token into the id of a session.
+    pub(super) fn clean_name(&self, name: &str) -> String {
+        let clean = self.redactor.as_ref().map(|redactor| redactor.text(name.as_bytes()));
+        clean.map_or_else(|| name.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
+    }
+
     /// Warns, unless the same was said before.
     pub(super) fn warn_once(&self, warning: Warning) {
         const MAX: usize = 1000;

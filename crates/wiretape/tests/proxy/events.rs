@@ -174,10 +174,10 @@ fn a_server_that_is_away_and_a_client_that_leaves_are_told_apart() {
 }
 
 #[test]
-fn secrets_reach_neither_lines_nor_the_store() {
+fn secrets_reach_neither_lines_nor_the_store_nor_a_trace() {
     const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut pair = Pair::new(&["--print", "json", "--no-traces"]);
-    let headers = format!("Authorization: Bearer {SECRET}\r\n{SESSION}");
+    let mut pair = Pair::new(&["--print", "json"]);
+    let headers = format!("Authorization: Bearer {SECRET}\r\nMcp-Session-Id: {SECRET}\r\n");
     let error =
         format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":1,"message":"token {SECRET} is bad"}}}}"#);
     let request = post(&headers, &call(1, SECRET));
@@ -186,6 +186,8 @@ fn secrets_reach_neither_lines_nor_the_store() {
     drop((client, server));
     let stopped = proxy.stop();
     assert!(stopped.stderr.contains("\"type\":\"request\""), "{}", stopped.stderr);
+    let traces = stopped.traces();
+    assert!(traces.len() == 1 && !traces[0].text.contains(SECRET), "{traces:?}");
     for file in ["stderr", "events.ndjson", "data/store.db", "data/store.db-wal"] {
         let bytes = fs::read(stopped.home().join(file)).unwrap_or_default();
         assert!(!String::from_utf8_lossy(&bytes).contains(SECRET), "{file}");
@@ -298,4 +300,24 @@ fn trouble_with_the_store_costs_the_store_only() {
         assert!(warnings.contains(word) && warnings.contains("sqlite"), "{warnings}");
         assert_eq!(stopped.trace().messages().len(), 2);
     }
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_webhook() {
+    let (hook, upstream) = (Upstream::listen(), Upstream::listen());
+    let url = format!("http://{}/", hook.address());
+    let proxy = Proxy::before(&upstream, &["--webhook", &url]);
+    let mut client = proxy.connect();
+    client.send(post("", &call(1, "add")));
+    let _server = upstream.answer(ok("", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+    client.receive();
+    drop(client);
+    proxy.signal(crate::proxy::SIGTERM);
+    // It is being sent, and will never be answered.
+    let mut stalled = hook.accept();
+    stalled.receive();
+    proxy.signal(crate::proxy::SIGTERM);
+    let stopped = proxy.wait();
+    assert_eq!(stopped.status.code(), Some(143), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("stopped before all events"), "{}", stopped.stderr);
 }
