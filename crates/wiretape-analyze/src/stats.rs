@@ -24,6 +24,16 @@ pub struct CallCounts {
     pub tool_errors: u64,
     /// Those with an error.
     pub protocol_errors: u64,
+    /// Those that failed by an HTTP status.
+    pub http_errors: u64,
+    /// Those that were cancelled, and not answered.
+    pub cancelled: u64,
+    /// Those that were given up because they took too long.
+    pub timed_out: u64,
+    /// Those that were answered after they had been cancelled.
+    pub late: u64,
+    /// Those whose connection broke.
+    pub disconnected: u64,
     /// Those without a response when the trace ended.
     pub pending: u64,
     /// Those that can't have a response, for their id was used again or could not be repeated.
@@ -31,14 +41,14 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// Those that failed, by the tool's fault or the protocol's.
+    /// Those that failed: by the tool's fault, the protocol's or that of HTTP.
     pub fn errors(&self) -> u64 {
-        self.tool_errors + self.protocol_errors
+        self.tool_errors + self.protocol_errors + self.http_errors
     }
 
     /// Those without a response.
     pub fn unanswered(&self) -> u64 {
-        self.pending + self.abandoned
+        self.pending + self.abandoned + self.cancelled + self.timed_out + self.disconnected
     }
 
     /// Adds a call.
@@ -48,6 +58,11 @@ impl CallCounts {
             Outcome::Ok => {}
             Outcome::ToolError => self.tool_errors += 1,
             Outcome::ProtocolError { .. } => self.protocol_errors += 1,
+            Outcome::HttpError { .. } => self.http_errors += 1,
+            Outcome::Cancelled => self.cancelled += 1,
+            Outcome::TimedOut => self.timed_out += 1,
+            Outcome::Late => self.late += 1,
+            Outcome::Disconnected => self.disconnected += 1,
             Outcome::Pending => self.pending += 1,
             Outcome::Abandoned => self.abandoned += 1,
         }
@@ -57,6 +72,11 @@ impl CallCounts {
         self.calls += other.calls;
         self.tool_errors += other.tool_errors;
         self.protocol_errors += other.protocol_errors;
+        self.http_errors += other.http_errors;
+        self.cancelled += other.cancelled;
+        self.timed_out += other.timed_out;
+        self.late += other.late;
+        self.disconnected += other.disconnected;
         self.pending += other.pending;
         self.abandoned += other.abandoned;
     }
@@ -78,7 +98,7 @@ pub struct CallStats {
 impl CallStats {
     fn add(&mut self, call: &Call) {
         self.counts.add(call.outcome);
-        if let Some(us) = call.latency_us {
+        if let Some(us) = call.latency_us.filter(|_| call.outcome.is_measured()) {
             self.latencies.add(us);
         }
         self.request_bytes += call.request_bytes;
@@ -132,19 +152,16 @@ impl ToolStats {
 
     /// Takes the next record of a recording.
     pub fn observe(&mut self, line: u64, record: &Record<'_>) {
-        if let Record::Meta(meta) = record {
-            self.tracker.observe_meta(meta);
-        }
-        let Record::Message(message) = record else { return };
-        let known = message.dir.known().is_some();
+        let known = matches!(record, Record::Message(message) if message.dir.known().is_some());
         let (rows, orphans, notifications) = (&mut self.rows, &mut self.orphans, &mut self.notifications);
-        self.tracker.observe_message(line, message, |_, envelope, observed| {
+        let failed = self.tracker.observe_record(line, record, |_, envelope, observed| {
             *notifications += u64::from(known && envelope.kind == MessageKind::Notification);
             *orphans += u64::from(observed == Observed::Orphan);
             if let Some(call) = observed.closed() {
                 add(rows, call);
             }
         });
+        failed.iter().for_each(|call| add(&mut self.rows, call));
     }
 
     /// Ends a recording: what is open stays unanswered, and the ids that follow are another's.
@@ -225,7 +242,7 @@ mod tests {
     }
 
     fn describe(stats: &CallStats) -> String {
-        let CallCounts { calls, tool_errors, protocol_errors, pending, abandoned } = stats.counts;
+        let CallCounts { calls, tool_errors, protocol_errors, pending, abandoned, .. } = stats.counts;
         format!(
             "{calls} calls {tool_errors}+{protocol_errors} errors {pending}+{abandoned} open p50 {:?} {}/{} B",
             stats.latencies.percentile(50),

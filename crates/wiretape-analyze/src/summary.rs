@@ -105,7 +105,11 @@ impl TraceSummary {
                 self.stderr_lines += 1;
             }
             // What it tells of isn't a message, and is counted nowhere.
-            Record::Http(exchange) => self.times.observe(&exchange.stamp),
+            Record::Http(exchange) => {
+                self.times.observe(&exchange.stamp);
+                let failed = self.tracker.observe_exchange(line, exchange);
+                failed.iter().for_each(|call| self.calls.add(call.outcome));
+            }
             Record::Gap(gap) => self.lost = self.lost.saturating_add(gap.lost),
             Record::Rotated { next } => self.ending = Ending::Rotated { next: next.clone() },
             Record::End(end) => {

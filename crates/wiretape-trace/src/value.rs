@@ -49,6 +49,11 @@ impl<'a> Value<'a> {
         self.token == Token::Null
     }
 
+    /// Whether it is a number.
+    pub fn is_number(self) -> bool {
+        self.token == Token::Number
+    }
+
     /// The string that it is.
     pub fn string(self) -> Option<Cow<'a, str>> {
         (self.token == Token::String).then(|| self.text().decode())

@@ -7,7 +7,7 @@ use crate::call::{Call, CallTracker, Observed};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use wiretape_trace::format::{HeaderValues, HttpContext, Line, Message, Record, WallClock};
-use wiretape_trace::message::{Direction, Id, MessageKind};
+use wiretape_trace::message::{Direction, MessageKind};
 
 pub(super) static HAR: ExportFormat = ExportFormat {
     name: "har",
@@ -23,7 +23,7 @@ struct Archive {
     url: String,
     tracker: CallTracker,
     /// Requests that wait for their answer, by their id.
-    open: HashMap<Option<Id<'static>>, Request>,
+    open: HashMap<u64, Request>,
     /// Entries in the order of their requests; one that isn't finished yet holds up those behind it.
     ordered: BTreeMap<u64, Option<String>>,
     next: u64,
@@ -80,23 +80,22 @@ impl Archive {
         let from = message.dir.known();
         let mut observed = Vec::new();
         self.tracker.observe_message(line, message, |payload, envelope, what| {
-            observed.push((raw(payload).into_owned(), envelope.kind, envelope.id.map(Id::into_owned), what));
+            observed.push((raw(payload).into_owned(), envelope.kind, envelope.id.is_some(), what));
         });
-        for (payload, kind, id, what) in observed {
-            let id = id.map(|id| self.tracker.key(id));
-            match (from, kind) {
-                (Some(Direction::ClientToServer), MessageKind::Request) if id.is_some() => {
-                    if let Observed::Request { abandoned: Some(call) } = &what {
+        for (payload, kind, has_id, what) in observed {
+            match (from, kind, &what) {
+                (Some(Direction::ClientToServer), _, Observed::Request { number, abandoned }) if has_id => {
+                    if let Some(call) = abandoned {
                         self.unanswered(call, out)?;
                     }
                     let request = self.request(payload, &http);
-                    self.open.insert(id, request);
+                    self.open.insert(*number, request);
                 }
-                (Some(Direction::ServerToClient), MessageKind::Response) => {
+                (Some(Direction::ServerToClient), MessageKind::Response, _) => {
                     let asked = what.closed().and_then(|call| self.take(call));
                     self.answer(asked, payload, &http, out)?;
                 }
-                (Some(Direction::ClientToServer), _) => {
+                (Some(Direction::ClientToServer), ..) => {
                     let request = self.request(payload, &http);
                     self.entry(&request, &Response::empty(202), out)?;
                 }
@@ -122,7 +121,7 @@ impl Archive {
     }
 
     fn take(&mut self, call: &Call) -> Option<Request> {
-        (call.direction == Direction::ClientToServer).then(|| self.open.remove(&call.id)).flatten()
+        self.open.remove(&call.number)
     }
 
     fn unanswered(&mut self, call: &Call, out: &mut dyn Write) -> io::Result<()> {

@@ -278,10 +278,10 @@ impl TraceFeed {
             .observe_message(self.line, message, |_, envelope, observed| seen.push((envelope, observed)));
         for (envelope, observed) in seen {
             match (message.dir.known(), observed) {
-                (Some(Direction::ClientToServer), Observed::Request { abandoned }) => {
+                (Some(Direction::ClientToServer), Observed::Request { abandoned, .. }) => {
                     self.asked(session.clone(), &envelope, abandoned.as_deref());
                 }
-                (Some(Direction::ClientToServer), Observed::Other) => self.told(&envelope),
+                (Some(Direction::ClientToServer), Observed::Cancellation { .. }) => self.told(&envelope),
                 (Some(Direction::ServerToClient), Observed::Answer(call)) => {
                     self.answered(session.clone(), &envelope, &call);
                 }
@@ -509,6 +509,8 @@ fn status(outcome: Outcome, cancelled: bool) -> Status {
         Outcome::Ok => Status::Ok,
         Outcome::ToolError => Status::ToolError,
         Outcome::ProtocolError { .. } => Status::ProtocolError,
+        Outcome::HttpError { .. } => Status::HttpError,
+        Outcome::TimedOut => Status::Timeout,
         _ if cancelled => Status::Cancelled,
         _ => Status::Disconnected,
     }

@@ -110,7 +110,7 @@ fn payload(object: &mut ObjectWriter, item: &Item<'_>) {
         object.string("tool", item.tool());
     }
     response(object, item);
-    if let Observed::Request { abandoned: Some(call) } = &item.observed
+    if let Observed::Request { abandoned: Some(call), .. } = &item.observed
         && call.id.is_some()
     {
         object.number("abandons", Some(call.request.line));

@@ -393,7 +393,7 @@ fn remarks(item: &Item<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     match &item.observed {
         Observed::Orphan => remarks.push("no open request has this id".to_owned()),
-        Observed::Request { abandoned: Some(call) } if call.id.is_some() => {
+        Observed::Request { abandoned: Some(call), .. } if call.id.is_some() => {
             let older = call.request.seq.unwrap_or(call.request.line);
             remarks.push(format!("takes the id of {older}, still open"));
         }
