@@ -38,6 +38,13 @@ pub enum Id<'a> {
 }
 
 impl Id<'_> {
+    /// Its text, without quotes.
+    pub fn text(&self) -> &str {
+        match self {
+            Id::String(text) | Id::Number(text) => text,
+        }
+    }
+
     /// The same id, on its own.
     pub fn into_owned(self) -> Id<'static> {
         match self {

@@ -133,11 +133,11 @@ impl Waiting {
 }
 
 impl Asked {
-    pub(super) fn of(stamp: &Stamp<'_>) -> Self {
+    pub(crate) fn of(stamp: &Stamp<'_>) -> Self {
         Asked { us: stamp.us, wall_ms: stamp.wall_ms() }
     }
 
-    fn until(self, later: Asked) -> Option<u64> {
+    pub(crate) fn until(self, later: Asked) -> Option<u64> {
         if let (Some(from), Some(to)) = (self.us, later.us) {
             return Some(to.saturating_sub(from));
         }

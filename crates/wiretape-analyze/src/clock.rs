@@ -1,0 +1,65 @@
+//! Where the lines of several traces stand in one time.
+
+use wiretape_trace::format::{Meta, Stamp};
+
+/// Tells the time of a trace's lines, in microseconds since 1970.
+///
+/// The lines of a file never run backwards by it: their order in the file is the order in which they were seen. Where a
+/// recorder counted microseconds, those are used, from the time at which the recording began; otherwise the time on
+/// the line.
+#[derive(Debug, Clone, Default)]
+pub struct TraceClock {
+    began_us: Option<i64>,
+    last_us: i64,
+}
+
+impl TraceClock {
+    /// Takes the trace's first line.
+    pub fn observe_meta(&mut self, meta: &Meta) {
+        // A part's offsets count from the beginning of the first.
+        let offset = meta.part.as_ref().map_or(0, |part| i64::try_from(part.us).unwrap_or(i64::MAX));
+        let began = crate::summary::started_at(meta).and_then(|ms| ms.checked_mul(1000));
+        self.began_us = began.and_then(|us| us.checked_sub(offset)).filter(|_| meta.imported.is_none());
+        self.last_us = self.last_us.max(began.unwrap_or(i64::MIN));
+    }
+
+    /// The time of the next line.
+    pub fn at(&mut self, stamp: &Stamp<'_>) -> i64 {
+        let counted =
+            self.began_us.zip(stamp.us).and_then(|(began, us)| began.checked_add(i64::try_from(us).ok()?));
+        let told = || stamp.wall_ms().and_then(|ms| ms.checked_mul(1000));
+        self.last_us = self.last_us.max(counted.or_else(told).unwrap_or(self.last_us));
+        self.last_us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wiretape_trace::format::Part;
+
+    fn meta(started_at: &str, part_us: Option<u64>) -> Meta {
+        let part = part_us.map(|us| Part { us, ..Part::default() });
+        Meta { started_at: started_at.to_owned(), part, ..Meta::default() }
+    }
+
+    fn stamp(t: &'static str, us: Option<u64>) -> Stamp<'static> {
+        Stamp { t: Some(t.into()), us, ..Stamp::default() }
+    }
+
+    #[test]
+    fn offsets_count_from_the_beginning_of_the_recording() {
+        let mut clock = TraceClock::default();
+        clock.observe_meta(&meta("1970-01-01T00:00:10.000Z", Some(4_000_000)));
+        assert_eq!(clock.at(&stamp("1970-01-01T00:00:10.002Z", Some(4_001_500))), 10_001_500);
+    }
+
+    #[test]
+    fn without_offsets_the_line_tells_the_time_and_never_runs_backwards() {
+        let mut clock = TraceClock::default();
+        clock.observe_meta(&meta("1970-01-01T00:00:10.000Z", None));
+        assert_eq!(clock.at(&stamp("1970-01-01T00:00:10.002Z", None)), 10_002_000);
+        assert_eq!(clock.at(&stamp("1970-01-01T00:00:09.000Z", None)), 10_002_000);
+        assert_eq!(clock.at(&Stamp::default()), 10_002_000);
+    }
+}

@@ -1,0 +1,484 @@
+//! Calls that belong together: several round trips of one request, a task and the questions about it, a subscription.
+//!
+//! A request that is answered `input_required` is asked again, under a new id, with the `requestState` of that answer,
+//! byte for byte; where there is none, it is the same method, name and arguments. A task is known by its id, a
+//! subscription by its resource, or by the id of the request that listens.
+
+use crate::call::{Asked, Call, CallTracker, Observed};
+use memchr::memmem;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash as _, Hasher as _};
+use wiretape_trace::format::Stamp;
+use wiretape_trace::message::{Direction, Envelope};
+use wiretape_trace::value::Value;
+
+/// What makes calls belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum OperationKind {
+    /// One request in several round trips, for the server needs to be told more.
+    RoundTrips,
+    /// A task that goes on after its request was answered.
+    Task,
+    /// News that is sent until nobody wants it any more.
+    Subscription,
+}
+
+impl OperationKind {
+    /// Its name, for other programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            OperationKind::RoundTrips => "round-trips",
+            OperationKind::Task => "task",
+            OperationKind::Subscription => "subscription",
+        }
+    }
+}
+
+/// Calls that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// The number of its first call.
+    pub first: u64,
+    /// What makes them belong together.
+    pub kind: OperationKind,
+    /// The method of its first call.
+    pub method: String,
+    /// The tool of its first call.
+    pub tool: Option<String>,
+    /// How many calls it has.
+    pub calls: u64,
+    /// How many notifications tell of it.
+    pub news: u64,
+    /// Microseconds from its first request to its end, or to the last that was heard of it.
+    pub duration_us: u64,
+    /// Microseconds of these during which the client was to bring what the server had asked for: a person's time.
+    pub person_us: u64,
+    /// Whether it came to an end.
+    pub ended: bool,
+}
+
+/// Finds the operations of one recording.
+///
+/// It is told what a [`CallTracker`] is told, after it. It holds the operations that are open.
+#[derive(Debug, Default)]
+pub struct OperationTracker {
+    open: BTreeMap<u64, Open>,
+    /// Calls that are open, of which something is to be looked for in the answer.
+    watched: HashMap<u64, Watched>,
+    by_state: HashMap<Vec<u8>, u64>,
+    by_request: HashMap<u64, u64>,
+    by_task: HashMap<String, u64>,
+    by_resource: HashMap<String, u64>,
+    by_listener: HashMap<String, u64>,
+    ended: Vec<Operation>,
+}
+
+#[derive(Debug)]
+struct Open {
+    operation: Operation,
+    began: Asked,
+    /// When the server asked for more, if it did.
+    asked_for_more: Option<Asked>,
+    /// What the operation can be found by.
+    names: Vec<Name>,
+}
+
+#[derive(Debug, Clone)]
+enum Name {
+    State(Vec<u8>),
+    Request(u64),
+    Task(String),
+    Resource(String),
+    Listener(String),
+}
+
+/// What is known of a call until it is answered.
+#[derive(Debug, Default)]
+struct Watched {
+    /// The operation that it belongs to.
+    first: Option<u64>,
+    /// What a retry of it will look like, if it has no state.
+    request: Option<u64>,
+    /// The resource that it subscribes to.
+    resource: Option<String>,
+    ends: bool,
+}
+
+const MODERN: &[u8] = b"io.modelcontextprotocol/protocolVersion";
+
+impl OperationTracker {
+    /// At the beginning of a recording.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of the first call of the operation to which an open call belongs.
+    pub fn of(&self, call: u64) -> Option<u64> {
+        self.watched.get(&call).and_then(|watched| watched.first)
+    }
+
+    /// Takes what a tracker was told. Returns the number of the first call of the operation that it belongs to.
+    pub fn observe(
+        &mut self,
+        tracker: &CallTracker,
+        stamp: &Stamp<'_>,
+        envelope: &Envelope<'_>,
+        observed: &Observed,
+    ) -> Option<u64> {
+        match observed {
+            Observed::Request { number, .. } => {
+                let call = tracker.open_call(*number)?;
+                self.request(call, envelope, stamp)
+            }
+            Observed::Answer(call) => self.answer(call, envelope, stamp),
+            Observed::Other => self.news(envelope, stamp),
+            _ => None,
+        }
+    }
+
+    /// The operations that came to an end since the last time.
+    pub fn take_ended(&mut self) -> Vec<Operation> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Those that came to no end, after those that did.
+    pub fn finish(mut self) -> Vec<Operation> {
+        let mut all = self.take_ended();
+        all.extend(self.open.into_values().map(|open| open.operation));
+        all
+    }
+
+    fn request(&mut self, call: &Call, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
+        if call.direction != Direction::ClientToServer {
+            return None;
+        }
+        let params = envelope.params.unwrap_or_default();
+        let mut watched = Watched::default();
+        match call.method.as_str() {
+            "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
+                let task = member(params, "taskId")?;
+                watched.first = self.by_task.get(&*task).copied();
+                watched.ends = matches!(call.method.as_str(), "tasks/result" | "tasks/cancel");
+            }
+            "resources/subscribe" => watched.resource = member(params, "uri"),
+            "resources/unsubscribe" => {
+                watched.first = self.by_resource.get(&*member(params, "uri")?).copied();
+                watched.ends = true;
+            }
+            "subscriptions/listen" => {
+                let open = Open::new(call, OperationKind::Subscription);
+                let listener = call.id.as_ref().map(ToString::to_string).unwrap_or_default();
+                self.begin(open, Name::Listener(listener));
+                watched.first = Some(call.number);
+                watched.ends = true;
+            }
+            _ if memmem::find(params, MODERN).is_some() => self.retry(call, params, &mut watched),
+            _ if memmem::find(params, b"\"task\"").is_none() => return None,
+            _ => {}
+        }
+        let first = watched.first;
+        if let Some(open) = first.and_then(|first| self.open.get_mut(&first)) {
+            open.join(call, stamp);
+        }
+        self.watched.insert(call.number, watched);
+        first
+    }
+
+    /// A request of the revisions in which a server may ask for more by its answer.
+    fn retry(&mut self, call: &Call, params: &[u8], watched: &mut Watched) {
+        let Ok(params) = Value::parse(params) else { return };
+        let request = fingerprint(call, params);
+        watched.request = Some(request);
+        watched.first = match params.get("requestState") {
+            Some(state) => self.by_state.get(state.raw).copied(),
+            None if params.get("inputResponses").is_some() => self.by_request.get(&request).copied(),
+            None => None,
+        };
+    }
+
+    fn answer(&mut self, call: &Call, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
+        let watched = self.watched.remove(&call.number)?;
+        if let Some(open) = watched.first.and_then(|first| self.open.get_mut(&first)) {
+            open.heard(stamp);
+        }
+        let result = envelope.result.and_then(|result| Value::parse(result).ok());
+        let kind = result.and_then(|result| result.get("resultType")).and_then(Value::string);
+        let task = result.and_then(task_id);
+        if kind.as_deref() == Some("input_required") {
+            let state = result.and_then(|result| result.get("requestState"));
+            let name = match (state, watched.request) {
+                (Some(state), _) => Some(Name::State(state.raw.to_vec())),
+                (None, request) => request.map(Name::Request),
+            };
+            return self.wants_more(call, watched.first, name, stamp);
+        }
+        if let (Some(task), None) = (task, watched.first) {
+            self.begin(Open::new(call, OperationKind::Task).at(stamp), Name::Task(task));
+            return Some(call.number);
+        }
+        if let (Some(resource), true) = (watched.resource, result.is_some()) {
+            self.begin(Open::new(call, OperationKind::Subscription).at(stamp), Name::Resource(resource));
+            return Some(call.number);
+        }
+        let first = watched.first?;
+        let is_task = self.open.get(&first).is_some_and(|open| open.operation.kind == OperationKind::Task);
+        if watched.ends || !is_task {
+            self.end(first, stamp);
+        }
+        Some(first)
+    }
+
+    fn wants_more(
+        &mut self,
+        call: &Call,
+        first: Option<u64>,
+        name: Option<Name>,
+        stamp: &Stamp<'_>,
+    ) -> Option<u64> {
+        let first = first.unwrap_or_else(|| {
+            let open = Open::new(call, OperationKind::RoundTrips).at(stamp);
+            self.open.insert(call.number, open);
+            call.number
+        });
+        let open = self.open.get_mut(&first)?;
+        open.asked_for_more = Some(Asked::of(stamp));
+        if let Some(name) = name {
+            open.names.push(name.clone());
+            self.register(name, first);
+        }
+        Some(first)
+    }
+
+    /// A notification may tell of a task or a subscription.
+    fn news(&mut self, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
+        if self.open.is_empty() {
+            return None;
+        }
+        let params = envelope.params?;
+        let first = match envelope.method.as_deref()? {
+            "notifications/tasks/status" => *self.by_task.get(&*member(params, "taskId")?)?,
+            "notifications/resources/updated" if !self.by_resource.is_empty() => {
+                *self.by_resource.get(&*member(params, "uri")?)?
+            }
+            _ if self.by_listener.is_empty() => return None,
+            _ => {
+                let meta = Value::parse(params).ok()?.get("_meta")?;
+                let listener = meta.get("io.modelcontextprotocol/subscriptionId")?;
+                *self.by_listener.get(&*String::from_utf8_lossy(listener.raw))?
+            }
+        };
+        let open = self.open.get_mut(&first)?;
+        open.operation.news += 1;
+        open.heard(stamp);
+        Some(first)
+    }
+
+    fn begin(&mut self, mut open: Open, name: Name) {
+        let first = open.operation.first;
+        open.names.push(name.clone());
+        self.open.insert(first, open);
+        self.register(name, first);
+    }
+
+    fn register(&mut self, name: Name, first: u64) {
+        match name {
+            Name::State(state) => self.by_state.insert(state, first),
+            Name::Request(request) => self.by_request.insert(request, first),
+            Name::Task(task) => self.by_task.insert(task, first),
+            Name::Resource(resource) => self.by_resource.insert(resource, first),
+            Name::Listener(listener) => self.by_listener.insert(listener, first),
+        };
+    }
+
+    fn end(&mut self, first: u64, stamp: &Stamp<'_>) {
+        let Some(mut open) = self.open.remove(&first) else { return };
+        open.heard(stamp);
+        for name in &open.names {
+            match name {
+                Name::State(state) => self.by_state.remove(state),
+                Name::Request(request) => self.by_request.remove(request),
+                Name::Task(task) => self.by_task.remove(task),
+                Name::Resource(resource) => self.by_resource.remove(resource),
+                Name::Listener(listener) => self.by_listener.remove(listener),
+            };
+        }
+        self.ended.push(Operation { ended: true, ..open.operation });
+    }
+}
+
+impl Open {
+    fn new(call: &Call, kind: OperationKind) -> Self {
+        let operation = Operation {
+            first: call.number,
+            kind,
+            method: call.method.clone(),
+            tool: call.tool.clone(),
+            calls: 1,
+            news: 0,
+            duration_us: 0,
+            person_us: call.person_us,
+            ended: false,
+        };
+        Open { operation, began: call.asked, asked_for_more: None, names: Vec::new() }
+    }
+
+    fn at(mut self, stamp: &Stamp<'_>) -> Self {
+        self.heard(stamp);
+        self
+    }
+
+    fn heard(&mut self, stamp: &Stamp<'_>) {
+        let until_now = self.began.until(Asked::of(stamp)).unwrap_or(0);
+        self.operation.duration_us = self.operation.duration_us.max(until_now);
+    }
+
+    fn join(&mut self, call: &Call, stamp: &Stamp<'_>) {
+        if call.number != self.operation.first {
+            self.operation.calls += 1;
+        }
+        if let Some(since) = self.asked_for_more.take() {
+            self.operation.person_us += since.until(Asked::of(stamp)).unwrap_or(0);
+        }
+        self.heard(stamp);
+    }
+}
+
+fn member(params: &[u8], name: &str) -> Option<String> {
+    Some(Value::parse(params).ok()?.get(name)?.string()?.into_owned())
+}
+
+fn task_id(result: Value<'_>) -> Option<String> {
+    let id = result.at_path(&["task", "taskId"]).or_else(|| result.get("taskId"))?;
+    Some(id.string()?.into_owned())
+}
+
+/// What a request and its retry have in common.
+fn fingerprint(call: &Call, params: Value<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    call.method.hash(&mut hasher);
+    for name in ["name", "uri", "arguments", "ref", "argument"] {
+        params.get(name).map(|value| value.raw).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{for_each_message, message};
+
+    fn operations(lines: &[String]) -> (Vec<String>, Vec<(u64, u64)>) {
+        let mut tracker = CallTracker::new();
+        let mut operations = OperationTracker::new();
+        let mut members = Vec::new();
+        for_each_message(lines, |line, message| {
+            let mut seen = Vec::new();
+            tracker.observe_message(line, message, |_, envelope, observed| seen.push((envelope, observed)));
+            for (envelope, observed) in seen {
+                if let Some(first) = operations.observe(&tracker, &message.stamp, &envelope, &observed) {
+                    members.push((line, first));
+                }
+            }
+        });
+        let told = operations.finish().iter().map(describe).collect();
+        (told, members)
+    }
+
+    fn describe(operation: &Operation) -> String {
+        let Operation { first, kind, calls, news, duration_us, person_us, ended, .. } = operation;
+        let name = operation.tool.as_deref().unwrap_or(&operation.method);
+        format!(
+            "{first} {} {name} calls={calls} news={news} {duration_us}us person={person_us}us ended={ended}",
+            kind.name()
+        )
+    }
+
+    fn modern(id: u64, more: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"book","arguments":{{"a":1}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}{more}}}}}"#
+        )
+    }
+
+    fn result(id: u64, result: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+    }
+
+    #[test]
+    fn round_trips_are_linked_by_the_exact_state() {
+        let (told, members) = operations(&[
+            message("in", 0, &modern(1, "")),
+            message("in", 1, &modern(2, "")),
+            message("out", 10, &result(1, r#"{"resultType":"input_required","requestState":"a\u0062"}"#)),
+            // The same text, in other bytes, is another state.
+            message("in", 20, &modern(3, r#","inputResponses":{},"requestState":"ab""#)),
+            message("in", 50, &modern(4, r#","inputResponses":{},"requestState":"a\u0062""#)),
+            message("out", 60, &result(4, r#"{"resultType":"complete","content":[]}"#)),
+        ]);
+        assert_eq!(told, ["1 round-trips book calls=2 news=0 60us person=40us ended=true"]);
+        assert_eq!(members, [(3, 1), (5, 1), (6, 1)]);
+    }
+
+    #[test]
+    fn round_trips_without_a_state_are_linked_by_what_is_asked() {
+        let (told, _) = operations(&[
+            message("in", 0, &modern(1, "")),
+            message("out", 10, &result(1, r#"{"resultType":"input_required","inputRequests":{}}"#)),
+            message("in", 15, &modern(2, "")),
+            message("in", 30, &modern(3, r#","inputResponses":{"x":{}}"#)),
+            message("out", 40, &result(3, "{}")),
+        ]);
+        assert_eq!(told, ["1 round-trips book calls=2 news=0 40us person=20us ended=true"]);
+    }
+
+    #[test]
+    fn a_task_is_known_by_its_id() {
+        let asks = |id: u64, method: &str, params: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+        };
+        let (told, members) = operations(&[
+            message("in", 0, &asks(1, "tools/call", r#"{"name":"long","task":{"ttl":1}}"#)),
+            message("out", 5, &result(1, r#"{"task":{"taskId":"t","status":"working"}}"#)),
+            message("in", 10, &asks(2, "tasks/get", r#"{"taskId":"t"}"#)),
+            message("out", 12, &result(2, r#"{"taskId":"t","status":"working"}"#)),
+            message(
+                "out",
+                20,
+                r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t"}}"#,
+            ),
+            message("in", 30, &asks(3, "tasks/result", r#"{"taskId":"t"}"#)),
+            message("out", 40, &result(3, r#"{"content":[]}"#)),
+        ]);
+        assert_eq!(told, ["1 task long calls=3 news=1 40us person=0us ended=true"]);
+        assert_eq!(members.len(), 6);
+    }
+
+    #[test]
+    fn subscriptions_last_until_nobody_wants_them() {
+        let asks = |id: u64, method: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"uri":"a://b"}}}}"#)
+        };
+        let updated =
+            r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://b"}}"#;
+        let (told, _) = operations(&[
+            message("in", 0, &asks(1, "resources/subscribe")),
+            message("out", 1, &result(1, "{}")),
+            message("out", 10, updated),
+            message("out", 20, updated),
+            message("in", 30, &asks(2, "resources/unsubscribe")),
+            message("out", 31, &result(2, "{}")),
+            message("out", 40, updated),
+        ]);
+        assert_eq!(told, ["1 subscription resources/subscribe calls=2 news=2 31us person=0us ended=true"]);
+        let (told, _) = operations(&[
+            message("in", 0, r#"{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{}}"#),
+            message(
+                "out",
+                5,
+                r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}"#,
+            ),
+        ]);
+        assert_eq!(told, ["1 subscription subscriptions/listen calls=1 news=1 5us person=0us ended=false"]);
+    }
+}
