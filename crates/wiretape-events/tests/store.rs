@@ -473,7 +473,10 @@ fn what_is_pending_at_the_end_of_a_locked_store_counts_as_lost() {
 #[test]
 fn a_damaged_store_is_moved_aside_and_a_new_one_begun() {
     let place = Place::new();
-    std::fs::write(place.path(), [7u8; 10_000]).unwrap();
+    place.write(&[place.call("s", "0", "add", NOON)]);
+    let mut damaged = std::fs::read(place.path()).unwrap();
+    damaged[16..].fill(7);
+    std::fs::write(place.path(), &damaged).unwrap();
     let mut sink = place.sink();
     sink.take(&[place.call("s", "1", "add", NOON)]).unwrap();
     let told = wake_until_told(&mut sink).unwrap();
@@ -483,7 +486,66 @@ fn a_damaged_store_is_moved_aside_and_a_new_one_begun() {
     sink.finish().unwrap();
     assert_eq!(place.ids(), ["1", "2"]);
     let aside = place.names().into_iter().find(|name| name.starts_with("store.corrupt-")).unwrap();
-    assert_eq!(std::fs::read(place.directory.path().join(aside)).unwrap(), [7u8; 10_000]);
+    assert_eq!(std::fs::read(place.directory.path().join(aside)).unwrap(), damaged);
+}
+
+#[test]
+fn what_never_was_a_store_is_left_alone() {
+    for content in [&b"my diary"[..], &[7u8; 10_000], &[0u8; 4096]] {
+        let place = Place::new();
+        std::fs::write(place.path(), content).unwrap();
+        let mut sink = place.sink();
+        sink.take(&[place.call("s", "1", "add", NOON)]).unwrap();
+        let told = wake_until_told(&mut sink).unwrap();
+        assert!(told.contains("store.db is no store") && told.contains("move this one away"), "{told}");
+        std::thread::sleep(sink.wake_in().unwrap());
+        sink.wake().unwrap();
+        let error = Store::open_read(&place.path()).unwrap_err();
+        assert!(matches!(error, StoreError::NotADatabase { .. }), "{error}");
+        assert_eq!(std::fs::read(place.path()).unwrap(), content);
+        assert_eq!(place.names(), ["store.db"]);
+        std::fs::remove_file(place.path()).unwrap();
+        assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
+        assert_eq!(place.ids(), ["1"]);
+    }
+}
+
+#[test]
+fn a_directory_is_said_to_be_one() {
+    let place = Place::new();
+    std::fs::create_dir(place.path()).unwrap();
+    let told = place.sink().open().unwrap_err().message;
+    assert!(told.contains("store.db is a directory"), "{told}");
+    assert!(matches!(Store::open_read(&place.path()), Err(StoreError::Directory { .. })));
+}
+
+/// What runs in a process of its own: a writer that comes and goes.
+#[test]
+fn child_that_visits() {
+    let Ok(path) = std::env::var("WIRETAPE_TEST_VISIT") else { return };
+    let place = Place::new();
+    Writer::open(Path::new(&path)).unwrap().write(&rows_of(&[place.call("s", "2", "add", NOON)])).unwrap();
+}
+
+/// A proxy reads its own store while it writes it. Were its locks lost by that, the next program to leave would think that it is
+/// the last, and take the log away.
+#[cfg(unix)]
+#[test]
+fn reading_a_store_does_not_give_up_the_locks_of_who_writes_it() {
+    let place = Place::new();
+    let mut writer = Writer::open(&place.path()).unwrap();
+    writer.write(&rows_of(&[place.call("s", "1", "add", NOON)])).unwrap();
+    drop(place.store());
+    let visit = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_visits"])
+        .env("WIRETAPE_TEST_VISIT", place.path())
+        .stdout(Stdio::null())
+        .status();
+    assert!(visit.unwrap().success());
+    assert!(place.names().contains(&"store.db-wal".to_owned()), "{:?}", place.names());
+    writer.write(&rows_of(&[place.call("s", "3", "add", NOON)])).unwrap();
+    drop(writer);
+    assert_eq!(place.ids(), ["1", "2", "3"]);
 }
 
 #[test]

@@ -112,8 +112,13 @@ impl Batcher {
         }
         // Nobody comes back for them.
         self.pending.clear();
-        let trouble = self.trouble.as_ref().map_or("the store can't be written", |trouble| &trouble.message);
-        Err(SinkError { message: format!("{trouble}; calls that are not in the store: {lost}"), lost })
+        let missing = format!("calls that are not in the store: {lost}");
+        let message = match (&self.trouble, result) {
+            // The trouble is new: it was not told before.
+            (Some(trouble), Err(_)) => format!("{}; {missing}", trouble.message),
+            _ => missing,
+        };
+        Err(SinkError { message, lost })
     }
 
     fn attempt(&mut self, attempt: Attempt) -> Result<(), SinkError> {

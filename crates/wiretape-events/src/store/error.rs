@@ -1,5 +1,6 @@
 //! What can be wrong with a store.
 
+use super::file;
 use rusqlite::ErrorCode;
 use std::io;
 use std::path::PathBuf;
@@ -31,7 +32,21 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// No database, or one with damage.
+    /// No file at all.
+    #[error("{path} is a directory: name a file for the store")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file that never was a database.
+    #[error(
+        "{path} is no store, and no database at all: name another file for the store, or move this one away"
+    )]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A database with damage.
     #[error("{path} is damaged: move it away, and a new one is begun")]
     Corrupt {
         /// The store.
@@ -114,6 +129,20 @@ impl StoreError {
             }
             Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
             _ => StoreError::Sqlite { path, source },
+        }
+    }
+
+    /// What was meant, of an error that came while a file was opened. The file itself is looked at only now: closing it gives
+    /// up the locks that this process holds on it.
+    pub(super) fn while_opening(self) -> Self {
+        match self {
+            StoreError::Corrupt { path, source }
+                if source.sqlite_error_code() == Some(ErrorCode::NotADatabase)
+                    && !file::looks_like_sqlite(&path) =>
+            {
+                StoreError::NotADatabase { path }
+            }
+            other => other,
         }
     }
 

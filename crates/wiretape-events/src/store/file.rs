@@ -1,7 +1,7 @@
 //! The store's files: made for their owner only, recognized again, and moved aside.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Makes the file, and its directory, if they are missing. Only their owner may read them; SQLite gives the files beside
@@ -87,9 +87,20 @@ pub(super) fn has_companions(path: &Path) -> bool {
     companions(path).iter().any(|companion| companion.exists())
 }
 
-/// Whether the file can be opened for reading.
+/// Whether the file can be opened for reading. Closing it gives up all locks that this process holds on it, so this is only for
+/// files that SQLite can't use.
 pub(super) fn readable(path: &Path) -> io::Result<()> {
     File::open(path).map(drop)
+}
+
+/// Whether a file begins as every database of SQLite does. One that can't be read may. The same as for [`readable`] holds.
+pub(super) fn looks_like_sqlite(path: &Path) -> bool {
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let mut head = [0; MAGIC.len()];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut head)) {
+        Ok(()) => head == *MAGIC,
+        Err(error) => error.kind() != io::ErrorKind::UnexpectedEof,
+    }
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -74,7 +74,14 @@ impl Names {
 impl Writer {
     /// Opens a store, made for its owner only if there is none, and brought up to date if it is older.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if path.is_dir() {
+            return Err(StoreError::Directory { path: path.to_owned() });
+        }
         file::create(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        Self::open_file(path).map_err(StoreError::while_opening)
+    }
+
+    fn open_file(path: &Path) -> Result<Self, StoreError> {
         let of_sqlite = |source| StoreError::from_sqlite(path.to_owned(), source);
         let identity = file::identity(path);
         let mut connection = connect(path).map_err(of_sqlite)?;

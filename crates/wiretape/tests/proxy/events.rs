@@ -4,10 +4,11 @@ use crate::proxy::{Proxy, Stopped, wait_until};
 use crate::wire::{Peer, Upstream, ok, post};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 use wiretape_events::Status;
 use wiretape_events::store::query::Order;
-use wiretape_events::store::{Filter, Store};
+use wiretape_events::store::{Filter, Store, Writer};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"probe","version":"1.2"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"demo","version":"3"}}}"#;
@@ -278,16 +279,23 @@ fn events_arrive_at_the_webhook() {
     assert!(!stopped.stderr.contains("hidden") && !stopped.stderr.contains("sesame"), "{}", stopped.stderr);
 }
 
-/// The store is broken, a directory, or can't be made: the user is told, and the traffic passes.
+/// The store is damaged, no store, or a directory: the user is told, and the traffic passes.
 #[test]
 fn trouble_with_the_store_costs_the_store_only() {
-    for (word, is_directory) in [("moved", false), ("store", true)] {
+    let damage = |store: &Path| {
+        drop(Writer::open(store).unwrap());
+        let mut bytes = fs::read(store).unwrap();
+        bytes[16..].fill(0xff);
+        fs::write(store, bytes).unwrap();
+    };
+    let diary = |store: &Path| fs::write(store, "my diary").unwrap();
+    let directory = |store: &Path| fs::create_dir(store).unwrap();
+    let damage: fn(&Path) = damage;
+    for (word, trouble) in [("was moved to", damage), ("is no store", diary), ("is a directory", directory)] {
         let home = tempfile::tempdir().unwrap();
         let store = home.path().join("data/store.db");
-        fs::create_dir_all(if is_directory { &store } else { store.parent().unwrap() }).unwrap();
-        if !is_directory {
-            fs::write(&store, "this was never a database, and is long enough to look like a file").unwrap();
-        }
+        fs::create_dir_all(store.parent().unwrap()).unwrap();
+        trouble(&store);
         let upstream = Upstream::listen();
         let proxy = Proxy::start_with(home, &["--upstream", &upstream.url()], &[]);
         let mut client = proxy.connect();
@@ -297,7 +305,8 @@ fn trouble_with_the_store_costs_the_store_only() {
         drop(client);
         let stopped = proxy.stop();
         let warnings = stopped.warnings().join("\n");
-        assert!(warnings.contains(word) && warnings.contains("sqlite"), "{warnings}");
+        assert!(warnings.contains("sqlite: "), "{warnings}");
+        assert_eq!(warnings.matches(word).count(), 1, "{warnings}");
         assert_eq!(stopped.trace().messages().len(), 2);
     }
 }

@@ -49,3 +49,14 @@ fn a_store_that_can_t_be_written_costs_one_warning() {
     assert!(ended.warnings()[0].contains("the store: "), "{}", ended.stderr);
     assert_eq!(home.trace().messages(wiretape_trace::message::Direction::ClientToServer).len(), 3);
 }
+
+#[test]
+fn what_never_was_a_store_is_left_alone() {
+    let home = Home::new();
+    let diary = home.path("diary.txt");
+    fs::write(&diary, "dear diary").unwrap();
+    let ended = session(&home, &["--store", diary.to_str().unwrap()]);
+    assert_eq!((ended.code, ended.warnings().len()), (Some(7), 1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("diary.txt is no store"), "{}", ended.stderr);
+    assert_eq!(fs::read(&diary).unwrap(), b"dear diary");
+}

@@ -41,11 +41,17 @@ impl Store {
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        file::readable(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
-        match Self::open_current(path) {
+        if path.is_dir() {
+            return Err(StoreError::Directory { path: path.to_owned() });
+        }
+        match Self::open_current(path).map_err(StoreError::while_opening) {
             Ok(Standing::Store(version)) if version < VERSION => drop(Writer::open(path)?),
             Ok(Standing::Store(_)) => {}
             Ok(Standing::Empty) => return Err(StoreError::Missing { path: path.to_owned() }),
+            Err(error @ StoreError::ReadOnly { .. }) => {
+                file::readable(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+                return Err(error);
+            }
             Err(error) => return Err(error),
         }
         let connection = connect(path)?;
