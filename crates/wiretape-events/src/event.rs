@@ -168,6 +168,11 @@ impl Status {
     pub fn is_error(self) -> bool {
         matches!(self, Status::ToolError | Status::ProtocolError | Status::HttpError | Status::Timeout)
     }
+
+    /// Whether nobody answered. How long such a call took says how long it was waited for, not how long an answer takes.
+    pub fn is_unanswered(self) -> bool {
+        matches!(self, Status::Cancelled | Status::Timeout | Status::Disconnected)
+    }
 }
 
 /// What was asked.

@@ -312,8 +312,38 @@ fn statistics_are_by_server_method_and_tool() {
     let add = &stats.rows[0];
     assert_eq!((add.tool.as_deref(), add.calls, add.errors, add.statuses.timeout), (Some("add"), 100, 1, 1));
     assert_eq!((add.p50_us, add.p95_us, add.p99_us), (Some(50), Some(95), Some(99)));
-    assert_eq!((add.mean_us, add.max_us, add.request_bytes), (Some(51), Some(100), 1000));
+    assert_eq!((add.mean_us, add.max_us, add.request_bytes), (Some(50), Some(99), 1000));
     assert_eq!((stats.totals.calls, stats.totals.max_us), (101, Some(1000)));
+}
+
+#[test]
+fn what_was_not_answered_is_in_no_percentile() {
+    let place = Place::new();
+    let waited = |status, us| {
+        let mut request = place.request("s", "1", "add", NOON);
+        (request.status, request.latency_us, request.response) = (status, us, None);
+        signal(request)
+    };
+    let unanswered = [Status::Cancelled, Status::Timeout, Status::Disconnected, Status::HttpError];
+    let mut calls: Vec<_> = (1000..).zip(unanswered).map(|(us, status)| waited(status, us)).collect();
+    let mut answered = place.request("s", "1", "add", NOON);
+    (answered.status, answered.latency_us) = (Status::HttpError, 5);
+    calls.push(signal(answered));
+    place.write(&calls);
+    let store = place.store();
+    let add = store.stats(&Filter::default()).unwrap().rows.remove(0);
+    assert_eq!((add.calls, add.measured, add.p99_us, add.max_us), (5, 1, Some(5), Some(5)));
+    let slow = store.calls(&Filter::default(), Order::Slowest, 10).unwrap();
+    let told: Vec<_> = slow.iter().map(|call| (call.status, call.latency_us.unwrap())).collect();
+    assert_eq!(
+        told,
+        [
+            (Status::Disconnected, 1002),
+            (Status::Timeout, 1001),
+            (Status::Cancelled, 1000),
+            (Status::HttpError, 5)
+        ]
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub struct CallRow {
     pub trace: Option<Arc<str>>,
     /// How it went.
     pub status: Status,
-    /// From the request to the end of the answer.
+    /// From the request to the end of the answer, or until it was given up.
     pub latency_us: Option<u64>,
     /// How much of it the server took.
     pub upstream_us: Option<u64>,

@@ -4,7 +4,7 @@ use super::batcher::{Batcher, now_ms};
 use super::retention::Retention;
 use super::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport, ViolationRow};
 use crate::event::{
-    Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent,
+    Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent, Status,
 };
 use crate::line::{Line, LineWhat};
 use crate::sink::{Signal, Sink, SinkError, What};
@@ -100,7 +100,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
             .map(|id| SessionKey { server: Arc::clone(&event.upstream), id: Arc::clone(id) }),
         trace: event.trace.clone(),
         status: event.status,
-        latency_us: Some(event.latency_us),
+        latency_us: latency_us(event),
         upstream_us: Some(event.upstream_us),
         first_byte_us: event.first_byte_us,
         request_bytes: event.request_bytes,
@@ -112,6 +112,12 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         path: None,
         event: Some(event.event_id),
     }
+}
+
+/// How long the answer took, or how long it was waited for. A server that can't be reached, or that breaks off, is not fast.
+fn latency_us(event: &RequestEvent) -> Option<u64> {
+    let has_failed = event.status == Status::HttpError && event.response.is_none();
+    (!has_failed).then_some(event.latency_us)
 }
 
 /// The batch's times are those of each of its messages. Its bytes are counted with the message's own.

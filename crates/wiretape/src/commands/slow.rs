@@ -12,7 +12,8 @@ use wiretape_events::store::query::Order;
 
 /// Show the calls that took longest, the slowest first
 ///
-/// Of what has no answer, it is the time until it was given up or broke off. The calls are those that the store knows of.
+/// Of what timed out, was cancelled or left, it is how long an answer was waited for. What has no answer because the server can't be
+/// reached, or broke off, is not here: `logs --errors` has it. The calls are those that the store knows of.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -40,7 +40,7 @@ pub struct CallRecord {
     pub error_code: Option<i64>,
     /// What went wrong, in words.
     pub error_message: Option<String>,
-    /// From the request to the end of the answer.
+    /// From the request to the end of the answer, or until it was given up.
     pub latency_us: Option<u64>,
     /// How much of it the server took.
     pub upstream_us: Option<u64>,

@@ -20,8 +20,8 @@ pub struct Stats {
     pub totals: StatsRecord,
 }
 
-/// The calls of one tool or method at one server. Latencies are in microseconds, percentiles by nearest rank; unknown
-/// if nothing was measured.
+/// The calls of one tool or method at one server. Latencies are in microseconds, percentiles by nearest rank, of
+/// calls that were answered; unknown if none was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsRecord {
@@ -37,7 +37,7 @@ pub struct StatsRecord {
     pub errors: u64,
     /// How they went.
     pub statuses: StatusCounts,
-    /// How many have a latency.
+    /// How many were answered after a known time.
     pub measured: u64,
     /// The median.
     pub p50_us: Option<u64>,
@@ -121,9 +121,9 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, status: i64, row: &Row<'_>) -> rusqlite::Result<()> {
-        *self.statuses.slot(status_of(status)) += 1;
-        if let Some(us) = row.get::<_, Option<i64>>(1)? {
+    fn add(&mut self, status: Status, row: &Row<'_>) -> rusqlite::Result<()> {
+        *self.statuses.slot(status) += 1;
+        if let Some(us) = row.get::<_, Option<i64>>(1)?.filter(|_| !status.is_unanswered()) {
             self.latencies.add(u64::try_from(us).unwrap_or(0));
         }
         self.request_bytes += count(row, 2)?;
@@ -211,7 +211,7 @@ impl Store {
         while let Some(row) = rows.next()? {
             let operation_and_status: i64 = row.get(0)?;
             let tally = tallies.entry(operation_and_status / STATUSES).or_default();
-            tally.add(operation_and_status % STATUSES, row)?;
+            tally.add(status_of(operation_and_status % STATUSES), row)?;
         }
         Ok(tallies)
     }

@@ -10,7 +10,7 @@ use clap::Args;
 ///
 /// Given a TRACE, its calls are counted; several traces add up. Otherwise those are counted that the store knows of.
 /// Errors are those of the protocol, those that a tool reports with `isError`, and in the store also those of HTTP.
-/// Percentiles are by nearest rank, and empty where nothing was measured.
+/// Percentiles are by nearest rank, of calls that were answered, and empty where none was.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
