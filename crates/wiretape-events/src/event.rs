@@ -233,6 +233,10 @@ pub struct LoggedCall {
     pub error_message: Option<String>,
     /// The message.
     pub message: Raw,
+    /// Its length.
+    pub request_bytes: u64,
+    /// The length of its answer; 0 if there is none.
+    pub response_bytes: u64,
 }
 
 /// What was answered.

@@ -154,6 +154,10 @@ fn a_batch_is_one_event_with_all_its_messages() {
     let statuses: Vec<_> = messages.iter().map(|message| message["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["ok", "ok", "protocol_error"]);
     assert_eq!(messages[1]["error_message"], Value::Null, "it is another's");
+    let bytes =
+        |name: &str| messages.iter().map(|message| message[name].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(bytes("request_bytes"), [68, 44, 68]);
+    assert_eq!(bytes("response_bytes"), [36, 0, 59], "those of each answer, whatever their order");
     assert_eq!(events[0]["request"]["kind"], "mcp_batch");
     assert_eq!(events[0]["response"]["messages"].as_array().unwrap().len(), 2);
     assert_eq!(told.lines("tool_call").len(), 2);

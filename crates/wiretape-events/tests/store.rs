@@ -218,26 +218,53 @@ fn a_row_says_what_the_event_said() {
 fn each_message_of_a_batch_is_a_row() {
     let place = Place::new();
     let mut request = place.request("s", "1", "", NOON);
-    let one = |id: &str, tool: &str, status| LoggedCall {
-        request_id: Some(id.to_owned()),
+    let one = |id: Option<&str>, tool: &str, status| LoggedCall {
+        request_id: id.map(str::to_owned),
         mcp_method: Arc::from("tools/call"),
         tool: Some(Arc::from(tool)),
         status,
         error_code: None,
         error_message: None,
-        message: Raw::from(b"{\"id\":1}".to_vec()),
+        message: Raw::from(b"{}".to_vec()),
+        request_bytes: 30,
+        response_bytes: 40,
     };
     request.request = LoggedRequest::McpBatch {
         method: Arc::from("POST"),
         path: "/mcp".to_owned(),
         parts: None,
-        messages: vec![one("1", "add", Status::Ok), one("2", "sub", Status::ToolError)],
+        messages: vec![one(Some("1"), "add", Status::Ok), one(None, "sub", Status::ToolError)],
     };
     place.write(&[signal(request)]);
     let calls = place.store().calls(&Filter::default(), Order::Oldest, 10).unwrap();
     let told: Vec<_> =
         calls.iter().map(|call| (call.tool.as_deref(), call.status, call.kind.as_str())).collect();
     assert_eq!(told, [(Some("add"), Status::Ok, "batch"), (Some("sub"), Status::ToolError, "batch")]);
+    assert!(calls.iter().all(|call| (call.request_bytes, call.response_bytes) == (30, 40)));
+    let ids = calls.iter().map(|call| serde_json::to_value(call).unwrap()["requestId"].clone());
+    assert_eq!(ids.collect::<Vec<_>>(), ["1".into(), serde_json::Value::Null]);
+}
+
+#[test]
+fn a_call_has_its_own_trace() {
+    let place = Place::new();
+    let in_trace = |session: Option<&str>, id: &str, trace: Option<&str>| {
+        let mut request = place.request("s", id, "add", NOON);
+        (request.session, request.trace) = (session.map(Arc::from), trace.map(Arc::from));
+        signal(request)
+    };
+    place.write(&[
+        in_trace(Some("s"), "1", Some("first")),
+        in_trace(Some("s"), "2", Some("second")),
+        in_trace(None, "3", Some("third")),
+        in_trace(None, "4", None),
+    ]);
+    // The session is begun again, in another trace.
+    place.write(&[place.session("s", "cli", NOON), in_trace(Some("s"), "5", Some("trace-1"))]);
+    let calls = place.store().calls(&Filter::default(), Order::Oldest, 10).unwrap();
+    let traces: Vec<_> = calls.iter().map(|call| call.trace.as_deref()).collect();
+    assert_eq!(traces, [Some("first"), Some("second"), Some("third"), None, Some("trace-1")]);
+    assert_eq!(place.store().session("s").unwrap().session.trace.as_deref(), Some("first"));
 }
 
 #[test]
@@ -547,35 +574,6 @@ fn a_directory_is_said_to_be_one() {
     let told = place.sink().open().unwrap_err().message;
     assert!(told.contains("store.db is a directory"), "{told}");
     assert!(matches!(Store::open_read(&place.path()), Err(StoreError::Directory { .. })));
-}
-
-/// What runs in a process of its own: a writer that comes and goes.
-#[test]
-fn child_that_visits() {
-    let Ok(path) = std::env::var("WIRETAPE_TEST_VISIT") else { return };
-    let place = Place::new();
-    Writer::open(Path::new(&path)).unwrap().write(&rows_of(&[place.call("s", "2", "add", NOON)])).unwrap();
-}
-
-/// A proxy reads its own store while it writes it. Were its locks lost by that, the next program to leave would think that it is
-/// the last, and take the log away.
-#[cfg(unix)]
-#[test]
-fn reading_a_store_does_not_give_up_the_locks_of_who_writes_it() {
-    let place = Place::new();
-    let mut writer = Writer::open(&place.path()).unwrap();
-    writer.write(&rows_of(&[place.call("s", "1", "add", NOON)])).unwrap();
-    drop(place.store());
-    let visit = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_visits"])
-        .env("WIRETAPE_TEST_VISIT", place.path())
-        .stdout(Stdio::null())
-        .status();
-    assert!(visit.unwrap().success());
-    assert!(place.names().contains(&"store.db-wal".to_owned()), "{:?}", place.names());
-    writer.write(&rows_of(&[place.call("s", "3", "add", NOON)])).unwrap();
-    drop(writer);
-    assert_eq!(place.ids(), ["1", "2", "3"]);
 }
 
 #[test]

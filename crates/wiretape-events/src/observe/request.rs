@@ -288,6 +288,8 @@ impl Observed {
             error_code,
             error_message: error_message.map(str::to_owned),
             message: project::request(&call.message),
+            request_bytes: call.message.len() as u64,
+            response_bytes: call.answer.as_ref().map_or(0, |answer| answer.message.len() as u64),
         }
     }
 

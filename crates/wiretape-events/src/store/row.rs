@@ -92,7 +92,7 @@ pub struct CallRow {
     pub error_code: Option<i64>,
     /// What went wrong, in words.
     pub error_message: Option<String>,
-    /// The JSON-RPC id, as text.
+    /// The JSON-RPC id, as text; empty if there is none.
     pub request_id: String,
     /// The path, where no method of MCP was called.
     pub path: Option<String>,

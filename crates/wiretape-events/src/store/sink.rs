@@ -120,15 +120,15 @@ fn latency_us(event: &RequestEvent) -> Option<u64> {
     (!has_failed).then_some(event.latency_us)
 }
 
-/// The batch's times are those of each of its messages. Its bytes are counted with the message's own.
+/// The batch's times are those of each of its messages. The bytes are each message's own.
 fn one_of_batch(event: &RequestEvent, message: &LoggedCall) -> CallRow {
     CallRow {
         status: message.status,
         error_code: message.error_code,
         error_message: message.error_message.clone(),
         request_id: message.request_id.clone().unwrap_or_default(),
-        request_bytes: message.message.as_bytes().len() as u64,
-        response_bytes: 0,
+        request_bytes: message.request_bytes,
+        response_bytes: message.response_bytes,
         ..call(event, Kind::Batch, Arc::clone(&message.mcp_method), message.tool.clone())
     }
 }

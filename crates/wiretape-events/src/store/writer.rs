@@ -37,13 +37,27 @@ pub struct Writer {
 #[derive(Debug, Default)]
 struct Names {
     operations: HashMap<Operation, i64>,
-    sessions: HashMap<SessionKey, i64>,
+    sessions: HashMap<SessionKey, KnownSession>,
     /// Traces of which a proxy tells.
     told: HashSet<Arc<str>>,
     /// Changes whenever another connection has written.
     data_version: i64,
     /// Changes whenever ids may have gone.
     prunings: i64,
+}
+
+/// A session that is in the store.
+#[derive(Debug, Clone)]
+struct KnownSession {
+    id: i64,
+    /// The trace in which it was first seen.
+    trace: Option<Arc<str>>,
+}
+
+impl KnownSession {
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(KnownSession { id: row.get(0)?, trace: row.get(1)? })
+    }
 }
 
 impl Names {
@@ -212,7 +226,8 @@ fn write_all(connection: &mut Connection, names: &mut Names, rows: &[Row]) -> ru
 
 const INSERT_CALL: &str = "INSERT INTO call (time, operation, session, status, latency_us, upstream_us, \
      first_byte_us, request_bytes, response_bytes, http_status, error_code, event_run, event_number, request_id, \
-     path, error_message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+     path, error_message, trace) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 
 /// Rows on their way into the store.
 struct Batch<'a> {
@@ -251,9 +266,15 @@ impl Batch<'_> {
         }
         let operation = self.operation_id(&call.operation)?;
         let session = match &call.session {
-            Some(key) => Some(self.session_id(key, call)?),
+            Some(key) => Some(self.session_of(key, call)?),
             None => None,
         };
+        let trace = call.trace.as_ref().filter(|&trace| {
+            let of_session = session.as_ref().and_then(|session| session.trace.as_ref());
+            of_session != Some(trace)
+        });
+        let trace = trace.map(|trace| &**trace);
+        let session = session.as_ref().map(|session| session.id);
         let (run, number) = call.event.map_or((None, None), |event| {
             let (run, number) = event.parts();
             (Some(run as i64), Some(number as i64))
@@ -275,6 +296,7 @@ impl Batch<'_> {
             bounded(&call.request_id, MAX_TEXT),
             call.path.as_deref().map(|path| bounded(path, MAX_TEXT)),
             call.error_message.as_deref().map(|message| bounded(message, MAX_TEXT)),
+            trace,
         ])?;
         *self.operations.entry(operation).or_default() += 1;
         if let Some(session) = session {
@@ -333,38 +355,41 @@ impl Batch<'_> {
     }
 
     /// The session of a call; it may be the first that is heard of it.
-    fn session_id(&mut self, key: &SessionKey, call: &CallRow) -> rusqlite::Result<i64> {
-        if let Some(&id) = self.names.sessions.get(key) {
-            return Ok(id);
+    fn session_of(&mut self, key: &SessionKey, call: &CallRow) -> rusqlite::Result<KnownSession> {
+        if let Some(known) = self.names.sessions.get(key) {
+            return Ok(known.clone());
         }
-        let known: Option<i64> = self
+        let known = self
             .transaction
-            .prepare_cached("SELECT id FROM session WHERE name = ?1 AND server = ?2")?
-            .query_row(params![key.id, key.server], |row| row.get(0))
+            .prepare_cached("SELECT id, trace FROM session WHERE name = ?1 AND server = ?2")?
+            .query_row(params![key.id, key.server], KnownSession::read)
             .optional()?;
-        let id = match known {
-            Some(id) => id,
-            None => self
-                .transaction
-                .prepare_cached(
-                    "INSERT INTO session (name, server, listener, transport, trace, started, last_seen) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
-                )?
-                .insert(params![
-                    key.id,
-                    key.server,
-                    call.operation.listener,
-                    call.operation.transport.name(),
-                    call.trace,
-                    call.time,
-                ])?,
+        let session = match known {
+            Some(known) => known,
+            None => KnownSession { id: self.insert_session(key, call)?, trace: call.trace.clone() },
         };
-        self.names.sessions.insert(key.clone(), id);
-        Ok(id)
+        self.names.sessions.insert(key.clone(), session.clone());
+        Ok(session)
+    }
+
+    fn insert_session(&mut self, key: &SessionKey, call: &CallRow) -> rusqlite::Result<i64> {
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO session (name, server, listener, transport, trace, started, last_seen) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+            )?
+            .insert(params![
+                key.id,
+                key.server,
+                call.operation.listener,
+                call.operation.transport.name(),
+                call.trace,
+                call.time,
+            ])
     }
 
     fn session(&mut self, session: &SessionRow) -> rusqlite::Result<()> {
-        let id = self
+        let known = self
             .transaction
             .prepare_cached(
                 "INSERT INTO session (name, server, listener, transport, client_name, client_version, \
@@ -378,11 +403,11 @@ impl Batch<'_> {
                  protocol_version = coalesce(excluded.protocol_version, protocol_version), \
                  server_name = coalesce(excluded.server_name, server_name), \
                  server_version = coalesce(excluded.server_version, server_version), \
-                 trace = coalesce(excluded.trace, trace), \
+                 trace = coalesce(trace, excluded.trace), \
                  started = min(started, excluded.started), \
                  last_seen = max(last_seen, excluded.last_seen), \
                  ended = NULL \
-                 RETURNING id",
+                 RETURNING id, trace",
             )?
             .query_row(
                 params![
@@ -399,9 +424,9 @@ impl Batch<'_> {
                     session.trace,
                     session.started,
                 ],
-                |row| row.get(0),
+                KnownSession::read,
             )?;
-        self.names.sessions.insert(session.key.clone(), id);
+        self.names.sessions.insert(session.key.clone(), known);
         Ok(())
     }
 

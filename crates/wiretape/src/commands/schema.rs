@@ -61,6 +61,11 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<(), CommandError> {
         return Err(CommandError::usage("--client, --status and --errors say nothing of what servers offer")
             .hint("with --unused they say whose calls, and which, count as use"));
     }
+    if !args.unused && !args.changes && filter.session.is_some() {
+        return Err(CommandError::usage("--session says nothing of what servers offer now").hint(
+            "with --changes it says in which session a change was seen, with --unused whose calls count as use",
+        ));
+    }
     let store = args.store.open()?;
     let limit = args.limit.unwrap_or(usize::MAX);
     if args.unused {

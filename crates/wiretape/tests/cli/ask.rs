@@ -287,6 +287,15 @@ fn what_servers_offer_is_shown_with_what_has_changed() {
     insta::assert_snapshot!("schema-changes-json", env.run(&later));
     insta::assert_snapshot!("schema-unused", env.run(&["schema", "--unused"]));
     insta::assert_snapshot!("schema-unused-json", env.run(&["schema", "--unused", "--json", "-n", "1"]));
+    insta::assert_snapshot!("schema-session", env.run(&["schema", "--session", "nobody"]));
+    assert!(
+        env.run(&["schema", "--unused", "--session", "nobody"]).contains("add"),
+        "nobody called it there"
+    );
+    assert!(
+        env.run(&["schema", "--changes", "--session", "nobody"]).starts_with("Nothing"),
+        "nobody saw a change"
+    );
     let later = ["schema", "--unused", "--since", "2026-05-13"];
     assert!(env.run(&later).contains("add"), "nobody called it since");
 }

@@ -32,7 +32,8 @@ pub struct CallRecord {
     pub tool: Option<String>,
     /// The path, where no method of MCP was called.
     pub path: Option<String>,
-    /// The JSON-RPC id, as text.
+    /// The JSON-RPC id, as text; empty, and `null` in JSON, if there is none.
+    #[serde(serialize_with = "super::text_or_null")]
     pub request_id: String,
     /// How it went.
     pub status: Status,
@@ -86,8 +87,8 @@ impl Order {
 const SELECT: &str = "SELECT call.id AS id, call.time AS time, operation.server, operation.listener, \
      operation.transport, operation.kind, operation.method, operation.tool, call.path, call.request_id, call.status, \
      call.error_code, call.error_message, call.latency_us AS latency_us, call.upstream_us, call.first_byte_us, \
-     call.request_bytes, call.response_bytes, call.http_status, session.name, session.client_name, session.trace, \
-     call.event_run, call.event_number \
+     call.request_bytes, call.response_bytes, call.http_status, session.name, session.client_name, \
+     coalesce(call.trace, session.trace), call.event_run, call.event_number \
      FROM call LEFT JOIN operation ON operation.id = call.operation LEFT JOIN session ON session.id = call.session";
 
 impl Store {

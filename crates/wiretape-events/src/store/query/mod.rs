@@ -142,6 +142,11 @@ fn iso_or_null<S: Serializer>(ms: &Option<i64>, serializer: S) -> Result<S::Ok, 
     time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()).serialize(serializer)
 }
 
+/// A text that is empty where there is none.
+fn text_or_null<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(text).filter(|text| !text.is_empty()).serialize(serializer)
+}
+
 /// Numbers that can't be negative, as they stand in the store.
 fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
