@@ -164,6 +164,27 @@ fn a_batch_is_one_event_with_all_its_messages() {
 }
 
 #[test]
+fn a_session_that_nobody_saw_begin_does_not_end() {
+    let mut told = Told::new();
+    let lost = Transaction { status: Some(404), ..in_session("lost", call(1, "add", "")) };
+    told.observe(lost);
+    told.observe(in_session("older", call(1, "add", &answer(1, r#""result":{}"#))));
+    assert_eq!(told.events("request")[1]["session"], "older");
+    // Here the client begins it anew: that is one start, and one end.
+    told.observe(in_session("anew", call(1, "add", &answer(1, r#""result":{}"#))));
+    told.observe(initialize("anew"));
+    told.finish();
+    let sessions = |kind: &str| {
+        let lines = told.lines(kind);
+        lines.iter().map(|line| line["session"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (sessions("session_start"), sessions("session_end")),
+        (vec!["anew".into()], vec!["anew".into()])
+    );
+}
+
+#[test]
 fn a_session_begins_once_and_ends_once() {
     let mut told = Told::new();
     told.observe(initialize("s1"));

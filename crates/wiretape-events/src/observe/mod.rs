@@ -98,7 +98,10 @@ impl Observer {
                 observed.was_cancelled();
             }
         }
+        let mut ended = visit.ended;
         if let Some(began) = visit.began {
+            // One that is begun anew ends first.
+            signals.extend(ended.take().as_ref().map(end_line));
             signals.push(self.session_event(&observed, began));
             let (upstream, session) = (&observed.transaction.upstream, observed.session.as_ref());
             signals.push(Signal::line(line(upstream, session, LineWhat::SessionStart)));
@@ -107,11 +110,8 @@ impl Observer {
         if self.lines {
             self.tell_lines(&observed, signals);
         }
-        let ended = visit.ended;
         signals.push(Signal::event(Event::Request(Box::new(observed.into_event(self.ids.next())))));
-        if let Some(ending) = ended {
-            signals.push(end_line(&ending));
-        }
+        signals.extend(ended.as_ref().map(end_line));
     }
 
     /// A browser has blocked something.

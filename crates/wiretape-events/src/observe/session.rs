@@ -34,6 +34,15 @@ struct Open {
     session: Session,
     upstream: Arc<str>,
     heard: Instant,
+    beginning: Beginning,
+}
+
+/// Whether the beginning of a session was told. If not, its end isn't told either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beginning {
+    Told,
+    /// It began before us, or nobody but the client knows of it.
+    Unseen,
 }
 
 /// A session.
@@ -138,8 +147,9 @@ impl Sessions {
         (self.idle / 10).max(Duration::from_millis(100))
     }
 
+    /// Forgets a session. Its end is to be told if its beginning was.
     fn end(&mut self, key: &str) -> Option<Ending> {
-        let open = self.open.remove(key)?;
+        let open = self.open.remove(key).filter(|open| open.beginning == Beginning::Told)?;
         Some(Ending { session: open.session.id, upstream: open.upstream })
     }
 
@@ -151,7 +161,7 @@ impl Sessions {
         };
         let ended = self.end(&key);
         let session = Session { id, protocol_version: observed.protocol_version.clone(), key };
-        let crowded_out = self.open(session.clone(), transaction, now);
+        let crowded_out = self.open(session.clone(), Beginning::Told, transaction, now);
         Visit { session: Some(session), began: Some(began), ended: ended.or(crowded_out) }
     }
 
@@ -160,9 +170,8 @@ impl Sessions {
         if let Some(session) = self.hear(&key, now) {
             return Visit { session: Some(session), ..Visit::default() };
         }
-        // It began before us.
         let session = Session { id: name.into(), protocol_version: None, key };
-        let ended = self.open(session.clone(), transaction, now);
+        let ended = self.open(session.clone(), Beginning::Unseen, transaction, now);
         Visit { session: Some(session), ended, ..Visit::default() }
     }
 
@@ -185,7 +194,7 @@ impl Sessions {
         }
         let protocol_version = observed.protocol_version.clone();
         let session = Session { id: self.new_id("client"), protocol_version, key };
-        let ended = self.open(session.clone(), transaction, now);
+        let ended = self.open(session.clone(), Beginning::Told, transaction, now);
         let began = Some(Began { client, server: Program::default() });
         Visit { session: Some(session), began, ended }
     }
@@ -200,7 +209,13 @@ impl Sessions {
         Some(open.session.clone())
     }
 
-    fn open(&mut self, session: Session, transaction: &Transaction, now: Instant) -> Option<Ending> {
+    fn open(
+        &mut self,
+        session: Session,
+        beginning: Beginning,
+        transaction: &Transaction,
+        now: Instant,
+    ) -> Option<Ending> {
         let crowded_out = if self.open.len() >= MAX_SESSIONS {
             let oldest = self.open.iter().min_by_key(|(_, open)| open.heard).map(|(key, _)| key.clone());
             oldest.and_then(|key| self.end(&key))
@@ -208,7 +223,7 @@ impl Sessions {
             None
         };
         let upstream = Arc::clone(&transaction.upstream);
-        self.open.insert(session.key.clone(), Open { session, upstream, heard: now });
+        self.open.insert(session.key.clone(), Open { session, upstream, heard: now, beginning });
         crowded_out
     }
 
