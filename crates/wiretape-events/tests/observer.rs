@@ -164,6 +164,23 @@ fn a_batch_is_one_event_with_all_its_messages() {
 }
 
 #[test]
+fn an_error_without_an_id_is_about_all_that_was_sent() {
+    let refused = |request: &str, id: &str| {
+        let response = format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-32600,"message":"no session"}}}}"#);
+        Transaction { status: Some(400), ..transaction(request, &response) }
+    };
+    let add = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}"#;
+    let expected = ("protocol_error", Some(-32600), Some("no session"));
+    check_status(refused(add, r#""id":null,"#), expected);
+    check_status(refused(add, ""), expected);
+    check_status(refused(&format!("[{add},{add}]"), ""), expected);
+    check_status(refused(add, r#""id":7,"#), ("http_error", None, Some("HTTP 400")));
+    let mut told = Told::new();
+    told.observe(refused(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, ""));
+    assert_eq!(told.events("request")[0]["error_code"], -32600);
+}
+
+#[test]
 fn a_session_that_nobody_saw_begin_does_not_end() {
     let mut told = Told::new();
     let lost = Transaction { status: Some(404), ..in_session("lost", call(1, "add", "")) };

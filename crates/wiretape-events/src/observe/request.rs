@@ -44,6 +44,7 @@ pub(super) struct Call {
 }
 
 /// An answer, and what it says of itself.
+#[derive(Clone)]
 pub(super) struct Answer {
     pub(super) message: Bytes,
     status: Status,
@@ -61,6 +62,9 @@ impl Observed {
         let mut calls: Vec<Call> = request.map(split).unwrap_or_default().into_iter().map(Call::of).collect();
         for call in &mut calls {
             call.answer = call.take_answer(&mut answers);
+        }
+        if let Some(refusal) = refusal(&calls, answers) {
+            calls.iter_mut().for_each(|call| call.answer = Some(refusal.clone()));
         }
         let protocol_version = protocol_version(&transaction, &calls);
         let openai = calls.first().and_then(|call| openai(&call.message));
@@ -275,9 +279,10 @@ impl Observed {
     }
 
     fn logged_call(&self, call: &Call) -> LoggedCall {
-        // Only requests are answered; of the others it is known that they were sent.
+        // Only requests are answered, unless all was refused; of the others it is known that they were sent.
         let (status, error_code, error_message) = match call.kind {
             MessageKind::Request => self.status_of(call),
+            _ if call.answer.is_some() => self.status_of(call),
             _ => (Status::Ok, None, None),
         };
         LoggedCall {
@@ -397,6 +402,18 @@ impl Answer {
         let error_code = envelope.error_code;
         Answer { status, error_code, error_message, message }
     }
+}
+
+/// An error without an id: it is about all that was sent. A server that could not read a request can't know its id.
+fn refusal(calls: &[Call], answers: Vec<Bytes>) -> Option<Answer> {
+    if calls.iter().any(|call| call.answer.is_some()) {
+        return None;
+    }
+    let is_refusal = |answer: &Bytes| {
+        let envelope = Envelope::scan(answer);
+        envelope.error.is_some() && envelope.id.is_none()
+    };
+    answers.into_iter().find(is_refusal).map(Answer::of)
 }
 
 /// What a tool that failed says of it.

@@ -175,6 +175,22 @@ fn a_server_that_is_away_and_a_client_that_leaves_are_told_apart() {
 }
 
 #[test]
+fn an_error_without_an_id_is_told_as_what_it_is() {
+    let mut pair = Pair::new(&[]);
+    let body =
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session"},"id":null}"#;
+    let response = format!(
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    pair.exchange(&post("", &call(1, "add")), &response, Duration::ZERO);
+    let told = pair.stop();
+    let line = &told.lines("tool_call")[0];
+    assert_eq!((&line["error_code"], &line["status"]), (&(-32000).into(), &"error".into()));
+    assert_eq!(line["error_message"], "Bad Request: No valid session");
+}
+
+#[test]
 fn secrets_reach_neither_lines_nor_the_store_nor_a_trace() {
     const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
     let mut pair = Pair::new(&["--print", "json"]);
