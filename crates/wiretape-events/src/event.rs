@@ -55,7 +55,7 @@ pub struct RequestEvent {
     pub event_id: EventId,
     /// The JSON-RPC id, as text; for a batch that of its first request. What has none is given a UUID.
     pub request_id: String,
-    /// When the event was made, in milliseconds since 1970.
+    /// When the exchange ended, in milliseconds since 1970.
     pub ts: i64,
     /// What was asked.
     pub request: LoggedRequest,
@@ -281,7 +281,7 @@ pub struct SessionEvent {
     pub v: u64,
     /// Unlike that of any other event.
     pub event_id: EventId,
-    /// When the event was made, in milliseconds since 1970.
+    /// When the exchange that began it ended, in milliseconds since 1970.
     pub ts: i64,
     /// When its first request came, in milliseconds since 1970.
     pub started_at: i64,
@@ -315,7 +315,7 @@ pub struct SchemaEvent {
     pub v: u64,
     /// Unlike that of any other event.
     pub event_id: EventId,
-    /// When the event was made, in milliseconds since 1970.
+    /// When the exchange ended in which it was seen, in milliseconds since 1970.
     pub ts: i64,
     /// Which list it is.
     pub mcp_method: &'static str,

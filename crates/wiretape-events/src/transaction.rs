@@ -108,6 +108,12 @@ impl Transaction {
     pub fn session_name(&self) -> Option<String> {
         self.session.clone().or_else(|| session_in(&self.target))
     }
+
+    /// When it ended, in milliseconds since 1970.
+    pub fn ended_ms(&self) -> i64 {
+        let took = i64::try_from(self.timings.ended_us / 1000).unwrap_or(i64::MAX);
+        self.timings.started.wall_ms.saturating_add(took)
+    }
 }
 
 /// The session that the path of an HTTP+SSE endpoint names.

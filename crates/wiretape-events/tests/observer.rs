@@ -181,6 +181,25 @@ fn an_error_without_an_id_is_about_all_that_was_sent() {
 }
 
 #[test]
+fn the_time_is_that_of_the_end_however_late_it_is_told() {
+    let mut told = Told::new();
+    told.observe(initialize("s1"));
+    let mut long = in_session("s1", call(1, "add", &answer(1, r#""result":{}"#)));
+    long.timings.ended_us = 2_500_000;
+    told.observe(long);
+    let delete = Transaction { method: "DELETE".into(), status: Some(204), ..transaction("", "") };
+    told.observe(in_session("s1", delete));
+    let requests = told.events("request");
+    let times: Vec<_> =
+        requests.iter().map(|event| event["ts"].as_i64().unwrap() - 1_712_050_530_142).collect();
+    assert_eq!(times, [0, 2500, 0]);
+    assert_eq!(told.events("session")[0]["ts"], 1_712_050_530_142_i64);
+    assert_eq!(told.lines("tool_call")[0]["ts"], "2024-04-02T09:35:32.642Z");
+    assert_eq!(told.lines("session_start")[0]["ts"], "2024-04-02T09:35:30.142Z");
+    assert_eq!(told.lines("session_end")[0]["ts"], "2024-04-02T09:35:30.142Z");
+}
+
+#[test]
 fn a_session_that_nobody_saw_begin_does_not_end() {
     let mut told = Told::new();
     let lost = Transaction { status: Some(404), ..in_session("lost", call(1, "add", "")) };

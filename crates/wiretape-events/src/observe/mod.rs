@@ -98,27 +98,29 @@ impl Observer {
                 observed.was_cancelled();
             }
         }
+        let ended_ms = observed.transaction.ended_ms();
         let mut ended = visit.ended;
         if let Some(began) = visit.began {
             // One that is begun anew ends first.
-            signals.extend(ended.take().as_ref().map(end_line));
+            signals.extend(ended.take().map(|ending| end_line(&ending, ended_ms)));
             signals.push(self.session_event(&observed, began));
             let (upstream, session) = (&observed.transaction.upstream, observed.session.as_ref());
-            signals.push(Signal::line(line(upstream, session, LineWhat::SessionStart)));
+            signals.push(Signal::line(line(ended_ms, upstream, session, LineWhat::SessionStart)));
         }
         self.tell_changes(&observed, signals);
         if self.lines {
             self.tell_lines(&observed, signals);
         }
         signals.push(Signal::event(Event::Request(Box::new(observed.into_event(self.ids.next())))));
-        signals.extend(ended.as_ref().map(end_line));
+        signals.extend(ended.map(|ending| end_line(&ending, ended_ms)));
     }
 
     /// A browser has blocked something.
     pub fn violation(&mut self, violation: Violation, signals: &mut Vec<Signal>) {
         let Violation { blocked_uri, directive, session, upstream } = violation;
         let session = session.map(Arc::from);
-        let mut line = line(&upstream, session.as_ref(), LineWhat::CspViolation { blocked_uri, directive });
+        let what = LineWhat::CspViolation { blocked_uri, directive };
+        let mut line = line(now_ms(), &upstream, session.as_ref(), what);
         line.csp_applied = true;
         signals.push(Signal::line(line));
     }
@@ -129,7 +131,7 @@ impl Observer {
             self.tell(unanswered, signals);
         }
         for ending in self.sessions.end_silent(Instant::now()) {
-            signals.push(end_line(&ending));
+            signals.push(end_line(&ending, now_ms()));
         }
     }
 
@@ -139,7 +141,7 @@ impl Observer {
             self.tell(unanswered, signals);
         }
         for ending in self.sessions.end_all() {
-            signals.push(end_line(&ending));
+            signals.push(end_line(&ending, now_ms()));
         }
     }
 
@@ -148,7 +150,7 @@ impl Observer {
         Signal::event(Event::Session(SessionEvent {
             v: VERSION,
             event_id: self.ids.next(),
-            ts: now_ms(),
+            ts: transaction.ended_ms(),
             started_at: transaction.timings.started.wall_ms,
             session_id: observed.session.clone().unwrap_or_default(),
             client_name: began.client.name,
@@ -171,7 +173,7 @@ impl Observer {
                 signals.push(Signal::event(Event::Schema(SchemaEvent {
                     v: VERSION,
                     event_id: self.ids.next(),
-                    ts: now_ms(),
+                    ts: observed.transaction.ended_ms(),
                     mcp_method: listed.method,
                     upstream: Arc::clone(upstream),
                     items,
@@ -185,7 +187,8 @@ impl Observer {
     fn tell_lines(&self, observed: &Observed, signals: &mut Vec<Signal>) {
         let transaction = &observed.transaction;
         let mut push = |what| {
-            let mut line = line(&transaction.upstream, observed.session.as_ref(), what);
+            let mut line =
+                line(transaction.ended_ms(), &transaction.upstream, observed.session.as_ref(), what);
             line.csp_applied = transaction.csp_applied;
             signals.push(Signal::line(line));
         };
@@ -201,13 +204,13 @@ impl Observer {
     }
 }
 
-fn end_line(ending: &Ending) -> Signal {
-    Signal::line(line(&ending.upstream, Some(&ending.session), LineWhat::SessionEnd))
+fn end_line(ending: &Ending, at_ms: i64) -> Signal {
+    Signal::line(line(at_ms, &ending.upstream, Some(&ending.session), LineWhat::SessionEnd))
 }
 
-fn line(upstream: &Arc<str>, session: Option<&Arc<str>>, what: LineWhat) -> Line {
+fn line(at_ms: i64, upstream: &Arc<str>, session: Option<&Arc<str>>, what: LineWhat) -> Line {
     Line {
-        ts: iso(now_ms()),
+        ts: iso(at_ms),
         what,
         session: session.cloned().unwrap_or_default(),
         upstream: Arc::clone(upstream),

@@ -4,7 +4,6 @@ use super::project;
 use super::snapshot::{Listed, listing};
 use crate::event::{EventId, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, Span, Status, VERSION};
 use crate::line::LineWhat;
-use crate::observe::now_ms;
 use crate::raw::Raw;
 use crate::transaction::{Ended, Streamed, Transaction};
 use bytes::Bytes;
@@ -222,7 +221,7 @@ impl Observed {
             v: VERSION,
             event_id,
             request_id,
-            ts: now_ms(),
+            ts: transaction.ended_ms(),
             request,
             response,
             latency_us,
