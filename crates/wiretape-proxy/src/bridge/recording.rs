@@ -1,7 +1,7 @@
 //! The trace: every message with the exchange that carried it.
 
 use super::options::{BridgeOptions, Secrets};
-use crate::http::exchange::{MAX_NOTE, header_pairs, redact_target, redacted, version};
+use crate::http::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, redacted, version};
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
 use crate::record::pump::lock;
@@ -72,7 +72,8 @@ impl Recording {
 
     /// The server has named the session.
     pub(super) fn set_session(&self, session: Option<&str>) {
-        *lock(&self.session) = session.map(str::to_owned);
+        let redactor = self.redactor.as_ref();
+        *lock(&self.session) = session.map(|name| self.secrets.scrub_text(&redact_name(redactor, name)));
     }
 
     /// From now on exchanges end because we do.

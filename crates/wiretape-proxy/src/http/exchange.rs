@@ -595,3 +595,11 @@ pub(crate) fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
 pub(crate) fn redact_target<'a>(redactor: Option<&Redactor>, target: &'a str) -> Cow<'a, str> {
     redactor.map_or(Cow::Borrowed(target), |redactor| redactor.url(target))
 }
+
+/// A name that may be a secret by its looks: some servers put a token into the id of a session.
+pub(crate) fn redact_name<'a>(redactor: Option<&Redactor>, name: &'a str) -> Cow<'a, str> {
+    match redactor.map(|redactor| redactor.text(name.as_bytes())) {
+        Some(Cow::Owned(clean)) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
+        _ => Cow::Borrowed(name),
+    }
+}

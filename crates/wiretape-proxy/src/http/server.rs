@@ -7,6 +7,7 @@
 use super::admin;
 use super::connection::{self, Listener};
 use super::csp::Csp;
+use super::exchange::redact_name;
 use super::login::Login;
 use super::options::{Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
 use super::refusal::Refusal;
@@ -150,10 +151,9 @@ impl Shared {
         *self.drain.borrow()
     }
 
-    /// A name that may be a secret by its looks: some servers put a token into the id of a session.
+    /// A name as it may be written.
     pub(super) fn clean_name(&self, name: &str) -> String {
-        let clean = self.redactor.as_ref().map(|redactor| redactor.text(name.as_bytes()));
-        clean.map_or_else(|| name.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
+        redact_name(self.redactor.as_ref(), name).into_owned()
     }
 
     /// Warns, unless the same was said before.

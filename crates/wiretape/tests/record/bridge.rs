@@ -113,6 +113,30 @@ fn messages_pass_with_the_headers_of_their_session() {
 }
 
 #[test]
+fn the_id_of_a_session_that_looks_like_a_secret_is_not_in_the_trace() {
+    const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let web = Web::start(|seen, reply| {
+        if seen.is("initialize") || seen.is("tools/call") {
+            let headers = format!("Content-Type: application/json\r\nMcp-Session-Id: {SECRET}\r\n");
+            let result = r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#;
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+            return reply.whole("200 OK", &headers, &answer);
+        }
+        assert!(reply.usual(seen), "{seen:?}");
+    });
+    let home = Home::new();
+    let mut session = home.bridge(&web.url(), &[]);
+    session.begin();
+    session.say(&call(1, "x"));
+    session.receive_line();
+    session.end().check_quiet();
+    let sent = web.seen();
+    assert_eq!(sent.last().unwrap().header("mcp-session-id"), Some(SECRET), "the server needs it");
+    let text = home.trace_text();
+    assert!(text.contains(r#""session":"#) && !text.contains(SECRET), "{text}");
+}
+
+#[test]
 fn a_line_is_in_the_trace_before_the_server_has_it() {
     let home = Arc::new(Home::new());
     let (told, tells) = mpsc::channel();
