@@ -50,7 +50,31 @@ fn tokens_go_wherever_they_stand() {
             let expected = serde_json::to_string(&expected).unwrap();
             assert_eq!(masked(&json(&format!("{{\"a\":{string}}}"))), format!("{{\"a\":{expected}}}"));
         }
-        assert_eq!(masked(&text(&format!("x{secret}"))), format!("x{secret}"), "not inside a word");
+    }
+}
+
+#[test]
+fn tokens_go_though_a_word_stands_before_them() {
+    for (secret, rule) in TOKENS {
+        // These end words of their own, or have no end that tells them from others.
+        let is_apart = ["sk-", "SG.", "eyJ", "xapp-"].iter().any(|prefix| secret.starts_with(prefix));
+        for word in ["x", "null", "key_", "v1"] {
+            let glued = format!("{word}{secret}");
+            let expected = if is_apart { glued.clone() } else { format!("{word}<{rule}>") };
+            assert_eq!(masked(&text(&glued)), expected);
+            assert_eq!(masked(&json(&format!("[\"{glued}\"]"))), format!("[\"{expected}\"]"));
+        }
+        let blob = format!("{}{secret}", "Zm9v".repeat(20));
+        assert_eq!(masked(&text(&blob)), blob, "not inside of what may be Base64");
+    }
+    for harmless in [
+        "disk_test_1234567890",
+        "task-assessment-of-2024-and-later",
+        "linuxapp-release-2024-01-02",
+        "MSG.package2.with.a.very.long.name.in.it",
+        "xghp_short1",
+    ] {
+        assert_eq!(masked(&text(harmless)), harmless);
     }
 }
 

@@ -19,6 +19,8 @@ use memchr::memmem;
 const MAX_NAME: usize = 96;
 const MAX_GAP: usize = 8;
 const MAX_VALUE: usize = 8 * 1024;
+/// The longest word that a token may be glued to.
+const MAX_WORD: usize = 24;
 /// How many backslashes may stand before a quote: seven levels of strings within strings.
 const MAX_ESCAPES: usize = 127;
 
@@ -65,6 +67,9 @@ struct Shape {
     allowed: fn(u8) -> bool,
     min: usize,
     max: usize,
+    /// The least that must follow if the literal ends a word, as in `nullghp_…`. None for what ends words of its own (`task-`,
+    /// `linuxapp-`).
+    glued: Option<usize>,
 }
 
 const fn shape(literal: &'static str, rule: &'static str, allowed: fn(u8) -> bool, min: usize) -> Shape {
@@ -72,7 +77,7 @@ const fn shape(literal: &'static str, rule: &'static str, allowed: fn(u8) -> boo
     while mark < literal.len() && !matches!(literal.as_bytes()[mark], b'_' | b'-' | b'.') {
         mark += 1;
     }
-    Shape { literal, mark, rule, allowed, min, max: usize::MAX }
+    Shape { literal, mark, rule, allowed, min, max: usize::MAX, glued: Some(if min > 24 { min } else { 24 }) }
 }
 
 fn alphanumeric(byte: u8) -> bool {
@@ -96,8 +101,8 @@ fn upper(byte: u8) -> bool {
 }
 
 const SHAPES: &[Shape] = &[
-    Shape { max: 16, ..shape("AKIA", rules::AWS, upper, 16) },
-    Shape { max: 16, ..shape("ASIA", rules::AWS, upper, 16) },
+    Shape { max: 16, glued: Some(16), ..shape("AKIA", rules::AWS, upper, 16) },
+    Shape { max: 16, glued: Some(16), ..shape("ASIA", rules::AWS, upper, 16) },
     shape("AIza", rules::GOOGLE, url_safe, 35),
     shape("ghp_", rules::GITHUB, alphanumeric, 30),
     shape("gho_", rules::GITHUB, alphanumeric, 30),
@@ -112,16 +117,16 @@ const SHAPES: &[Shape] = &[
     shape("whsec_", rules::STRIPE, alphanumeric, 16),
     shape("npm_", rules::NPM, alphanumeric, 36),
     shape("hf_", rules::HUGGING_FACE, alphanumeric, 30),
-    shape("sk-", rules::SK_KEY, url_safe, 20),
-    shape("glpat-", rules::GITLAB, url_safe, 20),
+    Shape { glued: None, ..shape("sk-", rules::SK_KEY, url_safe, 20) },
+    Shape { glued: Some(20), ..shape("glpat-", rules::GITLAB, url_safe, 20) },
     shape("xoxb-", rules::SLACK, url_safe, 10),
     shape("xoxp-", rules::SLACK, url_safe, 10),
     shape("xoxa-", rules::SLACK, url_safe, 10),
     shape("xoxe-", rules::SLACK, url_safe, 10),
     shape("xoxr-", rules::SLACK, url_safe, 10),
     shape("xoxs-", rules::SLACK, url_safe, 10),
-    shape("xapp-", rules::SLACK, url_safe, 10),
-    shape("SG.", rules::SENDGRID, dotted, 34),
+    Shape { glued: None, ..shape("xapp-", rules::SLACK, url_safe, 10) },
+    Shape { glued: None, ..shape("SG.", rules::SENDGRID, dotted, 34) },
 ];
 
 /// What is all letters and has no mark in it. The first are the first of [`SHAPES`]; the others end a scheme.
@@ -504,6 +509,11 @@ fn begins_word(text: &[u8], at: usize) -> bool {
     }
 }
 
+/// Whether what stands before `at` is a word, and not a long run such as Base64, which may have anything in it.
+fn ends_word(text: &[u8], at: usize) -> bool {
+    text[..at].iter().rev().take(MAX_WORD + 1).take_while(|&&byte| word(byte)).count() <= MAX_WORD
+}
+
 fn has_digit(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit)
 }
@@ -513,19 +523,25 @@ fn has_letter(text: &[u8]) -> bool {
 }
 
 fn token(text: &[u8], hit: Hit, index: usize, memo: &mut Memo) -> Option<Found> {
-    if hit.at < memo.token[index] || !begins_word(text, hit.at) {
+    let shape = &SHAPES[index];
+    let min = match shape.glued {
+        _ if begins_word(text, hit.at) => shape.min,
+        Some(min) if ends_word(text, hit.at) => min,
+        _ => return None,
+    };
+    if hit.at < memo.token[index] {
         return None;
     }
-    let shape = &SHAPES[index];
     let body = hit.at + hit.len;
     let end = run(text, body, shape.allowed);
-    let is_token = (shape.min..=shape.max).contains(&(end - body)) && has_digit(&text[body..end]);
-    if !is_token {
+    let length = end - body;
+    if !(shape.min..=shape.max).contains(&length) || !has_digit(&text[body..end]) {
         // A later start in the same run is shorter and has no more digits: it fails too.
         memo.token[index] = end;
         return None;
     }
-    Some(Found { start: hit.at, end, rule: shape.rule })
+    // What is too short here is short, so looking at it again costs little.
+    (length >= min).then_some(Found { start: hit.at, end, rule: shape.rule })
 }
 
 /// Header, payload and signature (or the five parts of an encrypted one), joined with dots.
