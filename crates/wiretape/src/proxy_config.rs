@@ -15,6 +15,7 @@ use crate::config::{
 use crate::error::CommandError;
 use crate::units;
 use serde::{Serialize, Serializer};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -207,7 +208,9 @@ impl ProxyConfig {
 
     fn load_file(path: &Path) -> Result<Self, CommandError> {
         match read_file(path) {
-            Ok(Ok(text)) => read_proxy(&text, path).map_err(|problems| refuse(path, &problems)),
+            Ok(Ok(text)) => {
+                read_proxy(&text, path, NamedFiles::LookedAt).map_err(|problems| refuse(path, &problems))
+            }
             Ok(Err(problem)) => Err(refuse(path, &[problem])),
             Err(error) => {
                 let message = format!("can't read the configuration {}", path.display());
@@ -217,12 +220,45 @@ impl ProxyConfig {
     }
 }
 
+/// Files that a configuration names, and that must be there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedFiles {
+    /// One that can't be read is a problem.
+    LookedAt,
+    /// Their names are enough.
+    #[cfg(test)]
+    Unseen,
+}
+
+impl NamedFiles {
+    /// What is wrong with a file.
+    fn check(self, path: &Path) -> Result<(), String> {
+        #[cfg(test)]
+        if self == NamedFiles::Unseen {
+            return Ok(());
+        }
+        match std::fs::File::open(path).and_then(|file| file.metadata()) {
+            Ok(metadata) if metadata.is_dir() => {
+                Err(format!("{} is a directory: name a file in it", path.display()))
+            }
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(format!("there is no {}: make it, or name another", path.display()))
+            }
+            Err(error) => Err(format!(
+                "can't read {} ({error}): let your user read it, or name another",
+                path.display()
+            )),
+        }
+    }
+}
+
 /// Reads the text of a proxy's configuration that lies at `path`, or tells all that is wrong with it.
-pub(crate) fn read_proxy(text: &str, path: &Path) -> Result<ProxyConfig, Vec<Problem>> {
+pub(crate) fn read_proxy(text: &str, path: &Path, files: NamedFiles) -> Result<ProxyConfig, Vec<Problem>> {
     let problems = Problems::new(text);
     let document = Document::parse(text, &problems);
     let folder = path.parent().unwrap_or(Path::new(""));
-    let config = document.read(&PROXY_FILE, TABLES, &problems, |section| read_top(section, folder));
+    let config = document.read(&PROXY_FILE, TABLES, &problems, |section| read_top(section, folder, files));
     let found = problems.into_vec();
     if found.is_empty() { Ok(config.unwrap_or_default()) } else { Err(found) }
 }
@@ -234,10 +270,10 @@ pub(crate) fn is_for_proxy(text: &str) -> bool {
     PROXY_FILE.keys.iter().any(|key| *key != "redact" && document.has(key))
 }
 
-fn read_top(section: &mut Section<'_>, folder: &Path) -> ProxyConfig {
+fn read_top(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> ProxyConfig {
     let traces = section
         .parsed_or_false("traces", "a directory in quotes, or false", |text| parse_directory(text, folder));
-    let events = events::read(section, folder);
+    let events = events::read(section, folder, files);
     let admin =
         section.parsed_or_false("admin", "an address such as \"127.0.0.1:3005\", or false", parse_address);
     let drain = section.parsed("drain", "a duration such as \"30s\"", units::parse_duration);
@@ -404,6 +440,13 @@ fn parse_directory(text: &str, folder: &Path) -> Result<PathBuf, String> {
         }
         _ => Ok(folder.join(text)),
     }
+}
+
+/// A file that must be there.
+fn parse_file(text: &str, folder: &Path, files: NamedFiles) -> Result<PathBuf, String> {
+    let path = parse_directory(text, folder)?;
+    files.check(&path)?;
+    Ok(path)
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, String> {

@@ -3,7 +3,7 @@
 use crate::config::{self, Config, Problem, is_absent};
 use crate::error::CommandError;
 use crate::output::{self, Output};
-use crate::proxy_config::{self, ProxyConfig};
+use crate::proxy_config::{self, NamedFiles, ProxyConfig};
 use crate::{dirs, units};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -151,7 +151,8 @@ fn report(
         text.map_err(|error| CommandError::because(format!("can't read {}", path.display()), error))?;
     let settings = text.map_err(|problem| vec![problem]).and_then(|text| match kind {
         Kind::User => config::read_user(&text).map(Settings::User),
-        Kind::Proxy => proxy_config::read_proxy(&text, &path).map(|config| Settings::Proxy(Box::new(config))),
+        Kind::Proxy => proxy_config::read_proxy(&text, &path, NamedFiles::LookedAt)
+            .map(|config| Settings::Proxy(Box::new(config))),
     });
     Ok(Report { path, kind, settings })
 }

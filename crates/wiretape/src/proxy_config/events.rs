@@ -1,6 +1,9 @@
 //! What the file says of what is told beside the traces.
 
-use super::{Switch, parse_directory, read_size, require, serialize_ms, serialize_switch_ms, switch, value};
+use super::{
+    NamedFiles, Switch, parse_directory, parse_file, read_size, require, serialize_ms, serialize_switch_ms,
+    switch, value,
+};
 use crate::config::{Located, ProblemKind, Schema, Section};
 use crate::events::PrintLook;
 use crate::units;
@@ -88,13 +91,14 @@ impl RetentionConfig {
     }
 }
 
-pub(super) fn read(section: &mut Section<'_>, folder: &Path) -> EventsConfig {
+pub(super) fn read(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> EventsConfig {
     let mut file = |key| {
         section.parsed_or_false(key, "a file in quotes, or false", |text| parse_directory(text, folder))
     };
     let (events, store) = (file("events"), file("store"));
     let print = section.parsed("print", "\"pretty\" or \"json\"", parse_print);
-    let webhook = section.table("webhook", &WEBHOOK, |section| read_webhook(section, folder)).flatten();
+    let webhook =
+        section.table("webhook", &WEBHOOK, |section| read_webhook(section, folder, files)).flatten();
     let retention = section.table("retention", &RETENTION, read_retention);
     if let (Some(Located { value: None, .. }), Some(span)) = (&store, section.key_span("retention")) {
         let message = "`retention` has no effect: with `store = false` there is nothing to keep";
@@ -109,10 +113,12 @@ pub(super) fn read(section: &mut Section<'_>, folder: &Path) -> EventsConfig {
     }
 }
 
-fn read_webhook(section: &mut Section<'_>, folder: &Path) -> Option<WebhookConfig> {
+fn read_webhook(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Option<WebhookConfig> {
     let url = section.parsed("url", "a URL in quotes", parse_webhook_url);
-    let mut file = |key| value(section.parsed(key, "a path in quotes", |text| parse_directory(text, folder)));
-    let (token_file, ca_file, spool) = (file("token_file"), file("ca_file"), file("spool"));
+    let mut file =
+        |key| value(section.parsed(key, "a path in quotes", |text| parse_file(text, folder, files)));
+    let (token_file, ca_file) = (file("token_file"), file("ca_file"));
+    let spool = value(section.parsed("spool", "a path in quotes", |text| parse_directory(text, folder)));
     let batch_events = section.number("batch_events");
     if let Some(Located { value: 0, span }) = &batch_events {
         section.problems().add(span, ProblemKind::BadValue, "`batch_events`: a batch has at least one event");

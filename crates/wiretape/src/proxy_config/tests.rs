@@ -4,7 +4,7 @@ use wiretape_proxy::http::csp::{Directive, Mode, Reporting};
 const PAGE: &str = include_str!("../../../../docs/configuration.md");
 
 fn read(text: &str) -> Result<ProxyConfig, Vec<String>> {
-    read_proxy(text, Path::new("/etc/wiretape/wiretape.toml"))
+    read_proxy(text, Path::new("/etc/wiretape/wiretape.toml"), NamedFiles::Unseen)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 

@@ -81,6 +81,17 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
+fn files_that_the_file_names_must_be_there() {
+    let env = TestEnvironment::new();
+    let text =
+        "[webhook]\nurl = \"https://events.example.com\"\ntoken_file = \"secret\"\nca_file = \"traces\"\n";
+    insta::assert_snapshot!("config-files", check(&env, text, &[]));
+    fs::write(env.data_dir().join("secret"), "hunter2").unwrap();
+    let told = check(&env, text.replace("traces", "secret"), &[]);
+    assert!(told.contains("in order") && !told.contains("hunter2"), "{told}");
+}
+
+#[test]
 fn what_is_no_toml_is_told_with_its_place() {
     let env = TestEnvironment::new();
     let told = [
