@@ -634,19 +634,19 @@ fn a_store_of_version_1_is_read_and_written() {
     assert_eq!(place.ids(), ["old", "new"]);
 }
 
+/// What runs in a process that may not do everything: a store that may not be written for a while.
 #[cfg(unix)]
 #[test]
-fn a_store_that_may_not_be_written_costs_no_rows_if_that_ends() {
+fn child_that_may_not_write() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let Ok(path) = std::env::var("WIRETAPE_TEST_READ_ONLY") else { return };
+    let place = Place { directory: tempfile::tempdir_in(&path).unwrap(), ids: EventIds::new() };
     place.write(&[place.call("s", "1", "add", NOON)]);
     let permit =
         |mode| std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(mode)).unwrap();
     permit(0o400);
-    if std::fs::OpenOptions::new().append(true).open(place.path()).is_ok() {
-        // Nothing is forbidden to this user.
-        return;
-    }
+    let forbidden = std::fs::OpenOptions::new().append(true).open(place.path()).is_err();
+    assert!(forbidden, "nothing is forbidden to this user");
     let mut sink = place.sink();
     sink.take(&[place.call("s", "2", "add", NOON)]).unwrap();
     let told = wake_until_told(&mut sink).unwrap();
@@ -655,6 +655,30 @@ fn a_store_that_may_not_be_written_costs_no_rows_if_that_ends() {
     permit(0o600);
     assert!(wake_until_told(&mut sink).unwrap().contains("written again"));
     assert_eq!(place.ids(), ["1", "2"]);
+    std::fs::write(format!("{path}/done"), b"").unwrap();
+}
+
+/// To root nothing is forbidden, so there the child is nobody.
+#[cfg(unix)]
+#[test]
+fn a_store_that_may_not_be_written_costs_no_rows_if_that_ends() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    // Nobody may not read where the test was built.
+    let program = directory.path().join("test");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut child = Command::new(program);
+    child.args(["--exact", "child_that_may_not_write"]).env("WIRETAPE_TEST_READ_ONLY", directory.path());
+    child.env("TMPDIR", directory.path());
+    if std::fs::metadata(directory.path()).unwrap().uid() == 0 {
+        child.current_dir("/").uid(NOBODY).gid(NOBODY);
+    }
+    let output = child.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(directory.path().join("done").exists(), "the child had nothing to do");
 }
 
 #[cfg(unix)]

@@ -87,6 +87,11 @@ pub(super) fn has_companions(path: &Path) -> bool {
     companions(path).iter().any(|companion| companion.exists())
 }
 
+/// Whether nobody may write the file.
+pub(super) fn is_read_only(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.permissions().readonly())
+}
+
 /// Whether the file can be opened for reading. Closing it gives up all locks that this process holds on it, so this is only for
 /// files that SQLite can't use.
 pub(super) fn readable(path: &Path) -> io::Result<()> {

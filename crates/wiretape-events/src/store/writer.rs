@@ -158,6 +158,11 @@ impl Writer {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
+    if connection.is_readonly("main")? {
+        // Were it read, files would be made beside it that can't be written either, and that nobody would take away.
+        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+        return Err(rusqlite::Error::SqliteFailure(error, None));
+    }
     connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)
 }

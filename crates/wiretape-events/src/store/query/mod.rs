@@ -101,14 +101,16 @@ impl Store {
 /// Opens a file for reading. Where the files that readers share can't be made, a store that nobody writes is read alone.
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let shared = Connection::open_with_flags(path, flags).and_then(usable);
     let of_sqlite = |source| StoreError::from_sqlite(path.to_owned(), source);
-    match shared.map_err(of_sqlite) {
-        Err(StoreError::ReadOnly { .. }) if !file::has_companions(path) => {
-            Connection::open_with_flags(immutable(path), flags | OpenFlags::SQLITE_OPEN_URI)
-                .and_then(usable)
-                .map_err(of_sqlite)
-        }
+    let shared = || Connection::open_with_flags(path, flags).and_then(usable);
+    let alone =
+        || Connection::open_with_flags(immutable(path), flags | OpenFlags::SQLITE_OPEN_URI).and_then(usable);
+    if file::is_read_only(path) && !file::has_companions(path) {
+        // They would be as read-only as the store, and stay so.
+        return alone().map_err(of_sqlite);
+    }
+    match shared().map_err(of_sqlite) {
+        Err(StoreError::ReadOnly { .. }) if !file::has_companions(path) => alone().map_err(of_sqlite),
         other => other,
     }
 }
