@@ -9,6 +9,20 @@ use std::path::PathBuf;
 use wiretape_events::Status;
 use wiretape_events::store::{Filter, Store, StoreError, Writer};
 
+/// What a command takes that prints what the store knows, a line for each.
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// Print one JSON object a line (schema: docs/json-output.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
 /// Which store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {

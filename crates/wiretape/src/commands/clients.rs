@@ -1,6 +1,6 @@
 //! `wiretape clients`: who calls.
 
-use crate::ask::{FilterArgs, StoreArgs};
+use crate::ask::AskArgs;
 use crate::calls::Look;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
@@ -25,15 +25,8 @@ pub(crate) struct ClientsArgs {
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    store: StoreArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    ask: AskArgs,
 }
 
 const COLUMNS: [Column; 8] = [
@@ -49,9 +42,9 @@ const COLUMNS: [Column; 8] = [
 
 /// Runs the command.
 pub(crate) fn run(args: &ClientsArgs) -> Result<(), CommandError> {
-    let mut clients = args.store.open()?.clients(&args.filter.filter())?;
+    let mut clients = args.ask.store.open()?.clients(&args.ask.filter.filter())?;
     clients.truncate(args.limit.unwrap_or(usize::MAX));
-    if args.json {
+    if args.ask.json {
         return Ok(output::print_json_lines(&clients)?);
     }
     let mut out = Output::stdout();

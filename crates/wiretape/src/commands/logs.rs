@@ -1,6 +1,6 @@
 //! `wiretape logs`: the latest calls, in the order in which they came, and those to come.
 
-use crate::ask::{FilterArgs, StoreArgs};
+use crate::ask::{AskArgs, StoreArgs};
 use crate::calls::{self, Look};
 use crate::error::CommandError;
 use crate::output::{self, Output, Table};
@@ -32,15 +32,8 @@ pub(crate) struct LogsArgs {
     #[arg(short, long)]
     follow: bool,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    store: StoreArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    ask: AskArgs,
 }
 
 /// How often it is looked whether something has come.
@@ -54,8 +47,8 @@ const PAGE: u32 = 1000;
 
 /// Runs the command.
 pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
-    let store = args.store.open()?;
-    let filter = args.filter.filter();
+    let store = args.ask.store.open()?;
+    let filter = args.ask.filter.filter();
     // Asked first, so that nothing is missed between what there is and what comes.
     let newest = store.newest_row()?;
     let mut calls = store.calls(&filter, Order::Newest, args.limit)?;
@@ -75,7 +68,7 @@ pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
         std::thread::sleep(POLL);
         if look.is_multiple_of(REOPEN) {
             // While a store is put in the place of another, there may be none.
-            follower.reopen(&args.store);
+            follower.reopen(&args.ask.store);
         }
     }
     Ok(())
@@ -129,7 +122,7 @@ enum View {
 
 impl View {
     fn new(args: &LogsArgs, calls: &[CallRecord]) -> Self {
-        if args.json {
+        if args.ask.json {
             return View::Json(Box::new(output::machine_stdout()));
         }
         let out = Output::stdout();

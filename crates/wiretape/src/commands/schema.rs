@@ -1,6 +1,6 @@
 //! `wiretape schema`: what servers offer, what has changed, and what nobody uses.
 
-use crate::ask::{FilterArgs, StoreArgs};
+use crate::ask::AskArgs;
 use crate::calls::Look;
 use crate::error::CommandError;
 use crate::json;
@@ -43,20 +43,13 @@ pub(crate) struct SchemaArgs {
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    store: StoreArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    ask: AskArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &SchemaArgs) -> Result<(), CommandError> {
-    let filter = args.filter.filter();
+    let filter = args.ask.filter.filter();
     if !args.unused && asks_for_calls(&filter) {
         return Err(CommandError::usage("--client, --status and --errors say nothing of what servers offer")
             .hint("with --unused they say whose calls, and which, count as use"));
@@ -66,20 +59,20 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<(), CommandError> {
             "with --changes it says in which session a change was seen, with --unused whose calls count as use",
         ));
     }
-    let store = args.store.open()?;
+    let store = args.ask.store.open()?;
     let limit = args.limit.unwrap_or(usize::MAX);
     if args.unused {
         let mut unused = store.unused_tools(&filter)?;
         unused.truncate(limit);
-        return if args.json { Ok(output::print_json_lines(&unused)?) } else { print_unused(&unused) };
+        return if args.ask.json { Ok(output::print_json_lines(&unused)?) } else { print_unused(&unused) };
     }
     if args.changes {
         let mut changes = changes(&store, &filter)?;
         changes.truncate(limit);
-        return if args.json { Ok(output::print_json_lines(&changes)?) } else { print_changes(&changes) };
+        return if args.ask.json { Ok(output::print_json_lines(&changes)?) } else { print_changes(&changes) };
     }
     let lists = lists(&store, &filter, args.name.as_deref(), limit)?;
-    match (&args.name, args.json) {
+    match (&args.name, args.ask.json) {
         (_, true) => Ok(output::print_json_lines(&lists)?),
         (Some(name), false) => print_definitions(&lists, name),
         (None, false) => print_lists(&lists),

@@ -1,6 +1,6 @@
 //! `wiretape sessions`: the sessions there were, by the store or by traces.
 
-use crate::ask::{FilterArgs, StoreArgs};
+use crate::ask::AskArgs;
 use crate::calls::Look;
 use crate::catalog::shortest_prefixes;
 use crate::commands::store;
@@ -35,15 +35,8 @@ pub(crate) struct SessionsArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    store: StoreArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    ask: AskArgs,
 }
 
 const COLUMNS: [Column; 8] = [
@@ -63,11 +56,11 @@ const SHORTEST_ID: usize = 8;
 /// Runs the command.
 pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
     let store = match args.traces.as_slice() {
-        [] => args.store.open()?,
+        [] => args.ask.store.open()?,
         traces => store::of_traces(traces)?,
     };
-    let sessions = store.sessions(&args.filter.filter(), args.limit)?;
-    if args.json {
+    let sessions = store.sessions(&args.ask.filter.filter(), args.limit)?;
+    if args.ask.json {
         return Ok(output::print_json_lines(&sessions)?);
     }
     let mut out = Output::stdout();

@@ -1,6 +1,6 @@
 //! `wiretape slow`: the calls that took longest.
 
-use crate::ask::{FilterArgs, StoreArgs};
+use crate::ask::AskArgs;
 use crate::calls::{self, Look};
 use crate::error::CommandError;
 use crate::output::{self, Output};
@@ -30,25 +30,18 @@ pub(crate) struct SlowArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     over: Option<Duration>,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    store: StoreArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    ask: AskArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
-    let store = args.store.open()?;
-    let mut calls = store.calls(&args.filter.filter(), Order::Slowest, args.limit)?;
+    let store = args.ask.store.open()?;
+    let mut calls = store.calls(&args.ask.filter.filter(), Order::Slowest, args.limit)?;
     if let Some(over) = args.over {
         calls.retain(|call| call.latency_us.is_some_and(|us| u128::from(us) > over.as_micros()));
     }
-    if args.json {
+    if args.ask.json {
         return Ok(output::print_json_lines(&calls)?);
     }
     let mut out = Output::stdout();
