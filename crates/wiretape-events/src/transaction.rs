@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use wiretape_trace::format::{Head, Moment};
+use wiretape_trace::message::{Envelope, MessageKind};
 
 /// Takes exchanges that have ended: each once, from the thread that served it. It must not wait.
 pub trait TransactionSink: Send + Sync {
@@ -124,6 +125,11 @@ pub fn session_in(target: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
+/// Whether a message answers something, or is a batch, which may.
+pub fn is_answer(message: &[u8]) -> bool {
+    message.first() == Some(&b'[') || Envelope::scan(message).kind == MessageKind::Response
+}
+
 /// When things happened in an exchange, in microseconds since its request's head, but for the first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timings {
@@ -178,6 +184,11 @@ impl Ended {
         Ended::Upgraded,
         Ended::Stopped,
     ];
+
+    /// The one that goes by this name in traces.
+    pub fn named(name: &str) -> Option<Self> {
+        Ended::ALL.into_iter().find(|ended| ended.name() == name)
+    }
 
     /// Its name in traces.
     pub fn name(self) -> &'static str {

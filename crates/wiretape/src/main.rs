@@ -14,6 +14,7 @@ mod exit_code;
 mod json;
 mod output;
 mod proxy_config;
+mod recordings;
 mod redaction;
 mod sample_server;
 mod selector;

@@ -28,7 +28,7 @@ struct Waiting {
 
 impl LateAnswers {
     /// Takes an exchange whose answer is still to come, unless that has come already; then it is given back, with its answer.
-    pub(super) fn hold(&mut self, mut observed: Observed) -> Option<Observed> {
+    pub(super) fn hold(&mut self, mut observed: Observed, now: Instant) -> Option<Observed> {
         let Some(key) = key_of(&observed) else { return Some(observed) };
         if let Some(streamed) = self.early.remove(&key) {
             observed.answer_late(streamed);
@@ -37,7 +37,7 @@ impl LateAnswers {
         if self.waiting.len() >= MAX {
             return Some(observed);
         }
-        self.waiting.insert(key, Waiting { observed, since: Instant::now() });
+        self.waiting.insert(key, Waiting { observed, since: now });
         None
     }
 
@@ -82,12 +82,12 @@ impl LateAnswers {
     }
 
     /// Exchanges that have waited for so long that nothing will come.
-    pub(super) fn give_up(&mut self, patience: Duration) -> Vec<Observed> {
-        self.early.retain(|_, streamed| streamed.at.elapsed() < EARLY);
+    pub(super) fn give_up(&mut self, patience: Duration, now: Instant) -> Vec<Observed> {
+        self.early.retain(|_, streamed| now.duration_since(streamed.at) < EARLY);
         let mut keys: Vec<Key> = self
             .waiting
             .iter()
-            .filter(|(_, waiting)| waiting.since.elapsed() >= patience)
+            .filter(|(_, waiting)| now.duration_since(waiting.since) >= patience)
             .map(|(key, _)| key.clone())
             .collect();
         keys.sort();

@@ -1,11 +1,16 @@
 //! From exchanges that have ended to what is told of them.
 
+mod clock;
 mod late;
+mod program;
 mod project;
 mod request;
 mod session;
 mod snapshot;
 
+pub(crate) use clock::{Now, now_ms};
+pub(crate) use program::{Program, agreed_version, stateless_version};
+pub(crate) use request::Verdict;
 pub(crate) use snapshot::cursor;
 pub use snapshot::{Change, Listed, Snapshot, Snapshots};
 
@@ -13,6 +18,7 @@ use crate::event::{Event, EventIds, SchemaEvent, SessionEvent, VERSION};
 use crate::line::{Line, LineWhat};
 use crate::sink::Signal;
 use crate::transaction::{Streamed, Transaction, Violation};
+use clock::Clock;
 use late::LateAnswers;
 use request::Observed;
 use session::{Ending, Sessions};
@@ -39,6 +45,7 @@ pub struct Observer {
     snapshots: Snapshots,
     late: LateAnswers,
     session_idle: Duration,
+    clock: Clock,
 }
 
 impl Observer {
@@ -51,12 +58,25 @@ impl Observer {
             snapshots: Snapshots::new(options.snapshots),
             late: LateAnswers::default(),
             session_idle: options.session_idle,
+            clock: Clock::default(),
         }
+    }
+
+    /// One for a recording: [`at`](Observer::at) tells it the time, and the sessions that have no name are called after this.
+    pub(crate) fn of_recording(options: ObserverOptions, name: &str, now: Now) -> Self {
+        let mut observer = Observer { clock: Clock::Recorded(now), ..Observer::new(options) };
+        observer.sessions.name_after(name);
+        observer
+    }
+
+    /// What follows was recorded at this time.
+    pub(crate) fn at(&mut self, now: Now) {
+        self.clock = Clock::Recorded(now);
     }
 
     /// When [`look`](Observer::look) should be called at the latest.
     pub fn next_look(&self) -> Option<Instant> {
-        let late = (!self.late.is_empty()).then(|| Instant::now() + self.session_idle / 10);
+        let late = (!self.late.is_empty()).then(|| self.clock.now().instant + self.session_idle / 10);
         self.sessions.next_look().into_iter().chain(late).min()
     }
 
@@ -76,7 +96,7 @@ impl Observer {
                 self.tell(left, signals);
             }
         }
-        if let Some(whole) = self.late.hold(observed) {
+        if let Some(whole) = self.late.hold(observed, self.clock.now().instant) {
             self.tell(whole, signals);
         }
     }
@@ -89,8 +109,8 @@ impl Observer {
     }
 
     fn tell(&mut self, mut observed: Observed, signals: &mut Vec<Signal>) {
-        let now = Instant::now();
-        let visit = self.sessions.visit(&observed, now);
+        let now = self.clock.now();
+        let visit = self.sessions.visit(&observed, now.instant);
         observed.session = visit.session.as_ref().map(|session| Arc::clone(&session.id));
         if let Some(session) = &visit.session {
             observed.learn_version(session.protocol_version.as_ref());
@@ -120,28 +140,35 @@ impl Observer {
         let Violation { blocked_uri, directive, session, upstream } = violation;
         let session = session.map(Arc::from);
         let what = LineWhat::CspViolation { blocked_uri, directive };
-        let mut line = line(now_ms(), &upstream, session.as_ref(), what);
+        let mut line = line(self.clock.now().wall_ms, &upstream, session.as_ref(), what);
         line.csp_applied = true;
         signals.push(Signal::line(line));
     }
 
     /// Time has passed: sessions may have fallen silent.
     pub fn look(&mut self, signals: &mut Vec<Signal>) {
-        for unanswered in self.late.give_up(self.session_idle) {
+        let now = self.clock.now();
+        for unanswered in self.late.give_up(self.session_idle, now.instant) {
             self.tell(unanswered, signals);
         }
-        for ending in self.sessions.end_silent(Instant::now()) {
-            signals.push(end_line(&ending, now_ms()));
+        for ending in self.sessions.end_silent(now.instant) {
+            signals.push(end_line(&ending, now.wall_ms));
         }
     }
 
     /// Nothing more will come.
     pub fn finish(&mut self, signals: &mut Vec<Signal>) {
-        for unanswered in self.late.give_up(Duration::ZERO) {
-            self.tell(unanswered, signals);
-        }
+        self.give_up(signals);
+        let now = self.clock.now().wall_ms;
         for ending in self.sessions.end_all() {
-            signals.push(end_line(&ending, now_ms()));
+            signals.push(end_line(&ending, now));
+        }
+    }
+
+    /// No answer will come any more; sessions may go on.
+    pub(crate) fn give_up(&mut self, signals: &mut Vec<Signal>) {
+        for unanswered in self.late.give_up(Duration::ZERO, self.clock.now().instant) {
+            self.tell(unanswered, signals);
         }
     }
 
@@ -186,6 +213,7 @@ impl Observer {
 
     fn tell_lines(&self, observed: &Observed, signals: &mut Vec<Signal>) {
         let transaction = &observed.transaction;
+        let now = self.clock.now().wall_ms;
         let mut push = |what| {
             let mut line =
                 line(transaction.ended_ms(), &transaction.upstream, observed.session.as_ref(), what);
@@ -216,11 +244,6 @@ fn line(at_ms: i64, upstream: &Arc<str>, session: Option<&Arc<str>>, what: LineW
         upstream: Arc::clone(upstream),
         csp_applied: false,
     }
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
 }
 
 /// `2026-04-02T10:15:30.142Z`.

@@ -1,5 +1,6 @@
 //! What one exchange says.
 
+use super::program::{agreed_version, stateless_version};
 use super::project;
 use super::snapshot::{Listed, listing};
 use crate::event::{EventId, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, Span, Status, VERSION};
@@ -46,9 +47,15 @@ pub(super) struct Call {
 #[derive(Clone)]
 pub(super) struct Answer {
     pub(super) message: Bytes,
-    status: Status,
-    error_code: Option<i64>,
-    error_message: Option<String>,
+    verdict: Verdict,
+}
+
+/// How a call went, by its answer.
+#[derive(Clone)]
+pub(crate) struct Verdict {
+    pub(crate) status: Status,
+    pub(crate) error_code: Option<i64>,
+    pub(crate) error_message: Option<String>,
 }
 
 impl Observed {
@@ -144,19 +151,20 @@ impl Observed {
     /// The status of one of its calls.
     pub(super) fn status_of<'a>(&'a self, call: &'a Call) -> (Status, Option<i64>, Option<&'a str>) {
         match &call.answer {
-            Some(answer) => (answer.status, answer.error_code, answer.error_message.as_deref()),
+            Some(Answer { verdict, .. }) => {
+                (verdict.status, verdict.error_code, verdict.error_message.as_deref())
+            }
             None => (self.status, self.error_code, self.error_message.as_deref()),
         }
     }
 
     fn judge(&mut self) {
-        let failed = self.calls.iter().filter_map(|call| call.answer.as_ref());
-        let failed =
-            failed.clone().find(|answer| answer.status != Status::Ok).or_else(|| failed.clone().next());
-        if let Some(answer) = failed {
-            self.status = answer.status;
-            self.error_code = answer.error_code;
-            self.error_message.clone_from(&answer.error_message);
+        let verdicts = self.calls.iter().filter_map(|call| Some(&call.answer.as_ref()?.verdict));
+        let failed = verdicts.clone().find(|verdict| verdict.status != Status::Ok);
+        if let Some(verdict) = failed.or_else(|| verdicts.clone().next()) {
+            self.status = verdict.status;
+            self.error_code = verdict.error_code;
+            self.error_message.clone_from(&verdict.error_message);
             return;
         }
         self.status = self.status_without_answer();
@@ -388,7 +396,14 @@ impl Call {
 
 impl Answer {
     fn of(message: Bytes) -> Self {
-        let envelope = Envelope::scan(&message);
+        let verdict = Verdict::of(&Envelope::scan(&message));
+        Answer { message, verdict }
+    }
+}
+
+impl Verdict {
+    /// What an answer says of itself.
+    pub(crate) fn of(envelope: &Envelope<'_>) -> Self {
         let (status, text) = if let Some(error) = envelope.error {
             let text = Value::parse(error).ok().and_then(|error| error.get("message")?.string());
             (Status::ProtocolError, text)
@@ -398,8 +413,7 @@ impl Answer {
             (Status::Ok, None)
         };
         let error_message = text.map(|text| cut(text.into_owned()));
-        let error_code = envelope.error_code;
-        Answer { status, error_code, error_message, message }
+        Verdict { status, error_code: envelope.error_code, error_message }
     }
 }
 
@@ -464,11 +478,9 @@ fn protocol_version(transaction: &Transaction, calls: &[Call]) -> Option<Arc<str
     }
     let call = calls.first()?;
     if &*call.method == "initialize" {
-        let result = Envelope::scan(&call.answer.as_ref()?.message).result?;
-        return Some(Value::parse(result).ok()?.get("protocolVersion")?.string()?.into());
+        return agreed_version(Envelope::scan(&call.answer.as_ref()?.message).result?);
     }
-    let params = Value::parse(Envelope::scan(&call.message).params?).ok()?;
-    Some(params.get("_meta")?.get("io.modelcontextprotocol/protocolVersion")?.string()?.into())
+    stateless_version(Envelope::scan(&call.message).params?)
 }
 
 /// The members of `_meta` that begin with `openai/`, without that.

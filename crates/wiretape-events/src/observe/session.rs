@@ -4,6 +4,7 @@
 //! our own grouping: in the stateless revision one client program at one address; before it, what follows an `initialize` on the
 //! same connection.
 
+use super::program::Program;
 use super::request::{Observed, header};
 use crate::event::Status;
 use crate::transaction::Transaction;
@@ -11,7 +12,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wiretape_trace::message::{Envelope, Id};
-use wiretape_trace::value::Value;
 
 /// More sessions are not remembered: the one that was silent for longest is over.
 const MAX_SESSIONS: usize = 10_000;
@@ -68,14 +68,6 @@ pub(super) struct Began {
     pub(super) server: Program,
 }
 
-/// A program, as it calls itself.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Program {
-    pub(super) name: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) platform: Option<String>,
-}
-
 /// A session that is over.
 #[derive(Debug)]
 pub(super) struct Ending {
@@ -87,6 +79,11 @@ impl Sessions {
     pub(super) fn new(idle: Duration) -> Self {
         let run = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
         Sessions { idle, open: HashMap::new(), cancelled: HashMap::new(), groups: 0, run, next_look: None }
+    }
+
+    /// What our own groupings are called after, so that they are called the same the next time.
+    pub(super) fn name_after(&mut self, name: &str) {
+        name.clone_into(&mut self.run);
     }
 
     pub(super) fn next_look(&self) -> Option<Instant> {
@@ -271,25 +268,14 @@ fn handshake(observed: &Observed) -> Option<Began> {
     }
     let answer = Envelope::scan(&call.answer.as_ref()?.message).result?;
     let params = Envelope::scan(&call.message).params?;
-    let program = |json: &[u8], name| {
-        Value::parse(json).ok().and_then(|value| value.get(name)).map(Program::of).unwrap_or_default()
-    };
-    let mut client = program(params, "clientInfo");
+    let mut client = Program::client(params);
     client.platform = client.platform.or_else(|| platform(&observed.transaction));
-    Some(Began { client, server: program(answer, "serverInfo") })
+    Some(Began { client, server: Program::server(answer) })
 }
 
 /// The client of the stateless revision, which says in each request who it is.
 fn stateless_client(observed: &Observed) -> Option<Program> {
-    const PREFIX: &[u8] = b"\"io.modelcontextprotocol/";
-    let message = &observed.calls.first()?.message;
-    memchr::memmem::find(message, PREFIX)?;
-    let meta = Value::parse(Envelope::scan(message).params?).ok()?.get("_meta")?;
-    let info = meta.get("io.modelcontextprotocol/clientInfo");
-    if info.is_none() && meta.get("io.modelcontextprotocol/protocolVersion").is_none() {
-        return None;
-    }
-    let mut client = info.map(Program::of).unwrap_or_default();
+    let mut client = Program::stateless_client(Envelope::scan(&observed.calls.first()?.message).params?)?;
     client.platform = client.platform.or_else(|| platform(&observed.transaction));
     Some(client)
 }
@@ -298,11 +284,4 @@ fn stateless_client(observed: &Observed) -> Option<Program> {
 fn platform(transaction: &Transaction) -> Option<String> {
     let platform = header(transaction.request_head.as_deref()?, "sec-ch-ua-platform")?;
     Some(platform.trim_matches('"').to_owned())
-}
-
-impl Program {
-    fn of(info: Value<'_>) -> Self {
-        let text = |name| info.get(name).and_then(Value::string).map(std::borrow::Cow::into_owned);
-        Program { name: text("name"), version: text("version"), platform: text("platform") }
-    }
 }

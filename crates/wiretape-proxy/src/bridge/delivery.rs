@@ -230,7 +230,8 @@ impl Bridge {
     async fn post_again(&self, delivery: &mut Delivery, endpoint: String) -> Result<(), Failure> {
         lock(&self.session).mode = Mode::Paired { endpoint };
         delivery.exchange.end(Ended::Complete, None);
-        let (request, exchange) = self.post(&delivery.message);
+        let (request, mut exchange) = self.post(&delivery.message);
+        exchange.repeats(&delivery.exchange);
         delivery.exchange = exchange;
         let mut answer = self.client.send(request, || ()).await?;
         delivery.exchange.answered(&answer.parts);

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use wiretape_events::Ended;
 use wiretape_trace::format::{
-    BodyNote, Context, ExchangeNote, Head, LineEnd, Meta, Producer, SseContext, Wire,
+    Answers, BodyNote, Context, ExchangeNote, Head, LineEnd, Meta, Producer, SseContext, Wire,
 };
 use wiretape_trace::json;
 use wiretape_trace::message::Direction;
@@ -103,6 +103,8 @@ impl Recording {
             response: None,
             note: None,
             opened: false,
+            open_ended: false,
+            again: None,
             ended: None,
             error: None,
             recording: Arc::clone(self),
@@ -194,6 +196,10 @@ pub(super) struct Exchange {
     /// A body that is no message.
     note: Option<BodyNote>,
     opened: bool,
+    /// A line was written after which no other tells of the end.
+    open_ended: bool,
+    /// The exchange whose message this one sends again, until that is written.
+    again: Option<u64>,
     ended: Option<Ended>,
     error: Option<String>,
 }
@@ -201,8 +207,22 @@ pub(super) struct Exchange {
 impl Exchange {
     /// A line goes one way or the other.
     pub(super) fn line(&mut self, dir: Direction, wire: Wire, bytes: &[u8], sse: Option<&SseContext>) {
+        self.open_ended |= sse.is_some();
         let http = self.context(&ExchangeNote { sse, ..ExchangeNote::default() });
         self.recording.write(dir, wire, bytes, Some(&http));
+    }
+
+    /// An answer of our own, in the server's stead.
+    pub(super) fn own_answer(&mut self, bytes: &[u8]) {
+        self.open_ended = true;
+        let note = ExchangeNote { answers: Answers::Recorder, ..ExchangeNote::default() };
+        let http = self.context(&note);
+        self.recording.write(Direction::ServerToClient, Wire::default(), bytes, Some(&http));
+    }
+
+    /// It sends again what another has sent, which the trace has already.
+    pub(super) fn repeats(&mut self, other: &Exchange) {
+        self.again = Some(other.x);
     }
 
     /// The response's head has come.
@@ -234,10 +254,10 @@ impl Exchange {
     }
 
     fn context(&mut self, note: &ExchangeNote<'_>) -> Vec<u8> {
-        let (request, response) = (self.request.take(), self.response.take());
+        let (request, response, again) = (self.request.take(), self.response.take(), self.again.take());
         let mut http = Vec::with_capacity(512);
-        ExchangeNote { x: self.x, request: request.as_ref(), response: response.as_ref(), ..note.clone() }
-            .encode(&mut http);
+        let (request, response) = (request.as_ref(), response.as_ref());
+        ExchangeNote { x: self.x, request, response, again, ..note.clone() }.encode(&mut http);
         http
     }
 
@@ -255,7 +275,11 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let stopping = self.recording.stopping.load(Ordering::Relaxed);
         let ended = self.ended.unwrap_or(if stopping { Ended::Stopped } else { Ended::ClientClosed });
-        let untold = self.request.is_some() || self.response.is_some() || self.note.is_some() || self.opened;
+        let untold = self.request.is_some()
+            || self.response.is_some()
+            || self.note.is_some()
+            || self.opened
+            || self.open_ended;
         if !untold && ended == Ended::Complete {
             return;
         }

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
+use wiretape_trace::format::Wire;
 use wiretape_trace::message::{Direction, Id};
 
 /// Requests that may be under way at a time.
@@ -205,10 +206,9 @@ impl Bridge {
         exchange: Option<&mut Exchange>,
     ) {
         let answer = failure.answer(id);
-        let (dir, wire) = (Direction::ServerToClient, wiretape_trace::format::Wire::default());
         match exchange {
-            Some(exchange) => exchange.line(dir, wire, &answer, None),
-            None => self.recording.line(dir, wire, &answer),
+            Some(exchange) => exchange.own_answer(&answer),
+            None => self.recording.line(Direction::ServerToClient, Wire::default(), &answer),
         }
         self.output.line(&answer).await;
     }

@@ -19,9 +19,9 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use wiretape_events::transaction::session_in;
+use wiretape_events::transaction::{is_answer, session_in};
 use wiretape_events::{Ended, Streamed, Timings, Transaction};
-use wiretape_trace::format::{BodyNote, Context, ExchangeNote, Head, Moment, SseContext};
+use wiretape_trace::format::{Answers, BodyNote, Context, ExchangeNote, Head, Moment, SseContext};
 use wiretape_trace::json;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
 use wiretape_trace::redact::Redactor;
@@ -76,6 +76,8 @@ struct State {
     responded_us: Option<u64>,
     /// A line said that a stream has begun.
     opened: bool,
+    /// An event of a stream was written: that the stream has ended, no message tells.
+    streamed: bool,
     /// A policy of ours was put into the response.
     csp_applied: bool,
     /// The response's body has come to its end.
@@ -229,7 +231,10 @@ impl Exchange {
         let line = one_line(body);
         let clean = self.redact(&line);
         match clean {
-            Some(clean) if is_message(&line) => self.message(from, body, &clean, None),
+            Some(clean) if is_message(&line) => {
+                let bytes = (clean.len() as u64 != wire_bytes).then_some(wire_bytes);
+                self.message(from, body, &clean, &ExchangeNote { bytes, ..ExchangeNote::default() });
+            }
             Some(clean) => self.note(from, wire_bytes, Some(&clean)),
             None => {
                 let text = self.redact_text(&body[..body.len().min(MAX_NOTE)]);
@@ -247,12 +252,14 @@ impl Exchange {
     /// An event has come.
     pub(super) fn event(&self, data: &[u8], sse: &SseContext) {
         let line = one_line(data);
+        let note = ExchangeNote { sse: Some(sse), ..ExchangeNote::default() };
+        self.state().streamed = true;
         if let Some(clean) = self.redact(&line) {
-            self.message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, Some(sse));
+            self.message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, &note);
             return;
         }
         let text = self.redact_text(data);
-        self.write(LineOf::Text(&text), &ExchangeNote { sse: Some(sse), ..ExchangeNote::default() });
+        self.write(LineOf::Text(&text), &note);
         if sse.event.as_deref() == Some("endpoint")
             && let Ok(endpoint) = std::str::from_utf8(data)
         {
@@ -324,7 +331,8 @@ impl Exchange {
         state.status = Some(refusal.status.as_u16());
         drop(state);
         let id = message.as_deref().and_then(request_id);
-        self.message(Direction::ServerToClient, &Bytes::new(), &refusal.body(id.as_deref()), None);
+        let note = ExchangeNote { answers: Answers::Recorder, ..ExchangeNote::default() };
+        self.message(Direction::ServerToClient, &Bytes::new(), &refusal.body(id.as_deref()), &note);
         response
     }
 
@@ -360,9 +368,9 @@ impl Exchange {
         self.started
     }
 
-    fn message(&self, from: Direction, original: &Bytes, clean: &[u8], sse: Option<&SseContext>) {
+    fn message(&self, from: Direction, original: &Bytes, clean: &[u8], note: &ExchangeNote<'_>) {
         self.keep(from, original, clean);
-        self.write(LineOf::Message(from, clean), &ExchangeNote { sse, ..ExchangeNote::default() });
+        self.write(LineOf::Message(from, clean), note);
     }
 
     /// Keeps what an answer of ours, or the sink, may need.
@@ -441,16 +449,19 @@ impl Exchange {
             || state.response_head.is_some()
             || state.request_note.is_some()
             || state.response_note.is_some()
-            || state.opened;
-        if !untold && matches!(ended, Ended::Complete | Ended::Refused) {
+            || state.opened
+            || state.streamed;
+        if !untold && ended == Ended::Complete {
             return;
         }
         let (request_body, response_body) = (state.request_note.take(), state.response_note.take());
+        let bytes = Some(state.response_bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
         let error = state.error.clone();
         drop(state);
         self.http_line(&ExchangeNote {
             request_body: request_body.as_ref(),
             response_body: response_body.as_ref(),
+            bytes,
             ended: Some(ended.name()),
             error: error.as_deref(),
             duration_us: Some(self.elapsed_us()),
@@ -534,11 +545,6 @@ pub(crate) fn is_message(line: &[u8]) -> bool {
     let envelope = Envelope::scan(line);
     matches!(envelope.kind, MessageKind::Request | MessageKind::Notification)
         || (envelope.kind == MessageKind::Response && envelope.id.is_some())
-}
-
-/// Whether it answers something, or is a batch, which may.
-fn is_answer(line: &[u8]) -> bool {
-    line.first() == Some(&b'[') || Envelope::scan(line).kind == MessageKind::Response
 }
 
 /// The id of a request, as JSON.

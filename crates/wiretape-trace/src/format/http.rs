@@ -130,6 +130,12 @@ pub struct ExchangeNote<'a> {
     pub response: Option<&'a Head>,
     /// The event that carried the message.
     pub sse: Option<&'a SseContext>,
+    /// The length on the wire of the body that ends with this line, if the line's own payload doesn't tell it.
+    pub bytes: Option<u64>,
+    /// Who answers.
+    pub answers: Answers,
+    /// The exchange whose message this one sends again.
+    pub again: Option<u64>,
     /// A request's body that is no message.
     pub request_body: Option<&'a BodyNote>,
     /// A response's body that is no message.
@@ -140,6 +146,16 @@ pub struct ExchangeNote<'a> {
     pub error: Option<&'a str>,
     /// From the request's head to the end.
     pub duration_us: Option<u64>,
+}
+
+/// Who answers a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Answers {
+    /// The server.
+    #[default]
+    Server,
+    /// The recorder, in the server's stead.
+    Recorder,
 }
 
 impl ExchangeNote<'_> {
@@ -154,6 +170,9 @@ impl ExchangeNote<'_> {
             }
         }
         push_member(out, "sse", self.sse);
+        push_member(out, "bytes", self.bytes);
+        push_member(out, "own", (self.answers == Answers::Recorder).then_some(true));
+        push_member(out, "again", self.again);
         push_member(out, "requestBody", self.request_body);
         push_member(out, "responseBody", self.response_body);
         push_member(out, "ended", self.ended);
@@ -188,6 +207,12 @@ pub struct HttpContext {
     pub response: Option<HttpResponse>,
     /// The event that carried the message.
     pub sse: Option<SseContext>,
+    /// The length on the wire of the body that ends with this line, if the line's own payload doesn't tell it.
+    pub bytes: Option<u64>,
+    /// Whether the message is the recorder's own, and not the server's.
+    pub own: bool,
+    /// The exchange whose message this one sends again.
+    pub again: Option<u64>,
     /// A request's body that is no message.
     pub request_body: Option<BodyNote>,
     /// A response's body that is no message.
@@ -294,6 +319,8 @@ mod tests {
             request: Some(&request),
             response: Some(&response),
             sse: Some(&sse),
+            bytes: Some(70),
+            answers: Answers::Recorder,
             response_body: Some(&body),
             ended: Some("complete"),
             duration_us: Some(5),
@@ -304,7 +331,7 @@ mod tests {
             String::from_utf8_lossy(&json),
             "{\"x\":9,\"request\":{\"method\":\"POST\",\"target\":\"/mcp?q=\\\"1\\\"\",\"version\":\"1.1\",\"headers\":{\"accept\":\"a/b\",\
              \"set-cookie\":[\"a=1\",\"b=\\\"2\\\"\"],\"x\":\"\u{fffd}\"}},\"response\":{\"status\":401,\"version\":\"2\",\"headers\":{}},\
-             \"sse\":{\"id\":\"7\"},\"responseBody\":{\"bytes\":3,\"text\":\"no!\"},\"ended\":\"complete\",\"durationUs\":5}"
+             \"sse\":{\"id\":\"7\"},\"bytes\":70,\"own\":true,\"responseBody\":{\"bytes\":3,\"text\":\"no!\"},\"ended\":\"complete\",\"durationUs\":5}"
         );
         let read = HttpContext::parse(&json);
         assert_eq!(read.x, 9);
@@ -313,7 +340,7 @@ mod tests {
             read.request.unwrap().headers["set-cookie"],
             HeaderValues::Many(vec!["a=1".to_owned(), "b=\"2\"".to_owned()])
         );
-        assert_eq!(read.sse, Some(sse));
+        assert_eq!((read.sse, read.bytes, read.own), (Some(sse), Some(70), true));
         assert_eq!(read.response_body, Some(body));
     }
 

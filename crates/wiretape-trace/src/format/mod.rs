@@ -61,7 +61,7 @@
 //! |---|---|---|
 //! | `text` | `dir`, `text`, `base64`, `wire` | a line on the wire that is not JSON. `base64` is there only if the bytes were not UTF-8, and holds them; `text` then has U+FFFD in their place |
 //! | `stderr` | `text`, `base64` | a line of the server's standard error |
-//! | `http` | `http`, `session` | something about an HTTP exchange that no message tells: a 401, a 202, a GET that opened a stream, a connection that broke |
+//! | `http` | `http`, `session` | something about an HTTP exchange that no message tells: a 401, a 202, a GET that opened a stream, the end of a stream, a connection that broke |
 //! | `gap` | `lost`, `reason` | `lost` lines could not be written here, and why |
 //! | `rotated` | `next` | the last line of a part: the recording goes on in the file of that name |
 //! | `end` | see below | the last line of a recording |
@@ -82,6 +82,9 @@
 //! | `response` | object | `status`, `version`, `headers` |
 //! | `context`, `headers` | object | only in imported traces: what the source says of the transport, as it stands there |
 //! | `sse` | object | of the event that carried the message: `event`, `id`, `retry`, each only if it stood there |
+//! | `bytes` | integer | the length on the wire of the body that ends with this line, where `raw` has another: it was compressed, redacted or spread over lines, or it is a stream of events |
+//! | `own` | `true` | the message is the recorder's own answer, in the server's stead |
+//! | `again` | integer | the exchange whose message this one sends again, to another endpoint |
 //! | `requestBody`, `responseBody` | object | on `http` lines: a body that is no message. `bytes` (its length on the wire), `text` if it is text and not long |
 //! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream has begun, and goes on); `client-closed`, `upstream-closed` (in the middle); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy ended) |
 //! | `error` | string | what went wrong, in words |
@@ -109,7 +112,7 @@ mod read;
 mod write;
 
 pub use http::{
-    BodyNote, ExchangeNote, Head, HeaderValues, HttpContext, HttpRequest, HttpResponse, SseContext,
+    Answers, BodyNote, ExchangeNote, Head, HeaderValues, HttpContext, HttpRequest, HttpResponse, SseContext,
 };
 
 pub(crate) use read::parse_time;

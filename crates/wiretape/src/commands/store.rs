@@ -6,9 +6,10 @@ use crate::catalog::TraceState;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::{self, Output};
+use crate::recordings::{Part, Recording};
 use crate::selector::TraceSelector;
 use crate::text::printable;
-use crate::trace_file::{self, TraceFileError};
+use crate::trace_file::{self, FileReader, Head, TraceFileError};
 use crate::units;
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wiretape_events::store::query::Info;
-use wiretape_events::store::{self, LoadError, Loaded, PruneResult, Retention, Store, Writer};
+use wiretape_events::store::{LoadError, Loaded, Loader, PruneResult, Retention, Store, Writer};
 use wiretape_trace::format::Notice;
 
 /// Look after the store that `logs`, `stats`, `sessions` and the others ask
@@ -57,7 +58,8 @@ struct InfoArgs {
 
 /// Bring traces into the store
 ///
-/// A trace that is in the store already is left as it is. Exit code 3 says that something could not be brought in.
+/// A trace that is in the store already is left as it is. Of a rotated recording all parts are brought in, as one, whichever of them
+/// is named. Exit code 3 says that something could not be brought in.
 #[derive(Debug, Args)]
 struct LoadArgs {
     /// The traces: each a path, the beginning of an id, `latest`, or `latest~1` for the one before
@@ -120,8 +122,12 @@ pub(crate) fn run(args: &StoreCommandArgs) -> Result<ExitCode, CommandError> {
 /// The sessions and calls of traces, as if they were a store.
 pub(crate) fn of_traces(traces: &[TraceSelector]) -> Result<Store, CommandError> {
     let mut writer = Writer::in_memory()?;
+    let mut found = Vec::new();
     for trace in traces {
-        load_file(&trace.resolve()?, &mut writer)?;
+        found.push(named(trace).map_err(|(_, error)| error)?);
+    }
+    for recording in Recording::of_traces(found) {
+        load_recording(&recording, &mut writer)?;
     }
     Ok(Store::of(writer))
 }
@@ -201,10 +207,7 @@ fn vacuum(args: &VacuumArgs) -> Result<(), CommandError> {
 
 fn load(args: &LoadArgs) -> Result<ExitCode, CommandError> {
     let mut writer = args.store.open_or_make()?;
-    let mut brought_in = Vec::new();
-    for trace in &args.traces {
-        brought_in.push(bring_in(trace, &mut writer));
-    }
+    let brought_in = bring_in(&args.traces, &mut writer);
     if args.json {
         output::print_json_lines(&brought_in)?;
     } else {
@@ -243,16 +246,31 @@ struct Refused {
     error: String,
 }
 
-fn bring_in(trace: &TraceSelector, writer: &mut Writer) -> Load {
-    let path = match trace.resolve() {
-        Ok(path) => path,
-        Err(error) => return refused(None, &error),
-    };
-    match ended(&path).and_then(|()| load_file(&path, writer)) {
-        Ok((loaded, damaged_lines)) => {
-            Load { path: Some(path), outcome: Outcome::Done(loaded), damaged_lines }
+/// Brings in the recordings that traces belong to, each as one.
+fn bring_in(traces: &[TraceSelector], writer: &mut Writer) -> Vec<Load> {
+    let mut loads = Vec::new();
+    let mut found = Vec::new();
+    for trace in traces {
+        match named(trace) {
+            Ok(trace) => found.push(trace),
+            Err((path, error)) => loads.push(refused(path, &error)),
         }
-        Err(error) => refused(Some(path), &error),
+    }
+    for mut recording in Recording::of_traces(found) {
+        let ready = recording.find_parts().and_then(|()| recording.parts.iter().try_for_each(ended));
+        match ready.and_then(|()| load_recording(&recording, writer)) {
+            Ok(loaded) => loads.extend(loaded),
+            Err(error) => loads.push(refused(recording.parts.first().map(|part| part.path.clone()), &error)),
+        }
+    }
+    loads
+}
+
+fn named(trace: &TraceSelector) -> Result<(PathBuf, Head), (Option<PathBuf>, CommandError)> {
+    let path = trace.resolve().map_err(|error| (None, error))?;
+    match trace_file::head(&path) {
+        Ok(head) => Ok((path, head)),
+        Err(error) => Err((Some(path), error.into())),
     }
 }
 
@@ -263,10 +281,10 @@ fn refused(path: Option<PathBuf>, error: &CommandError) -> Load {
 }
 
 /// Half a trace would be taken for the whole later.
-fn ended(path: &Path) -> Result<(), CommandError> {
-    match TraceState::new(path, &trace_file::ending(path)?) {
+fn ended(part: &Part) -> Result<(), CommandError> {
+    match TraceState::new(&part.path, &trace_file::ending(&part.path)?) {
         TraceState::Running => {
-            let message = format!("{} is still being recorded", path.display());
+            let message = format!("{} is still being recorded", part.path.display());
             Err(CommandError::failure(message)
                 .hint("load it when it has ended; `wiretape record` feeds the store itself"))
         }
@@ -274,19 +292,71 @@ fn ended(path: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Loads a file, and says how many of its lines are damaged.
-fn load_file(path: &Path, writer: &mut Writer) -> Result<(Loaded, u64), CommandError> {
-    trace_file::head(path)?;
+fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load>, CommandError> {
+    let mut loader = Loader::new(writer);
+    if recording.is_whole() {
+        let ids: Vec<&str> = recording.parts.iter().filter_map(|part| part.id.as_deref()).collect();
+        loader.forget_half_loaded(&ids).map_err(|error| load_error(Path::new(""), error))?;
+    }
+    let mut loads = Vec::new();
+    for part in &recording.parts {
+        let (loaded, damaged_lines) = load_part(&part.path, &mut loader)?;
+        let path = Some(part.path.clone());
+        loads.push(Load { path, outcome: Outcome::Done(loaded), damaged_lines });
+    }
+    let unanswered = loader.finish().map_err(|error| load_error(Path::new(""), error))?;
+    let last = loads.iter_mut().rev().find_map(|load| match &mut load.outcome {
+        Outcome::Done(Loaded::Loaded { calls, .. }) => Some(calls),
+        _ => None,
+    });
+    if let Some(calls) = last {
+        *calls += unanswered;
+    }
+    Ok(loads)
+}
+
+/// Loads a part, and says how many of its lines are damaged.
+fn load_part(path: &Path, loader: &mut Loader<'_>) -> Result<(Loaded, u64), CommandError> {
     let mut reader = trace_file::open(path)?;
-    let loaded = store::load_from(&mut reader, writer).map_err(|error| match error {
+    let loaded = loader.part(&mut reader).map_err(|error| load_error(path, error))?;
+    if matches!(loaded, Loaded::AlreadyThere { .. }) {
+        return Ok((loaded, 0));
+    }
+    Ok((loaded, tell_notices(path, &reader)))
+}
+
+fn load_error(path: &Path, error: LoadError) -> CommandError {
+    match error {
         LoadError::Read(source) => TraceFileError::Read { path: path.to_owned(), source }.into(),
         LoadError::Store(error) => CommandError::from(error),
-    })?;
-    let is_damage =
-        |notice: &&Notice| matches!(notice, Notice::DamagedLine { .. } | Notice::TruncatedCompression { .. });
-    let damaged = reader.notices().iter().filter(is_damage);
-    damaged.clone().for_each(|notice| output::note(format!("{}: {notice}", path.display())));
-    Ok((loaded, damaged.count() as u64))
+    }
+}
+
+/// Tells what is odd about a trace, and returns how many of its lines could not be read.
+fn tell_notices(path: &Path, reader: &FileReader) -> u64 {
+    /// More would bury the rest.
+    const TOLD: usize = 10;
+    // What no call is in needs no word; nor does a recorder that was killed.
+    let is_told = |notice: &&Notice| {
+        !matches!(notice, Notice::UnknownType { .. } | Notice::UnknownDirection { .. } | Notice::MissingEnd)
+    };
+    let told: Vec<&Notice> = reader.notices().iter().filter(is_told).collect();
+    for notice in told.iter().take(TOLD) {
+        output::note(format!("{}: {notice}", path.display()));
+    }
+    let more = reader.more_notices() + told.len().saturating_sub(TOLD) as u64;
+    if more > 0 {
+        output::note(format!("{}: and {more} more", path.display()));
+    }
+    told.iter().filter(|notice| is_loss(notice)).count() as u64
+}
+
+/// Whether something in the trace can't be in the store.
+fn is_loss(notice: &Notice) -> bool {
+    matches!(
+        notice,
+        Notice::DamagedLine { .. } | Notice::TornLine { .. } | Notice::TruncatedCompression { .. }
+    )
 }
 
 fn print_loads(loads: &[Load]) -> Result<(), CommandError> {

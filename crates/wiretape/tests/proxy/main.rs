@@ -15,6 +15,7 @@ mod heads;
 mod http2;
 mod interception;
 mod limits;
+mod loading;
 mod oauth;
 mod proxy;
 mod recordings;

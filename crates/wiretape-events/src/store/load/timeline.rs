@@ -1,0 +1,118 @@
+//! When the lines of a recording were written, on a clock that never runs backwards.
+
+use crate::observe::Now;
+use std::time::{Duration, Instant};
+use wiretape_trace::format::Stamp;
+
+/// Where in a recording we are.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    base: Instant,
+    /// The first wall time, for recordings that have no other.
+    first_ms: Option<i64>,
+    last: Tick,
+}
+
+/// When a line was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Tick {
+    /// Microseconds since the recording began.
+    pub(super) us: u64,
+    /// Milliseconds since 1970.
+    pub(super) wall_ms: i64,
+    /// Whether the line says so itself.
+    pub(super) source: Source,
+}
+
+/// Where a time is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Source {
+    /// The line has it.
+    Line,
+    /// The line before had it.
+    #[default]
+    Before,
+}
+
+impl Timeline {
+    pub(super) fn new() -> Self {
+        Timeline { base: Instant::now(), first_ms: None, last: Tick::default() }
+    }
+
+    /// A line that was written at this wall time, and says no more.
+    pub(super) fn wall(&mut self, wall_ms: i64) {
+        self.last.wall_ms = wall_ms;
+    }
+
+    /// The next line.
+    pub(super) fn line(&mut self, stamp: &Stamp<'_>) -> Tick {
+        let wall = stamp.wall_ms();
+        let by_wall = wall.map(|ms| {
+            let first = *self.first_ms.get_or_insert(ms);
+            u64::try_from(ms.saturating_sub(first)).unwrap_or(0).saturating_mul(1000)
+        });
+        let us = stamp.us.or(by_wall);
+        let source = if us.is_some() { Source::Line } else { Source::Before };
+        self.last =
+            Tick { us: us.unwrap_or(self.last.us), wall_ms: wall.unwrap_or(self.last.wall_ms), source };
+        self.last
+    }
+
+    /// The last line.
+    pub(super) fn last(&self) -> Tick {
+        self.last
+    }
+
+    /// The same moment for an observer. A time that no clock could show is that of the beginning.
+    pub(super) fn now(&self, tick: Tick) -> Now {
+        let instant = self.base.checked_add(Duration::from_micros(tick.us)).unwrap_or(self.base);
+        Now { instant, wall_ms: tick.wall_ms }
+    }
+}
+
+impl Tick {
+    /// Microseconds since an earlier line, if both say when they were written.
+    pub(super) fn since(self, earlier: Tick) -> Option<u64> {
+        let both = self.source == Source::Line && earlier.source == Source::Line;
+        both.then(|| self.us.saturating_sub(earlier.us))
+    }
+
+    /// So long before.
+    pub(super) fn before(self, us: u64) -> Tick {
+        let ms = i64::try_from(us / 1000).unwrap_or(i64::MAX);
+        Tick { us: self.us.saturating_sub(us), wall_ms: self.wall_ms.saturating_sub(ms), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(t: Option<&'static str>, us: Option<u64>) -> Stamp<'static> {
+        Stamp { t: t.map(Into::into), seq: None, us }
+    }
+
+    fn check(lines: &[(Option<&'static str>, Option<u64>)], expected: &[(u64, i64, Source)]) {
+        let mut timeline = Timeline::new();
+        let ticks = lines.iter().map(|(t, us)| timeline.line(&stamp(*t, *us)));
+        let ticks: Vec<_> = ticks.map(|tick| (tick.us, tick.wall_ms, tick.source)).collect();
+        assert_eq!(ticks, expected);
+    }
+
+    #[test]
+    fn microseconds_count_and_the_wall_clock_stands_in_for_them() {
+        let (t, later) = (Some("1970-01-01T00:00:01.000Z"), Some("1970-01-01T00:00:01.002Z"));
+        check(&[(t, Some(5)), (later, Some(9))], &[(5, 1000, Source::Line), (9, 1002, Source::Line)]);
+        check(&[(t, None), (later, None)], &[(0, 1000, Source::Line), (2000, 1002, Source::Line)]);
+        check(&[(t, Some(5)), (None, None)], &[(5, 1000, Source::Line), (5, 1000, Source::Before)]);
+        check(&[(later, None), (t, None)], &[(0, 1002, Source::Line), (0, 1000, Source::Line)]);
+    }
+
+    #[test]
+    fn no_time_is_too_large() {
+        let mut timeline = Timeline::new();
+        let tick = timeline.line(&stamp(None, Some(u64::MAX)));
+        timeline.now(tick);
+        assert_eq!(tick.before(u64::MAX).us, 0);
+    }
+}

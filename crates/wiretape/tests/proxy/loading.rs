@@ -1,0 +1,193 @@
+//! What the proxy puts into the store, against what its traces become when they are loaded.
+
+use crate::proxy::{Proxy, Stopped, traces_dir, wait_until, wiretape};
+use crate::wire::{LAST_CHUNK, Peer, STREAM, Upstream, chunk, ok, post};
+use serde_json::Value;
+use std::path::PathBuf;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"probe","version":"1.2"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"demo","version":"3"}}}"#;
+const SESSION: &str = "Mcp-Session-Id: s1\r\n";
+const PROGRESS: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
+
+fn call(id: u32, tool: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
+}
+
+fn result(id: u32) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#)
+}
+
+fn status(status: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn events(events: &[&str]) -> Vec<u8> {
+    let chunks: Vec<u8> = events.iter().flat_map(chunk).collect();
+    [STREAM.as_bytes(), &chunks].concat()
+}
+
+/// One exchange on connections of its own; both are closed after it.
+fn exchange(proxy: &Proxy, upstream: &Upstream, request: &str, response: impl AsRef<[u8]>) {
+    let mut client = proxy.connect();
+    client.send(request);
+    let (server, ..) = upstream.answer(response);
+    drop(server);
+    client.finish_sending();
+    client.receive_rest();
+}
+
+/// A session in which everything happens that can happen to a call.
+fn trouble(proxy: &Proxy, upstream: &Upstream) {
+    let say = |message: &str, response: &[u8]| exchange(proxy, upstream, &post(SESSION, message), response);
+    exchange(proxy, upstream, &post("", INITIALIZE), ok(SESSION, INITIALIZED));
+    say(&call(1, "fine"), ok("", &result(1)).as_bytes());
+    let pretty = result(2).replace(',', ",\n  ");
+    say(&call(2, "pretty"), ok("", &pretty).as_bytes());
+    let answer = format!("event: message\ndata: {}\n\n", result(3));
+    say(&call(3, "streamed"), &[events(&[PROGRESS, &answer]), LAST_CHUNK.to_vec()].concat());
+    say(&call(4, "no-result"), &[events(&[PROGRESS]), LAST_CHUNK.to_vec()].concat());
+    let answer = format!("data: {}\n\n", result(5));
+    say(&call(5, "broken-after-result"), &events(&[&answer]));
+    let failed =
+        r#"{"jsonrpc":"2.0","id":6,"result":{"isError":true,"content":[{"type":"text","text":"no file"}]}}"#;
+    say(&call(6, "tool-error"), ok("", failed).as_bytes());
+    let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"bad"}}"#;
+    say(&call(7, "protocol-error"), ok("", error).as_bytes());
+    say(&call(8, "500"), status("500 Oh", "oh").as_bytes());
+    say(&call(9, "401"), status("401 No", "who?").as_bytes());
+    let cut = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"jsonrpc\"";
+    say(&call(10, "cut"), cut.as_bytes());
+    say(&call(11, "nothing"), b"");
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    say(notification, b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
+    let tools = r#"{"jsonrpc":"2.0","id":12,"result":{"tools":[{"name":"fine"},{"name":"pretty"}]}}"#;
+    say(r#"{"jsonrpc":"2.0","id":12,"method":"tools/list"}"#, ok("", tools).as_bytes());
+    say(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, ok("", &result(0)).as_bytes());
+    let secret =
+        call(13, "secret").replace("\"name\"", "\"arguments\":{\"password\":\"hunter2hunter2\"},\"name\"");
+    say(&secret, ok("", &result(13)).as_bytes());
+    let batch = format!("[{},{},{notification}]", call(14, "first"), call(15, "second"));
+    let answers =
+        format!(r#"[{},{{"jsonrpc":"2.0","id":15,"error":{{"code":-1,"message":"second"}}}}]"#, result(14));
+    say(&batch, ok("", &answers).as_bytes());
+    exchange(proxy, upstream, "GET /page?x=1 HTTP/1.1\r\nHost: x\r\n\r\n", status("200 OK", "<html>"));
+    leave(proxy, upstream);
+    let end = format!("DELETE /mcp HTTP/1.1\r\nHost: x\r\n{SESSION}\r\n");
+    exchange(proxy, upstream, &end, status("200 OK", ""));
+}
+
+/// A client that doesn't wait for its answer.
+fn leave(proxy: &Proxy, upstream: &Upstream) {
+    let before = proxy.ask("/status").1["ended"]["client-closed"].as_u64().unwrap_or(0);
+    let mut client = proxy.connect();
+    client.send(post(SESSION, &call(16, "left")));
+    let mut server = upstream.accept();
+    server.receive();
+    drop(client);
+    wait_until("the client is gone", || {
+        proxy.ask("/status").1["ended"]["client-closed"].as_u64().unwrap_or(0) > before
+    });
+}
+
+/// Ten sessions that use the same ids, one of which is forgotten by its server.
+fn sessions(proxy: &Proxy, upstream: &Upstream) {
+    for n in 0..10 {
+        let session = format!("Mcp-Session-Id: t{n}\r\n");
+        exchange(proxy, upstream, &post("", INITIALIZE), ok(&session, INITIALIZED));
+        exchange(proxy, upstream, &post(&session, &call(1, "same")), ok("", &result(1)));
+        let last = if n == 3 { status("404 Gone", "") } else { ok("", &result(2)) };
+        exchange(proxy, upstream, &post(&session, &call(2, "same")), last);
+    }
+    let mut client = proxy.connect();
+    client.send(post("", INITIALIZE));
+    let (mut server, ..) = upstream.answer(ok("", INITIALIZED));
+    client.receive();
+    client.send(post("", &call(1, "no-session")));
+    server.receive();
+    server.send(ok("", &result(1)));
+    client.receive();
+}
+
+fn away(proxy: &Proxy, upstream: Upstream) {
+    drop(upstream);
+    let mut client: Peer = proxy.connect();
+    client.send(post("Mcp-Session-Id: t5\r\n", &call(3, "away")));
+    assert_eq!(client.receive().0.status(), 502);
+}
+
+/// All that a command tells of a store, without what can't be the same in both.
+fn told(stopped: &Stopped, command: &[&str], store: &str) -> Vec<String> {
+    let output = wiretape(stopped.home()).args(command).args(["--json", "--store", store]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines: Vec<String> = text.lines().map(comparable).collect();
+    lines.sort();
+    lines
+}
+
+fn comparable(line: &str) -> String {
+    const DIFFERENT: [&str; 12] = [
+        "row",
+        "time",
+        "started",
+        "lastSeen",
+        "firstSeen",
+        "changed",
+        "listener",
+        "eventId",
+        "latencyUs",
+        "upstreamUs",
+        "firstByteUs",
+        "items",
+    ];
+    let mut value: Value = serde_json::from_str(line).unwrap();
+    let members = value.as_object_mut().unwrap();
+    DIFFERENT.iter().for_each(|name| drop(members.remove(*name)));
+    for (name, value) in members {
+        match (name.as_str(), value.as_str()) {
+            ("ended", Some(_)) => *value = "some time".into(),
+            // Names that the proxy gives itself.
+            ("session" | "id", Some(text)) if text.starts_with("connection-") => *value = "connection".into(),
+            ("requestId", Some(text)) if text.len() == 36 => *value = "its own".into(),
+            _ => {}
+        }
+    }
+    value.to_string()
+}
+
+fn check(options: &[&str]) {
+    let upstream = Upstream::listen();
+    let proxy = Proxy::before(&upstream, &[&["--admin", "127.0.0.1:0"], options].concat());
+    trouble(&proxy, &upstream);
+    sessions(&proxy, &upstream);
+    away(&proxy, upstream);
+    let stopped = proxy.stop();
+    let mut traces: Vec<PathBuf> =
+        std::fs::read_dir(traces_dir(stopped.home())).unwrap().map(|entry| entry.unwrap().path()).collect();
+    traces.sort();
+    traces.reverse();
+    let loaded = wiretape(stopped.home())
+        .args(["store", "load", "--store", "loaded.db"])
+        .args(&traces)
+        .output()
+        .unwrap();
+    assert!(loaded.status.success(), "{loaded:?}");
+    let logs = ["logs", "-n", "1000"];
+    for command in [&logs[..], &["sessions"], &["clients"], &["schema"], &["schema", "--changes"]] {
+        let (live, loaded) = (told(&stopped, command, "data/store.db"), told(&stopped, command, "loaded.db"));
+        assert!(!live.is_empty());
+        assert_eq!(loaded, live, "{command:?}");
+    }
+    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 55);
+}
+
+#[test]
+fn loaded_traces_become_what_the_proxy_has_stored() {
+    check(&[]);
+}
+
+#[test]
+fn so_do_rotated_ones_in_any_order() {
+    check(&["--max-bytes", "4000"]);
+}
