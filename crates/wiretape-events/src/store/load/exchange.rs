@@ -171,6 +171,9 @@ impl Open {
                 if note.sse.is_none() {
                     self.response = Response::Whole;
                     self.transaction.response_bytes = note.bytes.unwrap_or(raw.len() as u64);
+                } else {
+                    // Until the end tells the length of the whole stream.
+                    self.transaction.response_bytes += raw.len() as u64;
                 }
                 self.said(raw)
             }
@@ -208,6 +211,11 @@ impl Open {
     pub(super) fn is_over(&self) -> bool {
         let asked = self.transaction.request.is_some() || &*self.transaction.method != "POST";
         self.response == Response::Whole && asked
+    }
+
+    /// When it was last heard of.
+    pub(super) fn last(&self) -> Tick {
+        self.last
     }
 
     /// Whether it waits for nothing but its end.

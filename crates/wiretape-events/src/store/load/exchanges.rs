@@ -89,10 +89,10 @@ impl Exchanges {
             self.observe(at, &mut around, |observer, signals| observer.streamed(streamed, signals));
         }
         if is_over {
-            self.end_untold(note.x, Ended::Complete, at, &mut around);
+            self.end_untold(note.x, Ended::Complete, &mut around);
         } else if is_answered && !was_answered {
             self.answered.push_back(note.x);
-            self.make_room(at, &mut around);
+            self.make_room(&mut around);
         }
     }
 
@@ -118,21 +118,21 @@ impl Exchanges {
 
     /// The recording has come to its end, and with it all sessions.
     pub(super) fn end(&mut self, at: Tick, mut around: Surroundings<'_>) {
-        self.end_open(at, &mut around);
+        self.end_open(&mut around);
         self.observe(at, &mut around, Observer::finish);
     }
 
     /// Nothing more is known of the recording.
     pub(super) fn finish(&mut self, at: Tick, mut around: Surroundings<'_>) {
-        self.end_open(at, &mut around);
+        self.end_open(&mut around);
         self.observe(at, &mut around, Observer::give_up);
     }
 
-    fn end_open(&mut self, at: Tick, around: &mut Surroundings<'_>) {
+    fn end_open(&mut self, around: &mut Surroundings<'_>) {
         for x in self.open.keys().copied().collect::<Vec<_>>() {
             let is_answered = self.open.get(&x).is_some_and(Open::is_answered);
             let ended = if is_answered { Ended::Complete } else { Ended::Stopped };
-            self.end_untold(x, ended, at, around);
+            self.end_untold(x, ended, around);
         }
     }
 
@@ -154,11 +154,11 @@ impl Exchanges {
         self.refused.as_ref().filter(|(refused, _)| *refused == x).map(|(_, message)| message.clone())
     }
 
-    fn make_room(&mut self, at: Tick, around: &mut Surroundings<'_>) {
+    fn make_room(&mut self, around: &mut Surroundings<'_>) {
         while self.answered.len() > MAX_ANSWERED
             && let Some(x) = self.answered.pop_front()
         {
-            self.end_untold(x, Ended::Complete, at, around);
+            self.end_untold(x, Ended::Complete, around);
         }
     }
 
@@ -167,8 +167,9 @@ impl Exchanges {
         self.open.remove(&x)
     }
 
-    fn end_untold(&mut self, x: u64, ended: Ended, at: Tick, around: &mut Surroundings<'_>) {
+    fn end_untold(&mut self, x: u64, ended: Ended, around: &mut Surroundings<'_>) {
         if let Some(open) = self.take(x) {
+            let at = open.last();
             let rebuilt = open.ended(ended, around.timeline);
             self.finished(rebuilt, at, around);
         }
