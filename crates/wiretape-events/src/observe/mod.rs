@@ -213,7 +213,6 @@ impl Observer {
 
     fn tell_lines(&self, observed: &Observed, signals: &mut Vec<Signal>) {
         let transaction = &observed.transaction;
-        let now = self.clock.now().wall_ms;
         let mut push = |what| {
             let mut line =
                 line(transaction.ended_ms(), &transaction.upstream, observed.session.as_ref(), what);
