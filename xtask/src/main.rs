@@ -6,6 +6,7 @@
 //! | [`cross`] | type-checking for platforms that aren't here |
 //! | [`parts`] | the real servers, SDKs and proxies that tests and benchmarks need, installed |
 //! | [`mod@bench`] | the benchmarks and their table |
+//! | [`shapes`] | the schemas that lint checks by, taken from where they are kept |
 //! | [`sh`] | running commands |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task tells the terminal what it does")]
@@ -15,6 +16,7 @@ mod cross;
 mod failure;
 mod parts;
 mod sh;
+mod shapes;
 mod tasks;
 
 use std::process::ExitCode;
@@ -58,6 +60,8 @@ enum Task {
         #[arg(long, value_name = "SECONDS", default_value_t = tasks::FUZZ_SECONDS)]
         seconds: u32,
     },
+    /// Take the schemas that lint checks by from the crate that carries them
+    Shapes,
     /// Measure the recorder and the proxy against their targets
     Bench(bench::Options),
 }
@@ -84,6 +88,7 @@ fn run(task: Option<Task>) -> Result {
         Some(Task::Test) => tasks::test(),
         Some(Task::Setup) => parts::install().map(drop),
         Some(Task::Fuzz { seconds }) => tasks::fuzz(seconds),
+        Some(Task::Shapes) => shapes::take(),
         Some(Task::Bench(options)) => bench::run(&options),
     }
 }

@@ -23,12 +23,18 @@ impl TraceClock {
         self.last_us = self.last_us.max(began.unwrap_or(i64::MIN));
     }
 
+    /// The time of what was seen at this offset, or at this time on the wall.
+    pub fn when(&self, us: Option<u64>, wall_ms: Option<i64>) -> i64 {
+        let counted =
+            self.began_us.zip(us).and_then(|(began, us)| began.checked_add(i64::try_from(us).ok()?));
+        counted.or_else(|| wall_ms?.checked_mul(1000)).unwrap_or(self.last_us)
+    }
+
     /// The time of the next line.
     pub fn at(&mut self, stamp: &Stamp<'_>) -> i64 {
-        let counted =
-            self.began_us.zip(stamp.us).and_then(|(began, us)| began.checked_add(i64::try_from(us).ok()?));
-        let told = || stamp.wall_ms().and_then(|ms| ms.checked_mul(1000));
-        self.last_us = self.last_us.max(counted.or_else(told).unwrap_or(self.last_us));
+        // What the clock on the wall says takes longer to read, and is seldom needed.
+        let wall_ms = if self.began_us.is_some() && stamp.us.is_some() { None } else { stamp.wall_ms() };
+        self.last_us = self.last_us.max(self.when(stamp.us, wall_ms));
         self.last_us
     }
 }

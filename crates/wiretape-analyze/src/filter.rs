@@ -13,7 +13,7 @@
 //! | `request>1kB`, `response>1MB` | larger payloads |
 //! | `text:WORDS`, or the words alone | payloads with that text, as it reads when unescaped, in upper or lower case |
 //!
-//! Several values are separated by commas: one must fit. A `-` before a word turns it around. Values with blanks stand
+//! Several values are separated by commas: one must fit. A `!` or a `-` before a word turns it around. Values with blanks stand
 //! in quotes. In a GLOB, `*` and `?` stand for anything.
 
 use crate::call::{Call, Outcome};
@@ -269,7 +269,7 @@ const FIELDS: [&str; 11] =
 /// assert!(!is_filter("trace.jsonl") && !is_filter("latest") && !is_filter("C:\\traces\\a.jsonl"));
 /// ```
 pub fn is_filter(word: &str) -> bool {
-    let word = word.strip_prefix('-').unwrap_or(word);
+    let word = word.strip_prefix(['-', '!']).unwrap_or(word);
     let name = word.split([':', '<', '>']).next().unwrap_or_default();
     name.len() < word.len() && FIELDS.contains(&name)
 }
@@ -291,7 +291,7 @@ fn words(text: &str) -> Result<Vec<Word>, FilterError> {
     loop {
         while rest.next_if(|(_, c)| c.is_whitespace()).is_some() {}
         let Some(&(start, _)) = rest.peek() else { return Ok(words) };
-        let negated = rest.next_if(|(_, c)| *c == '-').is_some();
+        let negated = rest.next_if(|(_, c)| matches!(c, '-' | '!')).is_some();
         let mut raw = String::new();
         let mut quoted = Vec::new();
         let mut in_quotes = false;
@@ -486,6 +486,7 @@ mod tests {
         check("tool:read*,search*", true);
         check("tool:read*", false);
         check("-tool:read* status:error", true);
+        check("!tool:read* !status:ok", true);
         check("tool:search* status:ok", false);
         check("status:tool-error", true);
         check("status:tool_error,ok", true);

@@ -5,25 +5,45 @@
 //!
 //! - [`call`]: where a request meets its response
 //! - [`operation`]: calls that belong together
+//! - [`listing`]: the calls of a trace, as they are listed
 //! - [`clock`]: where the lines of several traces stand in one time
 //! - [`filter`]: which calls and messages are meant
 //! - [`text`]: finding text in payloads
 //! - [`tokens`]: what a text costs in a model's context
+//! - [`toolbox`]: what tools cost, and which are used
 //! - [`summary`]: one trace in a few numbers
 //! - [`stats`]: calls, failures and latencies, by tool
 //! - [`export`]: traces in other formats
+//! - [`definitions`]: what a server offers
+//! - [`diff`]: how the calls of one trace differ from those of another
+//! - [`drift`]: how what a server offers departs from what it offered before
+//! - [`lint`]: what departs from the specification, and where
 //! - [`latency`]: how long calls took, and their percentiles
+//! - [`json_diff`]: how one JSON value differs from another
+//! - [`volatile`]: what differs from run to run and means nothing
+//! - [`mod@fingerprint`]: numbers that are equal for JSON values that mean the same
+//! - [`align`]: two sequences side by side
 
+pub mod align;
 pub mod call;
 pub mod clock;
+pub mod definitions;
+pub mod diff;
+pub mod drift;
 pub mod export;
 pub mod filter;
+pub mod fingerprint;
+pub mod json_diff;
 pub mod latency;
+pub mod lint;
+pub mod listing;
 pub mod operation;
 pub mod stats;
 pub mod summary;
 pub mod text;
 pub mod tokens;
+pub mod toolbox;
+pub mod volatile;
 
 #[cfg(test)]
 mod testing;

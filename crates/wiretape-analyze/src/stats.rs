@@ -2,9 +2,10 @@
 
 use crate::call::{Call, CallTracker, Observed, Outcome};
 use crate::latency::Latencies;
+use crate::operation::{Operation, OperationKind, OperationTracker};
 use std::collections::BTreeMap;
 use wiretape_trace::format::Record;
-use wiretape_trace::message::{Direction, MessageKind};
+use wiretape_trace::message::{Direction, Envelope, MessageKind};
 
 /// What calls are counted under.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +94,8 @@ pub struct CallStats {
     pub request_bytes: u64,
     /// The size of all responses' payloads.
     pub response_bytes: u64,
+    /// How many tokens all results have, if that was to be counted.
+    pub result_tokens: u64,
 }
 
 impl CallStats {
@@ -110,6 +113,7 @@ impl CallStats {
         self.latencies.merge(&other.latencies);
         self.request_bytes += other.request_bytes;
         self.response_bytes += other.response_bytes;
+        self.result_tokens += other.result_tokens;
     }
 }
 
@@ -140,8 +144,39 @@ pub struct StatsRow {
 pub struct ToolStats {
     rows: BTreeMap<(Subject, Direction), CallStats>,
     tracker: CallTracker,
+    operations: OperationTracker,
+    ended: BTreeMap<OperationKind, OperationStats>,
     orphans: u64,
     notifications: u64,
+    counts_tokens: bool,
+}
+
+/// The operations of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OperationStats {
+    /// How many there were.
+    pub operations: u64,
+    /// How many calls they have.
+    pub calls: u64,
+    /// How many notifications told of them.
+    pub news: u64,
+    /// How many came to an end.
+    pub ended: u64,
+    /// How long they took.
+    pub durations: Latencies,
+    /// Microseconds during which a person was waited for.
+    pub person_us: u64,
+}
+
+impl OperationStats {
+    fn add(&mut self, operation: &Operation) {
+        self.operations += 1;
+        self.calls += operation.calls;
+        self.news += operation.news;
+        self.ended += u64::from(operation.ended);
+        self.durations.add(operation.duration_us);
+        self.person_us += operation.person_us;
+    }
 }
 
 impl ToolStats {
@@ -150,24 +185,51 @@ impl ToolStats {
         Self::default()
     }
 
+    /// Also counts the tokens of results, which takes far longer than all the rest.
+    pub fn with_tokens() -> Self {
+        ToolStats { counts_tokens: true, ..Self::default() }
+    }
+
     /// Takes the next record of a recording.
     pub fn observe(&mut self, line: u64, record: &Record<'_>) {
-        let known = matches!(record, Record::Message(message) if message.dir.known().is_some());
-        let (rows, orphans, notifications) = (&mut self.rows, &mut self.orphans, &mut self.notifications);
-        let failed = self.tracker.observe_record(line, record, |_, envelope, observed| {
-            *notifications += u64::from(known && envelope.kind == MessageKind::Notification);
-            *orphans += u64::from(observed == Observed::Orphan);
-            if let Some(call) = observed.closed() {
-                add(rows, call);
+        let mut seen = Vec::new();
+        let failed = self
+            .tracker
+            .observe_record(line, record, |_, envelope, observed| seen.push((envelope, observed)));
+        if let Record::Message(message) = record {
+            for (envelope, observed) in seen {
+                self.operations.observe(&self.tracker, &message.stamp, &envelope, &observed);
+                let known = message.dir.known().is_some();
+                self.notifications += u64::from(known && envelope.kind == MessageKind::Notification);
+                self.orphans += u64::from(observed == Observed::Orphan);
+                if let Some(call) = observed.closed() {
+                    let tokens = if self.counts_tokens { result_tokens(call, &envelope) } else { 0 };
+                    add(&mut self.rows, call, tokens);
+                }
             }
-        });
-        failed.iter().for_each(|call| add(&mut self.rows, call));
+            self.settle_operations();
+        }
+        failed.iter().for_each(|call| add(&mut self.rows, call, 0));
+    }
+
+    fn settle_operations(&mut self) {
+        for operation in self.operations.take_ended() {
+            self.ended.entry(operation.kind).or_default().add(&operation);
+        }
+    }
+
+    /// The operations of each kind.
+    pub fn operations(&self) -> &BTreeMap<OperationKind, OperationStats> {
+        &self.ended
     }
 
     /// Ends a recording: what is open stays unanswered, and the ids that follow are another's.
     pub fn end_recording(&mut self) {
         for call in std::mem::take(&mut self.tracker).finish() {
-            add(&mut self.rows, &call);
+            add(&mut self.rows, &call, 0);
+        }
+        for operation in std::mem::take(&mut self.operations).finish() {
+            self.ended.entry(operation.kind).or_default().add(&operation);
         }
     }
 
@@ -207,12 +269,20 @@ impl ToolStats {
     }
 }
 
-fn add(rows: &mut BTreeMap<(Subject, Direction), CallStats>, call: &Call) {
+fn add(rows: &mut BTreeMap<(Subject, Direction), CallStats>, call: &Call, tokens: u64) {
     let subject = match &call.tool {
         Some(tool) => Subject::Tool(tool.clone()),
         None => Subject::Method(call.method.clone()),
     };
-    rows.entry((subject, call.direction)).or_default().add(call);
+    let stats = rows.entry((subject, call.direction)).or_default();
+    stats.add(call);
+    stats.result_tokens += tokens;
+}
+
+/// What a result costs in the context of the client's model.
+fn result_tokens(call: &Call, answer: &Envelope<'_>) -> u64 {
+    let result = answer.result.filter(|_| call.direction == Direction::ClientToServer);
+    result.map_or(0, crate::tokens::of_result)
 }
 
 #[cfg(test)]

@@ -18,13 +18,28 @@ pub fn peak_of_tree(pid: u32, except: &str) -> Option<u64> {
     Some(own + helpers)
 }
 
+/// The same without the pages of files that are mapped into a process, above all those of its own program: they are as many
+/// as the program is large, without optimization more than all the rest, and belong to all who run it.
+pub fn own_peak_of_tree(pid: u32, except: &str) -> Option<u64> {
+    let files = resident_files(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)?;
+    Some(peak_of_tree(pid, except)?.saturating_sub(files))
+}
+
 fn peak(pid: u32) -> Option<u64> {
     high_water_mark(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
+fn resident_files(status: &str) -> Option<u64> {
+    kilobytes(status, "RssFile:")
+}
+
 /// `VmHWM` is written as `VmHWM:     1234 kB`.
 fn high_water_mark(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    kilobytes(status, "VmHWM:")
+}
+
+fn kilobytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
@@ -42,6 +57,7 @@ mod tests {
     fn the_high_water_mark_is_read_in_bytes() {
         assert_eq!(high_water_mark("Name:\tcat\nVmHWM:\t    1234 kB\nVmRSS:\t 9 kB\n"), Some(1234 * 1024));
         assert_eq!(high_water_mark("Name:\tkthreadd\n"), None);
+        assert_eq!(resident_files("VmHWM:\t 9 kB\nRssFile:\t 2 kB\n"), Some(2048));
     }
 
     #[cfg(target_os = "linux")]

@@ -12,10 +12,11 @@ use std::path::Path;
 /// The targets, by the names that their corpora have.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 5] = [
+const TARGETS: [Target; 6] = [
     ("envelope", fuzz::envelope),
     ("framing", fuzz::framing),
     ("import", fuzz::import),
+    ("lint", fuzz::lint),
     ("reader", fuzz::reader),
     ("redaction", fuzz::redaction),
 ];

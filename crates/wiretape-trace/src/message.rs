@@ -604,15 +604,25 @@ enum MetaKey {
     Reserved,
 }
 
-fn meta_key(key: &str) -> MetaKey {
-    let (prefix, name) = match key.split_once('/') {
+/// Whether a `_meta` key is of the form `[prefix/]name`.
+pub fn is_meta_key(key: &str) -> bool {
+    let (prefix, name) = meta_key_parts(key);
+    prefix.into_iter().flat_map(|prefix| prefix.split('.')).all(is_meta_label) && is_meta_name(name)
+}
+
+fn meta_key_parts(key: &str) -> (Option<&str>, &str) {
+    match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
-    };
-    let labels: Vec<&str> = prefix.into_iter().flat_map(|prefix| prefix.split('.')).collect();
-    if !labels.iter().all(|label| is_meta_label(label)) || !is_meta_name(name) {
+    }
+}
+
+fn meta_key(key: &str) -> MetaKey {
+    if !is_meta_key(key) {
         return MetaKey::Malformed;
     }
+    let prefix = meta_key_parts(key).0;
+    let labels: Vec<&str> = prefix.into_iter().flat_map(|prefix| prefix.split('.')).collect();
     let reserved = |label: &&str| matches!(*label, "modelcontextprotocol" | "mcp");
     match labels[..] {
         [only] if reserved(&only) => MetaKey::Reserved,

@@ -1,8 +1,8 @@
 //! The command line as a whole: what commands there are, how they are grouped, and who runs them.
 
 use crate::commands::{
-    ca, clients, completions, config, demo, export, import, logs, ls, man, proxy, prune, record, schema,
-    session, sessions, show, slow, stats, store,
+    baseline, ca, call, calls, clients, completions, config, demo, diff, export, import, lint, logs, ls, man,
+    proxy, prune, record, schema, search, session, sessions, show, slow, stats, store, tools,
 };
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -36,7 +36,7 @@ TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
 Traces lie in `wiretape/traces` of your data directory, and the store is `wiretape/store.db` there;
 WIRETAPE_DATA_DIR moves both.
 
-Exit codes: 0 it worked, 1 it did not, 2 the command line makes no sense,
+Exit codes: 0 it worked, 1 it did not or lint has found something, 2 the command line makes no sense,
 3 not everything could be imported or loaded;
 `record` passes on those of the command it wraps (docs/exit-codes.md)."
 )]
@@ -66,6 +66,9 @@ enum Command {
     #[command(alias = "list")]
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
+    Calls(calls::CallsArgs),
+    Call(call::CallArgs),
+    Search(search::SearchArgs),
     Stats(Box<stats::StatsArgs>),
     Logs(logs::LogsArgs),
     Slow(slow::SlowArgs),
@@ -73,7 +76,11 @@ enum Command {
     Session(session::SessionArgs),
     Clients(clients::ClientsArgs),
     Schema(schema::SchemaArgs),
+    Tools(tools::ToolsArgs),
     Store(store::StoreCommandArgs),
+    Lint(lint::LintArgs),
+    Diff(diff::DiffArgs),
+    Baseline(baseline::BaselineArgs),
     Import(Box<import::ImportArgs>),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
@@ -92,10 +99,11 @@ const STYLES: Styles = Styles::styled()
     .placeholder(Style::new().dimmed());
 
 /// How the help groups the commands. One that is in no group stands in the last.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Record", &["record", "proxy", "demo"]),
-    ("Look", &["ls", "show"]),
-    ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema"]),
+    ("Look", &["ls", "show", "calls", "call", "search"]),
+    ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema", "tools"]),
+    ("Check", &["lint", "diff", "baseline"]),
     ("Exchange", &["import", "export"]),
     ("Set up", &["config", "ca"]),
     ("Keep house", &["prune", "store", "completions", "man"]),
@@ -128,6 +136,9 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
         Command::Show(args) => show::run(args)?,
+        Command::Calls(args) => calls::run(&args)?,
+        Command::Call(args) => call::run(&args)?,
+        Command::Search(args) => search::run(&args)?,
         Command::Stats(args) => stats::run(&args)?,
         Command::Logs(args) => logs::run(&args)?,
         Command::Slow(args) => slow::run(&args)?,
@@ -135,7 +146,11 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Session(args) => session::run(&args)?,
         Command::Clients(args) => clients::run(&args)?,
         Command::Schema(args) => schema::run(&args)?,
+        Command::Tools(args) => tools::run(&args)?,
         Command::Store(args) => return store::run(&args),
+        Command::Lint(args) => return lint::run(&args),
+        Command::Diff(args) => return diff::run(&args),
+        Command::Baseline(args) => baseline::run(&args)?,
         Command::Import(args) => return import::run(&args),
         Command::Export(args) => export::run(&args)?,
         Command::Config(args) => config::run(&args)?,

@@ -2,6 +2,7 @@
 
 use crate::output::{Paint, Styles};
 use crate::text;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use wiretape_trace::json::{Lexeme, Lexer, Token};
@@ -148,6 +149,15 @@ fn paint_of(token: Token, styles: &Styles) -> Paint {
         Token::Null => styles.dim,
         _ => styles.plain,
     }
+}
+
+/// A request's id as it stood, with every digit.
+pub(crate) fn raw_id(id: &Id<'_>) -> Option<Box<RawValue>> {
+    let json = match id {
+        Id::Number(digits) => digits.to_string(),
+        Id::String(text) => serde_json::to_string(text).ok()?,
+    };
+    RawValue::from_string(json).ok()
 }
 
 /// Writes one JSON object, member by member, with values that may be copied as they are.

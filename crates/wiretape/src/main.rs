@@ -22,6 +22,7 @@ mod store_feed;
 mod text;
 mod trace_file;
 mod units;
+mod words;
 
 fn main() {
     cli::main().exit()

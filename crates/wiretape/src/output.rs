@@ -3,6 +3,7 @@
 use crate::text;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -115,6 +116,17 @@ pub(crate) fn note(message: impl fmt::Display) {
 fn aside(word: impl fmt::Display, message: impl fmt::Display) {
     // If standard error is closed, nobody is left to be told.
     let _ = writeln!(anstream::stderr(), "{word} {message}");
+}
+
+/// Bytes, rate and the time left, on standard error; nothing where that is no terminal.
+pub(crate) fn progress_bar(length: Option<u64>) -> ProgressBar {
+    let template = match length {
+        Some(_) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+        None => "{spinner} {bytes}, {bytes_per_sec}",
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    bar.with_style(style)
 }
 
 fn terminal_width() -> usize {
@@ -295,6 +307,16 @@ impl Cell {
     pub(crate) fn new(paint: Paint, text: impl Into<String>) -> Self {
         Cell { text: text.into(), paint }
     }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How it is painted.
+    pub(crate) fn paint(&self) -> Paint {
+        self.paint
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -315,6 +337,8 @@ pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
     /// How wide each column is at least.
     least: Vec<usize>,
+    /// How wide each column is, once that is settled.
+    settled: Option<Vec<Option<usize>>>,
 }
 
 impl Table {
@@ -326,7 +350,7 @@ impl Table {
     /// A table without rows.
     pub(crate) fn new(columns: &[Column]) -> Self {
         let least = columns.iter().map(|column| text::width(column.title)).collect();
-        Table { columns: columns.to_vec(), rows: Vec::new(), least }
+        Table { columns: columns.to_vec(), rows: Vec::new(), least, settled: None }
     }
 
     /// Makes columns so wide at least, for rows that come later.
@@ -359,6 +383,23 @@ impl Table {
         Ok(dropped.map(|(column, _)| column.title).collect())
     }
 
+    /// Takes out columns that may go and have nothing in them.
+    pub(crate) fn drop_empty(&mut self) {
+        let is_empty = |at: usize| self.rows.iter().all(|row| row[at].text.is_empty());
+        let goes: Vec<bool> = (0..self.columns.len())
+            .map(|at| matches!(self.columns[at].room, Room::Optional(_)) && is_empty(at))
+            .collect();
+        retain_where(&mut self.columns, &goes);
+        retain_where(&mut self.least, &goes);
+        self.rows.iter_mut().for_each(|row| retain_where(row, &goes));
+    }
+
+    /// Lets its rows go, which were written: from now on its columns are as wide as they were.
+    pub(crate) fn settle(&mut self, width: Option<usize>) {
+        self.settled = Some(self.fit(width.unwrap_or(usize::MAX)));
+        self.rows = Vec::new();
+    }
+
     /// Writes a row that came later, in the columns of those that were written. Where nothing need be cut, nothing is.
     pub(crate) fn write_later(
         &self,
@@ -366,7 +407,8 @@ impl Table {
         row: &[Cell],
         width: Option<usize>,
     ) -> io::Result<()> {
-        let mut widths = self.fit(width.unwrap_or(usize::MAX));
+        let settled = self.settled.clone();
+        let mut widths = settled.unwrap_or_else(|| self.fit(width.unwrap_or(usize::MAX)));
         if width.is_none() {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = width.map(|width| width.max(text::width(&cell.text)));
@@ -448,6 +490,12 @@ impl Table {
         }
         line.write(sink, None)
     }
+}
+
+/// Takes out what goes.
+fn retain_where<T>(things: &mut Vec<T>, goes: &[bool]) {
+    let mut goes = goes.iter();
+    things.retain(|_| goes.next() != Some(&true));
 }
 
 #[cfg(test)]

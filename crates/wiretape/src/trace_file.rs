@@ -1,12 +1,14 @@
 //! Trace files: opening them, and telling what they are from a first look.
 
 use crate::error::CommandError;
+use crate::output;
+use indicatif::ProgressBarIter;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::summary::{Ending, started_at};
 use wiretape_trace::compress;
-use wiretape_trace::format::{Meta, ReadError, Record, TraceReader, parse_line};
+use wiretape_trace::format::{Line, Meta, Notice, ReadError, Record, TraceReader, parse_line};
 
 /// A reader of a file, decompressed where need be.
 pub(crate) type FileReader = TraceReader<Box<dyn Read + Send>>;
@@ -53,18 +55,75 @@ pub(crate) fn open(path: &Path) -> Result<FileReader, TraceFileError> {
     Ok(TraceReader::new(source(path)?))
 }
 
+/// Reads a trace to its end, and tells on a terminal how far it is.
+pub(crate) fn open_with_progress(path: &Path) -> Result<FileReader, TraceFileError> {
+    let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
+    let file = regular(path)?;
+    let length = file.metadata().map_err(failed)?.len();
+    if length < WORTH_A_BAR {
+        return Ok(TraceReader::new(compress::reader(file).map_err(failed)?));
+    }
+    let reader = Finishing(output::progress_bar(Some(length)).wrap_read(file));
+    Ok(TraceReader::new(compress::reader(reader).map_err(failed)?))
+}
+
+/// What is read in less time than it takes to look.
+const WORTH_A_BAR: u64 = 64 << 20;
+
+/// Takes the bar away when there is nothing more to read.
+struct Finishing(ProgressBarIter<File>);
+
+impl Read for Finishing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        if read == 0 {
+            self.0.progress.finish_and_clear();
+        }
+        Ok(read)
+    }
+}
+
 /// Reads a trace that is still growing.
 pub(crate) fn follow(path: &Path) -> Result<FileReader, TraceFileError> {
     Ok(TraceReader::following(source(path)?))
 }
 
 fn source(path: &Path) -> Result<Box<dyn Read + Send>, TraceFileError> {
+    let file = regular(path)?;
+    compress::reader(file).map_err(|source| TraceFileError::Open { path: path.to_owned(), source })
+}
+
+/// Opens a file that is no directory.
+fn regular(path: &Path) -> Result<File, TraceFileError> {
     let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
     let file = File::open(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.is_dir() {
         return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
     }
-    compress::reader(file).map_err(failed)
+    Ok(file)
+}
+
+/// Tells what a command must know of a trace that it read: what is damaged, and what is missing.
+pub(crate) fn tell_damage(path: &Path, reader: &FileReader) {
+    for notice in reader.notices() {
+        if matches!(
+            notice,
+            Notice::DamagedLine { .. }
+                | Notice::TornLine { .. }
+                | Notice::NewerVersion { .. }
+                | Notice::TruncatedCompression { .. }
+        ) {
+            output::note(format!("{}: {notice}", path.display()));
+        }
+    }
+}
+
+/// Reads the next line of a trace.
+pub(crate) fn next_line<'r>(
+    reader: &'r mut FileReader,
+    path: &Path,
+) -> Result<Option<Line<'r>>, TraceFileError> {
+    reader.next_line().map_err(|source| TraceFileError::Read { path: path.to_owned(), source })
 }
 
 /// What a trace's first lines say.
@@ -103,7 +162,6 @@ pub(crate) fn head(path: &Path) -> Result<Head, TraceFileError> {
 }
 
 fn is_torn(reader: &FileReader) -> bool {
-    use wiretape_trace::format::Notice;
     reader.notices().iter().any(|notice| matches!(notice, Notice::TornLine { .. }))
 }
 

@@ -11,11 +11,13 @@
 //! | [`import`] | how fast `wiretape import` is |
 //! | [`events`] | what the sinks of `wiretape proxy` cost, and whether they lose anything |
 //! | [`store`] | how fast the store is written, and asked |
+//! | [`analyze`] | how fast traces are read for answers |
 //! | [`programs`] | the programs, built |
 //! | [`figures`] | medians, and numbers as people read them |
 //! | [`report`] | the tables, on the terminal and in `docs/benchmarks.md` |
 //! | [`progress`] | what is being measured, for who waits |
 
+mod analyze;
 mod events;
 mod figures;
 mod http;
@@ -63,6 +65,7 @@ enum Subject {
     Import,
     Events,
     Store,
+    Analyze,
 }
 
 /// How much is done.
@@ -98,6 +101,7 @@ impl Subject {
             Self::Import => import::measure(programs, effort),
             Self::Events => events::measure(programs, effort),
             Self::Store => store::measure(programs, effort),
+            Self::Analyze => analyze::measure(programs, effort),
         }
     }
 }

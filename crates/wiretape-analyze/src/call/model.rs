@@ -206,4 +206,13 @@ impl Observed {
             _ => None,
         }
     }
+
+    /// Like [`closed`](Self::closed), and hands the call over.
+    pub fn into_closed(self) -> Option<Call> {
+        match self {
+            Observed::Request { abandoned, .. } => abandoned.map(|call| *call),
+            Observed::Answer(call) => Some(*call),
+            _ => None,
+        }
+    }
 }

@@ -27,7 +27,7 @@ use wiretape_trace::value::Value;
 ///     tracker.observe_record(line, &parse_line(bytes), |_, _, observed| closed.extend(observed.closed().cloned()));
 /// }
 /// assert_eq!((closed[0].outcome, closed[0].latency_us), (Outcome::Ok, Some(42)));
-/// assert!(tracker.finish().is_empty());
+/// assert_eq!(tracker.finish().count(), 0);
 /// ```
 #[derive(Debug, Default)]
 pub struct CallTracker {
@@ -186,10 +186,10 @@ impl CallTracker {
     }
 
     /// The calls that are still open when the recording ends, in the order of their requests.
-    pub fn finish(self) -> Vec<Call> {
+    pub fn finish(self) -> impl Iterator<Item = Call> {
         let [mut open, mut of_server] = self.open;
         open.append(&mut of_server);
-        open.into_values().map(|open| open.unanswered(Outcome::Pending)).collect()
+        open.into_values().map(|open| open.unanswered(Outcome::Pending))
     }
 
     fn request(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
@@ -295,15 +295,22 @@ impl CallTracker {
 
     fn response(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
         let asker = source.direction.reverse();
-        let Some(number) = envelope.id.clone().and_then(|id| self.asked(asker, &source.session, id)) else {
-            return Observed::Orphan;
-        };
+        let by_id = envelope.id.clone().and_then(|id| self.asked(asker, &source.session, id));
+        let Some(number) = by_id.or_else(|| self.refused(source, envelope)) else { return Observed::Orphan };
         let Some(open) = self.close(number) else { return Observed::Orphan };
         if let Some(parent) = open.call.parent.and_then(|parent| self.open_mut(parent)) {
             parent.nested_ends(&open.call.method, source.stamp);
         }
         let call = open.answered(source.place, source.stamp, source.bytes, source.exchange, envelope);
         Observed::Answer(Box::new(call))
+    }
+
+    /// The call that an error answers by being all that there is in its exchange: servers that refuse a request before they
+    /// read it can't repeat its id.
+    fn refused(&self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
+        let numbers = self.exchanges.get(&source.exchange?)?;
+        let is_alone = envelope.error.is_some() && numbers.len() == 1;
+        numbers.first().copied().filter(|_| is_alone && source.direction == Direction::ServerToClient)
     }
 
     /// The number of the open call with this id. A session is given to `initialize` by its answer, so that the request has
@@ -391,7 +398,7 @@ mod tests {
                 other => told.extend(other.closed().map(describe)),
             });
         });
-        told.extend(tracker.finish().iter().map(describe));
+        told.extend(tracker.finish().map(|call| describe(&call)));
         told
     }
 
@@ -587,7 +594,7 @@ mod tests {
         let mut last = None;
         for_each_message(lines, |line, message| {
             tracker.observe_message(line, message, |_, _, observed| {
-                last = observed.closed().cloned().or(last.take())
+                last = observed.closed().cloned().or(last.take());
             });
         });
         last.unwrap()
@@ -648,6 +655,22 @@ mod tests {
         assert_eq!(outcome(&ends(1, r#""ended":"client-closed""#)), (Outcome::Disconnected, None));
         assert_eq!(outcome(&ends(1, r#""ended":"timeout""#)), (Outcome::TimedOut, None));
         assert_eq!(outcome(&ends(1, r#""ended":"complete""#)), (Outcome::Pending, None));
+    }
+
+    #[test]
+    fn an_error_without_the_id_answers_what_is_alone_in_its_exchange() {
+        let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+        let tools = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#;
+        let answered = "1 → ping 2 ProtocolError { code: Some(-32600) } 2 Some(5)";
+        check(&[http("in", 0, None, 1, PING), http("out", 5, None, 1, error)], &[answered]);
+        check(
+            &[http("in", 0, None, 1, PING), http("in", 0, None, 1, tools), http("out", 5, None, 1, error)],
+            &["3 orphan", "1 → ping 2 Pending - None", "2 → tools/list 3 Pending - None"],
+        );
+        check(
+            &[message("in", 0, PING), message("out", 5, error)],
+            &["2 orphan", "1 → ping 2 Pending - None"],
+        );
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Exporter for Rows {
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        std::mem::take(&mut self.tracker).finish().iter().try_for_each(|call| row(call, None, out))
+        std::mem::take(&mut self.tracker).finish().try_for_each(|call| row(&call, None, out))
     }
 }
 

@@ -11,8 +11,7 @@ mod snapshot;
 pub(crate) use clock::{Now, now_ms};
 pub(crate) use program::{Program, agreed_version, stateless_version};
 pub(crate) use request::Verdict;
-pub(crate) use snapshot::cursor;
-pub use snapshot::{Change, Listed, Snapshot, Snapshots};
+pub use snapshot::{Change, Snapshot, Snapshots};
 
 use crate::event::{Event, EventIds, SchemaEvent, SessionEvent, VERSION};
 use crate::line::{Line, LineWhat};
@@ -201,7 +200,7 @@ impl Observer {
                     v: VERSION,
                     event_id: self.ids.next(),
                     ts: observed.transaction.ended_ms(),
-                    mcp_method: listed.method,
+                    mcp_method: listed.kind.method(),
                     upstream: Arc::clone(upstream),
                     items,
                     change_type: kind,

@@ -2,7 +2,7 @@
 
 use super::program::{agreed_version, stateless_version};
 use super::project;
-use super::snapshot::{Listed, listing};
+use super::snapshot::listing;
 use crate::event::{EventId, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, Span, Status, VERSION};
 use crate::line::LineWhat;
 use crate::raw::Raw;
@@ -10,6 +10,7 @@ use crate::transaction::{Ended, Streamed, Transaction};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_analyze::definitions::Page;
 use wiretape_trace::format::Head;
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 use wiretape_trace::value::Value;
@@ -142,7 +143,7 @@ impl Observed {
     }
 
     /// Lists that a server gave.
-    pub(super) fn lists(&self) -> impl Iterator<Item = Listed<'_>> {
+    pub(super) fn lists(&self) -> impl Iterator<Item = Page<'_>> {
         self.calls
             .iter()
             .filter_map(|call| listing(&call.method, &call.message, &call.answer.as_ref()?.message))

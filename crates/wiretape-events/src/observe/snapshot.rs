@@ -5,13 +5,9 @@ use crate::raw::Raw;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hasher};
+use wiretape_analyze::definitions::{Gathered, Gatherer, ListKind, Page, cursor};
+use wiretape_analyze::fingerprint::fingerprint;
 use wiretape_trace::message::Envelope;
-use wiretape_trace::value::Value;
-
-/// More lists are not gathered at a time.
-const MAX_GATHERING: usize = 1000;
-/// Deeper than this nobody looks.
-const MAX_DEPTH: usize = 128;
 
 /// What a server offered when it was last seen.
 #[derive(Debug, Clone)]
@@ -24,17 +20,6 @@ pub struct Snapshot {
     pub items: Vec<SchemaItem>,
 }
 
-/// A page of a list.
-#[derive(Debug, Clone)]
-pub struct Listed<'a> {
-    /// Which list it is.
-    pub method: &'static str,
-    entries: Vec<(String, &'a [u8])>,
-    cursor: Option<String>,
-    next: Option<String>,
-    result: &'a [u8],
-}
-
 /// What has happened to entries of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
@@ -44,48 +29,10 @@ pub struct Change {
     pub items: Vec<SchemaItem>,
 }
 
-/// A method, what its list is called, and what entries go by.
-const LISTS: [(&str, &str, &str); 4] = [
-    ("tools/list", "tools", "name"),
-    ("resources/list", "resources", "uri"),
-    ("resources/templates/list", "resourceTemplates", "uriTemplate"),
-    ("prompts/list", "prompts", "name"),
-];
-
 /// The page of a list that a request and its answer are, if they are one.
-pub(super) fn listing<'a>(method: &str, request: &[u8], answer: &'a [u8]) -> Option<Listed<'a>> {
+pub(super) fn listing<'a>(method: &str, request: &[u8], answer: &'a [u8]) -> Option<Page<'a>> {
     let result = Envelope::scan(answer).result?;
-    Listed::of(method, || cursor(Envelope::scan(request).params?), result)
-}
-
-/// Where in a list a request begins to read, by its parameters; at the beginning if there is nothing.
-pub(crate) fn cursor(params: &[u8]) -> Option<String> {
-    Value::parse(params).ok()?.get("cursor").and_then(text)
-}
-
-fn text(value: Value<'_>) -> Option<String> {
-    value.string().map(std::borrow::Cow::into_owned)
-}
-
-impl<'a> Listed<'a> {
-    /// The page of a list that is the result of a method, if it is one.
-    pub fn of(method: &str, cursor: impl FnOnce() -> Option<String>, result: &'a [u8]) -> Option<Self> {
-        let (method, list, key) = LISTS.into_iter().find(|(name, ..)| *name == method)?;
-        let value = Value::parse(result).ok()?;
-        let mut entries = Vec::new();
-        value.get(list)?.elements(|entry| {
-            if let Some(key) = entry.get(key).and_then(text) {
-                entries.push((key, entry.raw));
-            }
-        });
-        Some(Listed {
-            method,
-            entries,
-            cursor: cursor(),
-            next: value.get("nextCursor").and_then(text),
-            result,
-        })
-    }
+    Page::of(method, || cursor(Envelope::scan(request).params?), result)
 }
 
 /// The newest list of each kind that each server gave.
@@ -93,7 +40,7 @@ impl<'a> Listed<'a> {
 pub struct Snapshots {
     known: HashMap<(String, String), Known>,
     /// Lists of which more pages are to come, by who reads them.
-    gathering: HashMap<(String, String, &'static str), Gathering>,
+    gathering: Gatherer<(String, String, ListKind), Item>,
 }
 
 #[derive(Debug, Default)]
@@ -110,12 +57,6 @@ struct Item {
     print: u64,
 }
 
-#[derive(Debug)]
-struct Gathering {
-    items: BTreeMap<String, Item>,
-    next: String,
-}
-
 impl Snapshots {
     /// What is known from before.
     pub fn new(snapshots: Vec<Snapshot>) -> Self {
@@ -123,55 +64,32 @@ impl Snapshots {
             let items = snapshot.items.into_iter().map(|item| (item.key, Item::of(item.definition.0)));
             ((snapshot.upstream, snapshot.mcp_method), Known { items: items.collect(), last: None })
         });
-        Snapshots { known: known.collect(), gathering: HashMap::new() }
+        Snapshots { known: known.collect(), gathering: Gatherer::default() }
     }
 
     /// A page has been read by `reader`. Once a list is whole, it is compared to the last one.
-    pub fn observe(&mut self, upstream: &str, reader: &str, listed: &Listed<'_>) -> Vec<Change> {
-        let looks = print(listed.result);
-        let is_whole = listed.cursor.is_none() && listed.next.is_none();
-        let place = (upstream.to_owned(), listed.method.to_owned());
-        if is_whole && self.known.get(&place).is_some_and(|known| known.last == Some(looks)) {
+    pub fn observe(&mut self, upstream: &str, reader: &str, page: &Page<'_>) -> Vec<Change> {
+        let looks = print(page.result);
+        let place = (upstream.to_owned(), page.kind.method().to_owned());
+        if page.is_whole() && self.known.get(&place).is_some_and(|known| known.last == Some(looks)) {
             return Vec::new();
         }
-        let Some(items) = self.gather(upstream, reader, listed) else { return Vec::new() };
+        let entries = page.entries.iter();
+        let entries = entries.map(|entry| (entry.key.clone(), Item::of(Bytes::copy_from_slice(entry.raw))));
+        let reader = (upstream.to_owned(), reader.to_owned(), page.kind);
+        let Gathered::Whole(items) = self.gathering.page(reader, page, entries) else { return Vec::new() };
         let changes = match self.known.get(&place) {
             Some(known) => compare(&known.items, &items),
             None => vec![Change { kind: ChangeType::Initial, items: all(&items) }],
         };
-        self.known.insert(place, Known { items, last: is_whole.then_some(looks) });
+        self.known.insert(place, Known { items, last: page.is_whole().then_some(looks) });
         changes
-    }
-
-    /// All entries of a list, once its last page is there.
-    fn gather(
-        &mut self,
-        upstream: &str,
-        reader: &str,
-        listed: &Listed<'_>,
-    ) -> Option<BTreeMap<String, Item>> {
-        let page =
-            listed.entries.iter().map(|(key, raw)| (key.clone(), Item::of(Bytes::copy_from_slice(raw))));
-        let place = (upstream.to_owned(), reader.to_owned(), listed.method);
-        let begun = self.gathering.remove(&place);
-        let mut items = match (&listed.cursor, begun) {
-            (None, _) => BTreeMap::new(),
-            (Some(cursor), Some(begun)) if *cursor == begun.next => begun.items,
-            // A page of a list whose beginning was not seen.
-            (Some(_), _) => return None,
-        };
-        items.extend(page);
-        let Some(next) = &listed.next else { return Some(items) };
-        if self.gathering.len() < MAX_GATHERING {
-            self.gathering.insert(place, Gathering { items, next: next.clone() });
-        }
-        None
     }
 }
 
 impl Item {
     fn of(definition: Bytes) -> Self {
-        let print = canonical_print(&definition);
+        let print = fingerprint(&definition);
         Item { definition: Raw(definition), print }
     }
 }
@@ -202,48 +120,6 @@ fn print(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
-}
-
-fn canonical_print(json: &[u8]) -> u64 {
-    let mut canonical = Vec::with_capacity(json.len());
-    match Value::parse(json) {
-        Ok(value) => write_canonical(value, 0, &mut canonical),
-        Err(_) => canonical.extend_from_slice(json),
-    }
-    print(&canonical)
-}
-
-fn write_canonical(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
-    if depth > MAX_DEPTH {
-        out.extend_from_slice(value.raw);
-    } else if value.is_object() {
-        let mut members = Vec::new();
-        value.members(|name, value| members.push((name.decode().into_owned(), value)));
-        members.sort_by(|(a, _), (b, _)| a.cmp(b));
-        out.push(b'{');
-        for (name, value) in members {
-            write_text(&name, out);
-            write_canonical(value, depth + 1, out);
-        }
-        out.push(b'}');
-    } else if value.is_array() {
-        out.push(b'[');
-        value.elements(|element| {
-            write_canonical(element, depth + 1, out);
-            out.push(b',');
-        });
-        out.push(b']');
-    } else if let Some(text) = value.string() {
-        write_text(&text, out);
-    } else {
-        out.extend_from_slice(value.raw);
-    }
-}
-
-/// With its length before it, no text can look like something else.
-fn write_text(text: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(&text.len().to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]

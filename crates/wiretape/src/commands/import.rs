@@ -7,7 +7,7 @@ use crate::exit_code::ExitCode;
 use crate::text::printable;
 use crate::{dirs, output, redaction, units};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ impl Source {
             }
             (Box::new(file), Some(metadata.len()))
         };
-        let progress = progress_bar(length);
+        let progress = output::progress_bar(length);
         let mut reader = compress::reader(progress.wrap_read(raw)).map_err(failed)?;
         let mut beginning = Vec::new();
         // What can't be read will be told when it is read again.
@@ -202,17 +202,6 @@ impl Source {
             }
         })
     }
-}
-
-/// Bytes, rate and the time left; nothing where there is no terminal.
-fn progress_bar(length: Option<u64>) -> ProgressBar {
-    let template = match length {
-        Some(_) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
-        None => "{spinner} {bytes}, {bytes_per_sec}",
-    };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    bar.with_style(style)
 }
 
 /// The traces that are being written.

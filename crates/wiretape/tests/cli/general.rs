@@ -18,6 +18,8 @@ fn help_needs_no_manual() {
         "session",
         "clients",
         "schema",
+        "diff",
+        "baseline",
         "store",
         "config",
         "ca",

@@ -3,13 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
 mod ask;
+mod baseline;
 mod ca;
+mod calls;
 mod config;
+mod diff;
 mod environment;
 mod export;
 mod fixtures;
 mod general;
 mod import;
+mod lint;
 mod ls;
 mod prune;
 mod show;

@@ -3,6 +3,7 @@
 use crate::environment::{BINARY, Environment};
 use std::fs;
 use std::path::{Path, PathBuf};
+use wiretape_analyze::volatile::DEFAULTS;
 use wiretape_trace::redact::RULES;
 
 /// Set, it makes the tests write what they would otherwise ask for.
@@ -15,7 +16,7 @@ fn root() -> PathBuf {
 /// Every page there is.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
-    for folder in ["", "docs", "docs/design", "fixtures/traces"] {
+    for folder in ["", "docs", "docs/design", "docs/rules", "fixtures/traces"] {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "md") {
@@ -79,6 +80,10 @@ fn check_configuration(block: &str, page: &Path) {
     let environment = Environment::new();
     let file = environment.path().join("example.toml");
     fs::write(&file, block).unwrap();
+    // What an example names has to be there.
+    for named in block.lines().filter_map(|line| line.split_once("_file = ")?.1.split('"').nth(1)) {
+        fs::write(environment.path().join(named), "secret").unwrap();
+    }
     let file = file.to_str().unwrap();
     let run = |arguments: &[&str]| {
         let output = environment.wiretape(arguments).output().unwrap();
@@ -125,6 +130,12 @@ fn the_table_of_redaction_rules_is_fresh() {
         table.push_str(&format!("| `{}` | {} |\n", rule.name, rule.what));
     }
     check_generated("docs/redaction.md", "the rules", &table);
+}
+
+#[test]
+fn the_list_of_what_is_left_out_is_fresh() {
+    let list: String = DEFAULTS.iter().map(|path| format!("- `{path}`\n")).collect();
+    check_generated("docs/diff.md", "what is left out", &list);
 }
 
 /// The doc comment of the format's module is the specification; the page has a copy for those who read no Rust.

@@ -6,6 +6,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
+#[path = "../shared/lint.rs"]
+mod lint;
 mod pair;
 mod scenarios;
 mod store;

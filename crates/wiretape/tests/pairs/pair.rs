@@ -1,6 +1,6 @@
 //! A client, a server, and a proxy that may stand between them.
 
-use crate::store;
+use crate::{lint, store};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,6 +14,12 @@ use wiretape_testkit::service::Service;
 
 /// After this a process is killed and its test fails: generous, for the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(180);
+
+/// What lint finds in these sessions.
+const KNOWN: [lint::Known; 2] = [
+    ("unknown-tool-called", "the clients call a tool that is not there, to see the error"),
+    ("not-a-message", "the server's SDK sends `{}` on a stream that is taken up again"),
+];
 
 /// How the client reaches the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +99,7 @@ fn run(
     if let Some(home) = home {
         // What comes on a stream that was taken up again belongs to an exchange that has been told of by then.
         store::check(home, &traces, usize::from(scenario == "resume"));
+        lint::check(&traces, &KNOWN);
     }
     Run {
         told: String::from_utf8(output.stdout).unwrap(),

@@ -52,15 +52,22 @@ fn recorded_in(traces: &[PathBuf]) -> (Calls, usize) {
         let text = fs::read_to_string(trace).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut open: BTreeMap<String, String> = BTreeMap::new();
+        let mut exchanges: BTreeMap<u64, String> = BTreeMap::new();
         for line in lines.filter(|line| line.get("raw").is_some()) {
             let (raw, id) = (&line["raw"], line["raw"]["id"].to_string());
             match (line["dir"].as_str(), raw["method"].as_str()) {
                 (Some("in"), Some(method)) if raw.get("id").is_some() => {
                     handshakes += usize::from(method == "initialize");
+                    exchanges.extend(line["http"]["x"].as_u64().map(|x| (x, id.clone())));
                     open.insert(id, method.to_owned());
                 }
                 (Some("out"), None) => {
-                    if let Some(method) = open.remove(&id) {
+                    // Servers that refuse a request before they read it can't repeat its id.
+                    let of_exchange = line["http"]["x"].as_u64().and_then(|x| exchanges.get(&x));
+                    let id = of_exchange
+                        .filter(|_| raw.get("error").is_some() && !open.contains_key(&id))
+                        .unwrap_or(&id);
+                    if let Some(method) = open.remove(id) {
                         *calls.entry((method, status(raw).to_owned())).or_default() += 1;
                     }
                 }

@@ -223,6 +223,12 @@ fn credentials_of_the_server_stay_with_it() {
                    authorization: Bearer secret\r\ncookie: a=b\r\nx-api-key: secret\r\n";
     let form = format!("grant_type=refresh_token&resource={}", proxy.url());
     ask(&proxy, &format!("POST {path}/token"), headers, &form);
+    // What a server says is read beside what it answers.
+    let is_told = || server.said().lines().any(|line| line.contains("/token"));
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !is_told() && std::time::Instant::now() < patience {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     let said = server.said();
     let asked = said.lines().find(|line| line.contains("/token")).unwrap_or_else(|| panic!("{said}"));
     let expected = format!("resource={} authorization=\"Basic YTpi\" -> 400", server.url());

@@ -5,9 +5,12 @@
 
 mod bridge;
 mod bytes;
+mod compare;
 mod disks;
 mod exits;
 mod floods;
+#[path = "../shared/lint.rs"]
+mod lint;
 mod live;
 mod options;
 mod real_parts;

@@ -3,6 +3,7 @@
 //! `cargo xtask setup` installs the parts and `cargo xtask test` says where; a bare `cargo test` skips these, and
 //! says so.
 
+use crate::lint;
 use crate::session::{Home, say_skipped, server, traces_in};
 use crate::trace::{Trace, What};
 use serde_json::Value;
@@ -70,6 +71,10 @@ fn wire(home: &Home, side: &str, dir: Direction) -> Vec<u8> {
     fs::read(home.path(&format!("{side}.{suffix}"))).unwrap()
 }
 
+/// What lint finds in these sessions.
+const KNOWN: [lint::Known; 1] =
+    [("unknown-tool-called", "the clients call a tool that is not there, to see the error")];
+
 /// Runs the same session without and with the recorder, and compares everything that can be seen.
 fn check_same(client: &[OsString], server_command: &[OsString], steps: &[&str]) {
     let home = Home::new();
@@ -87,6 +92,7 @@ fn check_same(client: &[OsString], server_command: &[OsString], steps: &[&str]) 
     let trace = home.trace();
     check_trace(&home, &trace);
     check_order(&trace);
+    lint::check(&traces_in(&home.traces_dir()), &KNOWN);
 }
 
 /// The wire on both sides of the recorder, and the trace: the same bytes, but for the secret.

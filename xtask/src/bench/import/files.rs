@@ -66,7 +66,7 @@ pub(super) fn write(kind: Kind, bytes: u64, path: &Path) -> io::Result<()> {
     out.flush()
 }
 
-fn call(id: u64, prose: &str) -> String {
+pub(in crate::bench) fn call(id: u64, prose: &str) -> String {
     let text = slice(id, prose);
     format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"search\",\"arguments\":{{\"query\":\"{text}\",\
@@ -75,7 +75,7 @@ fn call(id: u64, prose: &str) -> String {
     )
 }
 
-fn answer(id: u64, prose: &str) -> String {
+pub(in crate::bench) fn answer(id: u64, prose: &str) -> String {
     let text = slice(id * 7, prose);
     format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}},\
@@ -90,7 +90,7 @@ fn slice(id: u64, prose: &str) -> &str {
     &prose[start..start + LENGTH]
 }
 
-fn prose() -> String {
+pub(in crate::bench) fn prose() -> String {
     const WORDS: [&str; 16] = [
         "the", "server", "answers", "calls", "with", "text", "and", "numbers", "of", "all", "kinds", "while",
         "clients", "wait", "for", "more",

@@ -2,6 +2,8 @@
 
 mod files;
 
+pub(super) use files::{answer, call, prose};
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

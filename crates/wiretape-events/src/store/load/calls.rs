@@ -2,13 +2,12 @@
 
 use super::timeline::Tick;
 use crate::event::Status;
-use crate::observe::{
-    Change, Listed, Program, Snapshot, Snapshots, Verdict, agreed_version, cursor, stateless_version,
-};
+use crate::observe::{Change, Program, Snapshot, Snapshots, Verdict, agreed_version, stateless_version};
 use crate::store::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use wiretape_analyze::call::{Call, CallTracker, Observed};
+use wiretape_analyze::definitions::{Page, cursor};
 use wiretape_trace::format::{Message, Meta};
 use wiretape_trace::message::{Direction, Envelope, Id};
 use wiretape_trace::value::Value;
@@ -156,7 +155,7 @@ impl Calls {
                 asked.hello.get_or_insert_default().hear_server(result);
             }
             let cursor = asked.cursor.take();
-            if let Some(listed) = Listed::of(&call.method, || cursor, result) {
+            if let Some(listed) = Page::of(&call.method, || cursor, result) {
                 self.listed(asked.session.clone(), &listed, around);
             }
         }
@@ -164,14 +163,14 @@ impl Calls {
     }
 
     /// A page of a server's list was seen.
-    fn listed(&mut self, session: Option<Arc<str>>, listed: &Listed<'_>, around: &mut Surroundings<'_>) {
+    fn listed(&mut self, session: Option<Arc<str>>, listed: &Page<'_>, around: &mut Surroundings<'_>) {
         let session = session.unwrap_or_else(|| Arc::clone(around.grouping));
         let snapshots = self.snapshots.get_or_insert_with(|| Snapshots::new(std::mem::take(around.known)));
         for Change { kind, items } in snapshots.observe(around.server, &session, listed) {
             around.rows.push(Row::Schema(SchemaRow {
                 time: around.now.wall_ms,
                 server: Arc::clone(around.server),
-                method: listed.method,
+                method: listed.kind.method(),
                 session: Some(Arc::clone(&session)),
                 change: kind,
                 items,

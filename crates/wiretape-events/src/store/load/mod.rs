@@ -2,11 +2,11 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`loader`] | [`Loader`]: whole recordings, part by part |
-//! | [`live`] | [`LiveTrace`]: a trace while it is written |
-//! | [`feed`] | [`TraceFeed`]: which lines go which way |
-//! | [`exchanges`] | exchanges of HTTP, put together again and observed as the proxy's are |
-//! | [`calls`] | requests with their answers, where there are no exchanges |
+//! | `loader` | [`Loader`]: whole recordings, part by part |
+//! | `live` | [`LiveTrace`]: a trace while it is written |
+//! | `feed` | [`TraceFeed`]: which lines go which way |
+//! | `exchanges` | exchanges of HTTP, put together again and observed as the proxy's are |
+//! | `calls` | requests with their answers, where there are no exchanges |
 
 mod calls;
 mod exchange;

@@ -122,6 +122,13 @@ impl Store {
         self.select(&conditions, "NOT INDEXED", "id", limit)
     }
 
+    /// The call in this row, if there is one.
+    pub fn call(&self, row: i64) -> Result<Option<CallRecord>, StoreError> {
+        let mut conditions = Conditions::default();
+        conditions.add_with("id = ?", [row.into()]);
+        Ok(self.select(&conditions, "NOT INDEXED", "id", 1)?.pop())
+    }
+
     /// The number of the row that was written last; 0 if there is none.
     pub fn newest_row(&self) -> Result<i64, StoreError> {
         self.row("SELECT coalesce(max(id), 0) FROM call", [], |row| row.get(0))

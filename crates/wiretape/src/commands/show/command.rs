@@ -28,7 +28,8 @@ use wiretape_trace::format::{Line, Notice, Record};
 Examples:
   wiretape show latest                       the newest trace
   wiretape show 0197 --errors                what failed in the trace whose id begins like that
-  wiretape show latest --tool 'search*'      calls of some tools, and their answers
+  wiretape show latest tool:search*          calls of some tools, and their answers
+  wiretape show latest text:quota dir:out    by what the server said (`wiretape calls --help` has all words)
   wiretape show latest -f                    a session that is still going on
   wiretape show trace.jsonl --full | less    every payload, pretty-printed
   wiretape show trace.jsonl --json | jq .raw every payload, for programs")]
@@ -72,7 +73,8 @@ pub(crate) fn run(args: ShowArgs) -> Result<(), CommandError> {
     let head = if args.follow { wait_for_head(&path)? } else { trace_file::head(&path)? };
     let state = TraceState::new(&path, &trace_file::ending(&path)?);
     let view = View::new(&args, &path, &head, &state)?;
-    let show = Show { view, filter: args.filter, left: args.limit, tracker: CallTracker::new() };
+    let label = head.meta.as_ref().map(|meta| meta.label.clone());
+    let show = Show { view, filter: args.filter, left: args.limit, tracker: CallTracker::new(), label };
     if args.follow { show.follow(path, head) } else { show.whole(&path, &state) }
 }
 
@@ -155,6 +157,7 @@ struct Show {
     filter: Filter,
     left: Option<u64>,
     tracker: CallTracker,
+    label: Option<String>,
 }
 
 /// Why reading came to a stop.
@@ -239,9 +242,11 @@ impl Show {
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
         let items = items(&mut self.tracker, line.number, &line.record);
         let passed: Vec<(usize, &Item<'_>)> = match &line.record {
-            Record::Message(message) => {
-                items.iter().enumerate().filter(|(_, item)| self.filter.passes(item, &message.dir)).collect()
-            }
+            Record::Message(message) => items
+                .iter()
+                .enumerate()
+                .filter(|(_, item)| self.filter.passes(item, message, self.label.as_deref()))
+                .collect(),
             _ => Vec::new(),
         };
         let shown = match &line.record {
@@ -263,7 +268,7 @@ impl Show {
         if !self.filter.is_empty() {
             return Ok(());
         }
-        let calls = std::mem::take(&mut self.tracker).finish();
+        let calls: Vec<Call> = std::mem::take(&mut self.tracker).finish().collect();
         self.view.unanswered(&calls.iter().collect::<Vec<_>>())
     }
 }

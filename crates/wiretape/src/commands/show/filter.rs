@@ -4,13 +4,19 @@ use super::item::Item;
 use clap::Args;
 use globset::{Glob, GlobMatcher};
 use wiretape_analyze::call::Outcome;
-use wiretape_trace::format::{DirectionField, Record};
-use wiretape_trace::message::Direction;
+use wiretape_analyze::filter::{Filter as Words, Subject};
+use wiretape_analyze::text::TextFinder;
+use wiretape_trace::format::{DirectionField, Message, Record};
+use wiretape_trace::message::{Direction, Id};
 
 /// Which lines are shown. All conditions must hold.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters (all must hold)")]
 pub(crate) struct Filter {
+    /// Words that must hold of a message or of the call that it belongs to, as `tool:search*` or `latency>200ms`
+    #[arg(value_name = "FILTER", value_parser = words, help_heading = "Arguments")]
+    words: Vec<Words>,
+
     /// Only messages of this method, and the responses to them (`*` and `?` stand for anything)
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     method: Option<GlobMatcher>,
@@ -40,21 +46,30 @@ fn glob(text: &str) -> Result<GlobMatcher, String> {
     Glob::new(text).map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
 }
 
+fn words(text: &str) -> Result<Words, String> {
+    Words::parse(text).map_err(|error| error.to_string())
+}
+
 impl Filter {
     /// Whether everything passes.
     pub(super) fn is_empty(&self) -> bool {
-        self.method.is_none() && self.tool.is_none() && self.dir.is_none() && !self.errors
+        self.words.is_empty()
+            && self.method.is_none()
+            && self.tool.is_none()
+            && self.dir.is_none()
+            && !self.errors
     }
 
-    /// Whether a payload that was sent in this direction passes.
-    pub(super) fn passes(&self, item: &Item<'_>, dir: &DirectionField<'_>) -> bool {
+    /// Whether a payload of a message passes.
+    pub(super) fn passes(&self, item: &Item<'_>, message: &Message<'_>, label: Option<&str>) -> bool {
         let matches = |glob: &Option<GlobMatcher>, text: Option<&str>| {
             glob.as_ref().is_none_or(|glob| text.is_some_and(|text| glob.is_match(text)))
         };
         matches(&self.method, item.method())
             && matches(&self.tool, item.tool())
-            && self.passes_direction(dir)
+            && self.passes_direction(&message.dir)
             && (!self.errors || item.outcome().is_some_and(Outcome::is_error))
+            && self.words.iter().all(|words| passes_words(words, item, message, label))
     }
 
     /// Whether a record that is no message passes.
@@ -62,7 +77,8 @@ impl Filter {
         match record {
             _ if self.is_empty() => true,
             Record::Text(text) => {
-                self.method.is_none()
+                self.words.is_empty()
+                    && self.method.is_none()
                     && self.tool.is_none()
                     && !self.errors
                     && self.passes_direction(&text.dir)
@@ -78,4 +94,21 @@ impl Filter {
             Some(DirectionArg::Out) => dir.known() == Some(Direction::ServerToClient),
         }
     }
+}
+
+fn passes_words(words: &Words, item: &Item<'_>, message: &Message<'_>, label: Option<&str>) -> bool {
+    let answered = item.answered();
+    let subject = Subject {
+        method: item.method(),
+        tool: item.tool(),
+        outcome: answered.map(|call| call.outcome).or_else(|| item.outcome()),
+        direction: message.dir.known(),
+        session: message.session.as_deref(),
+        server: label,
+        id: item.id().map(Id::text),
+        latency_us: answered.and_then(|call| call.latency_us),
+        request_bytes: answered.map(|call| call.request_bytes),
+        response_bytes: answered.and_then(|call| call.response_bytes),
+    };
+    words.matches(&subject, |needle| TextFinder::literal(&needle.text).is_in(item.raw))
 }

@@ -48,12 +48,8 @@ impl Item<'_> {
 
 /// The payloads of a record; none if it is no message.
 pub(super) fn items<'a>(tracker: &mut CallTracker, line: u64, record: &Record<'a>) -> Vec<Item<'a>> {
-    if let Record::Meta(meta) = record {
-        tracker.observe_meta(meta);
-    }
-    let Record::Message(message) = record else { return Vec::new() };
     let mut items = Vec::new();
-    tracker.observe_message(line, message, |raw, envelope, observed| {
+    tracker.observe_record(line, record, |raw, envelope, observed| {
         items.push(Item { raw, envelope, observed });
     });
     items

@@ -1,5 +1,6 @@
 //! The command: whether traces are meant or the store.
 
+use super::of_traces::Tokens;
 use super::{Form, of_store, of_traces};
 use crate::ask::{FilterArgs, StoreArgs};
 use crate::error::CommandError;
@@ -28,6 +29,10 @@ pub(crate) struct StatsArgs {
     #[arg(long)]
     json: bool,
 
+    /// Count the tokens of results too, by TRACE; that takes longer
+    #[arg(long, requires = "traces")]
+    tokens: bool,
+
     #[command(flatten)]
     store: StoreArgs,
 
@@ -47,5 +52,5 @@ pub(crate) fn run(args: &StatsArgs) -> Result<(), CommandError> {
         )
         .hint("`wiretape store load TRACE` brings it into the store; then leave TRACE out"));
     }
-    of_traces::run(&args.traces, form)
+    of_traces::run(&args.traces, form, if args.tokens { Tokens::Counted } else { Tokens::Left })
 }

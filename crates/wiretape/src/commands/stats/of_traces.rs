@@ -3,7 +3,7 @@
 use super::Form;
 use super::table::{self, Row};
 use crate::error::CommandError;
-use crate::output::{self, Cell, Output, Styles, Table};
+use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
 use crate::selector::TraceSelector;
 use crate::text::printable;
 use crate::trace_file::{self, Head, TraceFileError};
@@ -11,14 +11,19 @@ use crate::units;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use wiretape_analyze::stats::{CallStats, StatsRow, Subject, ToolStats};
-use wiretape_trace::format::Notice;
+use wiretape_analyze::latency::Latencies;
+use wiretape_analyze::operation::OperationKind;
+use wiretape_analyze::stats::{CallCounts, CallStats, OperationStats, StatsRow, Subject, ToolStats};
+use wiretape_analyze::tokens;
 use wiretape_trace::message::Direction;
 
 /// Reads the traces, and prints what there is to say of their calls.
-pub(super) fn run(traces: &[TraceSelector], form: Form) -> Result<(), CommandError> {
+pub(super) fn run(traces: &[TraceSelector], form: Form, tokens: Tokens) -> Result<(), CommandError> {
     let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
-    let mut stats = ToolStats::new();
+    let mut stats = match tokens {
+        Tokens::Counted => ToolStats::with_tokens(),
+        Tokens::Left => ToolStats::new(),
+    };
     let mut traces = Vec::new();
     for path in paths {
         let head = trace_file::head(&path)?;
@@ -30,9 +35,18 @@ pub(super) fn run(traces: &[TraceSelector], form: Form) -> Result<(), CommandErr
     }
     stats.end_recording();
     match form {
-        Form::Json => print_json(&stats, &traces),
-        Form::Text => print_tables(&stats, &traces),
+        Form::Json => print_json(&stats, &traces, tokens),
+        Form::Text => print_tables(&stats, &traces, tokens),
     }
+}
+
+/// Whether tokens are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tokens {
+    /// They are, which takes longer.
+    Counted,
+    /// They are not.
+    Left,
 }
 
 struct MeasuredTrace {
@@ -48,25 +62,15 @@ fn goes_on_from(head: &Head, before: Option<&MeasuredTrace>) -> bool {
 }
 
 fn read(path: &Path, stats: &mut ToolStats) -> Result<(), TraceFileError> {
-    let mut reader = trace_file::open(path)?;
-    loop {
-        let line = reader.next_line();
-        let line = line.map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
-        let Some(line) = line else { break };
+    let mut reader = trace_file::open_with_progress(path)?;
+    while let Some(line) = trace_file::next_line(&mut reader, path)? {
         stats.observe(line.number, &line.record);
     }
-    for notice in reader.notices() {
-        if matches!(
-            notice,
-            Notice::DamagedLine { .. } | Notice::NewerVersion { .. } | Notice::TruncatedCompression { .. }
-        ) {
-            output::note(format!("{}: {notice}", path.display()));
-        }
-    }
+    trace_file::tell_damage(path, &reader);
     Ok(())
 }
 
-fn print_tables(stats: &ToolStats, traces: &[MeasuredTrace]) -> Result<(), CommandError> {
+fn print_tables(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     let (styles, width) = (out.styles, out.width);
     let rows = stats.rows();
@@ -75,16 +79,30 @@ fn print_tables(stats: &ToolStats, traces: &[MeasuredTrace]) -> Result<(), Comma
         return Ok(out.flush()?);
     }
     // One table, so that the columns of tools, methods and totals stand in line.
-    let mut table = Table::new(&table::COLUMNS);
+    let mut columns = table::COLUMNS.to_vec();
+    if tokens == Tokens::Counted {
+        columns.push(TOKENS);
+    }
+    let mut table = Table::new(&columns);
+    let mut add = |name: Cell, stats: &CallStats| {
+        let mut cells = figures(stats).cells(name, &styles);
+        if tokens == Tokens::Counted {
+            cells.push(stats.result_tokens.to_string().into());
+        }
+        table.row(cells);
+    };
     for row in &rows {
         let (name, paint) = name(row, &styles);
-        table.row(figures(&row.stats).cells(Cell::new(paint, name), &styles));
+        add(Cell::new(paint, name), &row.stats);
     }
-    table.row(figures(&stats.totals()).cells(Cell::new(styles.strong, "total"), &styles));
+    add(Cell::new(styles.strong, "total"), &stats.totals());
     let dropped = table.write(&mut out, &styles, width)?;
-    print_remarks(&mut out, stats, &dropped)?;
+    print_remarks(&mut out, stats, tokens, &dropped)?;
     Ok(out.flush()?)
 }
+
+/// What results cost in a model's context.
+const TOKENS: Column = Column { title: "TOKENS", align: Align::Right, room: Room::Fixed };
 
 fn name(row: &StatsRow, styles: &Styles) -> (String, output::Paint) {
     let (name, paint) = match &row.subject {
@@ -113,19 +131,35 @@ fn figures(stats: &CallStats) -> Row {
     }
 }
 
-fn print_remarks(out: &mut Output, stats: &ToolStats, dropped: &[&str]) -> std::io::Result<()> {
+fn print_remarks(
+    out: &mut Output,
+    stats: &ToolStats,
+    tokens: Tokens,
+    dropped: &[&str],
+) -> std::io::Result<()> {
     let totals = stats.totals();
     let mut remarks = Vec::new();
     if totals.counts.errors() > 0 {
         let (tool, protocol) = (totals.counts.tool_errors, totals.counts.protocol_errors);
-        remarks.push(format!("errors: {tool} reported by tools (isError), {protocol} of the protocol"));
+        let http = match totals.counts.http_errors {
+            0 => String::new(),
+            n => format!(", {n} of HTTP"),
+        };
+        remarks.push(format!("errors: {tool} reported by tools (isError), {protocol} of the protocol{http}"));
     }
     if totals.counts.unanswered() > 0 {
-        let abandoned = match totals.counts.abandoned {
-            0 => String::new(),
-            n => format!(", {n} of them abandoned (their id was used again)"),
-        };
-        remarks.push(format!("open: {} without a response{abandoned}", totals.counts.unanswered()));
+        remarks.push(format!(
+            "open: {} without a response{}",
+            totals.counts.unanswered(),
+            reasons(&totals.counts)
+        ));
+    }
+    if totals.counts.late > 0 {
+        remarks.push(format!("{} answered after it was cancelled", units::count(totals.counts.late, "call")));
+    }
+    remarks.extend(stats.operations().iter().map(|(kind, operations)| operation_remark(*kind, operations)));
+    if tokens == Tokens::Counted {
+        remarks.push(format!("tokens: of the results, estimated by {}", tokens::ENCODING));
     }
     if stats.orphans() > 0 {
         remarks.push(format!("{} that nobody waited for", units::count(stats.orphans(), "response")));
@@ -133,12 +167,42 @@ fn print_remarks(out: &mut Output, stats: &ToolStats, dropped: &[&str]) -> std::
     table::write_remarks(out, remarks, dropped)
 }
 
-fn print_json(stats: &ToolStats, traces: &[MeasuredTrace]) -> Result<(), CommandError> {
+/// Why calls have no response, where that is known.
+fn reasons(counts: &CallCounts) -> String {
+    let known = [
+        (counts.cancelled, "cancelled"),
+        (counts.timed_out, "timed out"),
+        (counts.disconnected, "broken off"),
+        (counts.abandoned, "abandoned (their id was used again)"),
+    ];
+    let known: Vec<String> =
+        known.iter().filter(|(n, _)| *n > 0).map(|(n, reason)| format!("{n} {reason}")).collect();
+    if known.is_empty() { String::new() } else { format!(", of them {}", known.join(", ")) }
+}
+
+fn operation_remark(kind: OperationKind, stats: &OperationStats) -> String {
+    let person = match stats.person_us {
+        0 => String::new(),
+        us => format!(", {} of it waiting for a person", units::duration(us)),
+    };
+    let p50 = stats.durations.percentile(50).map(|us| format!(", p50 {}", units::duration(us)));
+    format!(
+        "operations: {} {} of {}{}{person}",
+        stats.operations,
+        kind.name(),
+        units::count(stats.calls, "call"),
+        p50.unwrap_or_default()
+    )
+}
+
+fn print_json(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> Result<(), CommandError> {
     let rows = stats.rows();
     let report = StatsJson {
         traces: traces.iter().map(TraceJson::new).collect(),
-        rows: rows.iter().map(RowJson::new).collect(),
-        totals: CallsJson::new(&stats.totals()),
+        rows: rows.iter().map(|row| RowJson::new(row, tokens)).collect(),
+        totals: CallsJson::new(&stats.totals(), tokens),
+        operations: stats.operations().iter().map(OperationsJson::new).collect(),
+        encoding: (tokens == Tokens::Counted).then_some(tokens::ENCODING),
         orphans: stats.orphans(),
         notifications: stats.notifications(),
     };
@@ -151,6 +215,9 @@ struct StatsJson<'a> {
     traces: Vec<TraceJson<'a>>,
     rows: Vec<RowJson<'a>>,
     totals: CallsJson,
+    operations: Vec<OperationsJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'static str>,
     orphans: u64,
     notifications: u64,
 }
@@ -183,7 +250,7 @@ struct RowJson<'a> {
 }
 
 impl<'a> RowJson<'a> {
-    fn new(row: &'a StatsRow) -> Self {
+    fn new(row: &'a StatsRow, tokens: Tokens) -> Self {
         let (method, tool) = match &row.subject {
             Subject::Tool(tool) => ("tools/call", Some(tool.as_str())),
             Subject::Method(method) => (method.as_str(), None),
@@ -192,7 +259,7 @@ impl<'a> RowJson<'a> {
             Direction::ClientToServer => "in",
             Direction::ServerToClient => "out",
         };
-        RowJson { method, tool, dir, calls: CallsJson::new(&row.stats) }
+        RowJson { method, tool, dir, calls: CallsJson::new(&row.stats, tokens) }
     }
 }
 
@@ -203,10 +270,17 @@ struct CallsJson {
     errors: u64,
     tool_errors: u64,
     protocol_errors: u64,
+    http_errors: u64,
+    cancelled: u64,
+    timed_out: u64,
+    late: u64,
+    disconnected: u64,
     pending: u64,
     abandoned: u64,
     request_bytes: u64,
     response_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_tokens: Option<u64>,
     latency_us: LatencyJson,
 }
 
@@ -222,25 +296,64 @@ pub(super) struct LatencyJson {
 }
 
 impl CallsJson {
-    fn new(stats: &CallStats) -> Self {
+    fn new(stats: &CallStats, tokens: Tokens) -> Self {
         let (counts, latencies) = (stats.counts, &stats.latencies);
         CallsJson {
             calls: counts.calls,
             errors: counts.errors(),
             tool_errors: counts.tool_errors,
             protocol_errors: counts.protocol_errors,
+            http_errors: counts.http_errors,
+            cancelled: counts.cancelled,
+            timed_out: counts.timed_out,
+            late: counts.late,
+            disconnected: counts.disconnected,
             pending: counts.pending,
             abandoned: counts.abandoned,
             request_bytes: stats.request_bytes,
             response_bytes: stats.response_bytes,
-            latency_us: LatencyJson {
-                measured: latencies.measured(),
-                p50: latencies.percentile(50),
-                p95: latencies.percentile(95),
-                p99: latencies.percentile(99),
-                mean: latencies.mean(),
-                max: latencies.max(),
-            },
+            result_tokens: (tokens == Tokens::Counted).then_some(stats.result_tokens),
+            latency_us: LatencyJson::new(latencies),
+        }
+    }
+}
+
+impl LatencyJson {
+    fn new(latencies: &Latencies) -> Self {
+        LatencyJson {
+            measured: latencies.measured(),
+            p50: latencies.percentile(50),
+            p95: latencies.percentile(95),
+            p99: latencies.percentile(99),
+            mean: latencies.mean(),
+            max: latencies.max(),
+        }
+    }
+}
+
+/// The operations of one kind.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OperationsJson {
+    kind: &'static str,
+    operations: u64,
+    calls: u64,
+    notifications: u64,
+    ended: u64,
+    person_us: u64,
+    duration_us: LatencyJson,
+}
+
+impl OperationsJson {
+    fn new((kind, stats): (&OperationKind, &OperationStats)) -> Self {
+        OperationsJson {
+            kind: kind.name(),
+            operations: stats.operations,
+            calls: stats.calls,
+            notifications: stats.news,
+            ended: stats.ended,
+            person_us: stats.person_us,
+            duration_us: LatencyJson::new(&stats.durations),
         }
     }
 }

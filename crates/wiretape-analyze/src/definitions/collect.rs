@@ -1,0 +1,240 @@
+//! Definitions, found in a trace.
+
+use super::{
+    Definition, Definitions, Extent, Gathered, Gatherer, INTRODUCTIONS, ListKind, Listing, Page, ServerFact,
+    Spot, cursor,
+};
+use crate::call::{Call, CallTracker, Observed};
+use std::collections::{BTreeMap, HashMap};
+use wiretape_trace::format::Record;
+use wiretape_trace::message::{Direction, Envelope};
+use wiretape_trace::value::Value;
+
+/// Finds what a server offers among the payloads of a trace. It is told what each payload means to the calls around it
+/// by whoever tracks them.
+///
+/// Of several lists of a kind the last whole one counts; of one that was only read partly, what was seen. It keeps the
+/// definitions and the cursors of open requests, and nothing else.
+#[derive(Debug, Default)]
+pub struct Collector {
+    definitions: Definitions,
+    gathering: Gatherer<(String, ListKind), Definition>,
+    /// Where open requests for lists begin to read, by the number of the call.
+    cursors: HashMap<u64, String>,
+}
+
+impl Collector {
+    /// Nothing was seen yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next payload: the line it stands on, what it says, and what it means.
+    pub fn observe(&mut self, line: u64, envelope: &Envelope<'_>, observed: &Observed) {
+        match observed {
+            Observed::Answer(call) => self.answer(line, envelope, call),
+            Observed::Request { number, abandoned } => {
+                if let Some(abandoned) = abandoned {
+                    self.cursors.remove(&abandoned.number);
+                }
+                self.request(*number, envelope);
+            }
+            _ => {}
+        }
+    }
+
+    /// What was seen.
+    pub fn finish(mut self) -> Definitions {
+        let unfinished: BTreeMap<(String, ListKind), BTreeMap<String, Definition>> =
+            std::mem::take(&mut self.gathering).unfinished().collect();
+        for ((_, kind), entries) in unfinished {
+            self.partial(kind, entries);
+        }
+        self.definitions
+    }
+
+    fn request(&mut self, number: u64, envelope: &Envelope<'_>) {
+        let is_list = envelope.method.as_deref().and_then(ListKind::of_method).is_some();
+        if let Some(cursor) = envelope.params.filter(|_| is_list).and_then(cursor) {
+            self.cursors.insert(number, cursor);
+        }
+    }
+
+    fn answer(&mut self, line: u64, envelope: &Envelope<'_>, call: &Call) {
+        let cursor = self.cursors.remove(&call.number);
+        let Some(result) = envelope.result.filter(|_| call.direction == Direction::ClientToServer) else {
+            return;
+        };
+        if INTRODUCTIONS.contains(&call.method.as_str()) {
+            self.introduced(line, result);
+        } else if let Some(page) = Page::of(&call.method, || cursor, result) {
+            self.listed(line, call.session.as_deref().unwrap_or_default(), &page);
+        }
+    }
+
+    fn introduced(&mut self, line: u64, result: &[u8]) {
+        let Ok(result) = Value::parse(result) else { return };
+        for fact in ServerFact::ALL {
+            match result.get(fact.member()) {
+                Some(value) => {
+                    let spot = Spot { line, pointer: format!("/result/{}", fact.member()) };
+                    self.definitions
+                        .server
+                        .insert(fact, Definition { raw: value.raw.to_vec(), spot: Some(spot) });
+                }
+                None => drop(self.definitions.server.remove(&fact)),
+            }
+        }
+    }
+
+    fn listed(&mut self, line: u64, session: &str, page: &Page<'_>) {
+        let kind = page.kind;
+        let entries = page.entries.iter().map(|entry| {
+            let pointer = format!("/result/{}/{}", kind.member(), entry.index);
+            let spot = Some(Spot { line, pointer });
+            (entry.key.clone(), Definition { raw: entry.raw.to_vec(), spot })
+        });
+        match self.gathering.page((session.to_owned(), kind), page, entries) {
+            Gathered::Whole(entries) => {
+                let listing = Listing { entries, extent: Extent::Whole, line: Some(line) };
+                self.definitions.lists.insert(kind, listing);
+            }
+            Gathered::Alone(entries) => self.partial(kind, entries),
+            Gathered::Begun => {}
+        }
+    }
+
+    /// Pages of a list that was not read whole: they count only where no whole list was seen.
+    fn partial(&mut self, kind: ListKind, entries: BTreeMap<String, Definition>) {
+        let line = entries.values().filter_map(|entry| entry.spot.as_ref()).map(|spot| spot.line).max();
+        let listing = self.definitions.lists.entry(kind).or_insert_with(|| Listing {
+            entries: BTreeMap::new(),
+            extent: Extent::Partial,
+            line,
+        });
+        if listing.extent == Extent::Partial {
+            listing.entries.extend(entries);
+            listing.line = listing.line.max(line);
+        }
+    }
+}
+
+/// Reads what a server offers from a trace.
+///
+/// ```
+/// use wiretape_analyze::definitions::{DefinitionsReader, ListKind};
+/// use wiretape_trace::format::parse_line;
+///
+/// let trace = [
+///     &br#"{"dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}"#[..],
+///     br#"{"dir":"out","raw":{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add"}]}}}"#,
+/// ];
+/// let mut reader = DefinitionsReader::new();
+/// for (line, bytes) in (1..).zip(trace) {
+///     reader.observe(line, &parse_line(bytes));
+/// }
+/// assert!(reader.finish().lists[&ListKind::Tools].entries.contains_key("add"));
+/// ```
+#[derive(Debug, Default)]
+pub struct DefinitionsReader {
+    tracker: CallTracker,
+    collector: Collector,
+}
+
+impl DefinitionsReader {
+    /// At the start of a trace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next line.
+    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
+        let Self { tracker, collector } = self;
+        tracker.observe_record(line, record, |_, envelope, observed| {
+            collector.observe(line, &envelope, &observed);
+        });
+    }
+
+    /// What was seen.
+    pub fn finish(self) -> Definitions {
+        self.collector.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{for_each_record, message};
+
+    fn read(lines: &[String]) -> Definitions {
+        let mut reader = DefinitionsReader::new();
+        for_each_record(lines, |number, record| reader.observe(number, record));
+        reader.finish()
+    }
+
+    fn ask(id: u32, params: &str) -> String {
+        message("in", 0, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{params}}}"#))
+    }
+
+    fn answer(id: u32, result: &str) -> String {
+        message("out", 0, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+    }
+
+    fn tools(definitions: &Definitions) -> (Vec<&str>, Extent) {
+        let listing = &definitions.lists[&ListKind::Tools];
+        (listing.entries.keys().map(String::as_str).collect(), listing.extent)
+    }
+
+    #[test]
+    fn pages_make_one_list() {
+        let definitions = read(&[
+            ask(1, "{}"),
+            answer(1, r#"{"tools":[{"name":"a"},{},{"name":"b"}],"nextCursor":"2"}"#),
+            ask(2, r#"{"cursor":"2"}"#),
+            answer(2, r#"{"tools":[{"name":"c"}]}"#),
+        ]);
+        assert_eq!(tools(&definitions), (vec!["a", "b", "c"], Extent::Whole));
+        let spot = definitions.lists[&ListKind::Tools].entries["b"].spot.clone().unwrap();
+        assert_eq!(spot, Spot { line: 2, pointer: "/result/tools/2".to_owned() });
+    }
+
+    #[test]
+    fn a_list_that_was_read_partly_is_told() {
+        let first = answer(1, r#"{"tools":[{"name":"a"}],"nextCursor":"2"}"#);
+        assert_eq!(tools(&read(&[ask(1, "{}"), first.clone()])), (vec!["a"], Extent::Partial));
+        let last = [ask(1, r#"{"cursor":"9"}"#), answer(1, r#"{"tools":[{"name":"z"}]}"#)];
+        assert_eq!(tools(&read(&last)), (vec!["z"], Extent::Partial));
+        let whole =
+            [ask(1, "{}"), answer(1, r#"{"tools":[{"name":"a"},{"name":"b"}]}"#), ask(1, "{}"), first];
+        assert_eq!(tools(&read(&whole)), (vec!["a", "b"], Extent::Whole));
+    }
+
+    #[test]
+    fn the_last_whole_list_counts() {
+        let definitions = read(&[
+            ask(1, "{}"),
+            answer(1, r#"{"tools":[{"name":"a"}]}"#),
+            ask(2, "{}"),
+            answer(2, r#"{"tools":[{"name":"b"}]}"#),
+        ]);
+        assert_eq!(tools(&definitions), (vec!["b"], Extent::Whole));
+    }
+
+    #[test]
+    fn servers_say_what_they_are() {
+        let definitions = read(&[
+            message("in", 0, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#),
+            answer(0, r#"{"capabilities":{"tools":{}},"serverInfo":{"name":"s"},"protocolVersion":"x"}"#),
+        ]);
+        let facts: Vec<&str> = definitions.server.keys().map(|fact| fact.member()).collect();
+        assert_eq!(facts, ["capabilities", "serverInfo"]);
+    }
+
+    #[test]
+    fn failures_and_strange_results_define_nothing() {
+        let error = message("out", 0, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#);
+        assert!(read(&[ask(1, "{}"), error]).is_empty());
+        assert!(read(&[ask(1, "[]"), answer(1, r#"{"tools":7}"#)]).is_empty());
+        assert!(read(&[ask(1, "{}"), answer(1, "3")]).is_empty());
+    }
+}

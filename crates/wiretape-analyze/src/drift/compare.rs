@@ -1,0 +1,186 @@
+//! What a server offers now, against what it offered before.
+
+use super::change::{Change, ChangeKind, Effect, Subject};
+use super::entry;
+use super::rename;
+use crate::definitions::{Definition, Definitions, Extent, ListKind, Listing, ServerFact, Spot};
+use crate::fingerprint::fingerprint;
+use crate::json_diff::{Difference, diff};
+use crate::volatile::Paths;
+use std::collections::BTreeMap;
+use wiretape_trace::value::Value;
+
+/// What has become of definitions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// What has changed: first the server itself, then its lists, by the names of their entries.
+    pub changes: Vec<Change>,
+    /// The lists that were there before and were not asked for now: nothing is known of them.
+    pub unseen: Vec<ListKind>,
+    /// The lists that were only read partly, now or before: what is missing from them may be there all the same.
+    pub partial: Vec<ListKind>,
+}
+
+impl Drift {
+    /// How many changes break who calls.
+    pub fn breaking(&self) -> usize {
+        self.changes.iter().filter(|change| change.effect == Effect::Breaking).count()
+    }
+}
+
+/// Compares what a server offers with what it offered. What was not seen before is not compared.
+pub fn compare(before: &Definitions, after: &Definitions) -> Drift {
+    let mut drift = Drift::default();
+    if !before.server.is_empty() && !after.server.is_empty() {
+        for fact in ServerFact::ALL {
+            server(fact, before.server.get(&fact), after.server.get(&fact), &mut drift.changes);
+        }
+    }
+    for (kind, pinned) in &before.lists {
+        let Some(listing) = after.lists.get(kind) else {
+            drift.unseen.push(*kind);
+            continue;
+        };
+        if pinned.extent == Extent::Partial || listing.extent == Extent::Partial {
+            drift.partial.push(*kind);
+        }
+        list(*kind, pinned, listing, &mut drift.changes);
+    }
+    drift
+}
+
+fn list(kind: ListKind, before: &Listing, after: &Listing, changes: &mut Vec<Change>) {
+    // Of a list that was not read whole, nobody knows what is missing.
+    let gone = |whole: &Listing, part: &Listing| -> BTreeMap<String, Definition> {
+        let missing = whole.entries.iter().filter(|(name, _)| !part.entries.contains_key(*name));
+        let missing = missing.filter(|_| part.extent == Extent::Whole);
+        missing.map(|(name, entry)| (name.clone(), entry.clone())).collect()
+    };
+    let (mut removed, mut added) = (gone(before, after), gone(after, before));
+    let mut found: BTreeMap<String, Vec<Change>> = BTreeMap::new();
+    for (old, new) in rename::renamed(kind, &removed, &added) {
+        let (Some(was), Some(is)) = (removed.remove(&old), added.remove(&new)) else { continue };
+        let entry = found.entry(new.clone()).or_default();
+        entry.push(renamed(kind, &old, &new, &was, &is));
+        entry::compare(kind, &new, &was, &is, entry);
+    }
+    for (name, entry) in &removed {
+        found.entry(name.clone()).or_default().push(gone_entry(kind, name, entry, after));
+    }
+    for (name, entry) in &added {
+        found.entry(name.clone()).or_default().push(new_entry(kind, name, entry));
+    }
+    for (name, was) in &before.entries {
+        if let Some(is) = after.entries.get(name) {
+            entry::compare(kind, name, was, is, found.entry(name.clone()).or_default());
+        }
+    }
+    changes.extend(found.into_values().flatten());
+}
+
+fn renamed(kind: ListKind, old: &str, new: &str, was: &Definition, is: &Definition) -> Change {
+    let mut pointer = String::new();
+    crate::json_diff::push_name(&mut pointer, kind.key());
+    Change {
+        subject: Subject::Entry { list: kind, name: new.to_owned() },
+        kind: ChangeKind::Renamed,
+        effect: Effect::Breaking,
+        spot: spot(is, &pointer),
+        pointer,
+        sentence: format!("the {} `{old}` is called `{new}` now", kind.noun()),
+        before: Some(was.raw.clone()),
+        after: Some(is.raw.clone()),
+    }
+}
+
+fn gone_entry(kind: ListKind, name: &str, entry: &Definition, now: &Listing) -> Change {
+    let spot = now.line.map(|line| Spot { line, pointer: format!("/result/{}", kind.member()) });
+    Change {
+        subject: Subject::Entry { list: kind, name: name.to_owned() },
+        kind: ChangeKind::Removed,
+        effect: Effect::Breaking,
+        pointer: String::new(),
+        spot,
+        sentence: format!("the {} `{name}` is gone", kind.noun()),
+        before: Some(entry.raw.clone()),
+        after: None,
+    }
+}
+
+fn new_entry(kind: ListKind, name: &str, entry: &Definition) -> Change {
+    Change {
+        subject: Subject::Entry { list: kind, name: name.to_owned() },
+        kind: ChangeKind::Added,
+        effect: Effect::Informing,
+        pointer: String::new(),
+        spot: entry.spot.clone(),
+        sentence: format!("the {} `{name}` is new", kind.noun()),
+        before: None,
+        after: Some(entry.raw.clone()),
+    }
+}
+
+/// A place in a definition, as a place in the trace.
+pub(super) fn spot(definition: &Definition, pointer: &str) -> Option<Spot> {
+    let spot = definition.spot.as_ref()?;
+    Some(Spot { line: spot.line, pointer: format!("{}{pointer}", spot.pointer) })
+}
+
+/// How many differences of one member are told one by one.
+pub(super) const MAX_DIFFERENCES: usize = 100;
+
+fn server(fact: ServerFact, was: Option<&Definition>, is: Option<&Definition>, changes: &mut Vec<Change>) {
+    let print = |definition: Option<&Definition>| definition.map(|definition| fingerprint(&definition.raw));
+    if print(was) == print(is) {
+        return;
+    }
+    let change =
+        |kind, effect, pointer: &str, sentence: String, before: Option<&[u8]>, after: Option<&[u8]>| Change {
+            subject: Subject::Server(fact),
+            kind,
+            effect,
+            pointer: pointer.to_owned(),
+            spot: is.and_then(|is| spot(is, pointer)),
+            sentence,
+            before: before.map(<[u8]>::to_vec),
+            after: after.map(<[u8]>::to_vec),
+        };
+    let (before, after) = (was.map(|was| was.raw.as_slice()), is.map(|is| is.raw.as_slice()));
+    match fact {
+        ServerFact::Capabilities => {
+            let (one, other) = (before.unwrap_or(b"{}"), after.unwrap_or(b"{}"));
+            let (Ok(one), Ok(other)) = (Value::parse(one), Value::parse(other)) else { return };
+            for difference in diff(one, other, Paths::none(), MAX_DIFFERENCES).list {
+                let (effect, sentence) = capability(&difference);
+                changes.push(change(
+                    ChangeKind::Capabilities,
+                    effect,
+                    &difference.pointer,
+                    sentence,
+                    difference.before.map(|value| value.raw),
+                    difference.after.map(|value| value.raw),
+                ));
+            }
+        }
+        ServerFact::Instructions => {
+            let sentence = "the server's instructions to the model have changed".to_owned();
+            changes.push(change(ChangeKind::Instructions, Effect::Informing, "", sentence, before, after));
+        }
+        ServerFact::ServerInfo => {
+            let sentence = "the server goes by another name or version".to_owned();
+            changes.push(change(ChangeKind::ServerInfo, Effect::Informing, "", sentence, before, after));
+        }
+    }
+}
+
+fn capability(difference: &Difference<'_>) -> (Effect, String) {
+    let name = difference.pointer.trim_start_matches('/').replace('/', ".");
+    match (difference.before, difference.after) {
+        (None, _) => (Effect::Informing, format!("the server has the capability `{name}` now")),
+        (Some(_), None) => (Effect::Breaking, format!("the server has lost the capability `{name}`")),
+        (Some(_), Some(after)) if after.raw == b"true" => {
+            (Effect::Informing, format!("the server has the capability `{name}` now"))
+        }
+        (Some(_), Some(_)) => (Effect::Breaking, format!("the server's capability `{name}` is another")),
+    }
+}

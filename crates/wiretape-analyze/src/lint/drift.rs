@@ -1,0 +1,58 @@
+//! What departs from a baseline, as findings.
+
+use super::diagnostic::Diagnostic;
+use super::rule::Rule;
+use super::rules;
+use crate::definitions::{Definitions, ListKind};
+use crate::drift::{Baseline, Change, ChangeKind, Effect, compare};
+
+/// What has become of the definitions that a baseline pins.
+pub fn findings(baseline: &Baseline, now: &Definitions) -> Vec<Diagnostic> {
+    let drift = compare(&baseline.definitions, now);
+    let mut findings: Vec<Diagnostic> = drift.changes.iter().map(of_change).collect();
+    findings.extend(drift.unseen.iter().map(|list| not_compared(*list, now, "is not in the trace")));
+    findings.extend(drift.partial.iter().map(|list| not_compared(*list, now, "was not read to its end")));
+    findings
+}
+
+fn of_change(change: &Change) -> Diagnostic {
+    let spot = change.spot.as_ref();
+    let pointer = spot.map(|spot| format!("/raw{}", spot.pointer)).unwrap_or_default();
+    finding(rule_of(change), spot.map_or(1, |spot| spot.line), pointer, message(change))
+}
+
+/// What has happened and, of words, what they were: what they are now stands in the trace.
+fn message(change: &Change) -> String {
+    /// How much of the old words is told.
+    const ENOUGH: usize = 200;
+    let sentence = &change.sentence;
+    let is_words =
+        matches!(change.kind, ChangeKind::Description | ChangeKind::Title | ChangeKind::Instructions);
+    let Some(before) = change.before.as_ref().filter(|_| is_words) else { return sentence.clone() };
+    let before = String::from_utf8_lossy(before);
+    let cut = before.floor_char_boundary(ENOUGH);
+    let more = if cut < before.len() { "…" } else { "" };
+    format!("{sentence}; it was {}{more}", &before[..cut])
+}
+
+fn rule_of(change: &Change) -> &'static Rule {
+    let name = match (change.kind, change.effect) {
+        (ChangeKind::Removed, _) => "definition-removed",
+        (ChangeKind::Renamed, _) => "definition-renamed",
+        (ChangeKind::Added, _) => "definition-added",
+        (ChangeKind::Description | ChangeKind::Title | ChangeKind::Instructions, _) => "description-changed",
+        (_, Effect::Breaking) => "definition-broken",
+        (_, Effect::Informing) => "definition-changed",
+    };
+    rules::find(name).expect("the rules of drift are in the catalogue")
+}
+
+fn not_compared(list: ListKind, now: &Definitions, how: &str) -> Diagnostic {
+    let line = now.lists.get(&list).and_then(|listing| listing.line).unwrap_or(1);
+    let rule = rules::find("baseline-not-compared").expect("the rules of drift are in the catalogue");
+    finding(rule, line, String::new(), format!("`{}`, which the baseline pins, {how}", list.method()))
+}
+
+fn finding(rule: &'static Rule, line: u64, pointer: String, message: String) -> Diagnostic {
+    Diagnostic { rule, line, seq: None, pointer, span: None, message, excerpt: None, related: None }
+}

@@ -1,0 +1,714 @@
+//! The engine: it is fed a trace line by line, shows each to the rules, and then takes note of it.
+
+use super::exchange::{Exchanges, Sent};
+use super::report::{Findings, Report, Subject};
+use super::revision::Revision;
+use super::rule::{Check, Rule};
+use super::schema;
+use super::session::{Asked, Cancelled, ClientFeature, Initialize, Session, Token, TraceFacts, has};
+use super::view::{ExchangeView, MessageView, PayloadView, Pending, Piece, TextView, TraceEnd};
+use crate::call::{Call, CallTracker, Observed};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use wiretape_trace::format::{HttpContext, Line, Message, Meta, OtherText, Record, Stamp};
+use wiretape_trace::json;
+use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
+use wiretape_trace::value::Value;
+
+/// `_meta` of a request that says all that is needed.
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct LintOptions {
+    /// The revision, whatever the messages say.
+    pub revision: Option<Revision>,
+    /// The rules.
+    pub rules: Vec<&'static Rule>,
+    /// How many findings of each rule are kept; the others are counted.
+    pub limit: Option<u64>,
+}
+
+/// Looks for broken rules in one trace.
+///
+/// ```
+/// use wiretape_analyze::lint::{LintOptions, Linter, rules};
+/// use wiretape_trace::format::TraceReader;
+///
+/// let trace = br#"{"t":"2026-05-12T23:00:00.123Z","dir":"in","raw":{"jsonrpc":"2.0","id":null,"method":"ping"}}"#;
+/// let options = LintOptions { revision: None, rules: rules::ALL.to_vec(), limit: None };
+/// let mut linter = Linter::new(options);
+/// let mut reader = TraceReader::new(&trace[..]);
+/// while let Some(line) = reader.next_line().unwrap() {
+///     linter.observe(&line);
+/// }
+/// let findings = linter.finish();
+/// assert_eq!(findings.diagnostics[0].rule.name, "id-null");
+/// assert_eq!(findings.diagnostics[0].pointer, "/raw/id");
+/// ```
+#[derive(Debug)]
+pub struct Linter {
+    options: LintOptions,
+    rules: RulesByKind,
+    trace: TraceFacts,
+    tracker: CallTracker,
+    sessions: BTreeMap<String, Session>,
+    /// The keys of `sessions`, the oldest first.
+    session_order: VecDeque<String>,
+    exchanges: Exchanges,
+    /// By the number of the call.
+    asked: BTreeMap<u64, Asked>,
+    pieces: BTreeMap<Direction, Vec<u8>>,
+    us: Option<u64>,
+    findings: Findings,
+}
+
+/// How many sessions are remembered.
+const MOST_SESSIONS: usize = 2_000;
+/// How much of JSON that was spread over several lines is put together again.
+const LONGEST_PIECES: usize = 1024 * 1024;
+
+impl Linter {
+    /// A linter at the start of a trace.
+    pub fn new(options: LintOptions) -> Self {
+        let findings = Findings::with_limit(options.limit);
+        Linter {
+            rules: RulesByKind::new(&options.rules),
+            options,
+            trace: TraceFacts::default(),
+            tracker: CallTracker::new(),
+            sessions: BTreeMap::new(),
+            session_order: VecDeque::new(),
+            exchanges: Exchanges::default(),
+            asked: BTreeMap::new(),
+            pieces: BTreeMap::new(),
+            us: None,
+            findings,
+        }
+    }
+
+    /// Takes the next line.
+    pub fn observe(&mut self, line: &Line<'_>) {
+        match &line.record {
+            Record::Meta(meta) => self.meta(meta),
+            Record::Message(message) => self.message(line, message),
+            Record::Text(text) => self.text(line, text),
+            Record::Http(exchange) => {
+                self.us = exchange.stamp.us.or(self.us);
+                for call in self.tracker.observe_exchange(line.number, exchange) {
+                    self.asked.remove(&call.number);
+                }
+                let http = HttpContext::parse(exchange.http);
+                self.exchange(line, exchange.stamp.seq, exchange.session.as_deref(), &http);
+            }
+            Record::Gap(_) | Record::Damaged(_) => self.trace.lossy = true,
+            Record::Stderr(_) | Record::Rotated { .. } | Record::End(_) | Record::Unknown { .. } => {}
+        }
+    }
+
+    /// What was found, once the trace has ended.
+    pub fn finish(mut self) -> Findings {
+        let pending: Vec<Call> = std::mem::take(&mut self.tracker).finish().collect();
+        let pending: Vec<Pending<'_>> = pending
+            .iter()
+            .map(|call| {
+                let asked = self.asked.get(&call.number);
+                let exchange = asked.and_then(|asked| asked.exchange).and_then(|x| self.exchanges.get(x));
+                Pending { call, asked, exchange }
+            })
+            .collect();
+        let sessions = self.sessions.values().collect();
+        let end = TraceEnd { trace: &self.trace, sessions, pending, us: self.us };
+        for &rule in &self.options.rules {
+            if let Check::End(check) = rule.check {
+                check(&end, &mut Report::new(rule, None, "", &mut self.findings));
+            }
+        }
+        self.findings
+    }
+
+    fn meta(&mut self, meta: &Meta) {
+        self.tracker.observe_meta(meta);
+        self.trace.from_start = meta.part.is_none();
+        self.trace.imported = meta.imported.is_some();
+        self.trace.http = meta.transport.as_deref() == Some("http");
+    }
+
+    fn message(&mut self, line: &Line<'_>, message: &Message<'_>) {
+        self.us = message.stamp.us.or(self.us);
+        let Some(direction) = message.dir.known() else { return };
+        let http = message.http.map(HttpContext::parse);
+        let new_response = http.as_ref().is_some_and(|http| self.exchanges.note(line.number, http));
+        let key = self.session_key(message.session.as_deref());
+        self.show_message(line, message, direction, http.as_ref(), &key);
+        let mut tracker = std::mem::take(&mut self.tracker);
+        let mut payloads = Vec::new();
+        tracker.observe_message(line.number, message, |raw, envelope, observed| {
+            payloads.push((raw, envelope, observed));
+        });
+        self.tracker = tracker;
+        let in_batch = message.raw.trim_ascii_start().first() == Some(&b'[');
+        for (at, (raw, envelope, observed)) in payloads.into_iter().enumerate() {
+            let place = PayloadPlace {
+                line,
+                stamp: &message.stamp,
+                direction,
+                http: http.as_ref(),
+                session: message.session.as_deref(),
+                key: &key,
+                base: if in_batch { format!("/raw/{at}") } else { "/raw".to_owned() },
+                in_batch,
+            };
+            self.payload(&place, raw, &envelope, &observed);
+        }
+        if let Some(http) = http.filter(|_| new_response) {
+            self.show_exchange(line, message.stamp.seq, &key, &http);
+        }
+        self.count_event(message.http);
+    }
+
+    fn count_event(&mut self, http: Option<&[u8]>) {
+        let Some(http) = http.map(HttpContext::parse).filter(|http| http.sse.is_some()) else { return };
+        if let Some(exchange) = self.exchanges.get_mut(http.x) {
+            exchange.events += 1;
+        }
+    }
+
+    fn show_message(
+        &mut self,
+        line: &Line<'_>,
+        message: &Message<'_>,
+        direction: Direction,
+        http: Option<&HttpContext>,
+        key: &str,
+    ) {
+        let wire = wire_of(line.bytes, message.raw);
+        let session = &self.sessions[key];
+        let revision = self.options.revision.or(session.revision);
+        let view = MessageView {
+            trace: &self.trace,
+            session,
+            revision,
+            direction,
+            raw: message.raw,
+            wire: &wire,
+            exchange: http.and_then(|http| self.exchanges.get(http.x)),
+            http,
+        };
+        let subject = Subject { line: line.number, seq: message.stamp.seq, bytes: line.bytes };
+        for &rule in self.rules.message.iter().filter(|rule| rule.revisions.hold_for(revision)) {
+            if let Check::Message(check) = rule.check {
+                check(&view, &mut Report::new(rule, Some(subject), "/raw", &mut self.findings));
+            }
+        }
+        if let Some(id) = http.and_then(|http| http.sse.as_ref()).and_then(|sse| sse.id.as_deref()) {
+            self.session_mut(key).event_ids.insert(id);
+        }
+    }
+
+    fn payload(
+        &mut self,
+        place: &PayloadPlace<'_>,
+        raw: &[u8],
+        envelope: &Envelope<'_>,
+        observed: &Observed,
+    ) {
+        let asked = self.take_asked(observed);
+        self.note_sent(place, envelope);
+        let exchange = place.http.and_then(|http| self.exchanges.get(http.x));
+        let session = &self.sessions[place.key];
+        let revision =
+            self.options.revision.or_else(|| revision_of(place, envelope, session, asked.as_ref(), exchange));
+        let view = PayloadView {
+            trace: &self.trace,
+            session,
+            exchange,
+            http: place.http,
+            stamp: place.stamp,
+            direction: place.direction,
+            raw,
+            envelope,
+            observed,
+            revision,
+            asked: asked.as_ref(),
+            in_batch: place.in_batch,
+            parsed: Default::default(),
+        };
+        let subject = Subject { line: place.line.number, seq: place.stamp.seq, bytes: place.line.bytes };
+        for &rule in self.rules.payload.iter().filter(|rule| rule.revisions.hold_for(revision)) {
+            if let Check::Payload(check) = rule.check {
+                check(&view, &mut Report::new(rule, Some(subject), &place.base, &mut self.findings));
+            }
+        }
+        let news = News::of(&view);
+        let speaks_stateless = super::rules::speaks_stateless(&view);
+        let number = match observed {
+            Observed::Request { number, .. } => Some(*number),
+            _ => None,
+        };
+        self.session_mut(place.key).server_is_stateless |= speaks_stateless;
+        self.note(place, envelope, Noted { news, asked, revision, number });
+    }
+
+    fn take_asked(&mut self, observed: &Observed) -> Option<Asked> {
+        let asked = self.asked.remove(&observed.closed()?.number);
+        asked.filter(|_| matches!(observed, Observed::Answer(_)))
+    }
+
+    /// Remembers what a request's body holds.
+    fn note_sent(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>) {
+        let session = self.sessions[place.key].revision;
+        let Some(http) = place.http.filter(|_| place.direction == Direction::ClientToServer) else { return };
+        // Of a batch, a request decides how it is answered.
+        let is_news =
+            |sent: &Sent| sent.kind != MessageKind::Request && envelope.kind == MessageKind::Request;
+        let exchange = self.exchanges.get_mut(http.x);
+        let Some(exchange) = exchange.filter(|exchange| exchange.sent.as_ref().is_none_or(is_news)) else {
+            return;
+        };
+        let revision = own_revision(envelope)
+            .or(session)
+            .or_else(|| exchange.request_header("mcp-protocol-version").and_then(Revision::parse));
+        let method = envelope.method.as_deref().map(str::to_owned);
+        exchange.sent = Some(Sent { kind: envelope.kind, method, revision });
+    }
+
+    /// Takes note of a payload after the rules have seen it.
+    fn note(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted) {
+        let line = place.line.number;
+        let key = place.key.to_owned();
+        match envelope.kind {
+            MessageKind::Request => self.note_request(place, envelope, noted),
+            MessageKind::Response => {
+                if let Some(asked) = noted.asked {
+                    self.note_answer(place, envelope, &asked);
+                }
+            }
+            MessageKind::Notification => note_notification(self.session_mut(&key), place, envelope, line),
+            MessageKind::Batch | MessageKind::NotJsonRpc => {}
+        }
+    }
+
+    fn note_request(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted) {
+        let line = place.line.number;
+        let id = envelope.id.clone().map(|id| self.tracker.key(id));
+        let token = envelope.progress_token.clone().map(Id::into_owned);
+        let exchange = place.http.map(|http| http.x);
+        let asked = noted.news.into_asked(place, envelope, noted.revision);
+        let session = self.session_mut(place.key);
+        session.stateless |= own_revision(envelope).is_some_and(Revision::is_stateless);
+        if place.direction == Direction::ClientToServer {
+            note_client_request(session, line, place.stamp.seq, &asked);
+        }
+        if let Some(token) = token {
+            let new = Token { line, exchange, progress: None, done: None };
+            session.tokens.begin(place.direction, token, new);
+        }
+        if let Some(id) = id {
+            session.ids.entry(place.direction).or_default().insert(&id);
+            if asked.method == "subscriptions/listen" {
+                session.subscriptions.insert(id.clone(), None);
+            }
+            self.asked.extend(noted.number.map(|number| (number, asked)));
+        }
+    }
+
+    fn note_answer(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, asked: &Asked) {
+        let line = place.line.number;
+        let id = envelope.id.clone().map(|id| self.tracker.key(id));
+        let key = match (&asked.initialize, place.session) {
+            // Its request had no session yet.
+            (Some(_), Some(_)) => self.begin_session(place.session),
+            _ => place.key.to_owned(),
+        };
+        let result = envelope.result.and_then(|raw| Value::parse(raw).ok());
+        let session = self.session_mut(&key);
+        let is_task = result.is_some_and(|result| result.get("task").is_some());
+        if let Some(token) = asked.token.as_ref().filter(|_| !is_task) {
+            session.tokens.finish(place.direction.reverse(), token, line);
+        }
+        if let Some(id) = &id {
+            session.subscriptions.remove(id);
+            session.cancelled.remove(&(place.direction.reverse(), id.clone()));
+        }
+        let Some(result) = result else { return };
+        if let Some(initialize) = &asked.initialize {
+            note_agreement(session, line, asked, initialize, result);
+        }
+        if asked.method == "tools/list" {
+            session.tools.list(line, result, asked.cursor.is_none());
+        }
+        if asked.method == "server/discover" {
+            session.server_capabilities =
+                result.get("capabilities").and_then(|value| schema::tree(value.raw));
+        }
+        note_round_trip(session, line, asked, result, id);
+    }
+
+    fn begin_session(&mut self, id: Option<&str>) -> String {
+        let key = self.session_key(id);
+        let pending = std::mem::take(&mut self.session_mut("").initialize);
+        let session = self.session_mut(&key);
+        session.initialize = session.initialize.or(pending);
+        key
+    }
+
+    fn text(&mut self, line: &Line<'_>, text: &OtherText<'_>) {
+        self.us = text.stamp.us.or(self.us);
+        let http = text.http.map(HttpContext::parse);
+        if let Some(http) = &http {
+            let new = self.exchanges.note(line.number, http);
+            let event = http.sse.as_ref().and_then(|sse| sse.event.as_deref());
+            self.trace.http_sse |= event == Some("endpoint");
+            let session = Value::parse(line.bytes).ok().and_then(|value| value.get("session")?.string());
+            let key = self.session_key(session.as_deref());
+            if new {
+                self.show_exchange(line, text.stamp.seq, &key, http);
+            }
+            if let Some(id) = http.sse.as_ref().and_then(|sse| sse.id.as_deref()) {
+                self.session_mut(&key).event_ids.insert(id);
+            }
+        }
+        let Some(direction) = text.dir.known() else { return };
+        let piece = if http.is_some() { Piece::None } else { self.piece(direction, &text.text) };
+        let view = TextView {
+            trace: &self.trace,
+            direction,
+            text: &text.text,
+            is_binary: Value::parse(line.bytes).is_ok_and(|value| value.get("base64").is_some()),
+            piece,
+            exchange: http.as_ref().and_then(|http| self.exchanges.get(http.x)),
+            http: http.as_ref(),
+        };
+        let subject = Subject { line: line.number, seq: text.stamp.seq, bytes: line.bytes };
+        for &rule in &self.options.rules {
+            if let Check::Text(check) = rule.check {
+                check(&view, &mut Report::new(rule, Some(subject), "/text", &mut self.findings));
+            }
+        }
+        self.count_event(text.http);
+    }
+
+    /// Whether a line is a piece of JSON that was spread over several.
+    fn piece(&mut self, direction: Direction, text: &str) -> Piece {
+        let pieces = self.pieces.entry(direction).or_default();
+        let is_first = pieces.is_empty();
+        if is_first && !text.trim_start().starts_with(['{', '[']) {
+            return Piece::None;
+        }
+        pieces.extend_from_slice(text.as_bytes());
+        pieces.push(b'\n');
+        let goes_on = match json::validate(pieces) {
+            Err(error) => error.offset >= pieces.len() && pieces.len() < LONGEST_PIECES,
+            Ok(()) => false,
+        };
+        let fits = goes_on || json::validate(pieces).is_ok();
+        if !goes_on {
+            pieces.clear();
+        }
+        match (fits, is_first) {
+            (false, _) => Piece::None,
+            (true, true) => Piece::First,
+            (true, false) => Piece::Later,
+        }
+    }
+
+    fn exchange(&mut self, line: &Line<'_>, seq: Option<u64>, session: Option<&str>, http: &HttpContext) {
+        let new = self.exchanges.note(line.number, http);
+        let key = self.session_key(session);
+        if new {
+            self.show_exchange(line, seq, &key, http);
+        }
+    }
+
+    fn show_exchange(&mut self, line: &Line<'_>, seq: Option<u64>, key: &str, http: &HttpContext) {
+        let Some(exchange) = self.exchanges.get(http.x) else { return };
+        let session = &self.sessions[key];
+        let revision = self.options.revision.or_else(|| {
+            let sent = exchange.sent.as_ref().and_then(|sent| sent.revision);
+            let header = exchange.request_header("mcp-protocol-version").and_then(Revision::parse);
+            sent.or(header).or(session.revision)
+        });
+        let view = ExchangeView { trace: &self.trace, session, exchange, http, revision };
+        let subject = Subject { line: line.number, seq, bytes: line.bytes };
+        for &rule in self.rules.exchange.iter().filter(|rule| rule.revisions.hold_for(revision)) {
+            if let Check::Exchange(check) = rule.check {
+                check(&view, &mut Report::new(rule, Some(subject), "/http", &mut self.findings));
+            }
+        }
+        let (method, status) = (exchange.method().to_owned(), exchange.status());
+        let names_session = exchange.request_header("mcp-session-id").is_some();
+        let session = self.session_mut(key);
+        match status {
+            Some(200..300) if method == "DELETE" => session.deleted = session.deleted.or(Some(line.number)),
+            Some(404) if names_session => session.not_found = session.not_found.or(Some(line.number)),
+            _ => {}
+        }
+    }
+
+    fn session_key(&mut self, id: Option<&str>) -> String {
+        let key = id.unwrap_or_default();
+        if !self.sessions.contains_key(key) {
+            let session = Session { id: id.map(str::to_owned), ..Session::default() };
+            self.sessions.insert(key.to_owned(), session);
+            if !key.is_empty() {
+                self.session_order.push_back(key.to_owned());
+            }
+            if self.session_order.len() > MOST_SESSIONS
+                && let Some(oldest) = self.session_order.pop_front()
+            {
+                self.sessions.remove(&oldest);
+            }
+        }
+        key.to_owned()
+    }
+
+    fn session_mut(&mut self, key: &str) -> &mut Session {
+        self.sessions.entry(key.to_owned()).or_default()
+    }
+}
+
+/// The rules, by what their checks look at.
+#[derive(Debug, Default)]
+struct RulesByKind {
+    payload: Vec<&'static Rule>,
+    message: Vec<&'static Rule>,
+    exchange: Vec<&'static Rule>,
+}
+
+impl RulesByKind {
+    fn new(rules: &[&'static Rule]) -> Self {
+        let of = |is: fn(&Check) -> bool| rules.iter().copied().filter(|rule| is(&rule.check)).collect();
+        RulesByKind {
+            payload: of(|check| matches!(check, Check::Payload(_))),
+            message: of(|check| matches!(check, Check::Message(_))),
+            exchange: of(|check| matches!(check, Check::Exchange(_))),
+        }
+    }
+}
+
+/// Where a payload stands.
+struct PayloadPlace<'a> {
+    line: &'a Line<'a>,
+    stamp: &'a Stamp<'a>,
+    direction: Direction,
+    http: Option<&'a HttpContext>,
+    session: Option<&'a str>,
+    key: &'a str,
+    base: String,
+    in_batch: bool,
+}
+
+/// What came of a payload, besides what the rules found.
+struct Noted {
+    news: News,
+    asked: Option<Asked>,
+    revision: Option<Revision>,
+    /// The number of the call that begins.
+    number: Option<u64>,
+}
+
+/// What is to be remembered of a request, gathered while the session can still be looked at.
+#[derive(Default)]
+struct News {
+    name: Option<String>,
+    cursor: Option<String>,
+    initialize: Option<Box<Initialize>>,
+    features: Option<BTreeSet<ClientFeature>>,
+    misfit: Option<String>,
+}
+
+impl News {
+    fn of(view: &PayloadView<'_>) -> Self {
+        if view.envelope.kind != MessageKind::Request {
+            return News::default();
+        }
+        let Some(params) = view.params() else { return News::default() };
+        let text = |name: &str| params.get(name).and_then(Value::string).map(std::borrow::Cow::into_owned);
+        let is_initialize = view.is_request("initialize");
+        News {
+            name: text("name").or_else(|| text("uri")),
+            cursor: text("cursor"),
+            initialize: is_initialize.then(|| {
+                let capabilities = params.get("capabilities").and_then(|value| schema::tree(value.raw));
+                Box::new(Initialize { version: text("protocolVersion"), capabilities })
+            }),
+            features: params
+                .at_path(&["_meta", META_CAPABILITIES])
+                .and_then(|value| schema::tree(value.raw))
+                .map(|capabilities| {
+                    [ClientFeature::Sampling, ClientFeature::Elicitation, ClientFeature::Roots]
+                        .into_iter()
+                        .filter(|feature| has(&capabilities, &[feature.name()]))
+                        .collect()
+                }),
+            misfit: super::rules::argument_misfits(view).into_iter().next().map(|misfit| misfit.message),
+        }
+    }
+
+    fn into_asked(
+        self,
+        place: &PayloadPlace<'_>,
+        envelope: &Envelope<'_>,
+        revision: Option<Revision>,
+    ) -> Asked {
+        Asked {
+            line: place.line.number,
+            method: envelope.method.as_deref().unwrap_or_default().to_owned(),
+            name: self.name,
+            revision,
+            exchange: place.http.map(|http| http.x),
+            token: envelope.progress_token.clone().map(Id::into_owned),
+            cursor: self.cursor,
+            us: place.stamp.us,
+            initialize: self.initialize,
+            features: self.features,
+            misfit: self.misfit,
+        }
+    }
+}
+
+/// The revision that a message names itself.
+fn own_revision(envelope: &Envelope<'_>) -> Option<Revision> {
+    let params = Value::parse(envelope.params?).ok()?;
+    let meta = params.at_path(&["_meta", META_VERSION]).and_then(Value::string);
+    let asked_for =
+        || params.get("protocolVersion").filter(|_| envelope.method.as_deref() == Some("initialize"));
+    meta.or_else(|| asked_for()?.string()).and_then(|version| Revision::parse(&version))
+}
+
+fn revision_of(
+    place: &PayloadPlace<'_>,
+    envelope: &Envelope<'_>,
+    session: &Session,
+    asked: Option<&Asked>,
+    exchange: Option<&super::exchange::Exchange>,
+) -> Option<Revision> {
+    if let Some(asked) = asked {
+        let agreed = || Value::parse(envelope.result?).ok()?.get("protocolVersion")?.string();
+        let agreed = asked.initialize.as_ref().and_then(|_| agreed()).and_then(|name| Revision::parse(&name));
+        return agreed.or(asked.revision);
+    }
+    if place.direction == Direction::ClientToServer && envelope.params.is_some() {
+        let own = own_revision(envelope);
+        if own.is_some() {
+            return own;
+        }
+    }
+    let header = || exchange?.request_header("mcp-protocol-version").and_then(Revision::parse);
+    let sent = exchange.and_then(|exchange| exchange.sent.as_ref()).and_then(|sent| sent.revision);
+    let stateless = (session.stateless && session.initialize.is_none()).then_some(Revision::V2026_07_28);
+    sent.or(session.revision).or_else(header).or(stateless)
+}
+
+fn note_client_request(session: &mut Session, line: u64, seq: Option<u64>, asked: &Asked) {
+    if asked.method == "initialize" {
+        // A new beginning: what was known of tools and progress belongs to another client where ids are unknown.
+        session.initialize = Some(line);
+        return;
+    }
+    if session.initialize.is_none() {
+        session.first_request = session.first_request.or(Some(line));
+    } else if session.agreed.is_some() && asked.method != "ping" {
+        session.first_operation = session.first_operation.or(Some((line, seq)));
+    }
+}
+
+fn note_notification(session: &mut Session, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, line: u64) {
+    let params = envelope.params.and_then(|raw| Value::parse(raw).ok());
+    match envelope.method.as_deref() {
+        Some("notifications/initialized") => session.initialized = session.initialized.or(Some(line)),
+        Some("notifications/tools/list_changed") => session.tools.changed(),
+        Some("notifications/progress") => {
+            let progress = params.and_then(|params| number(params.get("progress")?));
+            if let (Some(token), Some(progress)) = (&envelope.progress_token, progress) {
+                session.tokens.progress(place.direction.reverse(), token, progress);
+            }
+        }
+        Some("notifications/cancelled") => {
+            if let Some(id) = params.and_then(|params| id_of(params.get("requestId")?)) {
+                let cancelled = Cancelled { line, us: place.stamp.us };
+                session.cancelled.insert((place.direction, id), cancelled);
+            }
+        }
+        Some("notifications/subscriptions/acknowledged") => {
+            let id = params.and_then(|params| id_of(params.at_path(&["_meta", META_SUBSCRIPTION])?));
+            if let Some(acknowledged) = id.and_then(|id| session.subscriptions.get_mut(&id)) {
+                *acknowledged = acknowledged.or(Some(line));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn note_agreement(
+    session: &mut Session,
+    line: u64,
+    asked: &Asked,
+    initialize: &Initialize,
+    result: Value<'_>,
+) {
+    let version = result.get("protocolVersion").and_then(Value::string);
+    session.initialize = session.initialize.or(Some(asked.line));
+    session.agreed = Some(line);
+    session.revision = version.as_deref().and_then(Revision::parse);
+    session.version = version.map(std::borrow::Cow::into_owned);
+    session.client_capabilities.clone_from(&initialize.capabilities);
+    session.server_capabilities = result.get("capabilities").and_then(|value| schema::tree(value.raw));
+}
+
+fn note_round_trip(
+    session: &mut Session,
+    line: u64,
+    asked: &Asked,
+    result: Value<'_>,
+    id: Option<Id<'static>>,
+) {
+    if !asked.revision.is_some_and(Revision::is_stateless) {
+        return;
+    }
+    let subject = subject_of(&asked.method, asked.name.as_deref());
+    if result.get("resultType").and_then(Value::string).as_deref() == Some("input_required") {
+        let state = result.get("requestState").and_then(Value::string);
+        session.states.give(subject, state.as_deref(), id, line);
+    } else {
+        session.states.settle(&subject);
+    }
+}
+
+/// What a multi-round-trip request is about.
+pub(crate) fn subject_of(method: &str, name: Option<&str>) -> String {
+    format!("{method} {}", name.unwrap_or_default())
+}
+
+/// A number, fractions included.
+pub(crate) fn number(value: Value<'_>) -> Option<f64> {
+    std::str::from_utf8(value.raw).ok()?.parse().ok()
+}
+
+/// An id, where one stands.
+pub(crate) fn id_of(value: Value<'_>) -> Option<Id<'static>> {
+    if let Some(text) = value.string() {
+        return Some(Id::String(text.into_owned().into()));
+    }
+    let digits = std::str::from_utf8(value.raw).ok()?;
+    digits.parse::<f64>().is_ok().then(|| Id::Number(digits.to_owned().into()))
+}
+
+/// What is said of a line beside its payload. Few lines say anything, so a look at the beginning comes first.
+fn wire_of(line: &[u8], raw: &[u8]) -> Vec<String> {
+    let around = line.len().saturating_sub(raw.len());
+    if around > 4096 || !contains(&line[..around.min(line.len())], b"\"wire\"") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    if let Some(wire) = Value::parse(line).ok().and_then(|value| value.get("wire")) {
+        wire.elements(|element| found.extend(element.string().map(std::borrow::Cow::into_owned)));
+    }
+    found
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(haystack, needle).is_some()
+}

@@ -1,0 +1,33 @@
+//! M004 `id-type`: An `id` that is neither a string nor an integer.
+
+use crate::lint::report::Report;
+use crate::lint::revision::Revisions;
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::PayloadView;
+use wiretape_trace::message::Defect;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "M004",
+    name: "id-type",
+    family: Family::Messages,
+    severity: Severity::Error,
+    revisions: Revisions::ALL,
+    section: Section {
+        title: "Requests",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
+    },
+    what: "An `id` that is neither a string nor an integer.",
+    why: "Receivers compare ids, and many read them into a string or a 64-bit integer. A fraction or an object \
+           does not survive that.",
+    fix: "Use a string or an integer.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    for defect in &view.envelope.defects {
+        if matches!(defect, Defect::IdType | Defect::IdFraction) {
+            report.at("/id", defect.to_string());
+        }
+    }
+}

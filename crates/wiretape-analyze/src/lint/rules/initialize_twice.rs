@@ -1,0 +1,36 @@
+//! L002 `initialize-twice`: A second `initialize` in one session.
+
+use crate::lint::report::Report;
+use crate::lint::revision::Revisions;
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::PayloadView;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "L002",
+    name: "initialize-twice",
+    family: Family::Lifecycle,
+    severity: Severity::Error,
+    revisions: Revisions::LEGACY,
+    section: Section {
+        title: "Initialization",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization",
+    },
+    what: "A second `initialize` in one session.",
+    why: "Initialization is the first interaction of a session, so it comes once. What a server does with \
+           another is its own choice.",
+    fix: "Start a new session: a new process, or over HTTP a request without `Mcp-Session-Id`.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    let is_one_client = !view.trace.http || view.session.id.is_some();
+    if let (true, true, Some(line)) = (view.is_request("initialize"), is_one_client, view.session.agreed) {
+        report.at_with(
+            "/method",
+            "the session was initialized before",
+            line,
+            "the result of the first `initialize`",
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! M002 `jsonrpc-version`: A message whose `jsonrpc` is missing or is not the string "2.0".
+
+use crate::lint::report::Report;
+use crate::lint::revision::Revisions;
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::PayloadView;
+use wiretape_trace::message::Defect;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "M002",
+    name: "jsonrpc-version",
+    family: Family::Messages,
+    severity: Severity::Error,
+    revisions: Revisions::ALL,
+    section: Section {
+        title: "Messages",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#messages",
+    },
+    what: "A message whose `jsonrpc` is missing or is not the string \"2.0\".",
+    why: "It is how a receiver knows that this is JSON-RPC 2.0. Strict ones refuse the message.",
+    fix: "Write `\"jsonrpc\": \"2.0\"` in every message.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    for defect in &view.envelope.defects {
+        if matches!(defect, Defect::JsonRpcMissing | Defect::JsonRpcWrong)
+            && !view.envelope.defects.contains(&Defect::NotAMessage)
+        {
+            report.at("/jsonrpc", defect.to_string());
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! T004 `output-schema-not-an-object`: A tool whose `outputSchema` is not an object of the type `object`.
+
+use super::support;
+use crate::lint::report::Report;
+use crate::lint::revision::{Revision, Revisions};
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::PayloadView;
+use wiretape_trace::value::Value;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "T004",
+    name: "output-schema-not-an-object",
+    family: Family::Tools,
+    severity: Severity::Error,
+    revisions: Revisions::between(Revision::V2025_06_18, Revision::V2025_11_25),
+    section: Section {
+        title: "Output schema",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#output-schema",
+    },
+    what: "A tool whose `outputSchema` is not an object of the type `object`.",
+    why: "Up to 2025-11-25 structured content is an object, and clients refuse a schema that says otherwise, \
+           with the list it stands in.",
+    fix: "Wrap the value: `{\"type\": \"object\", \"properties\": {\"result\": …}}`.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    let Some(tools) = view.result_of("tools/list").and_then(|result| result.get("tools")) else { return };
+
+    support::each(tools, |at, tool| {
+        let Some(schema) = tool.get("outputSchema") else { return };
+        let kind = schema.get("type").and_then(Value::string);
+        let is_redacted =
+            [schema.string(), kind.clone()].iter().flatten().any(|text| support::is_redacted(text));
+        if kind.as_deref() != Some("object") && !is_redacted {
+            let name = tool.get("name").and_then(Value::string).unwrap_or_default();
+            let message = format!("the `outputSchema` of {name:?} is not of the type \"object\"");
+            report.at(&format!("/result/tools/{at}/outputSchema"), message);
+        }
+    });
+}

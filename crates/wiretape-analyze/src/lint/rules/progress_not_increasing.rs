@@ -1,0 +1,42 @@
+//! P001 `progress-not-increasing`: A progress notification whose `progress` is not greater than the one before.
+
+use super::support::number;
+use crate::lint::report::Report;
+use crate::lint::revision::Revisions;
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::PayloadView;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "P001",
+    name: "progress-not-increasing",
+    family: Family::Progress,
+    severity: Severity::Error,
+    revisions: Revisions::ALL,
+    section: Section {
+        title: "Progress flow",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress#progress-flow",
+    },
+    what: "A progress notification whose `progress` is not greater than the one before.",
+    why: "Clients show a bar, and some reset their timeout only if there is progress. It must increase even if \
+           the total is unknown.",
+    fix: "Count up with each notification, and send none if nothing has happened.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    if !view.is_notification("notifications/progress") {
+        return;
+    }
+    let Some(token) = &view.envelope.progress_token else { return };
+    let known = view.session.tokens.get(view.direction.reverse(), token);
+
+    let Some((last, now)) =
+        known.and_then(|known| known.progress).zip(view.param(&["progress"]).and_then(number))
+    else {
+        return;
+    };
+    if now <= last && !view.is_redelivered() {
+        report.at("/params/progress", format!("the progress is {now} after {last}"));
+    }
+}

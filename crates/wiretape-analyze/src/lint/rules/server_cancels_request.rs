@@ -1,0 +1,35 @@
+//! N024 `server-cancels-request`: A server that sends `notifications/cancelled` for something other than a subscription.
+
+use super::support;
+use crate::lint::report::Report;
+use crate::lint::revision::Revisions;
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::PayloadView;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "N024",
+    name: "server-cancels-request",
+    family: Family::Stateless,
+    severity: Severity::Error,
+    revisions: Revisions::STATELESS,
+    section: Section {
+        title: "Cancellation",
+        url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation#behavior-requirements",
+    },
+    what: "A server that sends `notifications/cancelled` for something other than a subscription.",
+    why: "Only the end of a subscription is told in this way. The client still waits for the answer to its \
+           request.",
+    fix: "Answer the request with an error.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    if !view.is_notification("notifications/cancelled") || view.is_from_client() {
+        return;
+    }
+    let Some(id) = view.param(&["requestId"]).and_then(support::id_of) else { return };
+    if view.trace.is_whole() && !view.session.subscriptions.contains_key(&id) {
+        report.at("/params/requestId", format!("{id} is no open subscription"));
+    }
+}

@@ -1,0 +1,178 @@
+//! What several checks need.
+
+use crate::lint::exchange::Exchange;
+use crate::lint::locate;
+use crate::lint::report::Report;
+use crate::lint::revision::Revision;
+use crate::lint::schema::{Misfit, tree};
+use crate::lint::session::Asked;
+use crate::lint::shapes;
+use crate::lint::tools::Tool;
+use crate::lint::view::{ExchangeView, PayloadView};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value as Json, json};
+use wiretape_trace::format::HttpContext;
+use wiretape_trace::message::{Id, MessageKind};
+use wiretape_trace::value::Value;
+
+pub(crate) use crate::lint::linter::{
+    META_CAPABILITIES, META_SUBSCRIPTION, META_VERSION, id_of, number, subject_of,
+};
+
+/// The tool that a request is for, if it was listed.
+pub(crate) fn called_tool<'a>(view: &PayloadView<'a>) -> Option<&'a Tool> {
+    if !view.is_request("tools/call") {
+        return None;
+    }
+    view.session.tools.get(view.envelope.tool()?)
+}
+
+/// How the arguments of a call don't fit its tool; pointers begin at the arguments.
+pub(crate) fn argument_misfits(view: &PayloadView<'_>) -> Vec<Misfit> {
+    let Some(schema) = called_tool(view).and_then(|tool| tool.input.as_ref()) else { return Vec::new() };
+    let arguments = match view.param(&["arguments"]) {
+        Some(arguments) => tree(arguments.raw),
+        None => Some(json!({})),
+    };
+    arguments.map(|arguments| schema.misfits(&arguments)).unwrap_or_default()
+}
+
+const META_PREFIX: &str = "io.modelcontextprotocol/";
+
+/// Tells what is wrong with the params of a message.
+pub(crate) fn report_params(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    let (Some(method), Some(revision)) = (view.method(), view.revision) else { return };
+    let Some(message) = tree(view.raw) else { return };
+    for misfit in shapes::params_misfits(revision, method, &message) {
+        if !is_told_elsewhere(&misfit, revision) {
+            let message = format!("the params of `{method}`: {}", misfit.message);
+            report.at(&misfit.pointer, message);
+        }
+    }
+}
+
+/// What has a rule of its own, which says more.
+fn is_told_elsewhere(misfit: &Misfit, revision: Revision) -> bool {
+    let is_meta = misfit.message.contains("_meta") || misfit.message.contains(META_PREFIX);
+    match misfit.keyword.as_str() {
+        "required" => is_meta || (misfit.pointer.is_empty() && revision.is_stateless()),
+        "type" => {
+            matches!(misfit.pointer.as_str(), "/params" | "/params/_meta")
+                || misfit.pointer.ends_with("/progressToken")
+        }
+        _ => false,
+    }
+}
+
+/// Whether this is the id of an `initialize` that is not answered yet.
+pub(crate) fn is_open_initialize(view: &PayloadView<'_>, id: &Id<'_>) -> bool {
+    let ids = view.session.ids.get(&view.direction);
+    view.session.initialize.is_some()
+        && view.session.first_operation.is_none()
+        && ids.is_some_and(|ids| ids.contains(id))
+}
+
+/// Whether what was sent is text that a redaction changed.
+pub(crate) fn is_redacted(text: &str) -> bool {
+    text.contains("[REDACTED")
+}
+
+/// Tells each element of an array with its index.
+pub(crate) fn each<'a>(array: Value<'a>, mut tell: impl FnMut(usize, Value<'a>)) {
+    let mut at = 0;
+    array.elements(|element| {
+        tell(at, element);
+        at += 1;
+    });
+}
+
+/// The tool whose call is answered here, and the call.
+pub(crate) fn answered_tool<'a>(view: &PayloadView<'a>) -> Option<(&'a Asked, &'a Tool)> {
+    let asked = view.asked.filter(|asked| asked.method == "tools/call")?;
+    view.envelope.result?;
+    Some((asked, view.session.tools.get(asked.name.as_deref()?)?))
+}
+
+/// Whether a request says itself that it is of a revision without sessions.
+pub(crate) fn names_stateless(view: &PayloadView<'_>) -> bool {
+    let own = view.param_text(&["_meta", META_VERSION]).and_then(|version| Revision::parse(&version));
+    own.is_some_and(Revision::is_stateless) || view.exchange.is_none() && view.session.stateless
+}
+
+/// The exchange of a request that a client of a revision without sessions posts, if its headers are there to be compared.
+pub(crate) fn stateless_post<'v>(view: &PayloadView<'v>) -> Option<&'v Exchange> {
+    let is_meant = view.envelope.kind == MessageKind::Request
+        && view.is_from_client()
+        && names_stateless(view)
+        && !view.trace.http_sse
+        && !view.trace.imported;
+    view.exchange.filter(|exchange| is_meant && exchange.request.is_some() && exchange.method() == "POST")
+}
+
+/// Whether a header means this value, encoded where it had to be.
+pub(crate) fn header_says(header: &str, value: &str) -> bool {
+    let encoded = header.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+    match encoded {
+        Some(encoded) => STANDARD.decode(encoded).is_ok_and(|bytes| bytes == value.as_bytes()),
+        None => header == value || is_redacted(header) || is_redacted(value),
+    }
+}
+
+/// Where a header of the request stands in a line, if that line has the request's head.
+pub(crate) fn header_pointer(http: &HttpContext, name: &str) -> String {
+    match http.request {
+        Some(_) => format!("/request/headers/{name}"),
+        None => String::new(),
+    }
+}
+
+/// Whether the body of a refusal speaks of something.
+pub(crate) fn answer_mentions(view: &ExchangeView<'_>, word: &str) -> bool {
+    let text = view.http.response_body.as_ref().and_then(|body| body.text.as_deref());
+    text.is_some_and(|text| text.to_ascii_lowercase().contains(word))
+}
+
+/// Whether a byte may stand in the name of a header.
+pub(crate) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Tells each part of a schema that has an `x-mcp-header`: where, what, and whether `properties` alone lead there.
+pub(crate) fn annotations(schema: &Json, tell: &mut impl FnMut(&str, &Json, bool)) {
+    let mut open = vec![(String::new(), schema, true, false)];
+    while let Some((pointer, part, is_reachable, is_properties)) = open.pop() {
+        let Json::Object(members) = part else {
+            for (at, item) in part.as_array().into_iter().flatten().enumerate() {
+                open.push((format!("{pointer}/{at}"), item, false, false));
+            }
+            continue;
+        };
+        if !is_properties && members.contains_key("x-mcp-header") {
+            tell(&pointer, part, is_reachable);
+        }
+        for (name, inner) in members.iter().rev() {
+            let leads_on = is_reachable && (is_properties || name == "properties");
+            let is_map = !is_properties && name == "properties";
+            open.push((format!("{pointer}/{}", locate::escape(name)), inner, leads_on, is_map));
+        }
+    }
+}
+
+/// Whether the server has shown that it speaks a revision without sessions: an older one may be asked as if it did, and owes
+/// nothing.
+pub(crate) fn server_is_stateless(view: &PayloadView<'_>) -> bool {
+    view.session.server_is_stateless || speaks_stateless(view)
+}
+
+/// Whether a response shows that its server speaks a revision without sessions.
+pub(crate) fn speaks_stateless(view: &PayloadView<'_>) -> bool {
+    if view.is_from_client() || !view.revision.is_some_and(Revision::is_stateless) {
+        return false;
+    }
+    let is_discovered =
+        view.asked.is_some_and(|asked| asked.method == "server/discover") && view.envelope.result.is_some();
+    let is_agreed = view.session.revision.is_some_and(Revision::is_stateless);
+    let has_type = view.result().is_some_and(|result| result.get("resultType").is_some());
+    is_discovered || is_agreed || has_type || matches!(view.envelope.error_code, Some(-32022..=-32020))
+}

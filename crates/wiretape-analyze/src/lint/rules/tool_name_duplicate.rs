@@ -1,0 +1,41 @@
+//! T002 `tool-name-duplicate`: Two tools of the same name in one listing.
+
+use super::support;
+use crate::lint::report::Report;
+use crate::lint::revision::Revisions;
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::PayloadView;
+use std::collections::BTreeSet;
+use wiretape_trace::value::Value;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "T002",
+    name: "tool-name-duplicate",
+    family: Family::Tools,
+    severity: Severity::Warning,
+    revisions: Revisions::ALL,
+    section: Section {
+        title: "Tool names",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-names",
+    },
+    what: "Two tools of the same name in one listing.",
+    why: "A call names a tool and nothing else, so which one is meant is anybody's guess.",
+    fix: "Give each tool of a server a name of its own.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    let Some(tools) = view.result_of("tools/list").and_then(|result| result.get("tools")) else { return };
+
+    let mut seen = BTreeSet::new();
+    support::each(tools, |at, tool| {
+        let Some(name) = tool.get("name").and_then(Value::string) else { return };
+        let is_later_page = view.asked.is_some_and(|asked| asked.cursor.is_some());
+        let is_known = is_later_page && view.session.tools.is_on_earlier_page(&name);
+        let shown: String = name.chars().take(140).collect();
+        if !seen.insert(name.into_owned()) || is_known {
+            report.at(&format!("/result/tools/{at}/name"), format!("there is another tool {shown:?}"));
+        }
+    });
+}

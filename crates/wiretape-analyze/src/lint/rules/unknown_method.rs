@@ -1,0 +1,39 @@
+//! S005 `unknown-method`: A method that the session's revision does not have.
+
+use crate::lint::report::Report;
+use crate::lint::revision::{Revision, Revisions};
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::shapes;
+use crate::lint::view::PayloadView;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "S005",
+    name: "unknown-method",
+    family: Family::Shapes,
+    severity: Severity::Info,
+    revisions: Revisions::ALL,
+    section: Section {
+        title: "Schema reference",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/schema",
+    },
+    what: "A method that the session's revision does not have.",
+    why: "It may be an extension. If it is a typing error, or a method of another revision, it is refused or \
+           ignored.",
+    fix: "If it is no extension that both sides know, use a method of the session's revision.",
+    check: Check::Payload(check),
+};
+
+fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    let (Some(method), Some(revision)) = (view.method(), view.revision) else { return };
+    let is_removed = revision.is_stateless() && !shapes::revisions_with(method).is_empty();
+    if !is_removed && !shapes::has_method(revision, method) {
+        let elsewhere: Vec<&str> = shapes::revisions_with(method).into_iter().map(Revision::name).collect();
+        let hint = if elsewhere.is_empty() {
+            String::new()
+        } else {
+            format!("; it is one of {}", elsewhere.join(", "))
+        };
+        report.at("/method", format!("`{method}` is no method of {revision}{hint}"));
+    }
+}

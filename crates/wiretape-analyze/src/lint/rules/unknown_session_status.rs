@@ -1,0 +1,45 @@
+//! W014 `unknown-session-status`: A request for a session that has ended, or that the server does not know, which is refused with another status than 404.
+
+use super::support;
+use crate::lint::report::Report;
+use crate::lint::revision::{Revision, Revisions};
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::ExchangeView;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "W014",
+    name: "unknown-session-status",
+    family: Family::Transport,
+    severity: Severity::Error,
+    revisions: Revisions::between(Revision::V2025_03_26, Revision::V2025_11_25),
+    section: Section {
+        title: "Session management",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management",
+    },
+    what: "A request for a session that has ended, or that the server does not know, which is refused with \
+           another status than 404.",
+    why: "With 404 the client begins a new session by itself. With 400, 500 or 503 it gives up, or tries the \
+           same again.",
+    fix: "Answer 404 to every request with an unknown `Mcp-Session-Id`.",
+    check: Check::Exchange(check),
+};
+
+fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
+    if view.trace.http_sse || view.trace.imported {
+        return;
+    }
+    let exchange = view.exchange;
+
+    let names_session = exchange.request_header("mcp-session-id").is_some() && exchange.method() != "DELETE";
+    let Some(status) =
+        exchange.status().filter(|status| *status >= 400 && !matches!(status, 401 | 403 | 404 | 405))
+    else {
+        return;
+    };
+    let is_gone = view.session.deleted.is_some();
+    let is_unknown = !view.session.has_begun() && support::answer_mentions(view, "session");
+    if names_session && (is_gone || is_unknown) {
+        report.at("/response/status", format!("the session is not known, and the status is {status}"));
+    }
+}

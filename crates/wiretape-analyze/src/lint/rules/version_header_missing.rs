@@ -1,0 +1,36 @@
+//! W006 `version-header-missing`: An HTTP request after initialization without `MCP-Protocol-Version`.
+
+use crate::lint::report::Report;
+use crate::lint::revision::{Revision, Revisions};
+use crate::lint::rule::{Check, Family, Rule, Section, Severity};
+use crate::lint::view::ExchangeView;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    code: "W006",
+    name: "version-header-missing",
+    family: Family::Transport,
+    severity: Severity::Error,
+    revisions: Revisions::between(Revision::V2025_06_18, Revision::V2025_11_25),
+    section: Section {
+        title: "Protocol version header",
+        url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#protocol-version-header",
+    },
+    what: "An HTTP request after initialization without `MCP-Protocol-Version`.",
+    why: "A server that gets none has to assume 2025-03-26, and then does other things than were agreed on.",
+    fix: "Send the revision that was agreed on with every request after `initialize`.",
+    check: Check::Exchange(check),
+};
+
+fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
+    if view.trace.http_sse || view.trace.imported {
+        return;
+    }
+    let exchange = view.exchange;
+
+    let is_first = exchange.sent.as_ref().is_some_and(|sent| sent.method.as_deref() == Some("initialize"));
+    let is_known = view.session.revision.is_some() && exchange.request.is_some();
+    if is_known && !is_first && exchange.request_header("mcp-protocol-version").is_none() {
+        report.at("/request/headers", "`MCP-Protocol-Version` is missing");
+    }
+}

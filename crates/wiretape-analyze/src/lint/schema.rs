@@ -1,0 +1,350 @@
+//! JSON Schemas that others wrote: compiled once, never fetched from anywhere, and left alone where they could cost too much.
+
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use wiretape_trace::json::{Lexer, Token};
+
+/// What is longer or deeper is not looked at.
+const LONGEST: usize = 4 * 1024 * 1024;
+const DEEPEST: usize = 100;
+/// How many steps a validation may take by what can be foreseen.
+const MOST_STEPS: u64 = 1_000_000;
+/// How many errors of one value are told.
+const MOST_ERRORS: usize = 10;
+
+/// A value that is small enough to be looked at as a tree.
+pub(crate) fn tree(raw: &[u8]) -> Option<Json> {
+    if raw.len() > LONGEST || !is_shallow(raw) {
+        return None;
+    }
+    serde_json::from_slice(raw).ok()
+}
+
+fn is_shallow(raw: &[u8]) -> bool {
+    let mut lexer = Lexer::new(raw);
+    while let Ok(Some(lexeme)) = lexer.next_token() {
+        let opens = matches!(lexeme.token, Token::BeginObject | Token::BeginArray);
+        if opens && lexer.depth() > DEEPEST {
+            return false;
+        }
+    }
+    true
+}
+
+/// What is wrong with a value, and where: a pointer into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// Where.
+    pub pointer: String,
+    /// What.
+    pub message: String,
+    /// The keyword of the schema that says so.
+    pub keyword: String,
+}
+
+/// A schema that values can be checked against.
+#[derive(Debug)]
+pub struct Schema {
+    validator: jsonschema::Validator,
+    /// How many parts of it may look at the same place.
+    widest: u64,
+    /// How much it costs at most, if it does not refer to itself.
+    unrolled: Option<u64>,
+}
+
+impl Schema {
+    /// Compiles a schema. `None` if that can't be done, or should not.
+    pub(crate) fn compile(schema: &Json) -> Option<Self> {
+        let (widest, unrolled) = Cost::of(schema)?;
+        Some(Schema { widest, unrolled, ..Self::compile_trusted(schema)? })
+    }
+
+    /// The same for a schema of ours.
+    pub(crate) fn compile_trusted(schema: &Json) -> Option<Self> {
+        let patterns = jsonschema::PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20);
+        let validator = jsonschema::options()
+            .offline()
+            .should_validate_formats(false)
+            .with_pattern_options(patterns)
+            .build(schema)
+            .ok()?;
+        Some(Schema { validator, widest: 1, unrolled: Some(1) })
+    }
+
+    /// What is wrong with a value. Nothing, if looking would cost too much. Redacted places are never wrong.
+    pub(crate) fn misfits(&self, value: &Json) -> Vec<Misfit> {
+        if !self.is_affordable(value) || self.validator.is_valid(value) {
+            return Vec::new();
+        }
+        self.validator
+            .iter_errors(value)
+            .filter(|error| !is_redacted(error.instance()))
+            .take(MOST_ERRORS)
+            .map(|error| misfit(&error))
+            .collect()
+    }
+
+    fn is_affordable(&self, value: &Json) -> bool {
+        let (nodes, depth) = size(value);
+        let per_node = match self.unrolled {
+            Some(unrolled) => unrolled,
+            None => self.widest.saturating_pow(depth),
+        };
+        per_node.saturating_mul(nodes) <= MOST_STEPS * 100 && per_node <= MOST_STEPS
+    }
+}
+
+fn misfit(error: &jsonschema::ValidationError<'_>) -> Misfit {
+    let error = nearest(error);
+    let mut message = error.masked_with("the value").to_string();
+    if message.len() > 300 {
+        let end = (0..=300).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+        message.truncate(end);
+        message.push('…');
+    }
+    Misfit {
+        pointer: error.instance_path().as_str().to_owned(),
+        message,
+        keyword: error.kind().keyword().to_owned(),
+    }
+}
+
+/// Where a value fits none of several schemas: what keeps it from the one that it was meant for, if its `type` tells.
+fn nearest<'e>(error: &'e jsonschema::ValidationError<'e>) -> &'e jsonschema::ValidationError<'e> {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let (Kind::AnyOf { context } | Kind::OneOfNotValid { context }) = error.kind() else { return error };
+    let is_of_another_type = |branch: &[jsonschema::ValidationError<'_>]| {
+        branch.iter().any(|one| {
+            let path = one.instance_path().as_str();
+            matches!(one.kind(), Kind::Constant { .. } | Kind::Enum { .. } | Kind::Type { .. })
+                && (path == error.instance_path().as_str()
+                    || path.ends_with("/type")
+                    || path.ends_with("/method"))
+        })
+    };
+    let mut meant = context.iter().filter(|branch| !is_of_another_type(branch));
+    match (meant.next().and_then(|branch| branch.first()), meant.next()) {
+        (Some(only), None) => nearest(only),
+        _ => error,
+    }
+}
+
+/// Whether redaction was here: what it left need not fit.
+pub(crate) fn is_redacted(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.contains("[REDACTED"),
+        Json::Array(items) => items.iter().any(is_redacted),
+        Json::Object(members) => {
+            members.iter().any(|(name, value)| name.contains("[REDACTED") || is_redacted(value))
+        }
+        _ => false,
+    }
+}
+
+/// What makes a schema none, by the dialect that it names. `None` if it is one, or if the dialect is not known.
+pub(crate) fn schema_misfit(schema: &Json) -> Option<Misfit> {
+    const DIALECTS: [&str; 5] = ["draft-04", "draft-06", "draft-07", "2019-09", "2020-12"];
+    let named = schema.get("$schema").and_then(Json::as_str);
+    if named.is_some_and(|named| !DIALECTS.iter().any(|dialect| named.contains(dialect))) {
+        return None;
+    }
+    jsonschema::meta::validate(schema)
+        .err()
+        .filter(|error| !is_redacted(error.instance()))
+        .map(|error| misfit(&error))
+}
+
+/// Nodes and depth of a value.
+fn size(value: &Json) -> (u64, u32) {
+    let children: Vec<&Json> = match value {
+        Json::Array(items) => items.iter().collect(),
+        Json::Object(members) => members.values().collect(),
+        _ => return (1, 1),
+    };
+    let (nodes, depth) =
+        children.into_iter().map(size).fold((0, 0), |(nodes, depth), (n, d)| (nodes + n, depth.max(d)));
+    (nodes + 1, depth + 1)
+}
+
+/// What a schema can cost, foreseen from its references.
+struct Cost<'s> {
+    root: &'s Json,
+    /// By reference: whether it is being followed, or what it costs.
+    known: BTreeMap<&'s str, Option<u64>>,
+    recursive: bool,
+    widest: u64,
+}
+
+impl<'s> Cost<'s> {
+    /// How many parts may look at the same place, and how much it costs at most if it does not refer to itself. `None`
+    /// if it never ends, or costs too much.
+    fn of(schema: &'s Json) -> Option<(u64, Option<u64>)> {
+        let mut cost = Cost { root: schema, known: BTreeMap::new(), recursive: false, widest: 1 };
+        let unrolled = cost.unroll(schema)?;
+        let mut path = Vec::new();
+        cost.in_place(schema, &mut path)?;
+        let references: Vec<&str> = cost.known.keys().copied().collect();
+        for reference in references {
+            if let Some(target) = cost.resolve(reference) {
+                let width = cost.in_place(target, &mut Vec::new())?;
+                cost.widest = cost.widest.max(width);
+            }
+        }
+        let widest = cost.widest.max(cost.width_anywhere(schema)?);
+        Some((widest, (!cost.recursive).then_some(unrolled)))
+    }
+
+    fn resolve(&self, reference: &str) -> Option<&'s Json> {
+        match reference.strip_prefix('#')? {
+            "" => Some(self.root),
+            pointer => self.root.pointer(pointer),
+        }
+    }
+
+    /// Everything that it may come to, with references followed once each way down.
+    fn unroll(&mut self, schema: &'s Json) -> Option<u64> {
+        let mut total = 1u64;
+        match schema {
+            Json::Object(members) => {
+                for (name, value) in members {
+                    total = total.checked_add(match value.as_str().filter(|_| is_reference(name)) {
+                        Some(reference) => self.follow(reference)?,
+                        None => self.unroll(value)?,
+                    })?;
+                }
+            }
+            Json::Array(items) => {
+                for item in items {
+                    total = total.checked_add(self.unroll(item)?)?;
+                }
+            }
+            _ => {}
+        }
+        (total <= MOST_STEPS).then_some(total)
+    }
+
+    fn follow(&mut self, reference: &'s str) -> Option<u64> {
+        match self.known.get(reference) {
+            Some(Some(cost)) => return Some(*cost),
+            Some(None) => {
+                self.recursive = true;
+                return Some(1);
+            }
+            None => {}
+        }
+        let Some(target) = self.resolve(reference) else { return Some(1) };
+        self.known.insert(reference, None);
+        let cost = self.unroll(target)?;
+        self.known.insert(reference, Some(cost));
+        Some(cost)
+    }
+
+    /// How many parts look at the same place as this one. `None` if they never end.
+    fn in_place(&self, schema: &'s Json, path: &mut Vec<&'s str>) -> Option<u64> {
+        let Json::Object(members) = schema else { return Some(1) };
+        let mut total = 1u64;
+        for (name, value) in members {
+            let parts = match name.as_str() {
+                name if is_reference(name) => self.in_place_reference(value.as_str()?, path)?,
+                "allOf" | "anyOf" | "oneOf" => {
+                    let parts = value.as_array().into_iter().flatten();
+                    parts.map(|part| self.in_place(part, path)).sum::<Option<u64>>()?
+                }
+                "not" | "if" | "then" | "else" => self.in_place(value, path)?,
+                "dependentSchemas" | "dependencies" => {
+                    let parts = value.as_object().into_iter().flat_map(serde_json::Map::values);
+                    parts.map(|part| self.in_place(part, path)).sum::<Option<u64>>()?
+                }
+                _ => 0,
+            };
+            total = total.checked_add(parts).filter(|total| *total <= MOST_STEPS)?;
+        }
+        Some(total)
+    }
+
+    fn in_place_reference(&self, reference: &'s str, path: &mut Vec<&'s str>) -> Option<u64> {
+        if path.contains(&reference) || path.len() > DEEPEST {
+            return None;
+        }
+        let Some(target) = self.resolve(reference) else { return Some(1) };
+        path.push(reference);
+        let parts = self.in_place(target, path);
+        path.pop();
+        parts
+    }
+
+    fn width_anywhere(&self, schema: &'s Json) -> Option<u64> {
+        let own = self.in_place(schema, &mut Vec::new())?;
+        let inner: Vec<&Json> = match schema {
+            Json::Object(members) => members.values().collect(),
+            Json::Array(items) => items.iter().collect(),
+            _ => Vec::new(),
+        };
+        inner.into_iter().try_fold(own, |widest, part| Some(widest.max(self.width_anywhere(part)?)))
+    }
+}
+
+fn is_reference(name: &str) -> bool {
+    matches!(name, "$ref" | "$dynamicRef" | "$recursiveRef")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(schema: &Json, value: &Json, expected: &[&str]) {
+        let schema = Schema::compile(schema).expect("it compiles");
+        let told: Vec<String> =
+            schema.misfits(value).into_iter().map(|one| format!("{} {}", one.pointer, one.message)).collect();
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn values_are_checked_and_redacted_places_are_not() {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        check(&schema, &json!({"n": 1}), &[]);
+        check(&schema, &json!({"n": "x"}), &["/n the value is not of type \"integer\""]);
+        check(&schema, &json!({"n": "[REDACTED:key:00000000]"}), &[]);
+        check(&schema, &json!({}), &[" \"n\" is a required property"]);
+    }
+
+    #[test]
+    fn nothing_is_fetched_and_nothing_runs_for_ever() {
+        let refused = |schema: Json| assert!(Schema::compile(&schema).is_none(), "{schema}");
+        refused(json!({"$ref": "https://example.com/schema.json"}));
+        refused(json!({"$ref": "#"}));
+        refused(
+            json!({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
+        );
+        refused(json!({"pattern": "a{1000}{1000}"}));
+        let mut defs = serde_json::Map::new();
+        for n in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/a{}", n + 1)});
+            defs.insert(format!("a{n}"), json!({"allOf": [next, next]}));
+        }
+        refused(json!({"$defs": defs, "$ref": "#/$defs/a0"}));
+    }
+
+    #[test]
+    fn schemas_that_refer_to_themselves_are_checked_as_deep_as_they_can_be() {
+        let tree = json!({"$defs": {"n": {"type": "object", "properties": {"c": {"items": {"$ref": "#/$defs/n"}}}}},
+            "$ref": "#/$defs/n"});
+        check(&tree, &json!({"c": [{"c": [1]}]}), &["/c/0/c/0 the value is not of type \"object\""]);
+        let twice = json!({"$defs": {"n": {"allOf": [{"properties": {"c": {"$ref": "#/$defs/n"}}},
+            {"properties": {"c": {"$ref": "#/$defs/n"}}}, {"type": "object"}]}}, "$ref": "#/$defs/n"});
+        let deep = (0..90).fold(json!(1), |inner, _| json!({"c": inner}));
+        check(&twice, &deep, &[]);
+    }
+
+    #[test]
+    fn a_schema_is_checked_by_its_dialect() {
+        let told = |schema: Json| schema_misfit(&schema).map(|misfit| misfit.pointer);
+        assert_eq!(told(json!({"type": "object"})), None);
+        assert_eq!(told(json!({"type": "objekt"})).as_deref(), Some("/type"));
+        assert_eq!(told(json!({"properties": {"a": {"type": 7}}})).as_deref(), Some("/properties/a/type"));
+        assert_eq!(told(json!({"$schema": "https://example.com/own", "type": 7})), None);
+        let old = json!({"$schema": "http://json-schema.org/draft-07/schema#", "exclusiveMinimum": true});
+        assert_eq!(told(old).as_deref(), Some("/exclusiveMinimum"));
+    }
+}

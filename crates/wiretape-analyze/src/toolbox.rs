@@ -1,0 +1,141 @@
+//! What a server's tools cost in a model's context, and which of them are used.
+
+use crate::call::{CallTracker, Observed, Outcome};
+use crate::definitions::{Collector, ListKind};
+use crate::tokens;
+use std::collections::BTreeMap;
+use wiretape_trace::format::Record;
+use wiretape_trace::message::Direction;
+
+/// A tool: its definition, and what came of its calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tool {
+    /// Its definition, if it was listed.
+    pub definition: Option<Vec<u8>>,
+    /// How many tokens the definition has.
+    pub definition_tokens: u64,
+    /// How often it was called.
+    pub calls: u64,
+    /// How many of the calls failed.
+    pub errors: u64,
+    /// The size of all results.
+    pub result_bytes: u64,
+    /// How many tokens all results have.
+    pub result_tokens: u64,
+}
+
+impl Tool {
+    /// One that is defined so, and was not called.
+    pub fn defined(definition: Vec<u8>) -> Self {
+        let definition_tokens = tokens::of_definition(&definition);
+        Tool { definition: Some(definition), definition_tokens, ..Tool::default() }
+    }
+}
+
+/// Gathers the tools of one recording.
+#[derive(Debug, Default)]
+pub struct Toolbox {
+    tracker: CallTracker,
+    definitions: Collector,
+    tools: BTreeMap<String, Tool>,
+}
+
+impl Toolbox {
+    /// At the beginning of a recording.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next record.
+    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
+        let (definitions, tools) = (&mut self.definitions, &mut self.tools);
+        let failed = self.tracker.observe_record(line, record, |_, envelope, observed| {
+            definitions.observe(line, &envelope, &observed);
+            let is_answer = matches!(observed, Observed::Answer(_));
+            let Some(call) = observed.closed().filter(|call| call.direction == Direction::ClientToServer)
+            else {
+                return;
+            };
+            let Some(tool) = call.tool.as_ref().map(|name| tools.entry(name.clone()).or_default()) else {
+                return;
+            };
+            tool.called(call.outcome);
+            if let Some(result) = envelope.result.filter(|_| is_answer) {
+                tool.result_bytes += result.len() as u64;
+                tool.result_tokens += tokens::of_result(result);
+            }
+        });
+        for call in failed {
+            if let Some(name) = call.tool {
+                self.tools.entry(name).or_default().called(call.outcome);
+            }
+        }
+    }
+
+    /// The tools that were listed or called, by name.
+    pub fn finish(mut self) -> BTreeMap<String, Tool> {
+        for call in std::mem::take(&mut self.tracker).finish() {
+            if let Some(name) = call.tool.filter(|_| call.direction == Direction::ClientToServer) {
+                self.tools.entry(name).or_default().called(call.outcome);
+            }
+        }
+        let listed = self.definitions.finish().lists.remove(&ListKind::Tools);
+        for (name, definition) in listed.into_iter().flat_map(|list| list.entries) {
+            let tool = self.tools.entry(name).or_default();
+            tool.definition_tokens = tokens::of_definition(&definition.raw);
+            tool.definition = Some(definition.raw);
+        }
+        self.tools
+    }
+}
+
+impl Tool {
+    fn called(&mut self, outcome: Outcome) {
+        self.calls += 1;
+        self.errors += u64::from(outcome.is_error());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{for_each_record, message};
+
+    #[test]
+    fn tools_are_counted_whether_listed_or_called() {
+        let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}},{"name":"idle","inputSchema":{"type":"object"}}]}}"#;
+        let call = |id: u64, tool: &str| {
+            message(
+                "in",
+                0,
+                &format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#
+                ),
+            )
+        };
+        let answer = |id: u64, more: &str| {
+            let result = format!(r#"{{"content":[{{"type":"text","text":"Hello, world"}}]{more}}}"#);
+            message("out", 1, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+        };
+        let lines = [
+            message("in", 0, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#),
+            message("out", 1, list),
+            call(2, "add"),
+            answer(2, ""),
+            call(3, "add"),
+            answer(3, r#","isError":true"#),
+            call(4, "secret"),
+        ];
+        let mut toolbox = Toolbox::new();
+        for_each_record(&lines, |line, record| toolbox.observe(line, record));
+        let tools = toolbox.finish();
+        let told: Vec<_> = tools
+            .iter()
+            .map(|(name, tool)| {
+                (name.as_str(), tool.definition.is_some(), tool.calls, tool.errors, tool.result_tokens)
+            })
+            .collect();
+        assert_eq!(told, [("add", true, 2, 1, 6), ("idle", true, 0, 0, 0), ("secret", false, 1, 0, 0)]);
+        assert!(tools["add"].definition_tokens > 5);
+    }
+}

@@ -1,0 +1,147 @@
+//! `wiretape baseline`: what a server offered, pinned in a file.
+
+use crate::commands::export::refuse_to_overwrite;
+use crate::draft::Draft;
+use crate::error::CommandError;
+use crate::output;
+use crate::selector::TraceSelector;
+use crate::text::printable;
+use crate::trace_file::{self, TraceFileError};
+use crate::units;
+use clap::Args;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use wiretape_analyze::definitions::{Definitions, DefinitionsReader, Extent, ListKind};
+use wiretape_analyze::drift::Baseline;
+
+/// Pin what a server offers
+///
+/// Writes the tools, prompts, resources and capabilities that a trace shows to a file: what you trust today. Whoever compares
+/// a later trace with it learns what has been added, removed, renamed or changed since, down to the descriptions.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape baseline latest -o mcp-baseline.json
+  wiretape baseline trace.jsonl -o -")]
+pub(crate) struct BaselineArgs {
+    /// A path, the beginning of an id, or `latest`
+    #[arg(value_name = "TRACE")]
+    trace: TraceSelector,
+
+    /// Write to this file; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+
+    /// Print what was pinned as one JSON object (schema: docs/json-output.md)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &BaselineArgs) -> Result<(), CommandError> {
+    let path = args.trace.resolve()?;
+    let out = Some(args.out.as_path()).filter(|out| *out != Path::new("-"));
+    refuse_to_overwrite(&path, out)?;
+    if let Some(out) = out.filter(|out| !args.force && out.is_file()) {
+        let message = format!("{} is there already: it pins what was trusted before", out.display());
+        return Err(CommandError::failure(message).hint("--force writes over it"));
+    }
+    if args.json && out.is_none() {
+        return Err(CommandError::usage("--json prints to standard output, and so does `-o -`")
+            .hint("give the baseline a file with -o FILE"));
+    }
+    trace_file::head(&path)?;
+    let definitions = read(&path)?;
+    if definitions.lists.is_empty() {
+        let message =
+            format!("nothing to pin: no list of tools, prompts or resources is in {}", path.display());
+        return Err(CommandError::failure(message)
+            .hint("record a session whose client asks for them; most do as soon as they connect"));
+    }
+    warn_about_parts(&definitions);
+    let baseline = Baseline { definitions };
+    write(&baseline.to_bytes(), out)?;
+    tell(args, out, &baseline.definitions)
+}
+
+fn read(path: &Path) -> Result<Definitions, TraceFileError> {
+    let mut reader = trace_file::open(path)?;
+    let mut definitions = DefinitionsReader::new();
+    loop {
+        let line = reader.next_line();
+        let line = line.map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
+        let Some(line) = line else { break };
+        definitions.observe(line.number, &line.record);
+    }
+    trace_file::tell_damage(path, &reader);
+    Ok(definitions.finish())
+}
+
+fn warn_about_parts(definitions: &Definitions) {
+    for (kind, _) in definitions.lists.iter().filter(|(_, list)| list.extent == Extent::Partial) {
+        output::warn(format!(
+            "not every page of `{}` is in the trace: what is missing is not pinned, and nothing that comes or goes is told",
+            kind.method()
+        ));
+    }
+}
+
+fn write(bytes: &[u8], out: Option<&Path>) -> Result<(), CommandError> {
+    let Some(target) = out else {
+        let mut stdout = output::machine_stdout();
+        stdout.write_all(bytes)?;
+        return Ok(stdout.flush()?);
+    };
+    let failed = |error| CommandError::because(format!("can't write {}", target.display()), error);
+    let mut draft = Draft::beside(target).map_err(failed)?;
+    draft.write_all(bytes).map_err(failed)?;
+    draft.publish().map_err(failed)
+}
+
+fn tell(args: &BaselineArgs, out: Option<&Path>, definitions: &Definitions) -> Result<(), CommandError> {
+    let counts: Vec<String> = definitions
+        .lists
+        .iter()
+        .map(|(kind, list)| units::count(list.entries.len() as u64, kind.noun()))
+        .collect();
+    let pinned = format!("pinned {}", counts.join(", "));
+    match out {
+        None => output::note(pinned),
+        Some(out) if args.json => output::print_json(&PinnedJson::new(out, definitions))?,
+        Some(out) => {
+            let mut stdout = output::Output::stdout();
+            writeln!(stdout, "{pinned} in {}", printable(&out.display().to_string()))?;
+            stdout.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// The object of `baseline --json`.
+#[derive(Serialize)]
+struct PinnedJson<'a> {
+    path: &'a Path,
+    pinned: BTreeMap<&'static str, usize>,
+    incomplete: Vec<&'static str>,
+}
+
+impl<'a> PinnedJson<'a> {
+    fn new(path: &'a Path, definitions: &Definitions) -> Self {
+        let lists = || definitions.lists.iter();
+        let count = |(kind, list): (&ListKind, &wiretape_analyze::definitions::Listing)| {
+            (kind.member(), list.entries.len())
+        };
+        let partial = lists().filter(|(_, list)| list.extent == Extent::Partial);
+        PinnedJson {
+            path,
+            pinned: lists().map(count).collect(),
+            incomplete: partial.map(|(kind, _)| kind.member()).collect(),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! `wiretape call`: one call whole.
+
+mod command;
+mod parts;
+mod view;
+
+pub(crate) use command::{CallArgs, run};

@@ -1,0 +1,210 @@
+//! How a call is shown.
+
+use super::parts::{Meanwhile, What, Whole};
+use crate::calls::Look;
+use crate::commands::calls::{CallJson, status_cell};
+use crate::json::{self, ObjectWriter};
+use crate::output::{self, Output, Styles};
+use crate::text::printable;
+use crate::units;
+use std::io::{self, Write};
+use std::path::Path;
+use wiretape_analyze::call::Outcome;
+use wiretape_analyze::tokens;
+use wiretape_trace::message::Envelope;
+
+impl Whole {
+    pub(super) fn write(&self, out: &mut Output, path: &Path) -> io::Result<()> {
+        let styles = out.styles;
+        self.write_head(out, path, &styles)?;
+        heading(out, &styles, "request", Some(self.listed.call.request.line))?;
+        json::write_pretty(out, &self.request, 2, &styles)?;
+        if !self.meanwhile.is_empty() {
+            heading(out, &styles, "meanwhile", None)?;
+            for part in &self.meanwhile {
+                part.write(out, &styles)?;
+            }
+            if self.more > 0 {
+                writeln!(out, "  and {} more", self.more)?;
+            }
+        }
+        match &self.response {
+            Some(response) => {
+                heading(out, &styles, "response", self.listed.call.response.map(|place| place.line))?;
+                json::write_pretty(out, response, 2, &styles)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn write_head(&self, out: &mut Output, path: &Path, styles: &Styles) -> io::Result<()> {
+        let call = &self.listed.call;
+        let name = format!("{} {}", call.method, call.tool.as_deref().unwrap_or_default());
+        let title = format!("call {} ", call.number);
+        let trace = path.display().to_string();
+        writeln!(
+            out,
+            "{}{}  {}",
+            styles.hint.paint(title),
+            styles.strong.paint(printable(name.trim_end())),
+            styles.dim.paint(printable(&trace))
+        )?;
+        for (name, said) in self.facts(&Look::of(out)) {
+            let paint = if name == "status" { status_paint(call.outcome, styles) } else { styles.plain };
+            writeln!(out, "  {:<9} {}", styles.dim.paint(format!("{name:<9}")), paint.paint(said))?;
+        }
+        Ok(())
+    }
+
+    fn facts(&self, look: &Look) -> Vec<(&'static str, String)> {
+        let call = &self.listed.call;
+        let mut facts = vec![("status", status_text(call.outcome))];
+        let id = call.id.as_ref().map_or("none".to_owned(), |id| printable(&id.to_string()).into_owned());
+        facts.push(("id", id));
+        if let Some(ms) = call.asked.wall_ms {
+            facts.push(("asked", look.clock(ms)));
+        }
+        if let Some(us) = call.latency_us {
+            facts.push(("took", self.timing(us)));
+        }
+        let response = call.response_bytes.map(|bytes| format!(", response {}", units::bytes(bytes)));
+        facts.push((
+            "size",
+            format!("request {}{}", units::bytes(call.request_bytes), response.unwrap_or_default()),
+        ));
+        if let Some(tokens) = self.result_tokens() {
+            facts.push(("tokens", format!("about {tokens} in the result ({})", tokens::ENCODING)));
+        }
+        if let Some(session) = &call.session {
+            facts.push(("session", printable(session).into_owned()));
+        }
+        if let Some(parent) = call.parent {
+            facts.push(("asked in", format!("call {parent}")));
+        }
+        if let Some(first) = self.listed.operation {
+            facts.push(("part of", format!("the operation that began with call {first}")));
+        }
+        if call.elsewhere {
+            facts.push(("note", "the response came on another stream than the request's".to_owned()));
+        }
+        facts
+    }
+
+    /// `1.20s: server 400ms, person 800ms`
+    fn timing(&self, us: u64) -> String {
+        let call = &self.listed.call;
+        let parts =
+            [("server", call.own_us()), ("person", Some(call.person_us)), ("client", Some(call.client_us))];
+        if call.person_us + call.client_us == 0 {
+            return units::duration(us);
+        }
+        let parts = parts.into_iter().filter_map(|(who, us)| us.filter(|us| *us > 0).map(|us| (who, us)));
+        let parts: Vec<String> = parts.map(|(who, us)| format!("{who} {}", units::duration(us))).collect();
+        format!("{}: {}", units::duration(us), parts.join(", "))
+    }
+
+    fn result_tokens(&self) -> Option<u64> {
+        let response = self.response.as_deref()?;
+        let result = Envelope::scan(response).result?;
+        Some(tokens::of_result(result)).filter(|tokens| *tokens > 0)
+    }
+
+    pub(super) fn write_json(&self, path: &Path) -> io::Result<()> {
+        let call = serde_json::to_vec(&CallJson::new(path, &self.listed))?;
+        let mut object = ObjectWriter::new();
+        object.raw("call", &call).raw("request", or_null(&self.request));
+        object.raw("response", self.response.as_deref().map_or(b"null", |response| or_null(response)));
+        object.array("meanwhile", self.meanwhile.iter().map(Meanwhile::json));
+        object.number("more", Some(self.more));
+        object.number("resultTokens", self.result_tokens()).string("encoding", Some(tokens::ENCODING));
+        let mut out = output::machine_stdout();
+        out.write_all(&object.finish())?;
+        out.write_all(b"\n")?;
+        out.flush()
+    }
+}
+
+fn or_null(payload: &[u8]) -> &[u8] {
+    if payload.is_empty() { b"null" } else { payload }
+}
+
+fn heading(out: &mut Output, styles: &Styles, title: &str, line: Option<u64>) -> io::Result<()> {
+    let line = line.map(|line| format!("  line {line}")).unwrap_or_default();
+    writeln!(out, "\n{}{}", styles.strong.paint(title), styles.dim.paint(line))
+}
+
+fn status_text(outcome: Outcome) -> String {
+    let meaning = match outcome {
+        Outcome::ToolError => "the tool says isError",
+        Outcome::ProtocolError { .. } => "JSON-RPC error",
+        Outcome::TimedOut => "given up because it took too long; no answer came",
+        Outcome::Cancelled => "no answer came",
+        Outcome::Late => "answered after it was cancelled",
+        Outcome::Disconnected => "the connection broke; no answer came",
+        Outcome::Pending => "there was no answer when the trace ended",
+        Outcome::Abandoned => "its id was used again, or can't be answered",
+        _ => return status_words(outcome),
+    };
+    format!("{} ({meaning})", status_words(outcome))
+}
+
+fn status_words(outcome: Outcome) -> String {
+    status_cell(outcome, &Styles::plain()).text().to_owned()
+}
+
+fn status_paint(outcome: Outcome, styles: &Styles) -> crate::output::Paint {
+    status_cell(outcome, styles).paint()
+}
+
+impl Meanwhile {
+    fn write(&self, out: &mut Output, styles: &Styles) -> io::Result<()> {
+        let after = self.after_us.map(|us| format!("+{}", units::duration(us))).unwrap_or_default();
+        let start = format!("  {after:>9}  line {:<5} ", self.line);
+        write!(out, "{}", styles.dim.paint(start))?;
+        match &self.what {
+            What::Progress(raw) => line(out, styles, "progress", &params(raw)),
+            What::Cancellation(raw) => line(out, styles, "cancelled", &params(raw)),
+            What::Stderr(text) => {
+                writeln!(out, "{} {}", styles.warning.paint("stderr"), printable(text.trim_end()))
+            }
+            What::Request { number, payload } => {
+                writeln!(out, "{}", styles.server_to_client.paint(format!("← call {number}")))?;
+                json::write_pretty(out, payload, 4, styles)
+            }
+            What::Answer { number, payload } => {
+                writeln!(out, "{}", styles.client_to_server.paint(format!("→ answer to call {number}")))?;
+                json::write_pretty(out, payload, 4, styles)
+            }
+        }
+    }
+
+    fn json(&self) -> Vec<u8> {
+        let mut object = ObjectWriter::new();
+        let (kind, number) = match &self.what {
+            What::Progress(_) => ("progress", None),
+            What::Cancellation(_) => ("cancellation", None),
+            What::Stderr(_) => ("stderr", None),
+            What::Request { number, .. } => ("request", Some(*number)),
+            What::Answer { number, .. } => ("answer", Some(*number)),
+        };
+        object.string("kind", Some(kind)).number("line", Some(self.line)).number("afterUs", self.after_us);
+        if number.is_some() {
+            object.number("call", number);
+        }
+        match &self.what {
+            What::Stderr(text) => object.string("text", Some(text)),
+            What::Progress(raw) | What::Cancellation(raw) => object.raw("raw", raw),
+            What::Request { payload, .. } | What::Answer { payload, .. } => object.raw("raw", payload),
+        };
+        object.finish()
+    }
+}
+
+fn line(out: &mut Output, styles: &Styles, word: &str, said: &str) -> io::Result<()> {
+    writeln!(out, "{} {said}", styles.name.paint(word))
+}
+
+fn params(raw: &[u8]) -> String {
+    let params = json::member(raw, "params").unwrap_or_default();
+    json::compact_members(params, &["progressToken", "_meta"], 200)
+}

@@ -1,0 +1,91 @@
+//! By the store.
+
+use crate::calls::{self, Look};
+use crate::error::CommandError;
+use crate::output::{self, Output};
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use wiretape_analyze::call::Outcome;
+use wiretape_analyze::filter::{Filter, Subject};
+use wiretape_events::Status;
+use wiretape_events::store::query::{CallRecord, Order};
+use wiretape_events::store::{Filter as StoreFilter, Store};
+use wiretape_trace::message::Direction;
+
+/// How many rows are looked through at a time.
+const PAGE: u32 = 2000;
+
+/// Lists the newest calls that pass, the oldest of them first.
+pub(super) fn run(store: &Store, filter: &Filter, limit: u64, json: bool) -> Result<(), CommandError> {
+    if filter.needles().next().is_some() {
+        return Err(CommandError::usage("the store doesn't know what was said: `text:` is for traces").hint(
+            "`wiretape search TEXT` looks through all traces; `wiretape calls TRACE text:…` through one",
+        ));
+    }
+    let mut found = newest(store, filter, usize::try_from(limit).unwrap_or(usize::MAX))?;
+    found.reverse();
+    if json {
+        return Ok(output::print_json_lines(&found)?);
+    }
+    let mut out = Output::stdout();
+    if found.is_empty() {
+        writeln!(out, "There are no such calls in the store.")?;
+        return Ok(out.flush()?);
+    }
+    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    calls::table(&found, &look, &styles).write(&mut out, &styles, width)?;
+    Ok(out.flush()?)
+}
+
+/// The newest first.
+fn newest(store: &Store, filter: &Filter, limit: usize) -> Result<Vec<CallRecord>, CommandError> {
+    let mut found = Vec::new();
+    let mut wanted = StoreFilter::default();
+    let mut size = PAGE;
+    // Of the millisecond at which the page before ended, some rows were seen.
+    let mut seen = BTreeSet::new();
+    while found.len() < limit {
+        let page = store.calls(&wanted, Order::Newest, size)?;
+        let fresh: Vec<CallRecord> = page.into_iter().filter(|call| !seen.contains(&call.row)).collect();
+        let Some(last) = fresh.last() else { break };
+        if wanted.until_ms == Some(last.time + 1) {
+            size = size.saturating_mul(2);
+        } else {
+            seen.clear();
+        }
+        wanted.until_ms = Some(last.time + 1);
+        seen.extend(fresh.iter().filter(|call| call.time == last.time).map(|call| call.row));
+        let room = limit - found.len();
+        found.extend(fresh.into_iter().filter(|call| passes(filter, call)).take(room));
+    }
+    Ok(found)
+}
+
+fn passes(filter: &Filter, call: &CallRecord) -> bool {
+    let subject = Subject {
+        method: Some(&call.method),
+        tool: call.tool.as_deref(),
+        outcome: Some(outcome(call)),
+        // The store knows of the client's requests only.
+        direction: Some(Direction::ClientToServer),
+        session: call.session.as_deref(),
+        server: Some(&call.server),
+        id: Some(&call.request_id),
+        latency_us: call.latency_us,
+        request_bytes: Some(call.request_bytes),
+        response_bytes: Some(call.response_bytes),
+    };
+    filter.matches(&subject, |_| false)
+}
+
+fn outcome(call: &CallRecord) -> Outcome {
+    match call.status {
+        Status::Ok => Outcome::Ok,
+        Status::ToolError => Outcome::ToolError,
+        Status::ProtocolError => Outcome::ProtocolError { code: call.error_code },
+        Status::HttpError => Outcome::HttpError { status: call.http_status.unwrap_or_default() },
+        Status::Cancelled => Outcome::Cancelled,
+        Status::Timeout => Outcome::TimedOut,
+        Status::Disconnected => Outcome::Disconnected,
+    }
+}

@@ -1,0 +1,218 @@
+//! By traces, which are read for it.
+
+use super::row::{COLUMNS, CallJson, Shown};
+use crate::calls::Look;
+use crate::error::CommandError;
+use crate::output::{self, Output, Table};
+use crate::trace_file;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use wiretape_analyze::clock::TraceClock;
+use wiretape_analyze::filter::Filter;
+use wiretape_analyze::listing::{CallLister, ListedCall, stamp_of};
+use wiretape_trace::format::Record;
+
+/// Reads the traces, and lists their calls.
+pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) -> Result<(), CommandError> {
+    let mut names = Vec::new();
+    for path in paths {
+        let head = trace_file::head(path)?;
+        let label = head.meta.map(|meta| meta.label).filter(|label| !label.is_empty());
+        names.push(label.unwrap_or_else(|| path.display().to_string()));
+    }
+    let mut view = View::new(paths, names, limit, json);
+    match paths {
+        [path] => one(path, filter, &mut view)?,
+        _ => several(paths, filter, &mut view)?,
+    }
+    Ok(view.finish()?)
+}
+
+fn one(path: &Path, filter: &Filter, view: &mut View<'_>) -> Result<(), CommandError> {
+    let mut reader =
+        if view.is_quiet() { trace_file::open_with_progress(path)? } else { trace_file::open(path)? };
+    let mut lister = CallLister::new(filter.clone());
+    while let Some(line) = trace_file::next_line(&mut reader, path)? {
+        lister.observe(line.number, &line.record, |listed| view.call(0, &listed));
+        if view.settle()?.is_break() {
+            return Ok(());
+        }
+    }
+    lister.finish(|listed| view.call(0, &listed));
+    if view.settle()?.is_continue() {
+        trace_file::tell_damage(path, &reader);
+    }
+    Ok(())
+}
+
+/// A trace among others: its calls wait for those of the others that were asked before.
+struct Source<'a> {
+    path: &'a Path,
+    reader: trace_file::FileReader,
+    lister: Option<CallLister>,
+    clock: TraceClock,
+    /// The calls that are due, each with the time of its request.
+    due: std::collections::VecDeque<ListedCall>,
+}
+
+/// Lists the calls of several traces in one order of time. Each trace's own order stays.
+fn several(paths: &[PathBuf], filter: &Filter, view: &mut View<'_>) -> Result<(), CommandError> {
+    let mut sources = Vec::new();
+    for path in paths {
+        let reader = trace_file::open(path)?;
+        let lister = Some(CallLister::new(filter.clone()));
+        let due = std::collections::VecDeque::new();
+        sources.push(Source { path, reader, lister, clock: TraceClock::default(), due });
+    }
+    loop {
+        for source in &mut sources {
+            source.fill()?;
+        }
+        let times = sources.iter().enumerate().filter_map(|(n, source)| Some((source.next_time()?, n)));
+        let Some((_, earliest)) = times.min() else { break };
+        if let Some(listed) = sources[earliest].due.pop_front() {
+            view.call(earliest, &listed);
+        }
+        if view.settle()?.is_break() {
+            return Ok(());
+        }
+    }
+    for source in &sources {
+        trace_file::tell_damage(source.path, &source.reader);
+    }
+    Ok(())
+}
+
+impl Source<'_> {
+    /// Reads on until a call is due, or there are no more.
+    fn fill(&mut self) -> Result<(), CommandError> {
+        while self.due.is_empty() {
+            let Some(lister) = &mut self.lister else { return Ok(()) };
+            let due = &mut self.due;
+            match trace_file::next_line(&mut self.reader, self.path)? {
+                Some(line) => {
+                    if let Record::Meta(meta) = &line.record {
+                        self.clock.observe_meta(meta);
+                    }
+                    if let Some(stamp) = stamp_of(&line.record) {
+                        self.clock.at(stamp);
+                    }
+                    lister.observe(line.number, &line.record, |listed| due.push_back(listed));
+                }
+                None => {
+                    if let Some(lister) = self.lister.take() {
+                        lister.finish(|listed| due.push_back(listed));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When the next call was asked, in microseconds since 1970.
+    fn next_time(&self) -> Option<i64> {
+        let call = &self.due.front()?.call;
+        Some(self.clock.when(call.asked.us, call.asked.wall_ms))
+    }
+}
+
+/// How many rows decide how wide the columns are.
+const SAMPLE: usize = 500;
+
+/// Where calls are shown.
+struct View<'a> {
+    paths: &'a [PathBuf],
+    names: Vec<String>,
+    left: u64,
+    form: Form,
+    /// What goes wrong while calls are told is said later.
+    failed: Option<io::Error>,
+    shown: u64,
+}
+
+enum Form {
+    Text { out: Box<Output>, look: Look, table: Box<Table>, rows: usize },
+    Json(Box<dyn Write>),
+}
+
+impl<'a> View<'a> {
+    fn new(paths: &'a [PathBuf], names: Vec<String>, limit: u64, json: bool) -> Self {
+        let form = if json {
+            Form::Json(Box::new(output::machine_stdout()))
+        } else {
+            let out = Box::new(Output::stdout());
+            Form::Text { look: Look::of(&out), out, table: Box::new(Table::new(&COLUMNS)), rows: 0 }
+        };
+        View { paths, names, left: limit, form, failed: None, shown: 0 }
+    }
+
+    /// Whether nothing appears on the terminal while it goes on.
+    fn is_quiet(&self) -> bool {
+        !matches!(&self.form, Form::Text { out, .. } if out.is_terminal())
+    }
+
+    fn call(&mut self, trace: usize, listed: &ListedCall) {
+        if self.left == 0 || self.failed.is_some() {
+            return;
+        }
+        self.left -= 1;
+        self.shown += 1;
+        let name = (self.names.len() > 1).then(|| self.names[trace].as_str());
+        let written = match &mut self.form {
+            Form::Json(sink) => output::write_json_lines(sink, [CallJson::new(&self.paths[trace], listed)]),
+            Form::Text { out, look, table, rows } => {
+                let styles = out.styles;
+                let cells = Shown { listed, trace: name }.cells(look, &styles);
+                write_row(out, table, rows, cells)
+            }
+        };
+        self.failed = written.err();
+    }
+
+    fn settle(&mut self) -> io::Result<ControlFlow<()>> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None if self.left == 0 => Ok(ControlFlow::Break(())),
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self.form {
+            Form::Json(mut sink) => sink.flush(),
+            Form::Text { mut out, .. } if self.shown == 0 => {
+                writeln!(out, "There are no such calls.")?;
+                out.flush()
+            }
+            Form::Text { mut out, mut table, rows, .. } => {
+                if rows <= SAMPLE {
+                    table.drop_empty();
+                    let (styles, width) = (out.styles, out.width);
+                    table.write(&mut out, &styles, width)?;
+                }
+                out.flush()
+            }
+        }
+    }
+}
+
+/// The first rows wait for each other, so that the columns fit them; later ones are written as they come.
+fn write_row(
+    out: &mut Output,
+    table: &mut Table,
+    rows: &mut usize,
+    cells: Vec<crate::output::Cell>,
+) -> io::Result<()> {
+    let (styles, width) = (out.styles, out.width);
+    *rows += 1;
+    if *rows <= SAMPLE {
+        table.row(cells);
+        return Ok(());
+    }
+    if *rows == SAMPLE + 1 {
+        table.write(out, &styles, width)?;
+        table.settle(width);
+    }
+    table.write_later(out, &cells, width)
+}

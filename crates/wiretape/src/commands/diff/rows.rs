@@ -1,0 +1,125 @@
+//! What is compared, and the messages of calls that differ.
+
+use crate::error::CommandError;
+use crate::trace_file::{self, Head, TraceFileError};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use wiretape_analyze::diff::{
+    CallIndex, CallRow, Ignored, IndexedCall, Pace, PaceChange, PayloadPlace, Payloads, Status, Summary,
+};
+use wiretape_analyze::drift::Drift;
+use wiretape_trace::format::ReadError;
+
+/// Two traces side by side.
+pub(super) struct Comparison {
+    pub(super) first: Side,
+    pub(super) second: Side,
+    pub(super) ignored: Ignored,
+    pub(super) rows: Vec<CallRow>,
+    pub(super) pace: Option<Pace>,
+    pub(super) summary: Summary,
+    pub(super) drift: Drift,
+}
+
+/// One of two traces.
+pub(super) struct Side {
+    pub(super) path: PathBuf,
+    pub(super) head: Head,
+    pub(super) index: CallIndex,
+}
+
+/// The calls of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'c> {
+    pub(super) first: Option<&'c IndexedCall>,
+    pub(super) second: Option<&'c IndexedCall>,
+}
+
+impl<'c> Pair<'c> {
+    /// The later call, or the only one.
+    pub(super) fn call(self) -> &'c IndexedCall {
+        self.second.or(self.first).expect("a row has a call")
+    }
+}
+
+impl Comparison {
+    pub(super) fn pair(&self, row: &CallRow) -> Pair<'_> {
+        Pair {
+            first: row.first.map(|at| &self.first.index.calls[at]),
+            second: row.second.map(|at| &self.second.index.calls[at]),
+        }
+    }
+
+    pub(super) fn pace_of(&self, row: &CallRow) -> Option<PaceChange> {
+        row.pace(&self.first.index, &self.second.index, self.pace)
+    }
+
+    /// Reads both traces once more.
+    pub(super) fn messages(&self) -> Result<Messages<'_>, CommandError> {
+        Ok(Messages {
+            first: Source::open(
+                &self.first,
+                self.rows.iter().filter_map(|row| Some((row.status, row.first?))),
+            )?,
+            second: Source::open(
+                &self.second,
+                self.rows.iter().filter_map(|row| Some((row.status, row.second?))),
+            )?,
+        })
+    }
+}
+
+/// The messages of a call, as far as they are needed.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    pub(super) request: Vec<u8>,
+    pub(super) response: Option<Vec<u8>>,
+}
+
+/// The messages of calls that differ.
+pub(super) struct Messages<'s> {
+    first: Source<'s>,
+    second: Source<'s>,
+}
+
+impl Messages<'_> {
+    /// The messages of a row's calls; each row that is not the same is to be asked for once.
+    pub(super) fn of(&mut self, row: &CallRow, pair: Pair<'_>) -> Result<(Texts, Texts), CommandError> {
+        Ok((self.first.take(row.status, pair.first)?, self.second.take(row.status, pair.second)?))
+    }
+}
+
+struct Source<'s> {
+    path: &'s Path,
+    payloads: Payloads<Box<dyn Read + Send>>,
+}
+
+impl<'s> Source<'s> {
+    fn open(side: &'s Side, calls: impl Iterator<Item = (Status, usize)>) -> Result<Self, CommandError> {
+        let places = calls.flat_map(|(status, at)| wanted(status, &side.index.calls[at])).flatten();
+        let payloads = Payloads::new(trace_file::open(&side.path)?, places);
+        Ok(Source { path: &side.path, payloads })
+    }
+
+    fn take(&mut self, status: Status, call: Option<&IndexedCall>) -> Result<Texts, CommandError> {
+        let Some(call) = call else { return Ok(Texts::default()) };
+        let [request, response] = wanted(status, call);
+        let path = self.path;
+        let mut take = |place: Option<PayloadPlace>| match place {
+            Some(place) => self.payloads.take(place).map_err(|source: ReadError| {
+                CommandError::from(TraceFileError::Read { path: path.to_owned(), source })
+            }),
+            None => Ok(None),
+        };
+        Ok(Texts { request: take(request)?.unwrap_or_default(), response: take(response)? })
+    }
+}
+
+/// The request and the response of a call, if they are to be shown or compared.
+fn wanted(status: Status, call: &IndexedCall) -> [Option<PayloadPlace>; 2] {
+    match status {
+        Status::Same => [None, None],
+        Status::Changed => [Some(call.request), call.response],
+        Status::Removed | Status::Added => [Some(call.request), None],
+    }
+}

@@ -1,0 +1,390 @@
+//! For people: a summary, then what differs, with what is the same folded.
+
+use super::json_view::of;
+use super::rows::{Comparison, Pair, Side, Texts};
+use crate::error::CommandError;
+use crate::json;
+use crate::output::{Output, Paint, StyledLine, Styles};
+use crate::text::{ELLIPSIS, printable};
+use crate::units;
+use std::io::{self, Write};
+use wiretape_analyze::call::Outcome;
+use wiretape_analyze::diff::{Answer, CallRow, IndexedCall, PaceChange, Status, compare};
+use wiretape_analyze::drift::{Change, Effect};
+use wiretape_analyze::json_diff::{Difference, Differences};
+use wiretape_analyze::volatile::{Part, Paths};
+use wiretape_trace::message::{Direction, Envelope};
+
+/// More differences of one message are not shown.
+const MAX_SHOWN: usize = 20;
+/// How much of a value is shown where nothing need be cut.
+const MAX_VALUE: usize = 300;
+
+/// Prints a comparison.
+pub(super) fn print(comparison: &Comparison, context: usize) -> Result<(), CommandError> {
+    let out = Output::stdout();
+    let (styles, width) = (out.styles, out.width);
+    let mut view = View { out, styles, width };
+    view.head(comparison)?;
+    view.definitions(comparison)?;
+    view.calls(comparison, context)?;
+    Ok(view.out.flush()?)
+}
+
+struct View {
+    out: Output,
+    styles: Styles,
+    width: Option<usize>,
+}
+
+impl View {
+    fn line(&mut self, pieces: &[(Paint, &str)]) -> io::Result<()> {
+        let mut line = StyledLine::default();
+        for (paint, piece) in pieces {
+            line.push(*paint, *piece);
+        }
+        line.write(&mut self.out, self.width)
+    }
+
+    fn head(&mut self, comparison: &Comparison) -> io::Result<()> {
+        let styles = self.styles;
+        self.line(&[(styles.error, "--- "), (styles.plain, &trace(&comparison.first))])?;
+        self.line(&[(styles.good, "+++ "), (styles.plain, &trace(&comparison.second))])?;
+        for line in summary(comparison) {
+            self.line(&[(styles.strong, &line)])?;
+        }
+        Ok(())
+    }
+
+    fn definitions(&mut self, comparison: &Comparison) -> io::Result<()> {
+        let styles = self.styles;
+        let drift = &comparison.drift;
+        if !drift.changes.is_empty() {
+            writeln!(self.out)?;
+        }
+        for change in &drift.changes {
+            self.definition(change)?;
+        }
+        for kind in &drift.unseen {
+            let note = format!("  `{}` is in the first trace only: not compared", kind.method());
+            self.line(&[(styles.dim, &note)])?;
+        }
+        for kind in &drift.partial {
+            let note = format!("  `{}` was only read partly: what is missing may be there", kind.method());
+            self.line(&[(styles.dim, &note)])?;
+        }
+        Ok(())
+    }
+
+    fn definition(&mut self, change: &Change) -> io::Result<()> {
+        let styles = self.styles;
+        let (paint, word) = match change.effect {
+            Effect::Breaking => (styles.warning, "! breaking  "),
+            Effect::Informing => (styles.hint, "~ "),
+        };
+        let sentence = printable(&change.sentence).into_owned();
+        self.line(&[(paint, word), (styles.plain, &sentence)])?;
+        // A definition that came or went as a whole is named; more would be a page.
+        if change.pointer.is_empty() && (change.before.is_none() || change.after.is_none()) {
+            return Ok(());
+        }
+        self.values(change.before.as_deref(), change.after.as_deref())
+    }
+
+    fn calls(&mut self, comparison: &Comparison, context: usize) -> Result<(), CommandError> {
+        let mut messages = comparison.messages()?;
+        let shown = shown(comparison, context);
+        if shown.iter().any(|is_shown| *is_shown) {
+            writeln!(self.out)?;
+        }
+        let mut folded = 0;
+        for (row, is_shown) in comparison.rows.iter().zip(&shown) {
+            let pair = comparison.pair(row);
+            if !is_shown {
+                folded += 1;
+                continue;
+            }
+            self.fold(&mut folded)?;
+            let (before, after) = messages.of(row, pair)?;
+            self.call(comparison, row, pair, &before, &after)?;
+        }
+        if shown.iter().any(|is_shown| *is_shown) {
+            self.fold(&mut folded)?;
+        }
+        Ok(())
+    }
+
+    fn fold(&mut self, folded: &mut u64) -> io::Result<()> {
+        match std::mem::take(folded) {
+            0 => Ok(()),
+            n => {
+                let dim = self.styles.dim;
+                self.line(&[(dim, &format!("  … {} the same", units::count(n, "call")))])
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        comparison: &Comparison,
+        row: &CallRow,
+        pair: Pair<'_>,
+        before: &Texts,
+        after: &Texts,
+    ) -> io::Result<()> {
+        let styles = self.styles;
+        let (paint, mark) = match row.status {
+            Status::Same => (styles.dim, "  "),
+            Status::Changed => (styles.warning, "~ "),
+            Status::Removed => (styles.error, "- "),
+            Status::Added => (styles.good, "+ "),
+        };
+        let name = name(pair.call());
+        let request = if row.status == Status::Removed { &before.request } else { &after.request };
+        let arguments = arguments(request);
+        self.line(&[
+            (paint, mark),
+            (if row.status == Status::Same { styles.dim } else { styles.name }, &name),
+            (styles.plain, "  "),
+            (styles.dim, &lines(pair)),
+            (styles.plain, "  "),
+            (styles.plain, &arguments),
+        ])?;
+        if let Some(change) = comparison.pace_of(row) {
+            self.pace(change, pair)?;
+        }
+        if row.status == Status::Changed {
+            self.changed(comparison, pair, before, after)?;
+        }
+        Ok(())
+    }
+
+    fn pace(&mut self, change: PaceChange, pair: Pair<'_>) -> io::Result<()> {
+        let took = |call: Option<&IndexedCall>| {
+            call.and_then(|call| call.took_us).map(units::duration).unwrap_or_default()
+        };
+        let (paint, word) = match change {
+            PaceChange::Slower => (self.styles.warning, "slower"),
+            PaceChange::Faster => (self.styles.good, "faster"),
+        };
+        let times = format!(": {} before, {} now", took(pair.first), took(pair.second));
+        self.line(&[(Paint::default(), "    "), (paint, word), (Paint::default(), &times)])
+    }
+
+    fn changed(
+        &mut self,
+        comparison: &Comparison,
+        pair: Pair<'_>,
+        before: &Texts,
+        after: &Texts,
+    ) -> io::Result<()> {
+        let outcome = |call: Option<&IndexedCall>| call.map(|call| outcome(call.outcome)).unwrap_or_default();
+        let (was, is) = (outcome(pair.first), outcome(pair.second));
+        if was != is {
+            let styles = self.styles;
+            let failed = pair.call().outcome.is_error() || pair.call().outcome.is_unanswered();
+            let paint = if failed { styles.error } else { styles.good };
+            self.line(&[(styles.plain, &format!("    outcome: {was} → ")), (paint, &is)])?;
+        }
+        let found = compare(&comparison.ignored, &pair.call().method, of(before), of(after));
+        let paths = |part| comparison.ignored.of(&pair.call().method, part);
+        self.differences(Part::Params, &found.params, paths(Part::Params))?;
+        match &found.answer {
+            Answer::Alike(part, differences) => self.differences(*part, differences, paths(*part))?,
+            Answer::Other { before, after } => {
+                let raw = |side: &Option<(Part, wiretape_trace::value::Value<'_>)>| {
+                    side.map(|(part, value)| {
+                        format!("{} {}", part.name(), json::compact(value.raw, MAX_VALUE))
+                    })
+                };
+                self.texts(raw(before), raw(after))?;
+            }
+        }
+        if found.params.list.is_empty() && found.answer.is_same() && was == is {
+            let dim = self.styles.dim;
+            self.line(&[(dim, "    only by what is left out")])?;
+        }
+        Ok(())
+    }
+
+    fn differences(&mut self, part: Part, found: &Differences<'_>, paths: &Paths) -> io::Result<()> {
+        for difference in found.list.iter().take(MAX_SHOWN) {
+            match difference.inside(paths) {
+                Some(inside) => {
+                    let place = format!("{}{}", part.name(), difference.pointer);
+                    self.listed(&place, " in JSON: ", &inside.differences(paths, MAX_SHOWN))?;
+                }
+                None => self.difference(part.name(), "", difference)?,
+            }
+        }
+        self.hidden(found)
+    }
+
+    /// The differences of a text that is JSON.
+    fn listed(&mut self, place: &str, link: &str, found: &Differences<'_>) -> io::Result<()> {
+        for difference in found.list.iter().take(MAX_SHOWN) {
+            self.difference(place, link, difference)?;
+        }
+        self.hidden(found)
+    }
+
+    /// Says how many differences are not shown.
+    fn hidden(&mut self, found: &Differences<'_>) -> io::Result<()> {
+        let hidden = found.list.len().saturating_sub(MAX_SHOWN) as u64;
+        if hidden > 0 || found.more {
+            let more = if found.more { "more than " } else { "" };
+            let dim = self.styles.dim;
+            let note = format!("    … {more}{} more (--json has them)", units::count(hidden, "difference"));
+            self.line(&[(dim, &note)])?;
+        }
+        Ok(())
+    }
+
+    fn difference(&mut self, place: &str, link: &str, difference: &Difference<'_>) -> io::Result<()> {
+        let styles = self.styles;
+        let place = format!("    {}{link}{}", printable(place), printable(&difference.pointer));
+        let was = difference.pointer_before.as_ref();
+        let was = was.map(|was| format!("  was {}", printable(was))).unwrap_or_default();
+        self.line(&[(styles.strong, &place), (styles.dim, &was)])?;
+        let raw = |value: Option<wiretape_trace::value::Value<'_>>| value.map(|value| value.raw.to_vec());
+        let (before, after) = (raw(difference.before), raw(difference.after));
+        self.values(before.as_deref(), after.as_deref())
+    }
+
+    fn values(&mut self, before: Option<&[u8]>, after: Option<&[u8]>) -> io::Result<()> {
+        let budget = self.width.map_or(MAX_VALUE, |width| width.saturating_sub(6).max(20));
+        let from = match (before, after) {
+            (Some(before), Some(after)) => cut(before, after, budget),
+            _ => 0,
+        };
+        let show = |value: Option<&[u8]>| value.map(|value| excerpt(value, from, budget));
+        let (before, after) = (show(before), show(after));
+        self.texts(before, after)
+    }
+
+    fn texts(&mut self, before: Option<String>, after: Option<String>) -> io::Result<()> {
+        let (error, good) = (self.styles.error, self.styles.good);
+        for (paint, mark, text) in [(error, "    - ", before), (good, "    + ", after)] {
+            if let Some(text) = text {
+                self.line(&[(paint, mark), (paint, &text)])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which rows are shown: those that differ, and some around them.
+fn shown(comparison: &Comparison, context: usize) -> Vec<bool> {
+    let rows = &comparison.rows;
+    let differs = |row: &CallRow| row.status != Status::Same || comparison.pace_of(row).is_some();
+    let mut shown = vec![false; rows.len()];
+    for (at, _) in rows.iter().enumerate().filter(|(_, row)| differs(row)) {
+        let end = at.saturating_add(context).saturating_add(1).min(rows.len());
+        shown[at.saturating_sub(context)..end].fill(true);
+    }
+    shown
+}
+
+fn trace(side: &Side) -> String {
+    let label =
+        side.head.meta.as_ref().map(|meta| format!("{}  ", printable(&meta.label))).unwrap_or_default();
+    let calls = units::count(side.index.calls.len() as u64, "call");
+    format!("{label}{}  {calls}", printable(&side.path.display().to_string()))
+}
+
+/// A line on the calls, and one on what the server offers if that has changed.
+fn summary(comparison: &Comparison) -> Vec<String> {
+    let (summary, changes) = (&comparison.summary, comparison.drift.changes.len() as u64);
+    let mut parts = vec![format!("{} the same", units::count(summary.same, "call"))];
+    let counts = [
+        (summary.changed, "changed"),
+        (summary.added, "added"),
+        (summary.removed, "removed"),
+        (summary.slower, "slower"),
+        (summary.faster, "faster"),
+    ];
+    parts.extend(counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+    let calls = parts.join(", ");
+    if changes == 0 {
+        let is_same = parts.len() == 1;
+        return vec![if is_same { format!("No differences: {calls}") } else { calls }];
+    }
+    let breaking = match comparison.drift.breaking() {
+        0 => String::new(),
+        n => format!(", {n} breaking"),
+    };
+    vec![calls, format!("{} of what the server offers{breaking}", units::count(changes, "change"))]
+}
+
+fn name(call: &IndexedCall) -> String {
+    let arrow = if call.direction == Direction::ClientToServer { "" } else { "← " };
+    let method = if call.method.is_empty() { "(no method)" } else { &*call.method };
+    match &call.name {
+        Some(name) => format!("{arrow}{} {}", printable(method), printable(name)),
+        None => format!("{arrow}{}", printable(method)),
+    }
+}
+
+fn outcome(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::HttpError { status } => format!("{} {status}", outcome.name()),
+        _ => outcome.name().to_owned(),
+    }
+}
+
+fn lines(pair: Pair<'_>) -> String {
+    match (pair.first, pair.second) {
+        (Some(first), Some(second)) => format!("A {} · B {}", first.request.line, second.request.line),
+        (Some(first), None) => format!("A {}", first.request.line),
+        (None, Some(second)) => format!("B {}", second.request.line),
+        (None, None) => String::new(),
+    }
+}
+
+/// What a request asks, on one line.
+fn arguments(request: &[u8]) -> String {
+    let Some(params) = Envelope::scan(request).params else { return String::new() };
+    match json::member(params, "arguments") {
+        Some(arguments) => json::compact(arguments, MAX_VALUE),
+        None => json::compact_members(params, &["_meta", "name"], MAX_VALUE),
+    }
+}
+
+/// From where two long values are worth showing: a little before they differ.
+fn cut(before: &[u8], after: &[u8], budget: usize) -> usize {
+    const LEAD: usize = 16;
+    if before.len().max(after.len()) <= budget {
+        return 0;
+    }
+    let same = before.iter().zip(after).take_while(|(one, other)| one == other).count();
+    if same < budget / 2 { 0 } else { same - LEAD.min(same) }
+}
+
+/// A value, or a stretch of it from about this byte on.
+fn excerpt(value: &[u8], from: usize, budget: usize) -> String {
+    if from == 0 {
+        return json::compact(value, budget);
+    }
+    let rest = &value[from.min(value.len())..];
+    let skip = rest.iter().take_while(|byte| (**byte & 0xc0) == 0x80).count();
+    let rest = &rest[skip..];
+    let stretch = String::from_utf8_lossy(&rest[..rest.len().min(budget)]);
+    let end = if rest.len() > budget { ELLIPSIS.to_string() } else { String::new() };
+    format!("{ELLIPSIS}{}{end}", printable(stretch.trim_end_matches('\u{fffd}')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_shown_where_they_differ() {
+        let long = |end: &str| format!("\"{}{end}\"", "ä".repeat(100));
+        let (one, other) = (long("x"), long("y"));
+        let from = cut(one.as_bytes(), other.as_bytes(), 40);
+        assert_eq!(excerpt(one.as_bytes(), from, 40), "…ääääääääx\"");
+        assert_eq!(excerpt(other.as_bytes(), from, 40), "…ääääääääy\"");
+        assert_eq!(cut(b"1", b"2", 40), 0);
+        assert_eq!(excerpt(b"{\"a\":1}", 0, 40), "{\"a\": 1}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The arguments of `lint`, and what they lead to.
+
+use super::outcome::{self, LintedTrace};
+use super::{explain, json_view, junit, sarif, text_view};
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::output::{self, Output};
+use crate::selector::TraceSelector;
+use crate::trace_file::{self, TraceFileError};
+use clap::Args;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use wiretape_analyze::definitions::DefinitionsReader;
+use wiretape_analyze::drift::Baseline;
+use wiretape_analyze::lint::drift;
+use wiretape_analyze::lint::select::{RuleSelector, Selection};
+use wiretape_analyze::lint::{Diagnostic, Findings, LintOptions, Linter, Revision};
+
+/// Check traces against the specification
+///
+/// Each message is checked by the rules of its own revision: the one that the session agreed on, or that the message
+/// names. A finding has the line of the trace, the place in it, and what to do.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+RULE is a code (M003), a name (id-null), a family (messages, or M), a severity (warnings) or `all`.
+What names a rule most closely wins.
+
+Examples:
+  wiretape lint latest
+  wiretape lint trace.jsonl --deny warnings --allow tool-name-form
+  wiretape lint traces/*.jsonl --format sarif > lint.sarif
+  wiretape lint latest --baseline tools.json --deny definition-added
+  wiretape lint --explain id-null
+  wiretape lint --rules
+
+Exit codes: 0 nothing that is denied was found, 1 something was, or a trace can't be read.
+Errors are denied unless they are allowed.")]
+pub(crate) struct LintArgs {
+    /// Paths, beginnings of ids, or `latest`
+    #[arg(value_name = "TRACE", required_unless_present_any = ["explain", "rules"])]
+    traces: Vec<TraceSelector>,
+
+    /// Check by this revision, whatever the messages say
+    #[arg(long, value_name = "REVISION", value_parser = parse_revision)]
+    revision: Option<Revision>,
+
+    /// How to tell: text, json, sarif (for code scanning) or junit (for CI)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
+    format: Format,
+
+    /// Fail if this is found, too
+    #[arg(long, value_name = "RULE", value_parser = parse_rule)]
+    deny: Vec<RuleSelector>,
+
+    /// Don't look for this
+    #[arg(long, value_name = "RULE", value_parser = parse_rule)]
+    allow: Vec<RuleSelector>,
+
+    /// Tell, too, what has become of the tools, prompts, resources and capabilities that this baseline pins
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+
+    /// Tell every finding, not only the first 20 of each rule
+    #[arg(long)]
+    all: bool,
+
+    /// Say what a rule means, why it is there, and what to do
+    #[arg(long, value_name = "RULE", value_parser = parse_rule, conflicts_with_all = ["traces", "rules"])]
+    explain: Option<RuleSelector>,
+
+    /// List the rules
+    #[arg(long, conflicts_with = "traces")]
+    rules: bool,
+}
+
+/// How findings are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs; see `docs/json-output.md`.
+    Json,
+    /// SARIF 2.1.0.
+    Sarif,
+    /// JUnit's XML.
+    Junit,
+}
+
+/// How many findings of a rule are told of one trace.
+const SHOWN: u64 = 20;
+
+fn parse_revision(name: &str) -> Result<Revision, String> {
+    Revision::parse(name).ok_or_else(|| {
+        let names = Revision::ALL.map(Revision::name);
+        format!("there is no such revision; there are {}", names.join(", "))
+    })
+}
+
+fn parse_rule(word: &str) -> Result<RuleSelector, String> {
+    RuleSelector::parse(word).ok_or_else(|| {
+        "there is no such rule, family or severity; `wiretape lint --rules` lists them".to_owned()
+    })
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &LintArgs) -> Result<ExitCode, CommandError> {
+    if args.rules {
+        explain::list(&mut Output::stdout())?;
+        return Ok(ExitCode::OK);
+    }
+    if let Some(selector) = args.explain {
+        explain::explain(&mut Output::stdout(), selector)?;
+        return Ok(ExitCode::OK);
+    }
+    let selection = Selection { deny: args.deny.clone(), allow: args.allow.clone() };
+    let options = LintOptions {
+        revision: args.revision,
+        rules: selection.rules(),
+        limit: if args.all { None } else { Some(SHOWN) },
+    };
+    let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    let mut traces = Vec::new();
+    for selector in &args.traces {
+        let path = selector.resolve()?;
+        // What is no trace is told so before anything is said about it.
+        trace_file::head(&path)?;
+        let findings = lint(&path, &options, baseline.as_ref())?;
+        traces.push(LintedTrace::new(path, findings, &selection));
+    }
+    tell(args.format, &traces, &selection)?;
+    let denied = outcome::totals(&traces).denied;
+    Ok(if denied > 0 { ExitCode::FAILURE } else { ExitCode::OK })
+}
+
+fn read_baseline(path: &Path) -> Result<Baseline, CommandError> {
+    let failed = |error| CommandError::because(format!("can't read {}", path.display()), error);
+    let file = std::fs::read(path).map_err(failed)?;
+    Baseline::parse(&file).map_err(|error| {
+        CommandError::because(format!("{} is no baseline", path.display()), error)
+            .hint("`wiretape baseline TRACE -o FILE` makes one")
+    })
+}
+
+fn lint(path: &Path, options: &LintOptions, baseline: Option<&Baseline>) -> Result<Findings, CommandError> {
+    let mut linter = Linter::new(options.clone());
+    let mut definitions = DefinitionsReader::new();
+    let mut reader = trace_file::open_with_progress(path)?;
+    while let Some(line) = trace_file::next_line(&mut reader, path)? {
+        linter.observe(&line);
+        if baseline.is_some() {
+            definitions.observe(line.number, &line.record);
+        }
+    }
+    trace_file::tell_damage(path, &reader);
+    let mut findings = linter.finish();
+    if let Some(baseline) = baseline {
+        let wanted = |diagnostic: &Diagnostic| options.rules.contains(&diagnostic.rule);
+        let drift = drift::findings(baseline, &definitions.finish());
+        drift.into_iter().filter(wanted).for_each(|diagnostic| findings.push(diagnostic));
+    }
+    show_places(path, &mut findings)?;
+    Ok(findings)
+}
+
+/// Finds the places of what was only known when the trace had ended, by reading it once more.
+fn show_places(path: &Path, findings: &mut Findings) -> Result<(), CommandError> {
+    let mut hidden: Vec<&mut Diagnostic> =
+        findings.diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()).collect();
+    hidden.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.line));
+    let failed = |source| TraceFileError::Read { path: PathBuf::from(path), source };
+    let mut reader = trace_file::open(path)?;
+    while !hidden.is_empty() {
+        let Some(line) = reader.next_line().map_err(failed)? else { break };
+        while let Some(diagnostic) = hidden.pop_if(|diagnostic| diagnostic.line <= line.number) {
+            diagnostic.show_in(line.bytes);
+        }
+    }
+    Ok(())
+}
+
+fn tell(format: Format, traces: &[LintedTrace], selection: &Selection) -> io::Result<()> {
+    match format {
+        Format::Text => text_view::write(&mut Output::stdout(), traces, selection),
+        Format::Json => output::print_json(&json_view::document(traces, selection)),
+        Format::Sarif => output::print_json(&sarif::document(traces)),
+        Format::Junit => {
+            let mut out = output::machine_stdout();
+            junit::write(&mut out, traces, selection)?;
+            out.flush()
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! `wiretape lint`: what in a trace departs from the specification.
+
+mod command;
+mod explain;
+mod json_view;
+mod junit;
+mod outcome;
+mod sarif;
+mod text_view;
+
+pub(crate) use command::{LintArgs, run};

@@ -1,0 +1,211 @@
+//! Findings for people: what, where, a piece of the line with the place marked, and what to do.
+
+use super::outcome::{LintedTrace, Totals, totals};
+use crate::output::{Output, Paint, StyledLine, Styles};
+use crate::{text, units};
+use std::io::{self, Write};
+use wiretape_analyze::lint::select::{Level, Selection};
+use wiretape_analyze::lint::{Diagnostic, Excerpt, Severity};
+
+/// Columns of a line where nothing says how many there are.
+const WIDTH: usize = 100;
+
+/// Writes all findings and the totals.
+pub(crate) fn write(out: &mut Output, traces: &[LintedTrace], selection: &Selection) -> io::Result<()> {
+    let width = out.width.unwrap_or(WIDTH).max(40);
+    for trace in traces {
+        let path = text::printable(&trace.path.display().to_string()).into_owned();
+        for diagnostic in &trace.diagnostics {
+            write_diagnostic(out, diagnostic, &path, width)?;
+        }
+        write_left_out(out, trace)?;
+    }
+    write_totals(out, traces, selection)?;
+    out.flush()
+}
+
+fn paint(styles: &Styles, severity: Severity) -> Paint {
+    match severity {
+        Severity::Error => styles.error,
+        Severity::Warning => styles.warning,
+        Severity::Info => styles.hint,
+    }
+}
+
+fn write_diagnostic(out: &mut Output, diagnostic: &Diagnostic, path: &str, width: usize) -> io::Result<()> {
+    let styles = out.styles;
+    let rule = diagnostic.rule;
+    let severity = paint(&styles, rule.severity);
+    let head = format!("{}[{} {}]:", rule.severity, rule.code, rule.name);
+    let message = text::printable(&diagnostic.message).into_owned();
+    let mut first = true;
+    for line in wrap(&format!("{head} {message}"), width) {
+        match line.strip_prefix(&head).filter(|_| std::mem::take(&mut first)) {
+            Some(rest) => writeln!(out, "{}{rest}", severity.paint(&head))?,
+            None => writeln!(out, "  {line}")?,
+        }
+    }
+    write_place(out, diagnostic, path)?;
+    if let Some(excerpt) = &diagnostic.excerpt {
+        write_excerpt(out, excerpt, severity, width)?;
+    }
+    if let Some(related) = &diagnostic.related {
+        writeln!(out, "   {} line {}: {}", styles.dim.paint("="), related.line, related.what)?;
+    }
+    write_help(out, rule.fix, width)?;
+    writeln!(out)
+}
+
+/// File, line and pointer: on one line if there is room.
+fn write_place(out: &mut Output, diagnostic: &Diagnostic, path: &str) -> io::Result<()> {
+    let (styles, width) = (out.styles, out.width);
+    let place = format!("{path}:{}", diagnostic.line);
+    let pointer = text::printable(&diagnostic.pointer).into_owned();
+    let fits = width.is_none_or(|width| 8 + text::width(&place) + text::width(&pointer) <= width);
+    let mut line = StyledLine::default();
+    line.push(styles.dim, "  --> ");
+    line.push(styles.plain, place);
+    if !fits {
+        line.write(out, width)?;
+        line = StyledLine::default();
+        line.push(styles.dim, "    ");
+    }
+    line.push(styles.dim, format!("  {pointer}"));
+    line.write(out, width)
+}
+
+/// The piece of the line, cut around what is meant, and a caret under each of its columns.
+fn write_excerpt(out: &mut Output, excerpt: &Excerpt, paint: Paint, width: usize) -> io::Result<()> {
+    let room = width.saturating_sub(6).max(20);
+    let piece = |range: std::ops::Range<usize>| {
+        text::printable(excerpt.text.get(range).unwrap_or_default()).into_owned()
+    };
+    let marked = piece(excerpt.mark.clone());
+    let (before, after) = (piece(0..excerpt.mark.start), piece(excerpt.mark.end..excerpt.text.len()));
+    let shown_mark = text::truncate(&marked, room * 2 / 3).into_owned();
+    let left = (room - text::width(&shown_mark)) / 2;
+    let before = keep_end(&before, left, excerpt.cut_before);
+    let rest = room.saturating_sub(text::width(&before) + text::width(&shown_mark));
+    let after = if excerpt.cut_after { format!("{after}{}", text::ELLIPSIS) } else { after };
+    let after = text::truncate(&after, rest).into_owned();
+    let styles = out.styles;
+    writeln!(out, "   {}", styles.dim.paint("|"))?;
+    writeln!(out, "   {} {before}{}{after}", styles.dim.paint("|"), paint.paint(&shown_mark))?;
+    let carets = "^".repeat(text::width(&shown_mark).max(1));
+    let indent = " ".repeat(text::width(&before));
+    writeln!(out, "   {} {indent}{}", styles.dim.paint("|"), paint.paint(carets))
+}
+
+/// The last columns of a text; a cut is marked.
+fn keep_end(piece: &str, columns: usize, cut_before: bool) -> String {
+    if text::width(piece) <= columns && !cut_before {
+        return piece.to_owned();
+    }
+    let mut kept: Vec<char> = Vec::new();
+    let mut used = 1;
+    for c in piece.chars().rev() {
+        let mut buffer = [0; 4];
+        used += text::width(c.encode_utf8(&mut buffer));
+        if used > columns.max(1) {
+            break;
+        }
+        kept.push(c);
+    }
+    std::iter::once(text::ELLIPSIS).chain(kept.into_iter().rev()).collect()
+}
+
+fn write_help(out: &mut Output, fix: &str, width: usize) -> io::Result<()> {
+    let styles = out.styles;
+    let mut first = true;
+    for line in wrap(fix, width.saturating_sub(11)) {
+        if std::mem::take(&mut first) {
+            writeln!(out, "   {} {} {line}", styles.dim.paint("="), styles.hint.paint("help:"))?;
+        } else {
+            writeln!(out, "           {line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_left_out(out: &mut Output, trace: &LintedTrace) -> io::Result<()> {
+    let styles = out.styles;
+    for (rule, more) in &trace.left_out {
+        let name = format!("{} {}", rule.code, rule.name);
+        writeln!(
+            out,
+            "{} {more} more of {name} in {}; --all tells them",
+            styles.dim.paint("…"),
+            path_of(trace)
+        )?;
+    }
+    Ok(())
+}
+
+fn path_of(trace: &LintedTrace) -> String {
+    text::printable(&trace.path.display().to_string()).into_owned()
+}
+
+fn write_totals(out: &mut Output, traces: &[LintedTrace], selection: &Selection) -> io::Result<()> {
+    let styles = out.styles;
+    let sum = totals(traces);
+    let of = units::count(traces.len() as u64, "trace");
+    if sum.all() == 0 {
+        return writeln!(out, "{} in {of}", styles.good.paint("nothing found"));
+    }
+    let mut parts = Vec::new();
+    for (count, thing) in [(sum.errors, "error"), (sum.warnings, "warning")] {
+        if count > 0 {
+            parts.push(units::count(count, thing));
+        }
+    }
+    if sum.infos > 0 {
+        parts.push(format!("{} info", sum.infos));
+    }
+    writeln!(out, "{} in {of}{}", styles.strong.paint(parts.join(", ")), verdict(sum, traces, selection))
+}
+
+/// What the exit code says, where it is not plain from the totals.
+fn verdict(sum: Totals, traces: &[LintedTrace], selection: &Selection) -> String {
+    if sum.denied == 0 {
+        return String::new();
+    }
+    let denied = |diagnostic: &&Diagnostic| selection.level(diagnostic.rule) == Level::Deny;
+    let first = traces.iter().flat_map(|trace| &trace.diagnostics).find(denied);
+    first
+        .map(|diagnostic| format!("; `wiretape lint --explain {}` says more", diagnostic.rule.name))
+        .unwrap_or_default()
+}
+
+/// Lines of so many columns at most, cut between words.
+pub(super) fn wrap(words: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split(' ') {
+        match lines.last_mut() {
+            Some(line) if text::width(line) + 1 + text::width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_words() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("supercalifragilistic x", 5), ["supercalifragilistic", "x"]);
+    }
+
+    #[test]
+    fn the_end_is_kept() {
+        assert_eq!(keep_end("abcdef", 6, false), "abcdef");
+        assert_eq!(keep_end("abcdef", 4, false), "…def");
+        assert_eq!(keep_end("abc", 9, true), "…abc");
+        assert_eq!(keep_end("漢字", 4, true), "…字");
+    }
+}

@@ -1,0 +1,234 @@
+//! `wiretape tools`: the tools that were seen, what they cost in context, and which are used.
+
+use crate::ask::StoreArgs;
+use crate::error::CommandError;
+use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
+use crate::selector::TraceSelector;
+use crate::text::printable;
+use crate::{trace_file, units};
+use clap::Args;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use wiretape_analyze::tokens;
+use wiretape_analyze::toolbox::{Tool, Toolbox};
+use wiretape_events::store::{Filter, Store};
+
+/// List tools: what each costs in a model's context, and whether it is used
+///
+/// A client puts the definition of every tool that a server lists into the context of its model, and each result as it
+/// comes. Tokens are counted by one encoding, which is named; other models have others, with similar figures. Given a TRACE,
+/// its tools are listed, otherwise those that the store knows of, of whose results it knows the bytes only.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape tools latest                    the tools of the newest trace
+  wiretape tools a.jsonl b.jsonl           those of two servers
+  wiretape tools latest --unused           those that nobody called
+  wiretape tools                           all that the store knows of
+  wiretape tools latest --json | jq '.tools[] | {name, definitionTokens}'")]
+pub(crate) struct ToolsArgs {
+    /// The traces: each a path, the beginning of an id, `latest`, or `latest~1` for the one before
+    #[arg(value_name = "TRACE")]
+    traces: Vec<TraceSelector>,
+
+    /// Only those that nobody called
+    #[arg(long)]
+    unused: bool,
+
+    /// Print one JSON object (schema: docs/json-output.md)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// By server and name.
+type Tools = BTreeMap<(String, String), Listed>;
+
+/// A tool, and what is not known of it.
+struct Listed {
+    tool: Tool,
+    /// Whether the results were there to be counted.
+    results_seen: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ToolsArgs) -> Result<(), CommandError> {
+    let mut tools = match args.traces.as_slice() {
+        [] => of_store(&args.store.open()?)?,
+        _ if args.store.store.is_some() => {
+            return Err(CommandError::usage("either a TRACE is meant or the store: leave out one of them"));
+        }
+        traces => of_traces(traces)?,
+    };
+    if args.unused {
+        tools.retain(|_, listed| listed.tool.calls == 0);
+    }
+    if args.json { Ok(output::print_json(&ToolsJson::new(&tools))?) } else { print(&tools, args.unused) }
+}
+
+fn of_traces(traces: &[TraceSelector]) -> Result<Tools, CommandError> {
+    let mut tools = Tools::new();
+    for trace in traces {
+        let path = trace.resolve()?;
+        let head = trace_file::head(&path)?;
+        let label = head.meta.map(|meta| meta.label).unwrap_or_default();
+        for (name, tool) in read(&path)? {
+            tools
+                .entry((label.clone(), name))
+                .or_insert_with(|| Listed { tool: Tool::default(), results_seen: true })
+                .add(tool);
+        }
+    }
+    Ok(tools)
+}
+
+fn read(path: &Path) -> Result<BTreeMap<String, Tool>, CommandError> {
+    let mut reader = trace_file::open_with_progress(path)?;
+    let mut toolbox = Toolbox::new();
+    while let Some(line) = trace_file::next_line(&mut reader, path)? {
+        toolbox.observe(line.number, &line.record);
+    }
+    trace_file::tell_damage(path, &reader);
+    Ok(toolbox.finish())
+}
+
+fn of_store(store: &Store) -> Result<Tools, CommandError> {
+    let mut tools = Tools::new();
+    for list in store.schema(None)?.into_iter().filter(|list| list.method == "tools/list") {
+        for item in list.items {
+            let tool = Tool::defined(item.definition.as_bytes().to_vec());
+            tools.insert((list.server.clone(), item.key), Listed { tool, results_seen: false });
+        }
+    }
+    for row in store.stats(&Filter::default())?.rows {
+        let Some(name) = row.tool else { continue };
+        let listed = tools
+            .entry((row.server, name))
+            .or_insert_with(|| Listed { tool: Tool::default(), results_seen: false });
+        listed.tool.calls += row.calls;
+        listed.tool.errors += row.errors;
+        listed.tool.result_bytes += row.response_bytes;
+    }
+    Ok(tools)
+}
+
+impl Listed {
+    /// Adds what another recording says of the tool; the later definition holds.
+    fn add(&mut self, other: Tool) {
+        if other.definition.is_some() {
+            self.tool.definition = other.definition;
+            self.tool.definition_tokens = other.definition_tokens;
+        }
+        self.tool.calls += other.calls;
+        self.tool.errors += other.errors;
+        self.tool.result_bytes += other.result_bytes;
+        self.tool.result_tokens += other.result_tokens;
+    }
+
+    fn definition_bytes(&self) -> Option<u64> {
+        self.tool.definition.as_ref().map(|definition| definition.len() as u64)
+    }
+}
+
+const COLUMNS: [Column; 8] = [
+    Column { title: "TOOL", align: Align::Left, room: Room::Flexible },
+    Column { title: "SERVER", align: Align::Left, room: Room::Optional(1) },
+    Column { title: "DEFINITION", align: Align::Right, room: Room::Optional(3) },
+    Column { title: "TOKENS", align: Align::Right, room: Room::Fixed },
+    Column { title: "CALLS", align: Align::Right, room: Room::Fixed },
+    Column { title: "ERRORS", align: Align::Right, room: Room::Optional(2) },
+    Column { title: "RESULTS", align: Align::Right, room: Room::Optional(4) },
+    Column { title: "RESULT TOKENS", align: Align::Right, room: Room::Optional(5) },
+];
+
+fn print(tools: &Tools, unused: bool) -> Result<(), CommandError> {
+    let mut out = Output::stdout();
+    if tools.is_empty() {
+        let said =
+            if unused { "Every tool was called." } else { "No tools were listed, and none was called." };
+        writeln!(out, "{said}")?;
+        return Ok(out.flush()?);
+    }
+    let (styles, width) = (out.styles, out.width);
+    let mut servers = tools.keys().map(|(server, _)| server);
+    let first = servers.next();
+    let is_one = servers.all(|server| Some(server) == first);
+    let mut table = Table::new(&COLUMNS);
+    let mut rows: Vec<_> = tools.iter().collect();
+    rows.sort_by_key(|(_, listed)| {
+        std::cmp::Reverse((listed.tool.definition_tokens, listed.tool.result_tokens))
+    });
+    for ((server, name), listed) in rows {
+        table.row(cells(if is_one { "" } else { server }, name, listed, &styles));
+    }
+    table.drop_empty();
+    table.write(&mut out, &styles, width)?;
+    let definitions: u64 = tools.values().map(|listed| listed.tool.definition_tokens).sum();
+    let idle: Vec<&Listed> = tools.values().filter(|listed| listed.tool.calls == 0).collect();
+    let wasted: u64 = idle.iter().map(|listed| listed.tool.definition_tokens).sum();
+    let remark = format!(
+        "{} in all definitions, {wasted} of them in {} that nobody called (estimated by {})",
+        units::count(definitions, "token"),
+        units::count(idle.len() as u64, "tool"),
+        tokens::ENCODING
+    );
+    writeln!(out, "\n{}", styles.dim.paint(remark))?;
+    Ok(out.flush()?)
+}
+
+fn cells(server: &str, name: &str, listed: &Listed, styles: &Styles) -> Vec<Cell> {
+    let tool = &listed.tool;
+    let missing = || Cell::new(styles.dim, "-");
+    vec![
+        Cell::new(styles.name, printable(name)),
+        printable(server).into_owned().into(),
+        listed.definition_bytes().map_or_else(missing, |bytes| units::bytes(bytes).into()),
+        tool.definition.as_ref().map_or_else(missing, |_| tool.definition_tokens.to_string().into()),
+        if tool.calls == 0 { Cell::new(styles.warning, "unused") } else { tool.calls.to_string().into() },
+        output::failures(tool.errors, styles),
+        units::bytes(tool.result_bytes).into(),
+        if listed.results_seen { tool.result_tokens.to_string().into() } else { "".into() },
+    ]
+}
+
+/// The object of `tools --json`.
+#[derive(Serialize)]
+struct ToolsJson<'a> {
+    encoding: &'static str,
+    tools: Vec<ToolJson<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolJson<'a> {
+    server: &'a str,
+    name: &'a str,
+    listed: bool,
+    definition_bytes: Option<u64>,
+    definition_tokens: Option<u64>,
+    calls: u64,
+    errors: u64,
+    result_bytes: u64,
+    result_tokens: Option<u64>,
+}
+
+impl<'a> ToolsJson<'a> {
+    fn new(tools: &'a Tools) -> Self {
+        let tool = |((server, name), listed): (&'a (String, String), &Listed)| ToolJson {
+            server,
+            name,
+            listed: listed.tool.definition.is_some(),
+            definition_bytes: listed.definition_bytes(),
+            definition_tokens: listed.tool.definition.as_ref().map(|_| listed.tool.definition_tokens),
+            calls: listed.tool.calls,
+            errors: listed.tool.errors,
+            result_bytes: listed.tool.result_bytes,
+            result_tokens: listed.results_seen.then_some(listed.tool.result_tokens),
+        };
+        ToolsJson { encoding: tokens::ENCODING, tools: tools.iter().map(tool).collect() }
+    }
+}

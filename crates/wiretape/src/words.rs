@@ -1,0 +1,74 @@
+//! The words after a command: which are traces, and which are a filter.
+
+use crate::error::CommandError;
+use crate::selector::TraceSelector;
+use std::ffi::OsString;
+use wiretape_analyze::filter::{Filter, FilterError, is_filter};
+
+/// What filters look like, for `--help`.
+pub(crate) const FILTER_HELP: &str = "\
+Filters (all words must hold; a `!` before a word turns it around):
+  tool:GLOB  method:GLOB  server:GLOB  session:GLOB  id:GLOB    `*` and `?` stand for anything, `a,b` is either
+  status:error      or ok, tool-error, protocol-error, http-error, cancelled, timed-out, late,
+                    disconnected, no-response, abandoned, answered, unanswered
+  dir:in  dir:out   what the client asked, what the server asked
+  latency>200ms     also < >= <=, and us, ms, s, m
+  response>10kB     and request>10kB
+  text:WORDS        in a payload, in upper or lower case; text:\"two words\" in quotes";
+
+/// What the words after a command say.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    /// The traces that are meant.
+    pub(crate) traces: Vec<TraceSelector>,
+    /// What of them.
+    pub(crate) filter: Filter,
+}
+
+impl Words {
+    /// Sorts the words. One that begins like a filter is one; a file of such a name goes by `./` and its name.
+    pub(crate) fn parse(words: &[OsString]) -> Result<Self, CommandError> {
+        let mut parsed = Words::default();
+        for word in words {
+            match word.to_str().filter(|text| is_filter(text)) {
+                Some(text) => parsed.filter = std::mem::take(&mut parsed.filter).and(parse_filter(text)?),
+                None => parsed.traces.push(TraceSelector::from(word.clone())),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+/// Reads a filter; a mistake is shown where it is.
+pub(crate) fn parse_filter(text: &str) -> Result<Filter, CommandError> {
+    Filter::parse(text).map_err(|error| CommandError::usage(pointed_out(text, &error)))
+}
+
+fn pointed_out(text: &str, error: &FilterError) -> String {
+    let before = crate::text::width(&text[..error.span.start]);
+    let marked = crate::text::width(&text[error.span.clone()]).max(1);
+    let shown = crate::text::printable(text);
+    format!("{error}\n  {shown}\n  {:before$}{}", "", "^".repeat(marked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_and_filters_are_told_apart() {
+        let words = ["latest", "tool:a*", "dir:in status:ok", "./tool:x", "a.jsonl"].map(OsString::from);
+        let parsed = Words::parse(&words).unwrap();
+        assert_eq!(parsed.traces.len(), 3);
+        assert!(!parsed.filter.is_empty());
+    }
+
+    #[test]
+    fn a_mistake_is_shown_where_it_is() {
+        let error = parse_filter("tool:ä latency>soon").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`soon` is no time; write 200ms, 1.5s or 2m\n  tool:ä latency>soon\n         ^^^^^^^^^^^^"
+        );
+    }
+}
