@@ -6,6 +6,7 @@
 //!
 //! | function | subject |
 //! |---|---|
+//! | [`calls`] | requests with what became of them, filters, definitions |
 //! | [`envelope`] | what a payload says of itself |
 //! | [`framing`] | lines and server-sent events, however the bytes were cut |
 //! | [`import`] | transcripts of any format |
@@ -13,6 +14,7 @@
 //! | [`reader`] | reading traces, and reading back what was written |
 //! | [`redaction`] | secrets out, and nothing but secrets |
 
+mod calls;
 mod envelope;
 mod framing;
 mod import;
@@ -20,6 +22,7 @@ mod lint;
 mod reader;
 mod redaction;
 
+pub use calls::calls;
 pub use envelope::envelope;
 pub use framing::framing;
 pub use import::import;

@@ -12,7 +12,8 @@ use std::path::Path;
 /// The targets, by the names that their corpora have.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 7] = [
+    ("calls", fuzz::calls),
     ("envelope", fuzz::envelope),
     ("framing", fuzz::framing),
     ("import", fuzz::import),

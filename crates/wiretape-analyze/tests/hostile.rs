@@ -1,0 +1,117 @@
+//! Traces that nobody means well with: they come to an end, in time and memory that their open calls bound.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
+
+use wiretape_analyze::definitions::DefinitionsReader;
+use wiretape_analyze::filter::Filter;
+use wiretape_analyze::listing::{CallLister, HELD};
+use wiretape_analyze::stats::ToolStats;
+use wiretape_analyze::summary::TraceSummary;
+use wiretape_analyze::toolbox::Toolbox;
+use wiretape_trace::format::parse_line;
+
+/// How many requests a trace has that has many.
+const MANY: u64 = 30_000;
+
+/// Shows the lines to all who look, and returns how many calls were listed.
+fn look(lines: impl Iterator<Item = String>) -> u64 {
+    let mut listed = 0;
+    let (mut stats, mut toolbox) = (ToolStats::new(), Toolbox::new());
+    let (mut definitions, mut summary) = (DefinitionsReader::new(), TraceSummary::new());
+    let mut lister = CallLister::new(Filter::parse("!text:nowhere").unwrap());
+    for (number, line) in (1..).zip(lines) {
+        let record = parse_line(line.as_bytes());
+        stats.observe(number, &record);
+        toolbox.observe(number, &record);
+        definitions.observe(number, &record);
+        summary.observe(number, &record);
+        lister.observe(number, &record, |_| listed += 1);
+    }
+    lister.finish(|_| listed += 1);
+    stats.end_recording();
+    summary.finish();
+    toolbox.finish();
+    definitions.finish();
+    assert_eq!(stats.totals().counts.calls, listed);
+    listed
+}
+
+fn request(id: &str, us: u64) -> String {
+    format!(
+        r#"{{"dir":"in","us":{us},"raw":{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","_meta":{{"progressToken":{id}}}}}}}}}"#
+    )
+}
+
+fn response(id: &str, us: u64) -> String {
+    format!(r#"{{"dir":"out","us":{us},"raw":{{"jsonrpc":"2.0","id":{id},"result":{{}}}}}}"#)
+}
+
+#[test]
+fn requests_that_nobody_answers() {
+    assert_eq!(look((0..MANY).map(|n| request(&n.to_string(), n))), MANY);
+}
+
+#[test]
+fn one_id_again_and_again() {
+    assert_eq!(look((0..MANY).map(|n| request("1", n))), MANY);
+}
+
+#[test]
+fn answers_that_nobody_waits_for() {
+    assert_eq!(look((0..MANY).map(|n| response(&n.to_string(), n))), 0);
+}
+
+#[test]
+fn one_call_that_outlasts_all_others() {
+    let others = (1..MANY).flat_map(|n| [request(&n.to_string(), n), response(&n.to_string(), n)]);
+    let lines = std::iter::once(request("0", 0)).chain(others).chain([response("0", MANY)]);
+    assert_eq!(look(lines), MANY);
+    assert!(HELD < MANY as usize, "some must have been listed before it");
+}
+
+#[test]
+fn requests_of_a_server_during_one_call() {
+    let asks = (0..MANY).map(|n| {
+        format!(
+            r#"{{"dir":"out","us":{n},"raw":{{"jsonrpc":"2.0","id":{n},"method":"elicitation/create"}}}}"#
+        )
+    });
+    assert_eq!(look(std::iter::once(request("0", 0)).chain(asks)), MANY + 1);
+}
+
+#[test]
+fn a_session_for_each_request() {
+    let lines = (0..MANY).map(|n| {
+        format!(r#"{{"dir":"in","session":"{n}","http":{{"x":{n}}},"raw":{{"jsonrpc":"2.0","id":1,"method":"ping"}}}}"#)
+    });
+    assert_eq!(look(lines), MANY);
+}
+
+#[test]
+fn deep_and_long_payloads() {
+    let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    let object = format!("{}1{}", r#"{"a":"#.repeat(20_000), "}".repeat(20_000));
+    let long = "x".repeat(5_000_000);
+    let call = |id: u64, arguments: &str| {
+        format!(
+            r#"{{"dir":"in","us":{id},"raw":{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}}}"#
+        )
+    };
+    let result = |id: u64, result: &str| {
+        format!(r#"{{"dir":"out","us":{id},"raw":{{"jsonrpc":"2.0","id":{id},"result":{result}}}}}"#)
+    };
+    let lines = [
+        call(1, &deep),
+        result(
+            1,
+            &format!(r#"{{"content":[{{"type":"text","text":{object}}}],"structuredContent":{object}}}"#),
+        ),
+        call(2, &object),
+        result(2, &format!(r#"{{"content":[{{"type":"text","text":"{long}"}}]}}"#)),
+        r#"{"dir":"in","raw":{"jsonrpc":"2.0","id":3,"method":"tools/list"}}"#.to_owned(),
+        result(3, &format!(r#"{{"tools":[{{"name":"deep","inputSchema":{object}}}]}}"#)),
+        call(4, "{}"),
+        result(4, &deep),
+    ];
+    assert_eq!(look(lines.into_iter()), 4);
+}
