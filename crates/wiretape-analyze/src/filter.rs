@@ -162,6 +162,11 @@ impl Filter {
         self.terms.is_empty()
     }
 
+    /// Whether it asks for what only a whole call has: what became of it, how long it took, how large it was.
+    pub fn asks_for_calls(&self) -> bool {
+        self.terms.iter().any(|term| matches!(term.condition, Condition::Status(_) | Condition::Size(..)))
+    }
+
     /// The texts that are looked for, in order.
     pub fn needles(&self) -> impl Iterator<Item = &Needle> {
         self.terms.iter().flat_map(|term| match &term.condition {

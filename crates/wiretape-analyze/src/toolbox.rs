@@ -79,8 +79,12 @@ impl Toolbox {
                 self.tools.entry(name).or_default().called(call.outcome);
             }
         }
-        let listed = self.definitions.finish().lists.remove(&ListKind::Tools);
-        for (name, definition) in listed.into_iter().flat_map(|list| list.entries) {
+        let mut seen = self.definitions.finish();
+        let earlier =
+            std::mem::take(&mut seen.others).into_iter().filter(|(kind, ..)| *kind == ListKind::Tools);
+        let earlier = earlier.map(|(_, name, definition)| (name, definition));
+        let listed = seen.lists.remove(&ListKind::Tools).into_iter().flat_map(|list| list.entries);
+        for (name, definition) in earlier.chain(listed) {
             let tool = self.tools.entry(name).or_default();
             tool.definition_tokens = tokens::of_definition(&definition.raw);
             tool.definition = Some(definition.raw);

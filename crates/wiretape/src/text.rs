@@ -6,7 +6,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// What stands where text was cut off.
 pub(crate) const ELLIPSIS: char = '…';
 
-/// The text with everything made visible that could move the cursor, change colours or reverse the writing.
+/// The text with everything made visible that could move the cursor, change colours, reverse the writing, or that is
+/// not seen at all.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {
         return Cow::Borrowed(text);
@@ -34,8 +35,15 @@ pub(crate) fn printable_output(text: &str) -> String {
 }
 
 fn is_unprintable(c: char) -> bool {
+    // What Unicode calls format characters, separators of lines, and characters to be ignored by default; but for the
+    // joiner and the selector of emoji, which make pictures of their neighbours.
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{115f}' | '\u{1160}'
+            | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200c}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// How many columns a text takes.

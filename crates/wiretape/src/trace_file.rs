@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output;
+use crate::text::printable;
 use indicatif::ProgressBarIter;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -113,7 +114,7 @@ pub(crate) fn tell_damage(path: &Path, reader: &FileReader) {
                 | Notice::NewerVersion { .. }
                 | Notice::TruncatedCompression { .. }
         ) {
-            output::note(format!("{}: {notice}", path.display()));
+            output::note(format!("{}: {notice}", printable(&path.display().to_string())));
         }
     }
 }
@@ -133,6 +134,12 @@ pub(crate) struct Head {
     pub(crate) meta: Option<Meta>,
     /// When it began, in milliseconds since 1970.
     pub(crate) started_ms: Option<i64>,
+}
+
+/// Whether a trace is the part that follows another file: a call may begin in one and end in the other.
+pub(crate) fn goes_on(head: &Head, before: &Path) -> bool {
+    let previous = head.meta.as_ref().and_then(|meta| meta.part.as_ref()).map(|part| part.previous.as_str());
+    previous.is_some() && previous == before.file_name().and_then(|name| name.to_str())
 }
 
 /// How many lines may be strange before a file is taken to be something else.

@@ -30,13 +30,20 @@ impl Words {
     pub(crate) fn parse(words: &[OsString]) -> Result<Self, CommandError> {
         let mut parsed = Words::default();
         for word in words {
-            match word.to_str().filter(|text| is_filter(text)) {
+            match word.to_str().filter(|text| is_filter(text) || is_meant_as_filter(text)) {
                 Some(text) => parsed.filter = std::mem::take(&mut parsed.filter).and(parse_filter(text)?),
                 None => parsed.traces.push(TraceSelector::from(word.clone())),
             }
         }
         Ok(parsed)
     }
+}
+
+/// Whether a word is a filter with a mistake in it: `stauts:error` is no trace.
+fn is_meant_as_filter(word: &str) -> bool {
+    let name = word.split([':', '<', '>', '=']).next().unwrap_or_default();
+    let is_name = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_name && name.len() < word.len() && !std::path::Path::new(word).exists()
 }
 
 /// Reads a filter; a mistake is shown where it is.

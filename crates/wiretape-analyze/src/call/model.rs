@@ -91,7 +91,7 @@ pub enum Outcome {
         /// `error.code`, if that is an integer.
         code: Option<i64>,
     },
-    /// HTTP failed: there is a status, and no message with it.
+    /// HTTP failed: there is a status and no message with it, or the server could not be reached or broke off.
     HttpError {
         /// The status.
         status: u16,
@@ -102,7 +102,7 @@ pub enum Outcome {
     TimedOut,
     /// It was answered after it had been cancelled.
     Late,
-    /// Its HTTP exchange broke, and no other brought an answer.
+    /// The client went away, or the proxy ended, before there was an answer.
     Disconnected,
     /// There was no response when the trace ended.
     Pending,

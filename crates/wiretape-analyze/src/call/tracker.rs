@@ -2,6 +2,7 @@
 
 use super::open::Open;
 use super::{Asked, Call, Observed, Outcome, Place};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use wiretape_trace::format::{Exchange, HttpContext, Message, Meta, Record, Stamp};
@@ -34,7 +35,7 @@ pub struct CallTracker {
     /// The calls that are open, by number: those that the client asked, and those that the server asked.
     open: [BTreeMap<u64, Box<Open>>; 2],
     /// Their numbers: by id, by the exchange that they came in, by progress token.
-    ids: HashMap<Key, u64>,
+    ids: HashMap<Key, Numbers>,
     exchanges: HashMap<u64, BTreeSet<u64>>,
     tokens: HashMap<(Direction, Id<'static>), u64>,
     requests: u64,
@@ -44,6 +45,40 @@ pub struct CallTracker {
 }
 
 type Key = (Direction, Option<Arc<str>>, Id<'static>);
+
+/// The open calls with one id: one, but where several clients without a session share a trace.
+#[derive(Debug)]
+enum Numbers {
+    One(u64),
+    Several(BTreeSet<u64>),
+}
+
+impl Numbers {
+    fn last(&self) -> Option<u64> {
+        match self {
+            Numbers::One(number) => Some(*number),
+            Numbers::Several(numbers) => numbers.last().copied(),
+        }
+    }
+
+    fn add(&mut self, number: u64) {
+        match self {
+            Numbers::One(other) => *self = Numbers::Several(BTreeSet::from([*other, number])),
+            Numbers::Several(numbers) => drop(numbers.insert(number)),
+        }
+    }
+
+    /// Takes one out, and says whether there is none left.
+    fn remove(&mut self, number: u64) -> bool {
+        match self {
+            Numbers::One(other) => *other == number,
+            Numbers::Several(numbers) => {
+                numbers.remove(&number);
+                numbers.is_empty()
+            }
+        }
+    }
+}
 
 /// Where a payload comes from.
 struct Source<'s> {
@@ -76,7 +111,7 @@ impl CallTracker {
 
     /// How many calls are open.
     pub fn open_calls(&self) -> usize {
-        self.ids.len()
+        self.open.iter().map(BTreeMap::len).sum()
     }
 
     /// The open call of this number.
@@ -145,12 +180,10 @@ impl CallTracker {
         let numbers = self.exchanges.get(&context.x).cloned().unwrap_or_default();
         let status = context.response.as_ref().map(|response| response.status);
         match (ended, status) {
-            // The proxy's own answer to the client says nothing of the server.
-            (
-                "unreachable" | "refused" | "client-closed" | "upstream-closed" | "too-large" | "stopped",
-                _,
-            ) => {
-                self.doom(&numbers, Outcome::Disconnected);
+            ("client-closed" | "stopped", _) => self.doom(&numbers, Outcome::Disconnected),
+            // The server could not be reached, or broke off: what the client was told is the proxy's own.
+            ("unreachable" | "refused" | "upstream-closed" | "too-large", status) => {
+                self.doom(&numbers, Outcome::HttpError { status: status.unwrap_or(502) });
             }
             ("timeout", _) => self.doom(&numbers, Outcome::TimedOut),
             (_, Some(status)) if status >= 400 => {
@@ -236,7 +269,9 @@ impl CallTracker {
         envelope: &Envelope<'_>,
     ) -> Option<Call> {
         let key = (source.direction, source.session.clone(), id);
-        let older = self.ids.get(&key).copied().and_then(|number| self.close(number));
+        let older =
+            self.ids.get(&key).and_then(Numbers::last).filter(|older| self.shares_ids(*older, source));
+        let older = older.and_then(|number| self.close(number));
         let number = call.number;
         let token = envelope.progress_token.clone().map(Id::into_owned);
         if let Some(token) = token.clone() {
@@ -245,7 +280,12 @@ impl CallTracker {
         if let Some(exchange) = source.exchange {
             self.exchanges.entry(exchange).or_default().insert(number);
         }
-        self.ids.insert(key, number);
+        match self.ids.entry(key) {
+            Entry::Occupied(mut numbers) => numbers.get_mut().add(number),
+            Entry::Vacant(place) => {
+                place.insert(Numbers::One(number));
+            }
+        }
         let open = Open::new(call, source.exchange, token);
         self.open[side(source.direction)].insert(number, Box::new(open));
         older.map(|open| Call { outcome: Outcome::Abandoned, ..open.call })
@@ -256,7 +296,9 @@ impl CallTracker {
         let mut open = self.open.iter_mut().find_map(|open| open.remove(&number))?;
         if let Some(id) = open.call.id.take() {
             let key = (open.call.direction, open.call.session.take(), id);
-            self.ids.remove(&key);
+            if self.ids.get_mut(&key).is_some_and(|numbers| numbers.remove(number)) {
+                self.ids.remove(&key);
+            }
             (open.call.session, open.call.id) = (key.1, Some(key.2));
         }
         if let Some(token) = open.token.clone() {
@@ -274,6 +316,13 @@ impl CallTracker {
             }
         }
         Some(open)
+    }
+
+    /// Whether an open call and a new request can't both have an id. Without a session, those who send requests in
+    /// exchanges of their own may be different clients.
+    fn shares_ids(&self, older: u64, source: &Source<'_>) -> bool {
+        let exchange = self.open[side(source.direction)].get(&older).and_then(|open| open.exchange);
+        source.session.is_some() || exchange.is_none() || exchange == source.exchange
     }
 
     fn open_mut(&mut self, number: u64) -> Option<&mut Open> {
@@ -295,7 +344,7 @@ impl CallTracker {
 
     fn response(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
         let asker = source.direction.reverse();
-        let by_id = envelope.id.clone().and_then(|id| self.asked(asker, &source.session, id));
+        let by_id = envelope.id.clone().and_then(|id| self.asked(asker, source, id));
         let Some(number) = by_id.or_else(|| self.refused(source, envelope)) else { return Observed::Orphan };
         let Some(open) = self.close(number) else { return Observed::Orphan };
         if let Some(parent) = open.call.parent.and_then(|parent| self.open_mut(parent)) {
@@ -315,13 +364,21 @@ impl CallTracker {
 
     /// The number of the open call with this id. A session is given to `initialize` by its answer, so that the request has
     /// none yet; and where only one side's messages name it, the other side's are its too.
-    fn asked(&self, asker: Direction, session: &Option<Arc<str>>, id: Id<'_>) -> Option<u64> {
-        let number = |key: &Key| self.ids.get(key).copied();
-        let mut key = (asker, session.clone(), self.key(id));
-        number(&key).or_else(|| {
-            key.1 = if session.is_some() { None } else { self.session.clone() };
-            number(&key)
+    fn asked(&self, asker: Direction, source: &Source<'_>, id: Id<'_>) -> Option<u64> {
+        let mut key = (asker, source.session.clone(), self.key(id));
+        self.with_key(&key, source.exchange).or_else(|| {
+            key.1 = if source.session.is_some() { None } else { self.session.clone() };
+            self.with_key(&key, source.exchange)
         })
+    }
+
+    /// Of several, the one in this exchange is meant; else the one that was opened last.
+    fn with_key(&self, key: &Key, exchange: Option<u64>) -> Option<u64> {
+        let numbers = self.ids.get(key)?;
+        let Numbers::Several(several) = numbers else { return numbers.last() };
+        let in_exchange = exchange.and_then(|exchange| self.exchanges.get(&exchange));
+        let meant = in_exchange.and_then(|numbers| numbers.iter().find(|number| several.contains(number)));
+        meant.copied().or_else(|| numbers.last())
     }
 
     fn progress(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
@@ -338,7 +395,7 @@ impl CallTracker {
     fn cancellation(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
         let params = envelope.params.and_then(|params| Value::parse(params).ok());
         let id = params.and_then(|params| params.get("requestId")).and_then(id_of);
-        let of = id.and_then(|id| self.asked(source.direction, &source.session, id));
+        let of = id.and_then(|id| self.asked(source.direction, source, id));
         if let Some(open) = of.and_then(|number| self.open_mut(number)) {
             let reason = params.and_then(|params| params.get("reason")).and_then(Value::string);
             open.fate = Some(match reason {
@@ -655,6 +712,24 @@ mod tests {
         assert_eq!(outcome(&ends(1, r#""ended":"client-closed""#)), (Outcome::Disconnected, None));
         assert_eq!(outcome(&ends(1, r#""ended":"timeout""#)), (Outcome::TimedOut, None));
         assert_eq!(outcome(&ends(1, r#""ended":"complete""#)), (Outcome::Pending, None));
+    }
+
+    #[test]
+    fn clients_without_a_session_may_use_the_same_ids() {
+        check(
+            &[
+                http("in", 0, None, 1, PING),
+                http("in", 1, None, 2, PING),
+                http("out", 5, None, 1, PONG),
+                http("out", 9, None, 2, PONG),
+            ],
+            &["1 → ping 2 Ok 3 Some(5)", "2 → ping 2 Ok 4 Some(8)"],
+        );
+        // In a session, and in one exchange, an id is one request's.
+        check(
+            &[http("in", 0, Some("s"), 1, PING), http("in", 1, Some("s"), 2, PING)],
+            &["1 → ping 2 Abandoned - None", "2 → ping 2 Pending - None"],
+        );
     }
 
     #[test]

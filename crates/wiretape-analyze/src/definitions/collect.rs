@@ -23,6 +23,9 @@ pub struct Collector {
     cursors: HashMap<u64, String>,
 }
 
+/// More definitions that are no longer given are not kept: a server that gives others each time is not followed for ever.
+const MAX_OTHERS: usize = 1000;
+
 impl Collector {
     /// Nothing was seen yet.
     pub fn new() -> Self {
@@ -94,13 +97,46 @@ impl Collector {
             let spot = Some(Spot { line, pointer });
             (entry.key.clone(), Definition { raw: entry.raw.to_vec(), spot })
         });
+        let entries: Vec<(String, Definition)> = entries.collect();
+        self.note_twins(kind, &entries);
         match self.gathering.page((session.to_owned(), kind), page, entries) {
             Gathered::Whole(entries) => {
+                self.note_earlier(kind, &entries);
                 let listing = Listing { entries, extent: Extent::Whole, line: Some(line) };
                 self.definitions.lists.insert(kind, listing);
             }
             Gathered::Alone(entries) => self.partial(kind, entries),
             Gathered::Begun => {}
+        }
+    }
+
+    /// What stands in a list under a name that stands there again, otherwise.
+    fn note_twins(&mut self, kind: ListKind, entries: &[(String, Definition)]) {
+        let last: BTreeMap<&str, &Definition> =
+            entries.iter().map(|(name, definition)| (name.as_str(), definition)).collect();
+        for (name, definition) in entries {
+            if last.get(name.as_str()).is_some_and(|last| last.raw != definition.raw) {
+                self.note(kind, name, definition.clone());
+            }
+        }
+    }
+
+    /// What an earlier list had otherwise.
+    fn note_earlier(&mut self, kind: ListKind, now: &BTreeMap<String, Definition>) {
+        let Some(earlier) = self.definitions.lists.get(&kind) else { return };
+        let is_other = |(name, definition): &(&String, &Definition)| {
+            now.get(*name).is_none_or(|now| now.raw != definition.raw)
+        };
+        let others: Vec<(String, Definition)> =
+            earlier.entries.iter().filter(is_other).map(|(name, one)| (name.clone(), one.clone())).collect();
+        others.into_iter().for_each(|(name, definition)| self.note(kind, &name, definition));
+    }
+
+    fn note(&mut self, kind: ListKind, name: &str, definition: Definition) {
+        let others = &mut self.definitions.others;
+        let is_known = others.iter().any(|(_, known, other)| known == name && other.raw == definition.raw);
+        if others.len() < MAX_OTHERS && !is_known {
+            others.push((kind, name.to_owned(), definition));
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Definitions {
     pub server: BTreeMap<ServerFact, Definition>,
     /// The lists that were seen.
     pub lists: BTreeMap<ListKind, Listing>,
+    /// Other definitions that were given: by earlier lists, or under a name that stands in a list twice.
+    pub others: Vec<(ListKind, String, Definition)>,
 }
 
 /// A list, as it was last seen.

@@ -3,8 +3,9 @@
 use super::diagnostic::Diagnostic;
 use super::rule::Rule;
 use super::rules;
-use crate::definitions::{Definitions, ListKind};
+use crate::definitions::{Definition, Definitions, Extent, ListKind, Listing};
 use crate::drift::{Baseline, Change, ChangeKind, Effect, compare};
+use std::collections::BTreeMap;
 
 /// What has become of the definitions that a baseline pins.
 pub fn findings(baseline: &Baseline, now: &Definitions) -> Vec<Diagnostic> {
@@ -12,7 +13,23 @@ pub fn findings(baseline: &Baseline, now: &Definitions) -> Vec<Diagnostic> {
     let mut findings: Vec<Diagnostic> = drift.changes.iter().map(of_change).collect();
     findings.extend(drift.unseen.iter().map(|list| not_compared(*list, now, "is not in the trace")));
     findings.extend(drift.partial.iter().map(|list| not_compared(*list, now, "was not read to its end")));
+    for finding in now.others.iter().flat_map(|other| of_other(baseline, other)) {
+        if !findings.iter().any(|known| known.rule == finding.rule && known.message == finding.message) {
+            findings.push(finding);
+        }
+    }
     findings
+}
+
+/// A client was given this one, too: a server can't escape the pin by taking it back.
+fn of_other(
+    baseline: &Baseline,
+    (kind, name, definition): &(ListKind, String, Definition),
+) -> Vec<Diagnostic> {
+    let entries = BTreeMap::from([(name.clone(), definition.clone())]);
+    let listing = Listing { entries, extent: Extent::Partial, line: None };
+    let given = Definitions { lists: BTreeMap::from([(*kind, listing)]), ..Definitions::default() };
+    compare(&baseline.definitions, &given).changes.iter().map(of_change).collect()
 }
 
 fn of_change(change: &Change) -> Diagnostic {

@@ -56,6 +56,7 @@ fn filters_say_which() {
     assert_eq!(numbers(&["text:quota"]), "4");
     assert_eq!(numbers(&["!method:tools/* -status:no-response"]), "3 6 7");
     assert_eq!(numbers(&["tool:book", "-n", "1"]), "2");
+    insta::assert_snapshot!("calls-misspelt", env.run(&["calls", "dddd", "stauts:error"]));
     insta::assert_snapshot!("calls-mistake", env.run(&["calls", "dddd", "tool:book latency>soon"]));
 }
 
@@ -113,6 +114,16 @@ fn tools_have_a_price() {
 fn messages_are_shown_by_the_same_words() {
     let env = desk();
     insta::assert_snapshot!("show-words", env.run(&["show", "dddd", "tool:book latency>200ms"]));
+    insta::assert_snapshot!("show-status", env.run(&["show", "dddd", "status:late,timed-out"]));
     insta::assert_snapshot!("show-text", env.run(&["show", "dddd", "text:quota"]));
     insta::assert_snapshot!("show-mistake", env.run(&["show", "dddd", "status:bad"]));
+}
+
+#[test]
+fn parts_of_a_recording_are_one() {
+    let env = TestEnvironment::new();
+    env.file("wiretape-part-1.jsonl", include_str!("../../../../fixtures/traces/wiretape-part-1.jsonl"));
+    env.file("wiretape-part-2.jsonl", include_str!("../../../../fixtures/traces/wiretape-part-2.jsonl"));
+    let (one, two) = ("traces/wiretape-part-1.jsonl", "traces/wiretape-part-2.jsonl");
+    insta::assert_snapshot!("calls-parts", env.run(&["calls", one, two]));
 }

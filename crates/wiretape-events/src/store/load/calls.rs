@@ -6,18 +6,17 @@ use crate::observe::{Change, Program, Snapshot, Snapshots, Verdict, agreed_versi
 use crate::store::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use wiretape_analyze::call::{Call, CallTracker, Observed};
+use wiretape_analyze::call::{Call, CallTracker, Observed, Outcome};
 use wiretape_analyze::definitions::{Page, cursor};
 use wiretape_trace::format::{Message, Meta};
-use wiretape_trace::message::{Direction, Envelope, Id};
-use wiretape_trace::value::Value;
+use wiretape_trace::message::{Direction, Envelope};
 
 /// The calls of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     tracker: CallTracker,
     /// The client's requests that have no answer yet, and what the tracker does not keep of them.
-    open: HashMap<Id<'static>, Asked>,
+    open: HashMap<u64, Asked>,
     /// The sessions whose client is known.
     introduced: BTreeSet<Arc<str>>,
     /// The sessions that have been heard of.
@@ -44,7 +43,6 @@ struct Asked {
     time: i64,
     session: Option<Arc<str>>,
     hello: Option<Hello>,
-    cancelled: bool,
     /// Where in a list it begins to read.
     cursor: Option<String>,
 }
@@ -90,10 +88,9 @@ impl Calls {
         self.tracker.observe_message(line, message, |_, envelope, observed| seen.push((envelope, observed)));
         for (envelope, observed) in seen {
             match (message.dir.known(), observed) {
-                (Some(Direction::ClientToServer), Observed::Request { abandoned, .. }) => {
-                    self.asked(session.clone(), &envelope, abandoned.as_deref(), around);
+                (Some(Direction::ClientToServer), Observed::Request { number, abandoned }) => {
+                    self.asked(number, session.clone(), &envelope, abandoned.as_deref(), around);
                 }
-                (Some(Direction::ClientToServer), Observed::Cancellation { .. }) => self.told(&envelope),
                 (Some(Direction::ServerToClient), Observed::Answer(call)) => {
                     self.answered(session.clone(), &envelope, &call, around);
                 }
@@ -104,6 +101,7 @@ impl Calls {
 
     fn asked(
         &mut self,
+        number: u64,
         session: Option<Arc<str>>,
         envelope: &Envelope<'_>,
         abandoned: Option<&Call>,
@@ -112,32 +110,12 @@ impl Calls {
         let is_list = envelope.method.as_deref().is_some_and(|method| method.ends_with("/list"));
         let cursor = envelope.params.filter(|_| is_list).and_then(cursor);
         let time = around.now.wall_ms;
-        let asked = Asked { time, session, hello: self.hello(envelope), cancelled: false, cursor };
-        let Some(id) = envelope.id.clone().map(|id| self.tracker.key(id)) else {
-            if let Some(call) = abandoned {
-                self.unanswered(call, asked, around);
-            }
-            return;
-        };
-        let older = self.open.insert(id, asked);
-        if let (Some(call), Some(older)) = (abandoned, older) {
-            self.unanswered(call, older, around);
-        }
-    }
-
-    /// A notification of the client, which may cancel a request.
-    fn told(&mut self, envelope: &Envelope<'_>) {
-        if envelope.method.as_deref() != Some("notifications/cancelled") {
-            return;
-        }
-        let params = envelope.params.and_then(|params| Value::parse(params).ok());
-        let Some(id) = params.and_then(|params| params.get("requestId")) else { return };
-        let id = match id.string() {
-            Some(text) => Id::String(text),
-            None => Id::Number(String::from_utf8_lossy(id.raw)),
-        };
-        if let Some(asked) = self.open.get_mut(&self.tracker.key(id)) {
-            asked.cancelled = true;
+        let asked = Asked { time, session, hello: self.hello(envelope), cursor };
+        self.open.insert(number, asked);
+        if let Some(call) = abandoned
+            && let Some(asked) = self.open.remove(&call.number)
+        {
+            self.unanswered(call, asked, around);
         }
     }
 
@@ -148,7 +126,7 @@ impl Calls {
         call: &Call,
         around: &mut Surroundings<'_>,
     ) {
-        let Some(mut asked) = call.id.as_ref().and_then(|id| self.open.remove(id)) else { return };
+        let Some(mut asked) = self.open.remove(&call.number) else { return };
         asked.session = asked.session.or(session);
         if let Some(result) = envelope.result {
             if call.method == "initialize" {
@@ -190,7 +168,11 @@ impl Calls {
 
     /// There will be no answer.
     fn unanswered(&mut self, call: &Call, asked: Asked, around: &mut Surroundings<'_>) {
-        let status = if asked.cancelled { Status::Cancelled } else { Status::Disconnected };
+        let status = match call.outcome {
+            Outcome::Cancelled => Status::Cancelled,
+            Outcome::TimedOut => Status::Timeout,
+            _ => Status::Disconnected,
+        };
         self.ended(call, asked, Verdict { status, error_code: None, error_message: None }, around);
     }
 
@@ -225,7 +207,7 @@ impl Calls {
             http_status: None,
             error_code: verdict.error_code,
             error_message: verdict.error_message,
-            request_id: call.id.as_ref().map_or_else(String::new, id_text),
+            request_id: call.id.as_ref().map_or_else(String::new, |id| id.text().to_owned()),
             path: None,
             event: None,
         })));
@@ -261,16 +243,10 @@ impl Calls {
     pub(super) fn finish(&mut self, around: &mut Surroundings<'_>) {
         for call in std::mem::take(&mut self.tracker).finish() {
             if call.direction == Direction::ClientToServer
-                && let Some(asked) = call.id.as_ref().and_then(|id| self.open.remove(id))
+                && let Some(asked) = self.open.remove(&call.number)
             {
                 self.unanswered(&call, asked, around);
             }
         }
-    }
-}
-
-fn id_text(id: &Id<'_>) -> String {
-    match id {
-        Id::String(text) | Id::Number(text) => text.to_string(),
     }
 }

@@ -5,6 +5,7 @@ use crate::calls::Look;
 use crate::error::CommandError;
 use crate::output::{self, Output, Table};
 use crate::trace_file;
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -16,15 +17,22 @@ use wiretape_trace::format::Record;
 /// Reads the traces, and lists their calls.
 pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) -> Result<(), CommandError> {
     let mut names = Vec::new();
+    let mut recordings: Vec<Vec<&Path>> = Vec::new();
     for path in paths {
         let head = trace_file::head(path)?;
+        match recordings.last_mut() {
+            Some(parts) if parts.last().is_some_and(|before| trace_file::goes_on(&head, before)) => {
+                parts.push(path);
+            }
+            _ => recordings.push(vec![path]),
+        }
         let label = head.meta.map(|meta| meta.label).filter(|label| !label.is_empty());
         names.push(label.unwrap_or_else(|| path.display().to_string()));
     }
     let mut view = View::new(paths, names, limit, json);
     match paths {
         [path] => one(path, filter, &mut view)?,
-        _ => several(paths, filter, &mut view)?,
+        _ => several(&recordings, filter, &mut view)?,
     }
     Ok(view.finish()?)
 }
@@ -46,24 +54,31 @@ fn one(path: &Path, filter: &Filter, view: &mut View<'_>) -> Result<(), CommandE
     Ok(())
 }
 
-/// A trace among others: its calls wait for those of the others that were asked before.
+/// A recording among others: its calls wait for those of the others that were asked before.
 struct Source<'a> {
+    /// Counts all files.
+    first: usize,
     path: &'a Path,
+    /// The parts that follow.
+    rest: VecDeque<&'a Path>,
     reader: trace_file::FileReader,
     lister: Option<CallLister>,
     clock: TraceClock,
     /// The calls that are due, each with the time of its request.
-    due: std::collections::VecDeque<ListedCall>,
+    due: VecDeque<ListedCall>,
 }
 
-/// Lists the calls of several traces in one order of time. Each trace's own order stays.
-fn several(paths: &[PathBuf], filter: &Filter, view: &mut View<'_>) -> Result<(), CommandError> {
+/// Lists the calls of several recordings in one order of time. Each one's own order stays.
+fn several(recordings: &[Vec<&Path>], filter: &Filter, view: &mut View<'_>) -> Result<(), CommandError> {
     let mut sources = Vec::new();
-    for path in paths {
-        let reader = trace_file::open(path)?;
-        let lister = Some(CallLister::new(filter.clone()));
-        let due = std::collections::VecDeque::new();
-        sources.push(Source { path, reader, lister, clock: TraceClock::default(), due });
+    let mut first = 0;
+    for parts in recordings {
+        let mut rest: VecDeque<&Path> = parts.iter().copied().collect();
+        let Some(path) = rest.pop_front() else { continue };
+        let (reader, lister) = (trace_file::open(path)?, Some(CallLister::new(filter.clone())));
+        let (clock, due) = (TraceClock::default(), VecDeque::new());
+        sources.push(Source { first, path, rest, reader, lister, clock, due });
+        first += parts.len();
     }
     loop {
         for source in &mut sources {
@@ -72,7 +87,7 @@ fn several(paths: &[PathBuf], filter: &Filter, view: &mut View<'_>) -> Result<()
         let times = sources.iter().enumerate().filter_map(|(n, source)| Some((source.next_time()?, n)));
         let Some((_, earliest)) = times.min() else { break };
         if let Some(listed) = sources[earliest].due.pop_front() {
-            view.call(earliest, &listed);
+            view.call(sources[earliest].first, &listed);
         }
         if view.settle()?.is_break() {
             return Ok(());
@@ -101,7 +116,10 @@ impl Source<'_> {
                     lister.observe(line.number, &line.record, |listed| due.push_back(listed));
                 }
                 None => {
-                    if let Some(lister) = self.lister.take() {
+                    if let Some(next) = self.rest.pop_front() {
+                        trace_file::tell_damage(self.path, &self.reader);
+                        (self.reader, self.path) = (trace_file::open(next)?, next);
+                    } else if let Some(lister) = self.lister.take() {
                         lister.finish(|listed| due.push_back(listed));
                     }
                 }

@@ -56,10 +56,25 @@ fn write_diagnostic(out: &mut Output, diagnostic: &Diagnostic, path: &str, width
     writeln!(out)
 }
 
+/// File and line. Where there is no room, the beginning of the path goes: the line is what is looked for.
+fn place(path: &str, line: u64, width: Option<usize>) -> String {
+    const BEFORE: usize = 6;
+    let line = format!(":{line}");
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(BEFORE + line.len()));
+    if text::width(path) <= room {
+        return format!("{path}{line}");
+    }
+    let mut kept = path;
+    while text::width(kept) + 1 > room && !kept.is_empty() {
+        kept = kept.char_indices().nth(1).map_or("", |(next, _)| &kept[next..]);
+    }
+    format!("{}{kept}{line}", text::ELLIPSIS)
+}
+
 /// File, line and pointer: on one line if there is room.
 fn write_place(out: &mut Output, diagnostic: &Diagnostic, path: &str) -> io::Result<()> {
     let (styles, width) = (out.styles, out.width);
-    let place = format!("{path}:{}", diagnostic.line);
+    let place = place(path, diagnostic.line, width);
     let pointer = text::printable(&diagnostic.pointer).into_owned();
     let fits = width.is_none_or(|width| 8 + text::width(&place) + text::width(&pointer) <= width);
     let mut line = StyledLine::default();

@@ -11,11 +11,14 @@ use crate::selector::TraceSelector;
 use crate::trace_file::{self, FileReader, Head, TraceFileError};
 use crate::units;
 use clap::Args;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wiretape_analyze::call::{Call, CallTracker};
+use wiretape_analyze::filter::Filter as Words;
+use wiretape_analyze::listing::{CallLister, ListedCall};
 use wiretape_proxy::platform::{Liveness, liveness};
 use wiretape_trace::format::{Line, Notice, Record};
 
@@ -74,8 +77,30 @@ pub(crate) fn run(args: ShowArgs) -> Result<(), CommandError> {
     let state = TraceState::new(&path, &trace_file::ending(&path)?);
     let view = View::new(&args, &path, &head, &state)?;
     let label = head.meta.as_ref().map(|meta| meta.label.clone());
-    let show = Show { view, filter: args.filter, left: args.limit, tracker: CallTracker::new(), label };
+    // What will become of a call that is followed is not known yet.
+    let of_calls = args.filter.of_calls().filter(|_| !args.follow);
+    let meant = of_calls.map(|words| lines_of_calls(&path, words)).transpose()?;
+    let show =
+        Show { view, filter: args.filter, left: args.limit, tracker: CallTracker::new(), label, meant };
     if args.follow { show.follow(path, head) } else { show.whole(&path, &state) }
+}
+
+/// The lines of the calls that pass: of requests, responses and cancellations.
+fn lines_of_calls(path: &Path, words: Words) -> Result<BTreeSet<u64>, CommandError> {
+    let mut reader = trace_file::open(path)?;
+    let mut lister = CallLister::new(words);
+    let mut lines = BTreeSet::new();
+    let mut add = |listed: ListedCall| {
+        let call = listed.call;
+        lines.extend(
+            [Some(call.request), call.response, call.cancelled].into_iter().flatten().map(|place| place.line),
+        );
+    };
+    while let Some(line) = trace_file::next_line(&mut reader, path)? {
+        lister.observe(line.number, &line.record, &mut add);
+    }
+    lister.finish(add);
+    Ok(lines)
 }
 
 /// A trace that is followed may have been created just now, with nothing in it yet.
@@ -158,6 +183,8 @@ struct Show {
     left: Option<u64>,
     tracker: CallTracker,
     label: Option<String>,
+    /// The lines of the calls that are meant, if only some are.
+    meant: Option<BTreeSet<u64>>,
 }
 
 /// Why reading came to a stop.
@@ -241,11 +268,12 @@ impl Show {
 
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
         let items = items(&mut self.tracker, line.number, &line.record);
+        let meant = self.meant.as_ref().map(|lines| lines.contains(&line.number));
         let passed: Vec<(usize, &Item<'_>)> = match &line.record {
             Record::Message(message) => items
                 .iter()
                 .enumerate()
-                .filter(|(_, item)| self.filter.passes(item, message, self.label.as_deref()))
+                .filter(|(_, item)| self.filter.passes(item, message, self.label.as_deref(), meant))
                 .collect(),
             _ => Vec::new(),
         };

@@ -51,6 +51,12 @@ fn words(text: &str) -> Result<Words, String> {
 }
 
 impl Filter {
+    /// What is asked of whole calls, if something is.
+    pub(super) fn of_calls(&self) -> Option<Words> {
+        let asked = self.words.iter().filter(|words| words.asks_for_calls()).cloned();
+        asked.reduce(Words::and)
+    }
+
     /// Whether everything passes.
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -60,8 +66,18 @@ impl Filter {
             && !self.errors
     }
 
-    /// Whether a payload of a message passes.
-    pub(super) fn passes(&self, item: &Item<'_>, message: &Message<'_>, label: Option<&str>) -> bool {
+    /// Whether a payload of a message passes; `meant` tells whether it is of a call that passes, where that was looked up.
+    pub(super) fn passes(
+        &self,
+        item: &Item<'_>,
+        message: &Message<'_>,
+        label: Option<&str>,
+        meant: Option<bool>,
+    ) -> bool {
+        let passes = |words: &Words| match meant {
+            Some(meant) if words.asks_for_calls() => meant,
+            _ => passes_words(words, item, message, label),
+        };
         let matches = |glob: &Option<GlobMatcher>, text: Option<&str>| {
             glob.as_ref().is_none_or(|glob| text.is_some_and(|text| glob.is_match(text)))
         };
@@ -69,7 +85,7 @@ impl Filter {
             && matches(&self.tool, item.tool())
             && self.passes_direction(&message.dir)
             && (!self.errors || item.outcome().is_some_and(Outcome::is_error))
-            && self.words.iter().all(|words| passes_words(words, item, message, label))
+            && self.words.iter().all(passes)
     }
 
     /// Whether a record that is no message passes.

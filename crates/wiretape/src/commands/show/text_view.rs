@@ -101,7 +101,7 @@ impl TextView {
         }
         self.finish(&second)?;
         let mut third = StyledLine::default();
-        third.push(styles.dim, path.display().to_string());
+        third.push(styles.dim, printable(&path.display().to_string()));
         self.finish(&third)?;
         writeln!(self.out)
     }

@@ -27,7 +27,7 @@ pub(super) fn run(traces: &[TraceSelector], form: Form, tokens: Tokens) -> Resul
     let mut traces = Vec::new();
     for path in paths {
         let head = trace_file::head(&path)?;
-        if !goes_on_from(&head, traces.last()) {
+        if !traces.last().is_some_and(|before: &MeasuredTrace| trace_file::goes_on(&head, &before.path)) {
             stats.end_recording();
         }
         read(&path, &mut stats)?;
@@ -52,13 +52,6 @@ pub(super) enum Tokens {
 struct MeasuredTrace {
     path: PathBuf,
     head: Head,
-}
-
-/// Whether a trace is the part that follows the one before it: a call may begin in one and end in the other.
-fn goes_on_from(head: &Head, before: Option<&MeasuredTrace>) -> bool {
-    let previous = head.meta.as_ref().and_then(|meta| meta.part.as_ref()).map(|part| part.previous.as_str());
-    let before = before.and_then(|before| before.path.file_name()).and_then(|name| name.to_str());
-    previous.is_some() && previous == before
 }
 
 fn read(path: &Path, stats: &mut ToolStats) -> Result<(), TraceFileError> {
