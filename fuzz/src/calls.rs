@@ -23,7 +23,6 @@ pub fn calls(data: &[u8]) {
     assert_eq!(stats.totals().counts.calls, listed.len() as u64, "two ways to count calls");
     let definitions = definitions.finish();
     assert!(drift::compare(&definitions, &definitions).changes.is_empty(), "something differs from itself");
-    let first = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first = String::from_utf8_lossy(data.split(|byte| *byte == b'\n').next().unwrap_or_default());
     match Filter::parse(&first) {
         Ok(filter) => assert!(list(data, &filter).len() <= listed.len(), "a filter adds calls"),
