@@ -21,7 +21,7 @@ const PYPI: [&str; 2] = ["mcp==2.3.0", "mcp-server-time==2026.10.19"];
 /// The SDK before its second version, which many servers still use. The two can't live together.
 const PYPI_V1: [&str; 1] = ["mcp==1.30.0"];
 
-const NPM_PROGRAM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
+pub(crate) const NPM_PROGRAM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 const PYTHON_PROGRAM: &str = if cfg!(windows) { "python" } else { "python3" };
 
 /// Installs whatever isn't there yet.

@@ -80,9 +80,17 @@ pub(crate) fn test() -> Result {
         &["test", "--workspace", "--all-features", "--all-targets"]
     };
     run(&mut cargo(["test", "--workspace", "--all-features", "--doc"]))?;
+    page()?;
     fuzz(FUZZ_SECONDS)?;
     // Last, so that its summary is what the reader sees.
     run(cargo(runner).env(test_parts::VARIABLE, parts.root()))
+}
+
+/// The tests of the page that need no browser. What it is made with was installed when it was built into the program.
+fn page() -> Result {
+    let ui = root().join("ui");
+    run(command(parts::NPM_PROGRAM).args(["run", "--silent", "check"]).current_dir(&ui))?;
+    run(command(parts::NPM_PROGRAM).args(["test", "--silent"]).current_dir(&ui))
 }
 
 /// Builds every fuzz target and runs it for a moment: enough to see that it works, not to find what is deep.

@@ -167,6 +167,11 @@ impl Filter {
         self.terms.iter().any(|term| matches!(term.condition, Condition::Status(_) | Condition::Size(..)))
     }
 
+    /// Whether it asks for the ids of requests.
+    pub fn asks_for_ids(&self) -> bool {
+        self.terms.iter().any(|term| matches!(term.condition, Condition::Name(Name::Id, _)))
+    }
+
     /// The texts that are looked for, in order.
     pub fn needles(&self) -> impl Iterator<Item = &Needle> {
         self.terms.iter().flat_map(|term| match &term.condition {

@@ -17,6 +17,7 @@
 //! - [`definitions`]: what a server offers
 //! - [`diff`]: how the calls of one trace differ from those of another
 //! - [`drift`]: how what a server offers departs from what it offered before
+//! - [`glance`]: what a payload says, in a few words
 //! - [`lint`]: what departs from the specification, and where
 //! - [`latency`]: how long calls took, and their percentiles
 //! - [`json_diff`]: how one JSON value differs from another
@@ -33,6 +34,7 @@ pub mod drift;
 pub mod export;
 pub mod filter;
 pub mod fingerprint;
+pub mod glance;
 pub mod json_diff;
 pub mod latency;
 pub mod lint;

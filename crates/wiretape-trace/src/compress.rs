@@ -36,6 +36,11 @@ impl Compression {
     }
 }
 
+/// Whether the first bytes of a file are those of a compressed one.
+pub fn is_compressed(head: &[u8]) -> bool {
+    Compression::of_magic(head) != Compression::None
+}
+
 /// Reads `source` as it is or decompressed, as its first bytes tell: a file's name may lie.
 pub fn reader<'a>(mut source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut head = Vec::with_capacity(4);

@@ -32,7 +32,8 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
-    fn path(&self) -> Result<PathBuf, CommandError> {
+    /// Where it is, or would be.
+    pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
         self.store.clone().map_or_else(dirs::store_file, Ok)
     }
 

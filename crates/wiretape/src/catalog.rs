@@ -2,10 +2,12 @@
 
 use crate::error::CommandError;
 use crate::trace_file::{self, Head, TraceFileError};
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+pub(crate) use wiretape_analyze::glance::describe_end;
 use wiretape_analyze::summary::Ending;
 use wiretape_proxy::platform::{Liveness, liveness};
 use wiretape_trace::format::End;
@@ -60,6 +62,11 @@ impl Catalog {
 
     /// Looks through a directory; one that does not exist has no traces.
     pub(crate) fn read(dir: &Path) -> Result<Self, CommandError> {
+        Self::read_again(dir, &mut KnownHeads::default())
+    }
+
+    /// The same, without reading what is known already.
+    pub(crate) fn read_again(dir: &Path, known: &mut KnownHeads) -> Result<Self, CommandError> {
         let mut catalog = Catalog::default();
         let failed = |error| CommandError::because(format!("can't list {}", dir.display()), error);
         let files = match fs::read_dir(dir) {
@@ -70,7 +77,7 @@ impl Catalog {
         for file in files {
             let path = file.map_err(failed)?.path();
             if is_named_like_a_trace(&path) {
-                match entry(path) {
+                match entry(path, known) {
                     Ok(entry) => catalog.entries.push(entry),
                     Err(error) => catalog.unreadable.push(error),
                 }
@@ -98,11 +105,18 @@ fn is_named_like_a_trace(path: &Path) -> bool {
     TRACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-fn entry(path: PathBuf) -> Result<CatalogEntry, TraceFileError> {
-    let head = trace_file::head(&path)?;
+/// What the first lines of traces say, which doesn't change while they grow; with the size of the file then.
+pub(crate) type KnownHeads = HashMap<PathBuf, (u64, Head)>;
+
+fn entry(path: PathBuf, known: &mut KnownHeads) -> Result<CatalogEntry, TraceFileError> {
     let metadata = fs::metadata(&path);
     let failed = |source| TraceFileError::Open { path: path.clone(), source };
     let metadata = metadata.map_err(failed)?;
+    let head = match known.get(&path) {
+        Some((bytes, head)) if *bytes <= metadata.len() => head.clone(),
+        _ => trace_file::head(&path)?,
+    };
+    known.insert(path.clone(), (metadata.len(), head.clone()));
     let modified = metadata.modified().map_err(failed)?;
     Ok(CatalogEntry { head, bytes: metadata.len(), modified, path })
 }
@@ -188,37 +202,6 @@ impl TraceState {
     }
 }
 
-/// How a server ended: `exit 1`, `SIGKILL`, or the reason that was written.
-pub(crate) fn describe_end(end: &End) -> String {
-    match (end.signal, end.exit_code, &end.reason) {
-        (Some(signal), _, _) => signal_name(signal),
-        (None, Some(127), Some(reason)) => format!("not started: {reason}"),
-        (None, Some(code), _) => format!("exit {code}"),
-        (None, None, Some(reason)) => reason.clone(),
-        (None, None, None) => "ended".to_owned(),
-    }
-}
-
-/// The name of a signal whose number is the same everywhere; others by number.
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        _ => return format!("signal {signal}"),
-    };
-    name.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,18 +216,5 @@ mod tests {
         check(&["abcdef12", "abcdef34", "abcd"], &["abcdef1", "abcdef3", "abcd"]);
         check(&["same-id", "same-id"], &["same-id", "same-id"]);
         check(&[], &[]);
-    }
-
-    #[test]
-    fn ends_are_described() {
-        let check = |end: End, expected: &str| assert_eq!(describe_end(&end), expected);
-        check(End { exit_code: Some(0), ..End::default() }, "exit 0");
-        check(End { exit_code: Some(137), signal: Some(9), ..End::default() }, "SIGKILL");
-        check(
-            End { exit_code: Some(127), reason: Some("no such file".into()), ..End::default() },
-            "not started: no such file",
-        );
-        check(End { reason: Some("closed".into()), ..End::default() }, "closed");
-        check(End::default(), "ended");
     }
 }

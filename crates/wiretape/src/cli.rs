@@ -2,7 +2,7 @@
 
 use crate::commands::{
     baseline, ca, call, calls, clients, completions, config, demo, diff, export, import, lint, logs, ls, man,
-    proxy, prune, record, schema, search, session, sessions, show, slow, stats, store, tools,
+    proxy, prune, record, schema, search, session, sessions, show, slow, stats, store, tools, view,
 };
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -65,6 +65,7 @@ enum Command {
     Demo(demo::DemoArgs),
     #[command(alias = "list")]
     Ls(ls::LsArgs),
+    View(view::ViewArgs),
     Show(show::ShowArgs),
     Calls(calls::CallsArgs),
     Call(call::CallArgs),
@@ -101,7 +102,7 @@ const STYLES: Styles = Styles::styled()
 /// How the help groups the commands. One that is in no group stands in the last.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Record", &["record", "proxy", "demo"]),
-    ("Look", &["ls", "show", "calls", "call", "search"]),
+    ("Look", &["view", "ls", "show", "calls", "call", "search"]),
     ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema", "tools"]),
     ("Check", &["lint", "diff", "baseline"]),
     ("Exchange", &["import", "export"]),
@@ -135,6 +136,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Proxy(args) => proxy::run(&args)?,
         Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
+        Command::View(args) => view::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Calls(args) => calls::run(&args)?,
         Command::Call(args) => call::run(&args)?,

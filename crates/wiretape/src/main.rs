@@ -18,6 +18,7 @@ mod recordings;
 mod redaction;
 mod sample_server;
 mod selector;
+mod shelf;
 mod store_feed;
 mod text;
 mod trace_file;

@@ -12,6 +12,7 @@
 //! | [`events`] | what the sinks of `wiretape proxy` cost, and whether they lose anything |
 //! | [`store`] | how fast the store is written, and asked |
 //! | [`analyze`] | how fast traces are read for answers |
+//! | [`view`] | how soon `wiretape view` shows a large trace |
 //! | [`programs`] | the programs, built |
 //! | [`figures`] | medians, and numbers as people read them |
 //! | [`report`] | the tables, on the terminal and in `docs/benchmarks.md` |
@@ -27,6 +28,7 @@ mod progress;
 mod report;
 mod stdio;
 mod store;
+mod view;
 
 use std::path::PathBuf;
 
@@ -66,6 +68,7 @@ enum Subject {
     Events,
     Store,
     Analyze,
+    View,
 }
 
 /// How much is done.
@@ -102,6 +105,7 @@ impl Subject {
             Self::Events => events::measure(programs, effort),
             Self::Store => store::measure(programs, effort),
             Self::Analyze => analyze::measure(programs, effort),
+            Self::View => view::measure(programs, effort),
         }
     }
 }

@@ -65,6 +65,11 @@ impl Open {
         Call { outcome: self.fate.unwrap_or(otherwise), ..self.call }
     }
 
+    /// The same, while it is still open.
+    pub(super) fn as_if_ended(&self, otherwise: Outcome) -> Call {
+        Call { outcome: self.fate.unwrap_or(otherwise), ..self.call.clone() }
+    }
+
     /// The other side asks something meanwhile.
     pub(super) fn nested_begins(&mut self, method: &str, stamp: &Stamp<'_>) {
         self.call.nested += 1;

@@ -225,6 +225,11 @@ impl CallTracker {
         open.into_values().map(|open| open.unanswered(Outcome::Pending))
     }
 
+    /// The calls that are open, as they would be if the recording ended now.
+    pub fn as_if_ended(&self) -> impl Iterator<Item = Call> {
+        self.open.iter().flat_map(BTreeMap::values).map(|open| open.as_if_ended(Outcome::Pending))
+    }
+
     fn request(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
         self.requests += 1;
         let number = self.requests;

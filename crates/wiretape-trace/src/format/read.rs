@@ -1,7 +1,7 @@
 //! Reading traces: streaming, tolerant, and open about what it met.
 
 use super::Meta;
-use crate::framing::LineFramer;
+use crate::framing::{LineFrame, LineFramer};
 use crate::json::{self, Lexeme, Lexer, SyntaxError, Token};
 use crate::message::Direction;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,16 @@ use std::io::{self, Read};
 /// How much is read from the source at a time.
 const CHUNK: usize = 256 * 1024;
 
+/// What may stand before the first line.
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
 /// One line of a trace and where it stands.
 #[derive(Debug)]
 pub struct Line<'a> {
     /// Counts from 1.
     pub number: u64,
+    /// Where its bytes begin in the file, decompressed if need be.
+    pub offset: u64,
     /// The line's bytes, without the newline.
     pub bytes: &'a [u8],
     /// What it says.
@@ -260,6 +265,8 @@ pub struct TraceReader<R> {
     chunk: Vec<u8>,
     follow: bool,
     number: u64,
+    /// Where the next line begins.
+    offset: u64,
     state: State,
     notices: Vec<Notice>,
     more_notices: u64,
@@ -284,6 +291,7 @@ impl<R: Read> TraceReader<R> {
             chunk: vec![0; CHUNK],
             follow: false,
             number: 0,
+            offset: 0,
             state: State::default(),
             notices: Vec::new(),
             more_notices: 0,
@@ -306,6 +314,11 @@ impl<R: Read> TraceReader<R> {
         self.more_notices
     }
 
+    /// Where the next line begins in the file, decompressed if need be.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Whether an `end` line was met.
     pub fn ended(&self) -> bool {
         self.state.ended
@@ -318,11 +331,13 @@ impl<R: Read> TraceReader<R> {
         }
         self.number += 1;
         let number = self.number;
-        let bytes = self.framer.next_frame().map_or(&b""[..], |frame| frame.bytes);
+        let frame = self.framer.next_frame();
+        let offset = advance(&mut self.offset, frame.as_ref());
+        let bytes = frame.map_or(&b""[..], |frame| frame.bytes);
         let record = parse_line(bytes);
         let utf8 = json::is_utf8(bytes);
         note(&mut self.notices, &mut self.more_notices, &mut self.state, number, &record, utf8);
-        Ok(Some(Line { number, bytes, record }))
+        Ok(Some(Line { number, offset, bytes, record }))
     }
 
     /// Makes sure that a whole line is there; false at the end of the source.
@@ -362,13 +377,15 @@ impl<R: Read> TraceReader<R> {
             self.note_end();
             return Ok(None);
         }
-        let bytes = self.framer.finish().map_or(&b""[..], |frame| frame.bytes);
+        let frame = self.framer.finish();
+        let offset = advance(&mut self.offset, frame.as_ref());
+        let bytes = frame.map_or(&b""[..], |frame| frame.bytes);
         let record = parse_line(bytes);
         note(&mut self.notices, &mut self.more_notices, &mut self.state, number, &record, true);
         if !self.state.ended && !self.state.rotated {
             push_notice(&mut self.notices, &mut self.more_notices, Notice::MissingEnd);
         }
-        Ok(Some(Line { number, bytes, record }))
+        Ok(Some(Line { number, offset, bytes, record }))
     }
 
     fn note_end(&mut self) {
@@ -380,6 +397,15 @@ impl<R: Read> TraceReader<R> {
     fn push_notice(&mut self, notice: Notice) {
         push_notice(&mut self.notices, &mut self.more_notices, notice);
     }
+}
+
+/// Goes on to the line after this one, and gives where the bytes of this one begin.
+fn advance(offset: &mut u64, frame: Option<&LineFrame<'_>>) -> u64 {
+    let Some(frame) = frame else { return *offset };
+    let begin = *offset + if frame.bom { BOM.len() as u64 } else { 0 };
+    let ending = u64::from(frame.crlf) + u64::from(!frame.unterminated);
+    *offset = begin + frame.bytes.len() as u64 + ending;
+    begin
 }
 
 fn push_notice(notices: &mut Vec<Notice>, more: &mut u64, notice: Notice) {
@@ -623,6 +649,19 @@ mod tests {
             ]
         );
         assert_eq!(notices, Vec::<String>::new());
+    }
+
+    #[test]
+    fn lines_say_where_they_stand() {
+        let trace = "\u{feff}{\"type\":\"a\"}\r\n\n{\"type\":\"b\"}\n{\"type\":\"c\"}".as_bytes();
+        let mut reader = TraceReader::new(trace);
+        let mut offsets = Vec::new();
+        while let Some(line) = reader.next_line().unwrap() {
+            let at = usize::try_from(line.offset).unwrap();
+            assert_eq!(&trace[at..at + line.bytes.len()], line.bytes);
+            offsets.push(at);
+        }
+        assert_eq!(offsets, [3, 17, 18, 31]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Nothing is staged: the recorder is `wiretape record` in a process of its own, and what is shown afterwards is what
 //! `wiretape show` makes of the trace.
 
-use super::show;
+use super::{show, view};
 use crate::catalog::Catalog;
 use crate::dirs;
 use crate::error::CommandError;
@@ -20,16 +20,22 @@ use std::thread::JoinHandle;
 /// Record a sample session and show its trace
 ///
 /// Starts a small MCP server that is part of this program, behind the recorder, and talks to it as an MCP client
-/// would: tool calls, progress, errors, and a login whose secrets the trace must not hold. Then it shows the trace.
+/// would: tool calls, progress, errors, and a login whose secrets the trace must not hold. Then it shows the trace, and in a
+/// terminal it ends in the page of `wiretape view`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape demo                  the trace goes where all traces go
-  wiretape demo --out ./traces   or into this directory")]
+  wiretape demo --out ./traces   or into this directory
+  wiretape demo --no-view        without the page at the end")]
 pub(crate) struct DemoArgs {
     /// Write the trace into this directory instead of your own
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Don't open the page at the end
+    #[arg(long)]
+    no_view: bool,
 }
 
 const LABEL: &str = "demo";
@@ -50,7 +56,20 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
     };
     warnings.iter().for_each(output::warn);
     show_trace(&trace)?;
-    conclude(args, &trace)
+    conclude(args, &trace)?;
+    // Who reads the output by a program waits for its end.
+    if args.no_view || !Output::stdout().is_terminal() {
+        return Ok(());
+    }
+    writeln!(Output::stdout())?;
+    view::view(&view::Looking {
+        traces: vec![trace.canonicalize().unwrap_or(trace)],
+        diff: false,
+        open: true,
+        port: 0,
+        dir,
+        store: dirs::store_file()?,
+    })
 }
 
 /// The demo traces of a directory, the newest first.
@@ -94,6 +113,7 @@ fn conclude(args: &DemoArgs, trace: &Path) -> Result<(), CommandError> {
         Some(dir) => (quoted(trace), format!(" --dir {}", quoted(dir))),
     };
     let hints = [
+        (format!("{program} view {selector}"), "the same in your browser"),
         (format!("{program} show {selector} --full"), "every payload"),
         (format!("{program} stats {selector}"), "calls, errors and latencies by tool"),
         (format!("{program} ls{list}"), "all traces"),

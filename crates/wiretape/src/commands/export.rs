@@ -1,12 +1,13 @@
 //! `wiretape export`: a trace, in another program's format.
 
+use super::export_html as html;
 use crate::config::Config;
 use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::selector::TraceSelector;
 use crate::trace_file::{self, TraceFileError};
 use crate::{output, redaction};
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,10 @@ use wiretape_trace::redact::Redactor;
 /// What the source was (recorded or imported, redacted or not, complete or not) is said on standard error, and in the
 /// file where its format has a place for it.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
 Formats:
   assay-v2           episodes of steps and tool calls
   jsonrpc            the messages, one a line
@@ -32,15 +36,20 @@ Formats:
 Examples:
   wiretape export latest --to csv
   wiretape export latest --to perfetto --out timeline.json
-  wiretape export trace.jsonl --to har --redact --out session.har")]
+  wiretape export trace.jsonl --to har --redact --out session.har
+  wiretape export html latest -o report.html"
+)]
 pub(crate) struct ExportArgs {
+    #[command(subcommand)]
+    page: Option<ExportPage>,
+
     /// A path, the beginning of an id, or `latest`
-    #[arg(value_name = "TRACE")]
-    trace: TraceSelector,
+    #[arg(value_name = "TRACE", required = true)]
+    trace: Option<TraceSelector>,
 
     /// The format
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
-    to: &'static ExportFormat,
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format, required = true)]
+    to: Option<&'static ExportFormat>,
 
     /// Write to this file instead of standard output (`-`)
     #[arg(long, value_name = "FILE")]
@@ -56,6 +65,12 @@ pub(crate) struct ExportArgs {
     /// Read this configuration instead of your own
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+/// What is no other program's format.
+#[derive(Debug, Subcommand)]
+enum ExportPage {
+    Html(html::HtmlArgs),
 }
 
 /// What only some formats have a place for.
@@ -106,7 +121,16 @@ pub(crate) fn parse_format(name: &str) -> Result<&'static ExportFormat, String> 
 
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
-    let path = args.trace.resolve()?;
+    let (trace, format) = match (&args.page, &args.trace, args.to) {
+        (Some(ExportPage::Html(args)), ..) => return html::run(args),
+        (None, Some(trace), Some(format)) => (trace, format),
+        _ => {
+            return Err(CommandError::usage(
+                "name a trace and a format, as in `wiretape export latest --to csv`",
+            ));
+        }
+    };
+    let path = trace.resolve()?;
     refuse_to_overwrite(&path, args.out.as_deref())?;
     let redactor = if args.redact {
         Some(redaction::redactor(Config::load(args.config.as_deref())?.redact, &[])?)
@@ -117,7 +141,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     trace_file::head(&path)?;
     let survey = export_file(&Job {
         trace: &path,
-        format: args.to,
+        format,
         options: &args.episode.options(&path),
         redactor: redactor.as_ref(),
         out: args.out.as_deref().filter(|out| *out != Path::new("-")),
@@ -207,7 +231,9 @@ fn redacted<T>(redactor: &Redactor, line: &Line<'_>, tell: impl FnOnce(&Line<'_>
         // It was read as JSON a moment ago; if it weren't, nothing of it may be written.
         redactor.json(json).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
     };
-    let tell_as = |record: Record<'_>| tell(&Line { number: line.number, bytes: line.bytes, record });
+    let tell_as = |record: Record<'_>| {
+        tell(&Line { number: line.number, offset: line.offset, bytes: line.bytes, record })
+    };
     match &line.record {
         Record::Message(message) => {
             let (raw, http) = (clean(message.raw), message.http.map(clean));

@@ -18,3 +18,4 @@ mod ls;
 mod prune;
 mod show;
 mod stats;
+mod view;

@@ -2,8 +2,9 @@
 
 use crate::environment::Environment;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 use wiretape_trace::format::{Record, TraceReader};
 use wiretape_trace::message::{Direction, Envelope};
 
@@ -108,14 +109,30 @@ fn what_it_says_to_type_next_works() {
         for line in next.lines().filter(|line| !line.contains("npx")) {
             let command = line.trim_start().split("  ").next().unwrap();
             let words: Vec<&str> = command.split(' ').skip(1).collect();
+            if words[0] == "view" {
+                shows_a_page(environment.wiretape(&words));
+                hints += 1;
+                continue;
+            }
             let output = environment.wiretape(&words).output().unwrap();
             assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
             assert!(!output.stdout.is_empty(), "{command}");
             hints += 1;
         }
-        assert_eq!(hints, 3, "{told}");
+        assert_eq!(hints, 4, "{told}");
     }
     only_trace(&environment.path().join("elsewhere"));
+}
+
+/// The server tells its address, and goes on until it is ended.
+fn shows_a_page(mut command: Command) {
+    let mut server = command.arg("--no-open").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(server.try_wait().unwrap().is_none(), "{line}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(line.contains("http://127.0.0.1:") && line.contains("#token="), "{line}");
 }
 
 #[test]

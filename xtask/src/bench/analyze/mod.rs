@@ -28,7 +28,7 @@ const MEMORY: f64 = 50_000_000.0;
 
 /// How long the messages are.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Usual,
     Tiny,
 }
@@ -41,7 +41,7 @@ pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
         ("messages of 1.6 kB", Kind::Usual, 1_000_000_000 / shrink),
         ("tiny messages", Kind::Tiny, 200_000_000 / shrink),
     ];
-    run_task(&mut cargo(["build", "--release", "--package", "wiretape-trace", "--example", "scan"]))?;
+    build_scan()?;
     let scratch = programs.scratch()?;
     let mut rows = Vec::new();
     for (name, kind, bytes) in cases {
@@ -50,6 +50,16 @@ pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
         rows.extend(case(&format!("{} of {name}", megabytes(bytes as f64)), programs, &trace, rounds)?);
     }
     Ok(Report { section: "analyze", rounds, subjects: &SUBJECTS, rows })
+}
+
+/// Builds the floor.
+pub(super) fn build_scan() -> Result {
+    run_task(&mut cargo(["build", "--release", "--package", "wiretape-trace", "--example", "scan"]))
+}
+
+/// The floor: a bare scan of a trace's envelopes.
+pub(super) fn scan(trace: &Path) -> Result<u64> {
+    run(&target_directory().join("release/examples/scan"), None, trace)
 }
 
 fn case(what: &str, programs: &Programs, trace: &Path, rounds: usize) -> Result<Vec<Row>> {
@@ -89,7 +99,7 @@ fn case(what: &str, programs: &Programs, trace: &Path, rounds: usize) -> Result<
 }
 
 /// Writes a trace of about so many bytes.
-fn write(kind: Kind, bytes: u64, path: &Path) -> io::Result<()> {
+pub(super) fn write(kind: Kind, bytes: u64, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     writeln!(
         out,

@@ -1,9 +1,7 @@
 //! `wiretape show`: the messages of a trace, one a line.
 
 mod command;
-mod describe;
 mod filter;
-mod http_view;
 mod item;
 mod json_view;
 mod text_view;

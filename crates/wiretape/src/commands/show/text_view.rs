@@ -1,7 +1,5 @@
 //! Records as lines for people.
 
-use super::describe::describe;
-use super::http_view;
 use super::item::{Item, is_batch};
 use crate::catalog::{TraceState, describe_end};
 use crate::json;
@@ -13,6 +11,7 @@ use jiff::tz::TimeZone;
 use std::io::{self, Write};
 use std::path::Path;
 use wiretape_analyze::call::{Call, Observed, Outcome};
+use wiretape_analyze::glance::{describe, describe_exchange, event_name};
 use wiretape_trace::format::{DirectionField, Line, Message, Meta, OtherText, Record, Stamp};
 use wiretape_trace::message::{Direction, Id, MessageKind, payloads};
 
@@ -137,13 +136,13 @@ impl TextView {
             Record::Message(message) if message.dir.known().is_none() => self.foreign(line.number, message),
             Record::Message(message) => self.message(line.number, message, items),
             Record::Text(text) if text.http.is_some() => {
-                let event = http_view::event_name(text);
+                let event = event_name(text);
                 self.text(line.number, text, &format!("{}│ ", printable(&event)), self.out.styles.dim)
             }
             Record::Text(text) => self.text(line.number, text, "not JSON│ ", self.out.styles.warning),
             Record::Stderr(text) => self.text(line.number, text, "stderr│ ", self.out.styles.dim),
             Record::Http(exchange) => {
-                let said = http_view::describe(exchange);
+                let said = describe_exchange(exchange);
                 let paint = if said.trouble { self.out.styles.warning } else { self.out.styles.dim };
                 self.remark(line.number, &exchange.stamp, paint, &printable(&said.text))?;
                 self.full(exchange.http)
@@ -321,7 +320,8 @@ impl TextView {
             line.push(styles.warning, format!("⚠ {remark}  "));
         }
         if self.detail == Detail::OneLine {
-            let said = describe(item, self.layout.budget);
+            let said =
+                describe(item.raw, &item.envelope, item.method().unwrap_or_default(), self.layout.budget);
             line.push(summary_paint(item, styles), said);
         }
     }

@@ -1,16 +1,13 @@
 //! What a payload says, in a few words.
 
-use super::item::Item;
-use crate::json::{self, compact, elements, keys, member, string, string_member};
-use crate::text::printable;
-use crate::units;
+use super::json::{self, compact, elements, keys, member, string, string_member};
+use super::printable::printable;
+use super::units::{bytes, count};
 use std::borrow::Cow;
-use wiretape_trace::message::MessageKind;
+use wiretape_trace::message::{Envelope, MessageKind};
 
-/// What a payload says, in about `budget` bytes.
-pub(super) fn describe(item: &Item<'_>, budget: usize) -> String {
-    let envelope = &item.envelope;
-    let method = item.method().unwrap_or_default();
+/// What a payload says, in about `budget` bytes. The method of a response is that of the request it answers.
+pub fn describe(raw: &[u8], envelope: &Envelope<'_>, method: &str, budget: usize) -> String {
     let said = match envelope.kind {
         MessageKind::Response => match (envelope.error, envelope.result) {
             (Some(error), _) => Some(describe_error(error, budget)),
@@ -20,7 +17,7 @@ pub(super) fn describe(item: &Item<'_>, budget: usize) -> String {
         MessageKind::Request | MessageKind::Notification => {
             envelope.params.and_then(|params| describe_params(method, params, budget))
         }
-        MessageKind::Batch | MessageKind::NotJsonRpc => Some(compact(item.raw, budget)),
+        MessageKind::Batch | MessageKind::NotJsonRpc => Some(compact(raw, budget)),
     };
     said.unwrap_or_default()
 }
@@ -130,7 +127,7 @@ fn block(block: &[u8], budget: usize) -> String {
     let mime = string_member(block, "mimeType");
     let uri = string_member(block, "uri").or_else(|| string_member(member(block, "resource")?, "uri"));
     let data = member(block, "data").or_else(|| member(block, "blob")).and_then(string);
-    let size = data.map(|data| units::bytes(data.len() as u64 / 4 * 3));
+    let size = data.map(|data| bytes(data.len() as u64 / 4 * 3));
     let said = join([kind, mime, uri].map(|part| part.map(|part| printable(&part).into_owned())));
     join([said, size]).map_or_else(|| compact(block, budget), |said| format!("<{said}>"))
 }
@@ -144,7 +141,7 @@ fn listing(result: &[u8]) -> Option<String> {
             .take(50)
             .filter_map(|item| string_member(item, name).map(|name| printable(&name).into_owned()))
             .collect();
-        let many = units::count(items.len() as u64, thing);
+        let many = count(items.len() as u64, thing);
         Some(if names.is_empty() { many } else { format!("{many}: {}", names.join(", ")) })
     };
     of("tools", "tool", "name")
@@ -166,33 +163,20 @@ fn join<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::item::items;
     use super::*;
-    use wiretape_analyze::call::CallTracker;
-    use wiretape_trace::format::parse_line;
 
-    fn describe_last(payloads: &[&str]) -> String {
-        let mut tracker = CallTracker::new();
-        let mut said = String::new();
-        for (n, raw) in payloads.iter().enumerate() {
-            let dir = if n == 0 { "in" } else { "out" };
-            let line = format!(r#"{{"dir":"{dir}","raw":{raw}}}"#);
-            for item in items(&mut tracker, n as u64, &parse_line(line.as_bytes())) {
-                said = describe(&item, 120);
-            }
-        }
-        said
+    fn describe_one(method: &str, raw: &str) -> String {
+        describe(raw.as_bytes(), &Envelope::scan(raw.as_bytes()), method, 120)
     }
 
     fn check_request(method: &str, params: &str, expected: &str) {
         let raw = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-        assert_eq!(describe_last(&[&raw]), expected);
+        assert_eq!(describe_one(method, &raw), expected);
     }
 
     fn check_response(method: &str, response: &str, expected: &str) {
-        let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
         let response = format!(r#"{{"jsonrpc":"2.0","id":1,{response}}}"#);
-        assert_eq!(describe_last(&[&request, &response]), expected);
+        assert_eq!(describe_one(method, &response), expected);
     }
 
     #[test]

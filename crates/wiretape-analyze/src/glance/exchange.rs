@@ -1,19 +1,19 @@
 //! HTTP exchanges in a few words.
 
-use crate::units;
+use super::units::duration;
 use wiretape_trace::format::{Exchange, HttpContext, OtherText};
 
 /// An exchange in a few words.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Description {
+pub struct Description {
     /// The words.
-    pub(super) text: String,
+    pub text: String,
     /// Whether somebody should look at it.
-    pub(super) trouble: bool,
+    pub trouble: bool,
 }
 
 /// `POST /mcp → 401`, and how it ended if that isn't plain.
-pub(super) fn describe(exchange: &Exchange<'_>) -> Description {
+pub fn describe_exchange(exchange: &Exchange<'_>) -> Description {
     let http = HttpContext::parse(exchange.http);
     let mut text = match &http.request {
         Some(request) => format!("http│ {} {}", request.method, request.target),
@@ -36,7 +36,7 @@ pub(super) fn describe(exchange: &Exchange<'_>) -> Description {
         text.push_str(&format!(": {error}"));
     }
     if let Some(us) = http.duration_us {
-        text.push_str(&format!(" ({})", units::duration(us)));
+        text.push_str(&format!(" ({})", duration(us)));
     }
     if let Some(said) = http.response_body.as_ref().and_then(|body| body.text.as_deref()) {
         text.push_str(&format!("  {}", one_line(said)));
@@ -51,7 +51,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// What an event without a message is called.
-pub(super) fn event_name(text: &OtherText<'_>) -> String {
+pub fn event_name(text: &OtherText<'_>) -> String {
     let sse = text.http.map(HttpContext::parse).and_then(|http| http.sse).unwrap_or_default();
     match (sse.event, sse.id) {
         (Some(event), _) => format!("event {event}"),
@@ -67,7 +67,7 @@ mod tests {
 
     fn check(http: &str, expected: &str, trouble: bool) {
         let exchange = Exchange { stamp: Stamp::default(), session: None, http: http.as_bytes() };
-        assert_eq!(describe(&exchange), Description { text: expected.to_owned(), trouble });
+        assert_eq!(describe_exchange(&exchange), Description { text: expected.to_owned(), trouble });
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! What is kept of each line and of each call: some dozens of bytes, whatever their size.
+
+use super::names::NameId;
+use crate::api::types::{Dir, LineKind};
+use wiretape_analyze::call::{Call, Outcome};
+use wiretape_trace::message::Direction;
+
+/// A line of a trace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineEntry {
+    /// Where its bytes begin.
+    pub(crate) offset: u64,
+    /// When it was seen.
+    pub(crate) at_us: i64,
+    /// The number of the call that it belongs to; 0 if it belongs to none.
+    pub(crate) call: u32,
+    /// Method, kind and direction.
+    packed: u32,
+}
+
+impl LineEntry {
+    pub(crate) fn new(offset: u64, at_us: i64, call: u64, method: NameId, kind: LineKind, dir: Dir) -> Self {
+        let packed = method.pack() << 8 | (kind as u32) << 2 | dir as u32;
+        LineEntry { offset, at_us, call: narrow(call), packed }
+    }
+
+    pub(crate) fn method(self) -> NameId {
+        NameId::unpack(self.packed >> 8)
+    }
+
+    pub(crate) fn kind(self) -> LineKind {
+        const KINDS: [LineKind; 14] = [
+            LineKind::Meta,
+            LineKind::Request,
+            LineKind::Response,
+            LineKind::Notification,
+            LineKind::Batch,
+            LineKind::Odd,
+            LineKind::Text,
+            LineKind::Stderr,
+            LineKind::Http,
+            LineKind::Gap,
+            LineKind::Rotated,
+            LineKind::End,
+            LineKind::Unknown,
+            LineKind::Damaged,
+        ];
+        KINDS[(self.packed >> 2 & 0x3f) as usize % KINDS.len()]
+    }
+
+    pub(crate) fn dir(self) -> Dir {
+        [Dir::In, Dir::Out, Dir::Unknown, Dir::Unknown][(self.packed & 3) as usize]
+    }
+}
+
+/// A call of a trace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallEntry {
+    pub(crate) at_us: i64,
+    /// `u64::MAX` if it is unknown.
+    latency_us: u64,
+    pub(crate) person_us: u64,
+    pub(crate) client_us: u64,
+    pub(crate) request_line: u32,
+    /// 0 if there is none.
+    response_line: u32,
+    pub(crate) request_bytes: u32,
+    /// `u32::MAX` if there is none.
+    response_bytes: u32,
+    /// 0 if there is none.
+    parent: u32,
+    /// 0 if there is none.
+    operation: u32,
+    pub(crate) method: NameId,
+    pub(crate) tool: NameId,
+    pub(crate) session: NameId,
+    pub(crate) progress: u32,
+    pub(crate) nested: u32,
+    pub(crate) outcome: Outcome,
+    pub(crate) direction: Direction,
+}
+
+/// The names of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallNames {
+    pub(crate) method: NameId,
+    pub(crate) tool: NameId,
+    pub(crate) session: NameId,
+}
+
+impl CallEntry {
+    pub(crate) fn new(call: &Call, at_us: i64, names: CallNames, operation: Option<u64>) -> Self {
+        CallEntry {
+            at_us,
+            latency_us: call.latency_us.unwrap_or(u64::MAX),
+            person_us: call.person_us,
+            client_us: call.client_us,
+            request_line: narrow(call.request.line),
+            response_line: call.response.map_or(0, |place| narrow(place.line)),
+            request_bytes: narrow(call.request_bytes),
+            response_bytes: call.response_bytes.map_or(u32::MAX, |bytes| narrow(bytes).min(u32::MAX - 1)),
+            parent: call.parent.map_or(0, narrow),
+            operation: operation.map_or(0, narrow),
+            method: names.method,
+            tool: names.tool,
+            session: names.session,
+            progress: narrow(call.progress),
+            nested: narrow(call.nested),
+            outcome: call.outcome,
+            direction: call.direction,
+        }
+    }
+
+    pub(crate) fn latency_us(&self) -> Option<u64> {
+        (self.latency_us != u64::MAX).then_some(self.latency_us)
+    }
+
+    pub(crate) fn response_line(&self) -> Option<u64> {
+        known(self.response_line)
+    }
+
+    pub(crate) fn response_bytes(&self) -> Option<u64> {
+        (self.response_bytes != u32::MAX).then_some(u64::from(self.response_bytes))
+    }
+
+    pub(crate) fn parent(&self) -> Option<u64> {
+        known(self.parent)
+    }
+
+    pub(crate) fn operation(&self) -> Option<u64> {
+        known(self.operation)
+    }
+
+    /// When it came to its end, as far as that is known.
+    pub(crate) fn end_us(&self) -> i64 {
+        let latency = self.latency_us().and_then(|us| i64::try_from(us).ok()).unwrap_or(0);
+        self.at_us.saturating_add(latency)
+    }
+}
+
+fn known(number: u32) -> Option<u64> {
+    (number != 0).then_some(u64::from(number))
+}
+
+/// A number that is never that large in a file that can be read.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_small_and_keeps_what_it_is() {
+        let entry = LineEntry::new(1 << 40, -5, 7, NameId::unpack(70_000), LineKind::Damaged, Dir::Unknown);
+        assert_eq!((entry.kind(), entry.dir()), (LineKind::Damaged, Dir::Unknown));
+        assert_eq!((entry.method(), entry.call), (NameId::unpack(70_000), 7));
+        let first = LineEntry::new(0, 0, 0, NameId::NONE, LineKind::Meta, Dir::In);
+        assert_eq!((first.kind(), first.dir()), (LineKind::Meta, Dir::In));
+        assert_eq!(size_of::<LineEntry>(), 24);
+        assert!(size_of::<CallEntry>() <= 104, "{}", size_of::<CallEntry>());
+    }
+}

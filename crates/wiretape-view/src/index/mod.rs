@@ -1,0 +1,109 @@
+//! A trace in memory: where its lines stand and what its calls are, without their contents.
+//!
+//! [`build`] reads the file once, and tells in batches what it adds; [`Index`] is what queries look at. What
+//! a line says is read from the file again, when somebody wants to see it.
+
+pub(crate) mod build;
+mod chunked;
+pub(crate) mod entry;
+pub(crate) mod names;
+
+use build::Batch;
+use chunked::Chunked;
+use entry::{CallEntry, LineEntry};
+use names::Names;
+use std::ops::Range;
+use wiretape_analyze::filter::Subject;
+use wiretape_analyze::summary::Ending;
+use wiretape_trace::format::Meta;
+
+/// A trace, as far as it was read.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    lines: Chunked<LineEntry>,
+    calls: Chunked<CallEntry>,
+    pub(crate) names: Names,
+    pub(crate) messages: u64,
+    pub(crate) errors: u64,
+    pub(crate) meta: Option<Box<Meta>>,
+    pub(crate) ending: Option<Ending>,
+    end: u64,
+}
+
+impl Index {
+    pub(crate) fn add(&mut self, batch: Batch) {
+        self.names.extend(batch.names);
+        batch.lines.into_iter().for_each(|line| self.lines.push(line));
+        for (number, call) in batch.calls {
+            self.calls.set(position(number), call);
+        }
+        self.messages += batch.messages;
+        self.errors += batch.errors;
+        self.meta = self.meta.take().or(batch.meta);
+        self.ending = batch.ending.or(self.ending.take());
+        self.end = self.end.max(batch.end);
+    }
+
+    pub(crate) fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// A line by its number, from 1.
+    pub(crate) fn line(&self, number: u64) -> Option<LineEntry> {
+        self.lines.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
+    }
+
+    /// A call by its number, from 1.
+    pub(crate) fn call(&self, number: u64) -> Option<&CallEntry> {
+        self.calls.get(usize::try_from(number.checked_sub(1)?).ok()?)
+    }
+
+    /// All calls, with their numbers.
+    pub(crate) fn all_calls(&self) -> impl Iterator<Item = (u64, &CallEntry)> {
+        (1..).zip(self.calls.iter())
+    }
+
+    /// All lines, with their numbers.
+    pub(crate) fn all_lines(&self) -> impl Iterator<Item = (u64, &LineEntry)> {
+        (1..).zip(self.lines.iter())
+    }
+
+    /// Where a line stands in the file; what ends it may be part of it.
+    pub(crate) fn span(&self, number: u64) -> Option<Range<u64>> {
+        let begin = self.line(number)?.offset;
+        let end = self.line(number + 1).map_or(self.end, |next| next.offset);
+        Some(begin..end)
+    }
+
+    /// When the first line was seen, and the last.
+    pub(crate) fn times(&self) -> Option<(i64, i64)> {
+        let last = self.line(self.lines.len() as u64)?;
+        // Other producers' first lines have no time of their own: the next one tells.
+        let first = self.lines.iter().map(|line| line.at_us).find(|at| *at > 0)?;
+        Some((first, last.at_us))
+    }
+
+    /// What a filter is asked about; without the request's id, which only the file tells.
+    pub(crate) fn subject<'a>(&'a self, call: &CallEntry, label: &'a str) -> Subject<'a> {
+        Subject {
+            method: self.names.get(call.method),
+            tool: self.names.get(call.tool),
+            outcome: Some(call.outcome),
+            direction: Some(call.direction),
+            session: self.names.get(call.session),
+            server: Some(label),
+            id: None,
+            latency_us: call.latency_us(),
+            request_bytes: Some(u64::from(call.request_bytes)),
+            response_bytes: call.response_bytes(),
+        }
+    }
+}
+
+fn position(number: u64) -> usize {
+    usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX)
+}

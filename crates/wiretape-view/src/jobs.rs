@@ -1,0 +1,150 @@
+//! What takes a reading of the whole trace, and is begun when somebody asks for it: the check, and counting tokens.
+
+use crate::api::types::Progress;
+use crate::trace::OpenTrace;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use wiretape_analyze::lint::{Findings, LintOptions, Linter, rules};
+use wiretape_analyze::toolbox::{Tool, Toolbox};
+use wiretape_trace::format::{Line, TraceReader};
+
+/// Findings against the specification.
+pub(crate) type LintJob = Job<Findings>;
+/// Tools, with the tokens of their results.
+pub(crate) type TokensJob = Job<BTreeMap<String, Tool>>;
+
+/// Something that is found out in the background, once.
+#[derive(Debug)]
+pub(crate) struct Job<T> {
+    state: Mutex<State<T>>,
+    done: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    is_asked: bool,
+    is_running: bool,
+    result: Option<Arc<T>>,
+    /// How much of the file the result is of.
+    of_bytes: u64,
+}
+
+impl<T> Default for Job<T> {
+    fn default() -> Self {
+        let state = State { is_asked: false, is_running: false, result: None, of_bytes: 0 };
+        Job { state: Mutex::new(state), done: AtomicU64::new(0) }
+    }
+}
+
+impl<T> Job<T> {
+    /// How far it is; `None` if nobody has asked.
+    pub(crate) fn progress(&self, trace: &OpenTrace) -> Option<Progress> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_asked.then(|| self.progress_of(&state, trace))
+    }
+
+    fn progress_of(&self, state: &State<T>, trace: &OpenTrace) -> Progress {
+        let total = trace.progress().total;
+        if state.is_running {
+            return Progress { done: self.done.load(Ordering::Acquire), total, is_complete: false };
+        }
+        Progress {
+            done: state.of_bytes,
+            total,
+            is_complete: state.result.is_some() && !state.is_stale(trace),
+        }
+    }
+}
+
+impl<T> State<T> {
+    /// Whether the trace has grown since.
+    fn is_stale(&self, trace: &OpenTrace) -> bool {
+        self.of_bytes < trace.progress().done
+    }
+}
+
+impl<T: Send + Sync + 'static> Job<T> {
+    /// The newest result, and how far the next is; begins to find it out if need be.
+    fn ask(
+        &self,
+        trace: &Arc<OpenTrace>,
+        job: fn(&OpenTrace) -> &Job<T>,
+        find_out: fn(&OpenTrace, &AtomicU64) -> io::Result<T>,
+    ) -> (Progress, Option<Arc<T>>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_asked = true;
+        if !state.is_running && (state.result.is_none() || state.is_stale(trace)) {
+            state.is_running = true;
+            self.done.store(0, Ordering::Release);
+            let trace = Arc::clone(trace);
+            thread::spawn(move || run(&trace, job, find_out));
+        }
+        (self.progress_of(&state, trace), state.result.clone())
+    }
+}
+
+fn run<T>(
+    trace: &OpenTrace,
+    job: fn(&OpenTrace) -> &Job<T>,
+    find_out: fn(&OpenTrace, &AtomicU64) -> io::Result<T>,
+) {
+    let of_bytes = trace.progress().done;
+    let result = find_out(trace, &job(trace).done);
+    let mut state = job(trace).state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.is_running = false;
+    state.of_bytes = of_bytes;
+    // What can't be read is told by the index, which reads the same file.
+    if let Ok(result) = result {
+        state.result = Some(Arc::new(result));
+    }
+}
+
+/// How many findings of each rule are kept.
+const FINDINGS: u64 = 200;
+
+impl OpenTrace {
+    /// What departs from the specification.
+    pub(crate) fn findings(self: &Arc<Self>) -> (Progress, Option<Arc<Findings>>) {
+        self.lint.ask(self, |trace| &trace.lint, check)
+    }
+
+    /// The tools, with the tokens of their results.
+    pub(crate) fn tools(self: &Arc<Self>) -> (Progress, Option<Arc<BTreeMap<String, Tool>>>) {
+        self.tokens.ask(self, |trace| &trace.tokens, count_tokens)
+    }
+
+    /// Reads the whole trace once more.
+    pub(crate) fn scan(&self, done: &AtomicU64, mut each: impl FnMut(&Line<'_>)) -> io::Result<()> {
+        let mut reader = TraceReader::new(self.source.reader()?);
+        while let Some(line) = reader.next_line().map_err(|error| error.source)? {
+            each(&line);
+            done.store(line.offset, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Checks a trace, to the end.
+pub(crate) fn check(trace: &OpenTrace, done: &AtomicU64) -> io::Result<Findings> {
+    let options = LintOptions { revision: None, rules: rules::ALL.to_vec(), limit: Some(FINDINGS) };
+    let mut linter = Linter::new(options);
+    trace.scan(done, |line| linter.observe(line))?;
+    let mut findings = linter.finish();
+    // What was only known at the end stands in lines that have gone by.
+    for diagnostic in findings.diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()) {
+        if let Some((line, _)) = trace.line(diagnostic.line, u64::MAX)? {
+            diagnostic.show_in(&line);
+        }
+    }
+    Ok(findings)
+}
+
+/// Counts the tokens of a trace, to the end.
+pub(crate) fn count_tokens(trace: &OpenTrace, done: &AtomicU64) -> io::Result<BTreeMap<String, Tool>> {
+    let mut toolbox = Toolbox::new();
+    trace.scan(done, |line| toolbox.observe(line.number, &line.record))?;
+    Ok(toolbox.finish())
+}

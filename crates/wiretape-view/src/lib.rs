@@ -1,0 +1,28 @@
+//! Shows recorded MCP traffic in a browser: a local web server with a JSON API, the page that asks it, and reports in one
+//! file to share.
+//!
+//! - [`serve`]: the server
+//! - [`api`]: what it tells, as types
+//! - [`Shelf`]: where traces lie, told by whoever starts the server
+//! - [`report`]: a trace and the page in one file
+//!
+//! What is computed is computed by `wiretape-analyze`, as for the terminal; what is shown is shown by the page. This
+//! crate keeps an index of each trace that is open, some hundred bytes a call, and reads the rest from the file when
+//! somebody looks at it.
+
+pub mod api;
+mod index;
+mod introduction;
+mod jobs;
+mod library;
+mod page;
+mod query;
+pub mod report;
+mod server;
+mod shelf;
+mod source;
+mod summary;
+mod trace;
+
+pub use server::{PageAddress, ViewError, ViewOptions, serve};
+pub use shelf::{Shelf, ShelfEntry, ShelfList, Standing};

@@ -1,0 +1,226 @@
+//! The traces that can be looked at, by the names that URLs have for them.
+//!
+//! Only what lies on the shelf, what the program was started with, and what the page itself has brought can be
+//! opened: a URL that names another file is refused.
+
+use crate::api::types::{Home, TraceCard, TraceState};
+use crate::query::Set;
+use crate::query::diff::Comparisons;
+use crate::query::select::Selections;
+use crate::shelf::{Shelf, ShelfEntry, ShelfList, Standing};
+use crate::summary::{Summaries, Summary};
+use crate::trace::{OpenTrace, StandingOf};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tempfile::NamedTempFile;
+
+/// How many traces are kept open: the index of each is in memory.
+const OPEN: usize = 12;
+
+/// The traces that can be looked at.
+pub(crate) struct Library {
+    shelf: Arc<dyn Shelf>,
+    /// What the program was started with.
+    given: Vec<PathBuf>,
+    store: Option<PathBuf>,
+    /// Those that are open, the one that was last asked for at the end.
+    open: Mutex<Vec<Arc<OpenTrace>>>,
+    brought: Mutex<Vec<Brought>>,
+    summaries: Arc<Summaries>,
+    pub(crate) selections: Selections,
+    pub(crate) comparisons: Comparisons,
+}
+
+/// A trace that the page has brought.
+struct Brought {
+    key: String,
+    name: String,
+    file: NamedTempFile,
+    /// Whether a live recorder still adds to it.
+    is_live: Arc<AtomicBool>,
+}
+
+/// What a name stands for.
+struct Named {
+    key: String,
+    file: String,
+    path: PathBuf,
+    standing: StandingOf,
+}
+
+/// A trace could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error("there is no trace `{0}` here")]
+    Unknown(String),
+    #[error("no trace is named")]
+    Nothing,
+    #[error("can't open {}: {source}", path.display())]
+    Failed { path: PathBuf, source: io::Error },
+}
+
+impl Library {
+    pub(crate) fn new(shelf: Arc<dyn Shelf>, given: Vec<PathBuf>, store: Option<PathBuf>) -> Self {
+        Library {
+            summaries: Summaries::start(Arc::clone(&shelf)),
+            shelf,
+            given,
+            store,
+            open: Mutex::default(),
+            brought: Mutex::default(),
+            selections: Selections::default(),
+            comparisons: Comparisons::default(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> Option<&Path> {
+        self.store.as_deref().filter(|path| path.exists())
+    }
+
+    /// Grows whenever the first page may look other than before.
+    pub(crate) fn home_version(&self) -> u64 {
+        self.summaries.version()
+    }
+
+    /// The first page.
+    pub(crate) fn home(&self) -> Home {
+        let ShelfList { traces, unreadable } = self.shelf.traces();
+        let mut cards: Vec<TraceCard> = traces.iter().map(|entry| self.card(entry)).collect();
+        // A stable sort: among equals the newest stay first.
+        cards.sort_by_key(|card| card.state != TraceState::Running);
+        Home {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            traces: cards,
+            has_store: self.store().is_some(),
+            given: self.given.iter().map(|path| given_key(path)).collect(),
+            unreadable,
+        }
+    }
+
+    fn card(&self, entry: &ShelfEntry) -> TraceCard {
+        let standing = self.shelf.standing(&entry.path);
+        // What is open was counted already.
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.iter().find(|trace| trace.key == entry.id).cloned();
+        let summary = match open {
+            Some(trace) => Summary::of_open(&trace),
+            None => self.summaries.of(&entry.path, entry.bytes),
+        };
+        TraceCard {
+            key: entry.id.clone(),
+            label: entry.label.clone(),
+            file: entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            client: summary.as_ref().and_then(|summary| summary.client.clone()),
+            server: summary.as_ref().and_then(|summary| summary.server.clone()),
+            started_us: entry.started_ms.map(|ms| ms.saturating_mul(1000)),
+            duration_us: summary.as_ref().and_then(|summary| summary.duration_us),
+            calls: summary.as_ref().map(|summary| summary.calls),
+            errors: summary.as_ref().map(|summary| summary.errors),
+            messages: summary.as_ref().map(|summary| summary.messages),
+            bytes: entry.bytes,
+            state: standing.state,
+            state_text: standing.text,
+        }
+    }
+
+    /// The traces that a URL names, separated by semicolons.
+    pub(crate) fn set(&self, names: &str) -> Result<Set, OpenError> {
+        let names: Vec<&str> = names.split(';').map(str::trim).filter(|name| !name.is_empty()).collect();
+        if names.is_empty() {
+            return Err(OpenError::Nothing);
+        }
+        let traces = names.into_iter().map(|name| self.trace(name)).collect::<Result<_, _>>()?;
+        Ok(Set { traces })
+    }
+
+    /// The trace of this name, opened if need be.
+    pub(crate) fn trace(&self, name: &str) -> Result<Arc<OpenTrace>, OpenError> {
+        if let Some(trace) = self.already_open(name) {
+            return Ok(trace);
+        }
+        let named = self.find(name).ok_or_else(|| OpenError::Unknown(name.to_owned()))?;
+        if let Some(trace) = self.already_open(&named.key) {
+            return Ok(trace);
+        }
+        let Named { key, file, path, standing } = named;
+        let trace = OpenTrace::open(key, file, &path, standing)
+            .map_err(|source| OpenError::Failed { path, source })?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.push(Arc::clone(&trace));
+        if open.len() > OPEN {
+            open.remove(0);
+        }
+        Ok(trace)
+    }
+
+    /// A trace that is open; it is the last to be closed now.
+    fn already_open(&self, key: &str) -> Option<Arc<OpenTrace>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = open.iter().position(|trace| trace.key == key)?;
+        let trace = open.remove(at);
+        open.push(Arc::clone(&trace));
+        Some(trace)
+    }
+
+    fn find(&self, name: &str) -> Option<Named> {
+        let given = self.given.iter().find(|path| given_key(path) == name);
+        self.find_brought(name)
+            .or_else(|| Some(self.on_disk(name.to_owned(), given?.clone())))
+            .or_else(|| self.find_on_shelf(name))
+    }
+
+    fn find_brought(&self, name: &str) -> Option<Named> {
+        let brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let brought = brought.iter().find(|brought| brought.key == name)?;
+        let (path, is_live) = (brought.file.path().to_owned(), Arc::clone(&brought.is_live));
+        let ending = self.shelf.standing(&path);
+        let shelf = Arc::clone(&self.shelf);
+        let of_file = path.clone();
+        let standing: StandingOf = Arc::new(move || match is_live.load(Ordering::Acquire) {
+            true => Standing { state: TraceState::Running, text: "live".to_owned() },
+            false if ending.state == TraceState::NoEnd => shelf.standing(&of_file),
+            false => ending.clone(),
+        });
+        Some(Named { key: brought.key.clone(), file: brought.name.clone(), path, standing })
+    }
+
+    fn find_on_shelf(&self, name: &str) -> Option<Named> {
+        let traces = self.shelf.traces().traces;
+        let is_named = |entry: &&ShelfEntry| entry.id == name || entry.path == Path::new(name);
+        if let Some(entry) = traces.iter().find(is_named) {
+            return Some(self.on_disk(entry.id.clone(), entry.path.clone()));
+        }
+        match traces.iter().filter(|entry| entry.id.starts_with(name)).collect::<Vec<_>>().as_slice() {
+            [entry] => Some(self.on_disk(entry.id.clone(), entry.path.clone())),
+            _ => None,
+        }
+    }
+
+    fn on_disk(&self, key: String, path: PathBuf) -> Named {
+        let (shelf, of) = (Arc::clone(&self.shelf), path.clone());
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Named { key, file, path, standing: Arc::new(move || shelf.standing(&of)) }
+    }
+
+    /// The key of a trace that the store knows by its id or its path.
+    pub(crate) fn key_of(&self, name: &str) -> Option<String> {
+        self.find_on_shelf(name).map(|named| named.key)
+    }
+
+    /// Takes a trace that the page brings; what it is called is for people.
+    pub(crate) fn bring(&self, name: &str, file: NamedTempFile, is_live: Arc<AtomicBool>) -> String {
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(80).collect();
+        let key = format!("{}~{name}", brought.len() + 1);
+        brought.push(Brought { key: key.clone(), name, file, is_live });
+        key
+    }
+}
+
+/// What a trace that was given on the command line goes by.
+pub(crate) fn given_key(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

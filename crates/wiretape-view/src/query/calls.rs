@@ -1,0 +1,147 @@
+//! Calls, in rows.
+
+use super::Set;
+use super::select::{Row, Rows};
+use crate::api::types::{CallPage, CallRow, Dir};
+use crate::index::Index;
+use crate::index::entry::CallEntry;
+use crate::trace::OpenTrace;
+use std::io;
+use wiretape_analyze::call::Outcome;
+use wiretape_analyze::glance;
+use wiretape_trace::format::{Record, parse_line};
+use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
+
+/// How much of a request is read to say what it asks.
+const GLANCE: u64 = 64 * 1024;
+/// How much is said of it.
+pub(crate) const ABOUT: usize = 160;
+
+/// A page of calls.
+pub(crate) fn page(set: &Set, rows: &Rows, from: u64, limit: u64) -> io::Result<CallPage> {
+    let all = set.traces.iter().map(|trace| trace.index().calls() as u64).sum();
+    let rows_of_page = rows.page(from, limit).into_iter().filter_map(|row| of_row(set, row).transpose());
+    Ok(CallPage { total: rows.len(), all, from, rows: rows_of_page.collect::<io::Result<_>>()? })
+}
+
+fn of_row(set: &Set, row: Row) -> io::Result<Option<CallRow>> {
+    match set.traces.get(row.trace as usize) {
+        Some(trace) => call_row(trace, row.trace, u64::from(row.number)),
+        None => Ok(None),
+    }
+}
+
+/// A call, with what it asks.
+pub(crate) fn call_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Option<CallRow>> {
+    let Some(mut row) = bare_row(trace, at, number) else { return Ok(None) };
+    if let Some((line, _)) = trace.line(row.line, GLANCE)? {
+        let nth = nth_in_line(&trace.index(), number);
+        if let Some((raw, envelope)) = request_in(&line, nth) {
+            row.id = envelope.id.as_ref().map(Id::text).map(str::to_owned);
+            row.about = glance::describe(raw, &envelope, &row.method, ABOUT);
+        }
+    }
+    Ok(Some(row))
+}
+
+/// A call, without what only the file tells.
+fn bare_row(trace: &OpenTrace, at: u32, number: u64) -> Option<CallRow> {
+    let is_live = trace.is_live();
+    let index = trace.index();
+    let call = index.call(number)?;
+    let name = |id| index.names.get(id).map(str::to_owned);
+    Some(CallRow {
+        trace: at,
+        call: number,
+        line: u64::from(call.request_line),
+        response_line: call.response_line(),
+        at_us: call.at_us,
+        direction: Dir::from(call.direction),
+        id: None,
+        session: name(call.session),
+        method: name(call.method).unwrap_or_default(),
+        tool: name(call.tool),
+        status: call.outcome.name().to_owned(),
+        is_error: call.outcome.is_error(),
+        is_open: is_live && call.outcome == Outcome::Pending,
+        code: code_of(call),
+        latency_us: call.latency_us(),
+        person_us: call.person_us,
+        client_us: call.client_us,
+        request_bytes: u64::from(call.request_bytes),
+        response_bytes: call.response_bytes(),
+        progress: u64::from(call.progress),
+        nested: u64::from(call.nested),
+        parent: call.parent(),
+        operation: call.operation(),
+        about: String::new(),
+    })
+}
+
+fn code_of(call: &CallEntry) -> Option<i64> {
+    match call.outcome {
+        Outcome::ProtocolError { code } => code,
+        Outcome::HttpError { status } => Some(i64::from(status)),
+        _ => None,
+    }
+}
+
+/// Which of the requests on its line a call is, from 0: a batch has several.
+pub(crate) fn nth_in_line(index: &Index, number: u64) -> usize {
+    let Some(line) = index.call(number).map(|call| call.request_line) else { return 0 };
+    let before = (1..number).rev();
+    before.take_while(|other| index.call(*other).is_some_and(|call| call.request_line == line)).count()
+}
+
+/// The n-th request on a line, from 0. What is cut off at the end of the line is read as far as it goes.
+pub(crate) fn request_in(line: &[u8], nth: usize) -> Option<(&[u8], Envelope<'_>)> {
+    let is_request = |envelope: &Envelope<'_>| envelope.kind == MessageKind::Request;
+    match parse_line(line) {
+        Record::Message(message) => payload_where(message.raw, nth, is_request),
+        // The line was cut: its payload begins where `raw` does, and a glance is enough.
+        Record::Damaged(_) => {
+            let raw = cut_payload(line)?;
+            Some((raw, Envelope::scan(raw)))
+        }
+        _ => None,
+    }
+}
+
+/// The n-th payload that is meant, from 0.
+pub(crate) fn payload_where<'a>(
+    raw: &'a [u8],
+    nth: usize,
+    is_meant: impl Fn(&Envelope<'_>) -> bool,
+) -> Option<(&'a [u8], Envelope<'a>)> {
+    let scanned = payloads(raw).into_iter().map(|raw| (raw, Envelope::scan(raw)));
+    scanned.filter(|(_, envelope)| is_meant(envelope)).nth(nth)
+}
+
+/// The payload of a line that was cut off.
+fn cut_payload(line: &[u8]) -> Option<&[u8]> {
+    const RAW: &[u8] = b"\"raw\":";
+    let at = line.windows(RAW.len()).position(|window| window == RAW)?;
+    Some(&line[at + RAW.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    #[test]
+    fn the_requests_of_a_batch_are_told_apart() {
+        let line = br#"{"dir":"in","raw":[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]}"#;
+        let method =
+            |nth| request_in(line, nth).and_then(|(_, envelope)| envelope.method.map(Cow::into_owned));
+        assert_eq!((method(0).as_deref(), method(1).as_deref(), method(2)), (Some("a"), Some("b"), None));
+    }
+
+    #[test]
+    fn a_request_that_is_cut_off_says_what_it_can() {
+        let line = br#"{"dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":"xxxx"#;
+        let (raw, envelope) = request_in(line, 0).unwrap();
+        assert!(raw.starts_with(b"{\"jsonrpc\""));
+        assert_eq!(envelope.id.as_ref().map(Id::text), Some("1"));
+    }
+}

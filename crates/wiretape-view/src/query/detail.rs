@@ -1,0 +1,226 @@
+//! One call whole.
+
+use super::calls::{ABOUT, call_row, nth_in_line, payload_where, request_in};
+use super::lines::message_row;
+use super::{curl, text_of};
+use crate::api::types::{
+    CallDetail, CallRow, HeaderField, HttpView, LineKind, Meanwhile, MeanwhileKind, OperationView, Payload,
+};
+use crate::index::Index;
+use crate::index::entry::CallEntry;
+use crate::trace::OpenTrace;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use wiretape_trace::format::{HeaderValues, HttpContext, Record, parse_line};
+use wiretape_trace::message::{Envelope, Id, MessageKind};
+
+/// How much of a payload is sent at once.
+const SHOWN: usize = 1024 * 1024;
+/// How much is told of what came meanwhile.
+const MEANWHILE: usize = 1000;
+/// How many calls of an operation are told.
+const OPERATION: usize = 500;
+
+/// A call, and what belongs to it.
+pub(crate) fn detail(trace: &Arc<OpenTrace>, at: u32, number: u64) -> io::Result<Option<CallDetail>> {
+    let Some(row) = call_row(trace, at, number)? else { return Ok(None) };
+    let Some(request) = request(trace, number)? else { return Ok(None) };
+    let response = match row.response_line {
+        Some(line) => response(trace, &row, line)?,
+        None => None,
+    };
+    let (meanwhile, more) = meanwhile(trace, &row)?;
+    let nested = nested(trace, at, &meanwhile)?;
+    let http = http(trace, &row)?;
+    let curl = curl_of(trace, row.line, request.bytes())?;
+    let calls = trace.index().calls() as u64;
+    Ok(Some(CallDetail {
+        request: request.view(),
+        response: response.map(|response| response.view()),
+        meanwhile,
+        more,
+        nested,
+        operation: operation(trace, at, &row)?,
+        findings: super::lint::on_lines(trace, at, |line| {
+            line == row.line || Some(line) == row.response_line
+        }),
+        http,
+        curl,
+        previous: (number > 1).then(|| number - 1),
+        next: (number < calls).then_some(number + 1),
+        row,
+    }))
+}
+
+/// A payload, in the line that it stands in: one of a hundred megabytes is not copied out of it.
+pub(crate) struct Found {
+    line: u64,
+    whole: Vec<u8>,
+    place: Range<usize>,
+}
+
+impl Found {
+    fn new(line: u64, whole: Vec<u8>, find: impl FnOnce(&[u8]) -> Option<&[u8]>) -> Option<Self> {
+        let raw = find(&whole)?;
+        let begin = raw.as_ptr().addr() - whole.as_ptr().addr();
+        let place = begin..begin + raw.len();
+        Some(Found { line, whole, place })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.whole[self.place.clone()]
+    }
+
+    /// The bytes alone.
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        self.whole.truncate(self.place.end);
+        self.whole.drain(..self.place.start);
+        self.whole
+    }
+
+    fn view(&self) -> Payload {
+        let bytes = self.bytes();
+        let end = bytes.len().min(SHOWN);
+        let is_cut = end < bytes.len();
+        let mut text = text_of(&bytes[..end]);
+        if is_cut && text.ends_with('\u{fffd}') {
+            text.pop();
+        }
+        Payload { line: self.line, text, bytes: bytes.len() as u64, is_cut }
+    }
+}
+
+/// The request of a call.
+pub(crate) fn request(trace: &OpenTrace, number: u64) -> io::Result<Option<Found>> {
+    let Some(line) = trace.index().call(number).map(|call| u64::from(call.request_line)) else {
+        return Ok(None);
+    };
+    let Some((bytes, _)) = trace.line(line, u64::MAX)? else { return Ok(None) };
+    let nth = nth_in_line(&trace.index(), number);
+    Ok(Found::new(line, bytes, |bytes| request_in(bytes, nth).map(|(raw, _)| raw)))
+}
+
+/// The response of a call; none if HTTP failed and nobody answered.
+pub(crate) fn response(trace: &OpenTrace, row: &CallRow, line: u64) -> io::Result<Option<Found>> {
+    let Some((bytes, _)) = trace.line(line, u64::MAX)? else { return Ok(None) };
+    Ok(Found::new(line, bytes, |bytes| response_in(bytes, row.id.as_deref())))
+}
+
+/// The response with this id on a line. Imported calls may be paired by other means than equal ids.
+fn response_in<'a>(line: &'a [u8], id: Option<&str>) -> Option<&'a [u8]> {
+    let Record::Message(message) = parse_line(line) else { return None };
+    let is_response = |envelope: &Envelope<'_>| envelope.kind == MessageKind::Response;
+    let is_meant =
+        |envelope: &Envelope<'_>| is_response(envelope) && envelope.id.as_ref().map(Id::text) == id;
+    let found =
+        payload_where(message.raw, 0, is_meant).or_else(|| payload_where(message.raw, 0, is_response));
+    found.map(|(raw, _)| raw)
+}
+
+/// What came while the call was open.
+pub(crate) fn meanwhile(trace: &OpenTrace, row: &CallRow) -> io::Result<(Vec<Meanwhile>, u64)> {
+    let (lines, more) = lines_meanwhile(&trace.index(), row);
+    let mut told = Vec::new();
+    for (line, kind) in lines {
+        let Some(said) = message_row(trace, row.trace, line)? else { continue };
+        let after_us = u64::try_from(said.at_us.saturating_sub(row.at_us)).ok();
+        let call = said.call.filter(|_| matches!(kind, MeanwhileKind::Request | MeanwhileKind::Answer));
+        let about = match (kind, &said.method) {
+            (MeanwhileKind::Request | MeanwhileKind::Answer, Some(method)) => {
+                format!("{method} {}", said.about)
+            }
+            _ => said.about,
+        };
+        told.push(Meanwhile { line, after_us, kind, call, about });
+    }
+    Ok((told, more))
+}
+
+fn lines_meanwhile(index: &Index, row: &CallRow) -> (Vec<(u64, MeanwhileKind)>, u64) {
+    let last = row.response_line.unwrap_or(index.lines() as u64);
+    let (mut lines, mut more) = (Vec::new(), 0);
+    for number in row.line + 1..=last {
+        let Some(kind) = kind_meanwhile(index, row, number) else { continue };
+        if lines.len() < MEANWHILE { lines.push((number, kind)) } else { more += 1 }
+    }
+    (lines, more)
+}
+
+/// What a line is to a call that is open.
+fn kind_meanwhile(index: &Index, row: &CallRow, number: u64) -> Option<MeanwhileKind> {
+    let line = index.line(number)?;
+    let of = u64::from(line.call);
+    match line.kind() {
+        LineKind::Stderr => Some(MeanwhileKind::Stderr),
+        LineKind::Notification if of == row.call => {
+            let is_cancelled = index.names.get(line.method()) == Some("notifications/cancelled");
+            Some(if is_cancelled { MeanwhileKind::Cancellation } else { MeanwhileKind::Progress })
+        }
+        LineKind::Request | LineKind::Response
+            if index.call(of).and_then(CallEntry::parent) == Some(row.call) =>
+        {
+            let is_request = line.kind() == LineKind::Request;
+            Some(if is_request { MeanwhileKind::Request } else { MeanwhileKind::Answer })
+        }
+        _ => None,
+    }
+}
+
+fn nested(trace: &OpenTrace, at: u32, meanwhile: &[Meanwhile]) -> io::Result<Vec<CallRow>> {
+    let requests = meanwhile.iter().filter(|item| item.kind == MeanwhileKind::Request);
+    let rows = requests.filter_map(|item| item.call).take(ABOUT);
+    rows.filter_map(|number| call_row(trace, at, number).transpose()).collect()
+}
+
+fn operation(trace: &OpenTrace, at: u32, row: &CallRow) -> io::Result<Option<OperationView>> {
+    let Some(first) = row.operation else { return Ok(None) };
+    let numbers: Vec<u64> = {
+        let index = trace.index();
+        let belongs = |(number, call): (u64, &CallEntry)| {
+            (number == first || call.operation() == Some(first)).then_some(number)
+        };
+        index.all_calls().filter_map(belongs).take(OPERATION).collect()
+    };
+    let rows = numbers.into_iter().filter_map(|number| call_row(trace, at, number).transpose());
+    Ok(Some(OperationView { first, calls: rows.collect::<io::Result<_>>()? }))
+}
+
+fn context_of(trace: &OpenTrace, line: u64) -> io::Result<Option<HttpContext>> {
+    let Some((bytes, _)) = trace.line(line, u64::MAX)? else { return Ok(None) };
+    Ok(match parse_line(&bytes) {
+        Record::Message(message) => message.http.map(HttpContext::parse),
+        Record::Http(exchange) => Some(HttpContext::parse(exchange.http)),
+        _ => None,
+    })
+}
+
+/// The HTTP exchange of a call.
+pub(crate) fn http(trace: &OpenTrace, row: &CallRow) -> io::Result<Option<HttpView>> {
+    let Some(asked) = context_of(trace, row.line)? else { return Ok(None) };
+    let answered = match row.response_line {
+        Some(line) => context_of(trace, line)?,
+        None => None,
+    };
+    let request = asked.request.as_ref();
+    let response = answered.and_then(|context| context.response);
+    Ok(Some(HttpView {
+        method: request.map(|request| request.method.clone()),
+        url: request.map(curl::url),
+        status: response.as_ref().map(|response| response.status),
+        request_headers: request.map(|request| fields(&request.headers)).unwrap_or_default(),
+        response_headers: response.map(|response| fields(&response.headers)).unwrap_or_default(),
+    }))
+}
+
+fn fields(headers: &std::collections::BTreeMap<String, HeaderValues>) -> Vec<HeaderField> {
+    let pairs =
+        headers.iter().flat_map(|(name, values)| curl::values_of(values).map(move |value| (name, value)));
+    pairs.map(|(name, value)| HeaderField { name: name.clone(), value: value.to_owned() }).collect()
+}
+
+/// The request as a command line, if it went over HTTP.
+pub(crate) fn curl_of(trace: &OpenTrace, line: u64, body: &[u8]) -> io::Result<Option<String>> {
+    let request = context_of(trace, line)?.and_then(|context| context.request);
+    Ok(request.map(|request| curl::command(&request, body)))
+}

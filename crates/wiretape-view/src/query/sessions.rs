@@ -1,0 +1,66 @@
+//! The sessions of traces.
+
+use super::Set;
+use super::info::introduction;
+use crate::api::types::SessionRow;
+use crate::index::names::NameId;
+use crate::trace::OpenTrace;
+use std::collections::BTreeMap;
+use std::io;
+use wiretape_analyze::stats::CallCounts;
+
+/// Of more sessions nobody is asked who they are: each is a look into the file.
+const INTRODUCED: usize = 500;
+
+struct Seen {
+    from_us: i64,
+    to_us: i64,
+    counts: CallCounts,
+}
+
+/// The sessions of a set, in the order of their first calls.
+pub(crate) fn sessions(set: &Set) -> io::Result<Vec<SessionRow>> {
+    let mut rows = Vec::new();
+    for (at, trace) in (0..).zip(&set.traces) {
+        rows.extend(of_trace(trace, at)?);
+    }
+    rows.sort_by_key(|row| row.from_us);
+    Ok(rows)
+}
+
+fn of_trace(trace: &OpenTrace, at: u32) -> io::Result<Vec<SessionRow>> {
+    let mut rows = Vec::new();
+    for (many, (id, seen)) in gather(trace).into_iter().enumerate() {
+        let session = trace.index().names.get(id).map(str::to_owned);
+        let told = if many < INTRODUCED {
+            introduction(trace, |name| name == session.as_deref())?
+        } else {
+            Default::default()
+        };
+        rows.push(SessionRow {
+            trace: at,
+            session,
+            client: told.client,
+            server: told.server,
+            revision: told.revision,
+            from_us: seen.from_us,
+            to_us: seen.to_us,
+            calls: seen.counts.calls,
+            errors: seen.counts.errors(),
+            unanswered: seen.counts.unanswered(),
+        });
+    }
+    Ok(rows)
+}
+
+fn gather(trace: &OpenTrace) -> BTreeMap<NameId, Seen> {
+    let mut sessions: BTreeMap<NameId, Seen> = BTreeMap::new();
+    for (_, call) in trace.index().all_calls() {
+        let fresh = || Seen { from_us: call.at_us, to_us: call.at_us, counts: CallCounts::default() };
+        let seen = sessions.entry(call.session).or_insert_with(fresh);
+        seen.from_us = seen.from_us.min(call.at_us);
+        seen.to_us = seen.to_us.max(call.end_us());
+        seen.counts.add(call.outcome);
+    }
+    sessions
+}

@@ -1,0 +1,217 @@
+//! The page says of a trace what the other commands say.
+
+use super::calls;
+use super::select::{Selections, Sort, TypedFilter};
+use super::{Set, detail, info, lines, timeline, tools};
+use crate::api::types::{CallRow, TraceState};
+use crate::shelf::Standing;
+use crate::trace::OpenTrace;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tempfile::NamedTempFile;
+use wiretape_analyze::filter::Filter;
+use wiretape_analyze::listing::{CallLister, ListedCall};
+use wiretape_trace::compress;
+use wiretape_trace::format::TraceReader;
+
+fn open(path: &Path) -> Arc<OpenTrace> {
+    let standing = Standing { state: TraceState::Ended, text: "ended".to_owned() };
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let trace = OpenTrace::open(name.clone(), name, path, Arc::new(move || standing.clone())).unwrap();
+    while !trace.progress().is_complete {
+        thread::sleep(Duration::from_millis(1));
+    }
+    trace
+}
+
+fn trace_of(lines: &[&str]) -> (Arc<OpenTrace>, NamedTempFile) {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(lines.join("\n").as_bytes()).unwrap();
+    file.write_all(b"\n").unwrap();
+    (open(file.path()), file)
+}
+
+fn filter(text: &str) -> TypedFilter {
+    TypedFilter { text: text.to_owned(), filter: Filter::parse(text).unwrap() }
+}
+
+fn rows(set: &Set, text: &str, sort: &str) -> Vec<CallRow> {
+    let selections = Selections::default();
+    let rows = selections.calls(set, &filter(text), Sort::parse(sort).unwrap()).unwrap();
+    calls::page(set, &rows, 0, u64::MAX).unwrap().rows
+}
+
+/// What `wiretape calls` lists.
+fn listed(path: &Path, text: &str) -> Vec<ListedCall> {
+    let mut lister = CallLister::new(Filter::parse(text).unwrap());
+    let mut calls = Vec::new();
+    let mut reader = TraceReader::new(compress::reader(File::open(path).unwrap()).unwrap());
+    while let Some(line) = reader.next_line().unwrap() {
+        lister.observe(line.number, &line.record, |call| calls.push(call));
+    }
+    lister.finish(|call| calls.push(call));
+    calls.sort_by_key(|listed| listed.call.number);
+    calls
+}
+
+fn fixtures() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let mut found = Vec::new();
+    let mut folders = vec![root];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_trace = path.to_string_lossy().contains(".jsonl");
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_trace {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn calls_are_those_that_the_terminal_lists() {
+    let fixtures = fixtures();
+    assert!(fixtures.len() > 50, "{} fixtures", fixtures.len());
+    for path in fixtures {
+        let set = Set { traces: vec![open(&path)] };
+        for text in ["", "status:error", "-status:ok", "method:tools/*", "dir:out", "text:o", "id:1,2"] {
+            let (shown, listed) = (rows(&set, text, ""), listed(&path, text));
+            let numbers: Vec<u64> = shown.iter().map(|row| row.call).collect();
+            let expected: Vec<u64> = listed.iter().map(|listed| listed.call.number).collect();
+            assert_eq!(numbers, expected, "{} {text}", path.display());
+            for (row, listed) in shown.iter().zip(&listed) {
+                check_row(row, listed, &path);
+            }
+        }
+    }
+}
+
+fn check_row(row: &CallRow, listed: &ListedCall, path: &Path) {
+    let call = &listed.call;
+    let told = (row.line, row.response_line, row.latency_us, row.status.as_str(), row.operation, row.parent);
+    let response = call.response.map(|place| place.line);
+    let expected =
+        (call.request.line, response, call.latency_us, call.outcome.name(), listed.operation, call.parent);
+    assert_eq!(told, expected, "{} call {}", path.display(), call.number);
+    assert_eq!((row.method.as_str(), row.tool.as_deref()), (call.method.as_str(), call.tool.as_deref()));
+    assert_eq!((row.request_bytes, row.response_bytes), (call.request_bytes, call.response_bytes));
+    assert_eq!(
+        (row.progress, row.nested, row.person_us, row.client_us),
+        (call.progress, call.nested, call.person_us, call.client_us)
+    );
+}
+
+const META: &str =
+    r#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"files","command":["srv"]}"#;
+
+fn message(dir: &str, us: u64, raw: &str) -> String {
+    format!(r#"{{"t":"2026-05-12T23:00:00.000Z","dir":"{dir}","seq":1,"us":{us},"raw":{raw}}}"#)
+}
+
+#[test]
+fn every_line_of_a_file_is_there_as_it_is() {
+    let odd = ["", "noise", r#"{"type":"turn","role":"user"}"#, r#"{"type":"stderr","us":3,"text":"oh"}"#];
+    let lines: Vec<&str> = [META].into_iter().chain(odd).collect();
+    let (trace, _file) = trace_of(&lines);
+    let page = lines::raw_page(&trace, 0, 100).unwrap();
+    let told: Vec<&str> = page.lines.iter().map(|line| line.text.as_str()).collect();
+    assert_eq!(told, lines);
+    let set = Set { traces: vec![trace] };
+    let all = Selections::default().lines(&set, &filter("")).unwrap();
+    assert_eq!(lines::page(&set, &all, 0, 100).unwrap().rows.len(), lines.len());
+}
+
+#[test]
+fn a_line_that_was_never_finished_is_there_too() {
+    let mut file = NamedTempFile::new().unwrap();
+    write!(file, "{META}\r\n{{\"dir\":\"in\",\"ra").unwrap();
+    let trace = open(file.path());
+    let page = lines::raw_page(&trace, 0, 100).unwrap();
+    assert_eq!((page.total, page.lines[1].line, page.lines[1].text.as_str()), (2, 2, "{\"dir\":\"in\",\"ra"));
+    assert!(
+        trace.notices().iter().any(|notice| notice.contains("cut off after 15 bytes")),
+        "{:?}",
+        trace.notices()
+    );
+    let whole = format!("{META}\r\n{{\"type\":\"x\"}}\r\n");
+    fs::write(file.path(), whole).unwrap();
+    let trace = open(file.path());
+    assert_eq!((lines::raw_page(&trace, 0, 100).unwrap().total, trace.torn()), (2, None));
+}
+
+#[test]
+fn a_call_has_what_came_meanwhile() {
+    let ask = message(
+        "in",
+        1_000,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":7}}}"#,
+    );
+    let progress = message(
+        "out",
+        2_000,
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}"#,
+    );
+    let sample =
+        message("out", 3_000, r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#);
+    let sampled = message("in", 4_000, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    let stderr = r#"{"type":"stderr","us":4500,"text":"hm"}"#;
+    let answer = message("out", 5_000, r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#);
+    let (trace, _file) = trace_of(&[META, &ask, &progress, &sample, &sampled, stderr, &answer]);
+    let detail = detail::detail(&trace, 0, 1).unwrap().unwrap();
+    let kinds: Vec<String> =
+        detail.meanwhile.iter().map(|item| format!("{:?} {}", item.kind, item.line)).collect();
+    assert_eq!(kinds, ["Progress 3", "Request 4", "Answer 5", "Stderr 6"]);
+    assert_eq!(detail.meanwhile[0].after_us, Some(1_000));
+    assert_eq!((detail.nested.len(), detail.nested[0].call, detail.nested[0].parent), (1, 2, Some(1)));
+    assert_eq!(detail.response.unwrap().text, r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#);
+    assert!(detail::detail(&trace, 0, 9).unwrap().is_none());
+}
+
+#[test]
+fn several_traces_are_merged_by_time() {
+    let first = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
+    let third = message("in", 3_000, r#"{"jsonrpc":"2.0","id":2,"method":"c"}"#);
+    let second = message("in", 2_000, r#"{"jsonrpc":"2.0","id":1,"method":"b"}"#);
+    let ((one, _one), (other, _other)) = (trace_of(&[META, &first, &third]), trace_of(&[META, &second]));
+    let set = Set { traces: vec![one, other] };
+    let methods: Vec<(u32, String)> =
+        rows(&set, "", "").into_iter().map(|row| (row.trace, row.method)).collect();
+    assert_eq!(methods, [(0, "a".to_owned()), (1, "b".to_owned()), (0, "c".to_owned())]);
+    let names: Vec<String> = rows(&set, "", "-name").into_iter().map(|row| row.method).collect();
+    assert_eq!(names, ["c", "b", "a"]);
+    let told = info::set_info(&set).unwrap();
+    assert_eq!(told.to_us - told.from_us, 3_000);
+    let density = timeline::density(&set, 3);
+    assert_eq!(density.calls, [0, 1, 2]);
+    let rows = Selections::default().calls(&set, &filter(""), Sort::default()).unwrap();
+    let part = told.from_us + 1_500..=told.from_us + 2_500;
+    let bars = timeline::timeline(&set, &rows, &part, 10);
+    assert_eq!((bars.total, bars.bars[0].name.as_str()), (1, "b"));
+}
+
+#[test]
+fn tools_are_listed_whether_or_not_somebody_calls_them() {
+    let ask = message("in", 1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let list = message(
+        "out",
+        2,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}},{"name":"idle","inputSchema":{"type":"object"}}]}}"#,
+    );
+    let call = message("in", 3, r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add"}}"#);
+    let answer = message("out", 9, r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":true}}"#);
+    let (trace, _file) = trace_of(&[META, &ask, &list, &call, &answer]);
+    let report = tools::tools(&Set { traces: vec![trace] }).unwrap();
+    let told: Vec<_> =
+        report.tools.iter().map(|row| (row.name.as_str(), row.calls, row.errors, row.p95_us)).collect();
+    assert_eq!(told, [("add", 1, 1, Some(6)), ("idle", 0, 0, None)]);
+    assert!(report.tools[1].definition_tokens.is_some_and(|tokens| tokens > 0));
+    assert_eq!(report.methods.len(), 1);
+}

@@ -1,0 +1,141 @@
+//! Listens to a recorder that shows its recording as it goes (`wiretape record --serve`).
+//!
+//! The server does it, not the browser: the page needs no leave to talk to other ports, and the recording becomes a
+//! trace like any other.
+
+use super::App;
+use super::answer::Refusal;
+use crate::api::types::{LiveRequest, Opened};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use futures_util::StreamExt as _;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::NamedTempFile;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+/// What a recorder sends: a snapshot of `lines`, then each new `line`; or that it is still there.
+#[derive(Deserialize)]
+struct Told {
+    #[serde(default)]
+    lines: Vec<Box<RawValue>>,
+    line: Option<Box<RawValue>>,
+}
+
+impl Told {
+    /// The lines as they stand in the trace.
+    fn written(&self) -> String {
+        let lines = self.lines.iter().chain(&self.line).map(|line| without_number(line.get()));
+        lines.flat_map(|line| [line, "\n".to_owned()]).collect()
+    }
+}
+
+/// A line without the number that the recorder adds at its end, for viewers that come back.
+fn without_number(line: &str) -> String {
+    let number = line.rfind(",\"_seq\":");
+    let is_number =
+        |rest: &str| rest.strip_suffix('}').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+    match number {
+        Some(at) if is_number(&line[at + ",\"_seq\":".len()..]) => format!("{}}}", &line[..at]),
+        _ => line.to_owned(),
+    }
+}
+
+/// Begins to listen.
+pub(crate) async fn listen(
+    State(app): State<Arc<App>>,
+    Json(request): Json<LiveRequest>,
+) -> Result<Json<Opened>, Refusal> {
+    let port = loopback(&request.url)?;
+    let connected = tokio_tungstenite::connect_async(&request.url).await;
+    let (socket, _) = connected.map_err(|error| {
+        // The address has a token in it, so that it is not repeated.
+        Refusal::new(StatusCode::BAD_GATEWAY, format!("no recorder answers on port {port}: {error}"))
+            .hint("`wiretape record --serve` prints the address to use, token and all")
+    })?;
+    let file = NamedTempFile::with_prefix("wiretape-")?;
+    let writer = file.reopen()?;
+    let is_live = Arc::new(AtomicBool::new(true));
+    let key = app.library.bring(&format!("live-{port}"), file, Arc::clone(&is_live));
+    tokio::spawn(async move {
+        // If the disk is full, what was written stays to be seen.
+        let _ = write_down(socket, writer).await;
+        is_live.store(false, Ordering::Release);
+    });
+    Ok(Json(Opened { key }))
+}
+
+/// The port of an address on this machine; others are refused.
+fn loopback(url: &str) -> Result<u16, Refusal> {
+    let refused = |what: &str| {
+        Refusal::new(StatusCode::BAD_REQUEST, what).hint("write it like ws://127.0.0.1:7317/TOKEN")
+    };
+    let uri: Uri = url.parse().map_err(|_| refused("this is no address"))?;
+    if uri.scheme_str() != Some("ws") {
+        return Err(refused("a live recorder is reached by ws://"));
+    }
+    let host = uri.host().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    if host != "localhost" && !address.is_ok_and(|address| address.is_loopback()) {
+        return Err(refused("only recorders on this machine are listened to"));
+    }
+    uri.port_u16().ok_or_else(|| refused("the port is missing"))
+}
+
+async fn write_down(
+    mut socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    mut file: File,
+) -> io::Result<()> {
+    while let Some(Ok(message)) = socket.next().await {
+        let Message::Text(text) = message else { continue };
+        if let Ok(told) = serde_json::from_str::<Told>(&text) {
+            file.write_all(told.written().as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_written_as_the_recorder_wrote_them() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(serde_json::from_str::<Told>(text).unwrap().written(), expected, "{text}");
+        };
+        check(
+            r#"{"type":"snapshot","lastSeq":2,"lines":[{"type":"meta","_seq":1},{"a":1.0,"_seq":2}]}"#,
+            "{\"type\":\"meta\"}\n{\"a\":1.0}\n",
+        );
+        check(r#"{"type":"append","line":{"raw":{"_seq":7},"_seq":3}}"#, "{\"raw\":{\"_seq\":7}}\n");
+        check(r#"{"type":"append","line":{"raw":{"x":1,"_seq":7}}}"#, "{\"raw\":{\"x\":1,\"_seq\":7}}\n");
+        check(r#"{"type":"heartbeat"}"#, "");
+    }
+
+    #[test]
+    fn only_this_machine_is_listened_to() {
+        let check = |url: &str, expected: Option<u16>| assert_eq!(loopback(url).ok(), expected, "{url}");
+        check("ws://127.0.0.1:7317/abc", Some(7317));
+        check("ws://localhost:1/", Some(1));
+        check("ws://[::1]:2/", Some(2));
+        for url in [
+            "ws://127.0.0.1.evil.example:1/",
+            "ws://evil.example:1/",
+            "http://127.0.0.1:1/",
+            "ws://127.0.0.1/",
+            "x",
+        ] {
+            check(url, None);
+        }
+        check("wss://127.0.0.1:1/", None);
+    }
+}

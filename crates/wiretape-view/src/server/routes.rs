@@ -1,0 +1,296 @@
+//! What can be asked.
+
+use super::answer::{Refusal, answer};
+use super::{App, bring, guard, live, page, watch};
+use crate::api::types::{
+    CallDetail, CallPage, Density, DiffDetail, DiffReport, Home, LintReport, MessagePage, RawPage,
+    SessionRow, StoreReport, Timeline, ToolsReport, TraceSet,
+};
+use crate::query::select::{Row, Sort, TypedFilter};
+use crate::query::{Set, calls, detail, info, lines, lint, sessions, store, timeline, tools};
+use crate::trace::OpenTrace;
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use wiretape_analyze::diff::Status;
+use wiretape_analyze::filter::Filter;
+
+type Shared = State<Arc<App>>;
+type Answer<T> = Result<Json<T>, Refusal>;
+
+/// All that can be asked.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(page::index))
+        .route("/app.js", get(page::script))
+        .route("/app.css", get(page::style))
+        .route("/api/home", get(home))
+        .route("/api/set", get(set))
+        .route("/api/watch", get(watch::watch))
+        .route("/api/calls", get(call_page))
+        .route("/api/timeline", get(bars))
+        .route("/api/density", get(density))
+        .route("/api/messages", get(message_page))
+        .route("/api/messages/position", get(message_position))
+        .route("/api/call", get(call))
+        .route("/api/raw", get(raw))
+        .route("/api/line", get(line))
+        .route("/api/payload", get(payload))
+        .route("/api/tools", get(tool_report))
+        .route("/api/sessions", get(session_rows))
+        .route("/api/lint", get(lint_report))
+        .route("/api/diff", get(diff))
+        .route("/api/diff/row", get(diff_row))
+        .route("/api/store", get(store_report))
+        .route("/api/upload", post(bring::upload))
+        .route("/api/live", post(live::listen))
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::watch_the_door))
+        .with_state(app)
+}
+
+/// What most questions say.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    #[serde(default)]
+    trace: String,
+    #[serde(default)]
+    filter: String,
+    #[serde(default)]
+    sort: String,
+    #[serde(default)]
+    from: u64,
+    limit: Option<u64>,
+    /// Which trace of the set.
+    #[serde(default)]
+    at: usize,
+    #[serde(default)]
+    line: u64,
+    #[serde(default)]
+    call: u64,
+    from_us: Option<i64>,
+    to_us: Option<i64>,
+    buckets: Option<usize>,
+}
+
+/// No page has more rows.
+const MOST_ROWS: u64 = 1000;
+const MOST_BARS: u64 = 10_000;
+const MOST_BUCKETS: usize = 4000;
+
+impl Asked {
+    fn set(&self, app: &App) -> Result<Set, Refusal> {
+        Ok(app.library.set(&self.trace)?)
+    }
+
+    fn trace(&self, app: &App) -> Result<Arc<OpenTrace>, Refusal> {
+        let trace = self.set(app)?.traces.into_iter().nth(self.at);
+        trace.ok_or_else(|| Refusal::not_found("trace in this set"))
+    }
+
+    fn filter(&self) -> Result<TypedFilter, Refusal> {
+        Ok(TypedFilter { text: self.filter.clone(), filter: Filter::parse(&self.filter)? })
+    }
+
+    fn sort(&self) -> Result<Sort, Refusal> {
+        Sort::parse(&self.sort).ok_or_else(|| {
+            let refusal =
+                Refusal::new(StatusCode::BAD_REQUEST, format!("calls are not sorted by `{}`", self.sort));
+            refusal.hint("time, latency, name, status, request or response")
+        })
+    }
+
+    fn limit(&self) -> u64 {
+        self.limit.unwrap_or(200).min(MOST_ROWS)
+    }
+
+    fn at(&self) -> u32 {
+        u32::try_from(self.at).unwrap_or(u32::MAX)
+    }
+}
+
+async fn home(State(app): Shared) -> Answer<Home> {
+    answer(move || Ok(app.library.home())).await
+}
+
+async fn set(State(app): Shared, Query(asked): Query<Asked>) -> Answer<TraceSet> {
+    answer(move || Ok(info::set_info(&asked.set(&app)?)?)).await
+}
+
+async fn call_page(State(app): Shared, Query(asked): Query<Asked>) -> Answer<CallPage> {
+    answer(move || {
+        let set = asked.set(&app)?;
+        let rows = app.library.selections.calls(&set, &asked.filter()?, asked.sort()?)?;
+        Ok(calls::page(&set, &rows, asked.from, asked.limit())?)
+    })
+    .await
+}
+
+async fn bars(State(app): Shared, Query(asked): Query<Asked>) -> Answer<Timeline> {
+    answer(move || {
+        let set = asked.set(&app)?;
+        let rows = app.library.selections.calls(&set, &asked.filter()?, Sort::default())?;
+        let part = asked.from_us.unwrap_or(i64::MIN)..=asked.to_us.unwrap_or(i64::MAX);
+        let limit = asked.limit.unwrap_or(2000).min(MOST_BARS);
+        Ok(timeline::timeline(&set, &rows, &part, usize::try_from(limit).unwrap_or(usize::MAX)))
+    })
+    .await
+}
+
+async fn density(State(app): Shared, Query(asked): Query<Asked>) -> Answer<Density> {
+    answer(move || {
+        let buckets = asked.buckets.unwrap_or(400).clamp(1, MOST_BUCKETS);
+        Ok(timeline::density(&asked.set(&app)?, buckets))
+    })
+    .await
+}
+
+async fn message_page(State(app): Shared, Query(asked): Query<Asked>) -> Answer<MessagePage> {
+    answer(move || {
+        let set = asked.set(&app)?;
+        let rows = app.library.selections.lines(&set, &asked.filter()?)?;
+        Ok(lines::page(&set, &rows, asked.from, asked.limit())?)
+    })
+    .await
+}
+
+async fn message_position(State(app): Shared, Query(asked): Query<Asked>) -> Answer<u64> {
+    answer(move || {
+        let set = asked.set(&app)?;
+        let rows = app.library.selections.lines(&set, &asked.filter()?)?;
+        let number = u32::try_from(asked.line).unwrap_or(u32::MAX);
+        Ok(rows.position(Row { trace: asked.at(), number }))
+    })
+    .await
+}
+
+async fn call(State(app): Shared, Query(asked): Query<Asked>) -> Answer<CallDetail> {
+    answer(move || {
+        let trace = asked.trace(&app)?;
+        detail::detail(&trace, asked.at(), asked.call)?
+            .ok_or_else(|| Refusal::not_found("call in this trace"))
+    })
+    .await
+}
+
+async fn raw(State(app): Shared, Query(asked): Query<Asked>) -> Answer<RawPage> {
+    answer(move || Ok(lines::raw_page(&*asked.trace(&app)?, asked.from, asked.limit())?)).await
+}
+
+/// A line whole, as it is.
+async fn line(State(app): Shared, Query(asked): Query<Asked>) -> Result<Response, Refusal> {
+    let Json(bytes) = answer(move || {
+        let line = asked.trace(&app)?.line(asked.line, u64::MAX)?;
+        line.map(|(bytes, _)| bytes).ok_or_else(|| Refusal::not_found("line in this trace"))
+    })
+    .await?;
+    Ok(plain(bytes))
+}
+
+/// A payload whole, as it is: the request of a call, or its response if `line` is that of the response.
+async fn payload(State(app): Shared, Query(asked): Query<Asked>) -> Result<Response, Refusal> {
+    let Json(bytes) = answer(move || {
+        let trace = asked.trace(&app)?;
+        let row = calls::call_row(&trace, asked.at(), asked.call)?;
+        let row = row.ok_or_else(|| Refusal::not_found("call in this trace"))?;
+        let found = match row.response_line.filter(|line| *line == asked.line) {
+            Some(line) => detail::response(&trace, &row, line)?,
+            None => detail::request(&trace, asked.call)?,
+        };
+        found.map(detail::Found::into_bytes).ok_or_else(|| Refusal::not_found("message in this trace"))
+    })
+    .await?;
+    Ok(plain(bytes))
+}
+
+/// Text of others: a browser is not to take it for anything else.
+fn plain(bytes: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response()
+}
+
+async fn tool_report(State(app): Shared, Query(asked): Query<Asked>) -> Answer<ToolsReport> {
+    answer(move || Ok(tools::tools(&asked.set(&app)?)?)).await
+}
+
+async fn session_rows(State(app): Shared, Query(asked): Query<Asked>) -> Answer<Vec<SessionRow>> {
+    answer(move || Ok(sessions::sessions(&asked.set(&app)?)?)).await
+}
+
+async fn lint_report(State(app): Shared, Query(asked): Query<Asked>) -> Answer<LintReport> {
+    answer(move || Ok(lint::lint(&asked.set(&app)?))).await
+}
+
+/// Two traces to be compared.
+#[derive(Debug, Deserialize)]
+struct Compare {
+    a: String,
+    b: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    from: u64,
+    limit: Option<u64>,
+    #[serde(default)]
+    row: u64,
+}
+
+async fn diff(State(app): Shared, Query(asked): Query<Compare>) -> Answer<DiffReport> {
+    answer(move || {
+        let (first, second) = (app.library.trace(&asked.a)?, app.library.trace(&asked.b)?);
+        let comparison = app.library.comparisons.of(&first, &second);
+        Ok(comparison.report(
+            &statuses(&asked.status)?,
+            asked.from,
+            asked.limit.unwrap_or(200).min(MOST_ROWS),
+        )?)
+    })
+    .await
+}
+
+fn statuses(text: &str) -> Result<Vec<Status>, Refusal> {
+    let all = [Status::Same, Status::Changed, Status::Removed, Status::Added];
+    let named = |name: &str| {
+        all.into_iter().find(|status| status.name() == name).ok_or_else(|| {
+            Refusal::new(StatusCode::BAD_REQUEST, format!("no call is `{name}`"))
+                .hint("same, changed, removed or added")
+        })
+    };
+    text.split(',').filter(|name| !name.is_empty()).map(named).collect()
+}
+
+async fn diff_row(State(app): Shared, Query(asked): Query<Compare>) -> Answer<DiffDetail> {
+    answer(move || {
+        let (first, second) = (app.library.trace(&asked.a)?, app.library.trace(&asked.b)?);
+        let detail = app.library.comparisons.of(&first, &second).detail(asked.row)?;
+        detail.ok_or_else(|| Refusal::not_found("pair of calls"))
+    })
+    .await
+}
+
+/// Which time of the store is asked for.
+#[derive(Debug, Deserialize)]
+struct Minutes {
+    minutes: Option<i64>,
+}
+
+/// A year: more is not shown in one picture.
+const MOST_MINUTES: i64 = 366 * 24 * 60;
+
+async fn store_report(State(app): Shared, Query(asked): Query<Minutes>) -> Answer<StoreReport> {
+    answer(move || {
+        let Some(path) = app.library.store() else {
+            let refusal = Refusal::new(StatusCode::NOT_FOUND, "there is no store on this machine");
+            return Err(refusal.hint("`wiretape record` and `wiretape proxy` make one"));
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        let minutes = asked.minutes.unwrap_or(15).clamp(1, MOST_MINUTES);
+        Ok(store::report(path, minutes, now_ms, |name| app.library.key_of(name))?)
+    })
+    .await
+}

@@ -1,0 +1,252 @@
+//! A trace that somebody looks at: its index, which grows in the background, and what else was found out about it.
+
+use crate::api::types::{Progress, TraceState};
+use crate::index::Index;
+use crate::index::build::Builder;
+use crate::jobs::{LintJob, TokensJob};
+use crate::shelf::Standing;
+use crate::source::{Source, trim_line};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+use wiretape_trace::format::{Notice, ReadError, TraceReader};
+
+/// A trace that is open.
+pub(crate) struct OpenTrace {
+    pub(crate) key: String,
+    /// The name of its file, as people know it.
+    pub(crate) file: String,
+    pub(crate) source: Source,
+    index: RwLock<Index>,
+    /// How often something has changed.
+    version: AtomicU64,
+    read: AtomicU64,
+    is_complete: AtomicBool,
+    standing: RwLock<Standing>,
+    notices: RwLock<Vec<String>>,
+    pub(crate) lint: LintJob,
+    pub(crate) tokens: TokensJob,
+}
+
+/// Tells where a recording stands.
+pub(crate) type StandingOf = Arc<dyn Fn() -> Standing + Send + Sync>;
+
+/// How many lines are added at a time: readers see the first of them soon, and seldom wait.
+const LINES_AT_A_TIME: usize = 4096;
+/// How often a recording that goes on is looked at.
+const LIVE: Duration = Duration::from_millis(40);
+/// How often one that nobody seems to write is looked at.
+const QUIET: Duration = Duration::from_millis(500);
+/// How long the first lines are waited for.
+const FIRST_LINES: Duration = Duration::from_millis(100);
+
+impl OpenTrace {
+    /// Opens a trace, and begins to read it.
+    pub(crate) fn open(
+        key: String,
+        file_name: String,
+        path: &Path,
+        standing: StandingOf,
+    ) -> io::Result<Arc<Self>> {
+        let source = Source::open(path)?;
+        let file = source.reader()?;
+        let trace = Arc::new(OpenTrace {
+            key,
+            file: file_name,
+            index: RwLock::default(),
+            version: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            is_complete: AtomicBool::new(false),
+            standing: RwLock::new(standing()),
+            notices: RwLock::default(),
+            lint: LintJob::default(),
+            tokens: TokensJob::default(),
+            source,
+        });
+        let follower = Follower { trace: Arc::downgrade(&trace), standing };
+        thread::Builder::new().name("index".to_owned()).spawn(move || follower.run(file))?;
+        trace.wait_for_first_lines();
+        Ok(trace)
+    }
+
+    /// Who opens a trace wants to see something of it: a moment is enough for its first lines.
+    fn wait_for_first_lines(&self) {
+        let began = Instant::now();
+        while self.version() == 0 && began.elapsed() < FIRST_LINES {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// What is known so far. Nothing that waits may be done while it is held.
+    pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        self.standing.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.standing().state == TraceState::Running
+    }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let mut notices = self.notices.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(torn) = self.torn() {
+            let bytes = usize::try_from(torn.end - torn.start).unwrap_or(usize::MAX);
+            notices.push(Notice::TornLine { line: self.index().lines() as u64 + 1, bytes }.to_string());
+        }
+        notices
+    }
+
+    /// A short name for people.
+    pub(crate) fn label(&self) -> String {
+        let label =
+            self.index().meta.as_ref().map(|meta| meta.label.clone()).filter(|label| !label.is_empty());
+        label.unwrap_or_else(|| self.file.clone())
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        let is_complete = self.is_complete.load(Ordering::Acquire);
+        let done = self.read.load(Ordering::Acquire);
+        Progress { done, total: self.source.length().max(done), is_complete }
+    }
+
+    /// A line as it is, but no more than `most` bytes of it; with its whole length.
+    pub(crate) fn line(&self, number: u64, most: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
+        let Some(span) = self.index().span(number) else { return Ok(None) };
+        let length = span.end - span.start;
+        let bytes = self.source.read(span, most)?;
+        let is_whole = bytes.len() as u64 == length;
+        let trimmed = if is_whole { trim_line(&bytes).len() } else { bytes.len() };
+        let whole = if is_whole { trimmed as u64 } else { length.saturating_sub(1) };
+        let mut bytes = bytes;
+        bytes.truncate(trimmed);
+        Ok(Some((bytes, whole)))
+    }
+
+    /// The beginning of a line that was never finished; none while it may still be.
+    pub(crate) fn torn(&self) -> Option<Range<u64>> {
+        let progress = self.progress();
+        let is_torn = progress.is_complete && progress.done < progress.total && !self.is_live();
+        is_torn.then_some(progress.done..progress.total)
+    }
+
+    fn changed(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Reads a trace in the background, for as long as somebody has it open.
+struct Follower {
+    trace: std::sync::Weak<OpenTrace>,
+    standing: StandingOf,
+}
+
+impl Follower {
+    fn run(&self, file: File) {
+        let mut reader = TraceReader::following(file);
+        let mut builder = Builder::default();
+        loop {
+            let Some(trace) = self.trace.upgrade() else { return };
+            let read = read_on(&trace, &mut reader, &mut builder);
+            let Some(is_new) = tell_failure(&trace, read) else { return };
+            let is_over = self.settle(&trace, &mut builder, is_new);
+            if is_new || is_over {
+                tell_notices(&trace, &reader);
+            }
+            if is_over {
+                return;
+            }
+            let pause = if trace.is_live() { LIVE } else { QUIET };
+            drop(trace);
+            thread::sleep(pause);
+        }
+    }
+
+    /// All that is there was read: says where the recording stands, and whether nothing more can come.
+    fn settle(&self, trace: &OpenTrace, builder: &mut Builder, is_new: bool) -> bool {
+        let standing = (self.standing)();
+        let was_complete = trace.is_complete.swap(true, Ordering::AcqRel);
+        let is_over = trace.index().ending.is_some() || !trace.source.may_grow();
+        let mut known = trace.standing.write().unwrap_or_else(PoisonError::into_inner);
+        let is_other = *known != standing;
+        *known = standing;
+        drop(known);
+        if is_new || is_other || !was_complete {
+            if !trace.is_live() {
+                builder.settle();
+                add(trace, builder);
+            }
+            trace.changed();
+        }
+        is_over
+    }
+}
+
+/// Reads what is there; says whether there was anything.
+fn read_on(
+    trace: &OpenTrace,
+    reader: &mut TraceReader<File>,
+    builder: &mut Builder,
+) -> Result<bool, ReadError> {
+    let mut is_new = false;
+    while let Some(line) = reader.next_line()? {
+        is_new = true;
+        builder.observe(&line);
+        // The first lines are wanted at once.
+        let enough = if line.number <= 256 { 64 } else { LINES_AT_A_TIME };
+        if builder.waiting() >= enough {
+            add(trace, builder);
+        }
+    }
+    if is_new {
+        builder.reached(reader.offset());
+        add(trace, builder);
+    }
+    Ok(is_new)
+}
+
+fn add(trace: &OpenTrace, builder: &mut Builder) {
+    let batch = builder.take();
+    trace.read.fetch_max(batch.end, Ordering::AcqRel);
+    trace.index.write().unwrap_or_else(PoisonError::into_inner).add(batch);
+    trace.changed();
+}
+
+/// What was read; `None` if it can't be read on, which is told.
+fn tell_failure(trace: &OpenTrace, read: Result<bool, ReadError>) -> Option<bool> {
+    match read {
+        Ok(is_new) => Some(is_new),
+        Err(error) => {
+            let why = format!("{error}: {}", error.source);
+            trace.notices.write().unwrap_or_else(PoisonError::into_inner).push(why);
+            trace.is_complete.store(true, Ordering::Release);
+            trace.changed();
+            None
+        }
+    }
+}
+
+fn tell_notices(trace: &OpenTrace, reader: &TraceReader<File>) {
+    let mut told: Vec<String> = reader.notices().iter().map(ToString::to_string).collect();
+    if reader.more_notices() > 0 {
+        told.push(format!("and {} more remarks of this kind", reader.more_notices()));
+    }
+    let mut notices = trace.notices.write().unwrap_or_else(PoisonError::into_inner);
+    let is_other = *notices != told;
+    *notices = told;
+    drop(notices);
+    if is_other {
+        trace.changed();
+    }
+}

@@ -1,0 +1,90 @@
+// Where the page's data come from. There are two: the server (http.ts), and what is inside an exported report (report/backend.ts).
+
+import type {
+  CallDetail,
+  CallPage,
+  Change,
+  Density,
+  DiffDetail,
+  DiffReport,
+  Home,
+  LintReport,
+  MessagePage,
+  Opened,
+  Problem,
+  RawPage,
+  SessionRow,
+  StoreReport,
+  Timeline,
+  ToolsReport,
+  TraceSet,
+} from "./types";
+
+/** Which rows of a list. */
+export type Slice = { from: number; limit: number };
+
+export type CallsQuery = Slice & { filter: string; sort: string };
+export type MessagesQuery = Slice & { filter: string };
+export type TimelineQuery = { filter: string; fromUs: number; toUs: number; limit: number };
+export type PositionQuery = { at: number; line: number; filter: string };
+export type DiffQuery = Slice & { status: string };
+
+/** Tells what has changed until it is stopped. */
+export type Watch = { stop(): void };
+export type WatchHandlers = {
+  onChange(change: Change): void;
+  /** Whether there is a connection. */
+  onLink(isUp: boolean): void;
+};
+
+/** `keys` are the traces of the set (`keys.value` of state/set.ts); `at` is which of them is meant. */
+export interface Backend {
+  /** Whether this is an exported report: no home, diff, store, upload or live. */
+  readonly isReport: boolean;
+  home(signal?: AbortSignal): Promise<Home>;
+  set(keys: string[], signal?: AbortSignal): Promise<TraceSet>;
+  watch(keys: string[], handlers: WatchHandlers): Watch;
+  calls(keys: string[], query: CallsQuery, signal?: AbortSignal): Promise<CallPage>;
+  timeline(keys: string[], query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
+  density(keys: string[], buckets: number, signal?: AbortSignal): Promise<Density>;
+  messages(keys: string[], query: MessagesQuery, signal?: AbortSignal): Promise<MessagePage>;
+  /** The row of a line in the list of messages. */
+  position(keys: string[], query: PositionQuery, signal?: AbortSignal): Promise<number>;
+  call(keys: string[], at: number, call: number, signal?: AbortSignal): Promise<CallDetail>;
+  raw(keys: string[], at: number, slice: Slice, signal?: AbortSignal): Promise<RawPage>;
+  /** A line whole. It may be hundreds of megabytes: to look at, take `raw`, and this only for what is short. */
+  line(keys: string[], at: number, line: number, signal?: AbortSignal): Promise<string>;
+  /** The payload of a line whole; `call` tells which one of a batch. */
+  payload(keys: string[], at: number, line: number, call: number | null, signal?: AbortSignal): Promise<string>;
+  /** The same, and lines, as files to be saved: what is long never becomes a string. */
+  lineFile(keys: string[], at: number, line: number): Promise<Blob>;
+  payloadFile(keys: string[], at: number, line: number, call: number | null): Promise<Blob>;
+  tools(keys: string[], signal?: AbortSignal): Promise<ToolsReport>;
+  sessions(keys: string[], signal?: AbortSignal): Promise<SessionRow[]>;
+  lint(keys: string[], signal?: AbortSignal): Promise<LintReport>;
+  diff(a: string, b: string, query: DiffQuery, signal?: AbortSignal): Promise<DiffReport>;
+  diffRow(a: string, b: string, row: number, signal?: AbortSignal): Promise<DiffDetail>;
+  store(minutes: number, signal?: AbortSignal): Promise<StoreReport>;
+  upload(name: string, body: Blob): Promise<Opened>;
+  live(url: string): Promise<Opened>;
+}
+
+/** What a backend refuses, in words. */
+export class BackendError extends Error {
+  readonly status: number;
+  readonly problem: Problem;
+
+  constructor(status: number, problem: Problem) {
+    super(problem.error);
+    this.name = "BackendError";
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+/** Any error as a problem that can be shown. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof BackendError) return error.problem;
+  const words = error instanceof Error ? error.message : String(error);
+  return { error: words, hint: null, span: null };
+}

@@ -1,0 +1,80 @@
+// Which texts are Markdown, and which of them are harmless to read as such.
+//
+// The Markdown lexer looks back: some runs of marks cost it seconds, and deep quotes its stack. Such texts are shown as they are.
+
+const MAX_LENGTH = 30_000;
+const MAX_WORD = 1_500;
+const MAX_PARAGRAPH = 8_000;
+const MAX_NESTING = 12;
+/** Each mark is looked for in the rest of its paragraph, so the cost of a paragraph is that of its marks squared. */
+const MAX_COST = 120_000;
+
+/** Whether the lexer gets through a text in no time. */
+export function isTame(text: string): boolean {
+  if (text.length > MAX_LENGTH) return false;
+  let cost = 0;
+  let marks = 0;
+  let length = 0;
+  for (const line of text.split("\n")) {
+    if (beginsAnew(line)) {
+      marks = 0;
+      length = 0;
+    }
+    const more = marksIn(line);
+    cost += (marks + more) ** 2 - marks ** 2;
+    marks += more;
+    length += line.length;
+    if (cost > MAX_COST || length > MAX_PARAGRAPH) return false;
+    if (nesting(line) > MAX_NESTING || longestWord(line) > MAX_WORD) return false;
+  }
+  return true;
+}
+
+/** Whether a line is not part of the paragraph before it. */
+function beginsAnew(line: string): boolean {
+  return line.trim() === "" || /^\s{0,8}(?:[-*+]|\d{1,3}[.)]|#{1,6}|\||```)(?:\s|$)/.test(line.slice(0, 20));
+}
+
+function marksIn(line: string): number {
+  let marks = 0;
+  for (let at = 0; at < line.length; at += 1) if ("*_~`[]<!".includes(line.charAt(at))) marks += 1;
+  return marks;
+}
+
+/** How many quotes and lists a line begins with. */
+function nesting(line: string): number {
+  let depth = 0;
+  for (let at = 0; at < line.length; at += 1) {
+    const letter = line.charAt(at);
+    if (letter === ">" || letter === ")" || letter === "." || "-+*".includes(letter)) depth += 1;
+    else if (letter !== " " && letter !== "\t" && (letter < "0" || letter > "9")) break;
+  }
+  return /^\s*[-*_=]{3,}\s*$/.test(line.slice(0, 200)) ? 0 : depth;
+}
+
+function longestWord(line: string): number {
+  let longest = 0;
+  let from = 0;
+  for (let at = 0; at <= line.length; at += 1) {
+    if (at < line.length && line.charAt(at) !== " ") continue;
+    longest = Math.max(longest, at - from);
+    from = at + 1;
+  }
+  return longest;
+}
+
+const SIGNS = [/^ {0,3}#{1,6} \S/, /^ {0,3}```/, /^ {0,3}[-*+] \S/, /^ {0,3}\d{1,3}[.)] \S/, /^\|[ :|-]+\|\s*$/, /\*\*[^*\s][^*]{0,80}\*\*/, /\]\(https?:\/\//];
+
+/** Whether a text is likely to be meant as Markdown. */
+export function looksLikeMarkdown(text: string): boolean {
+  const lines = text.slice(0, 5_000).split("\n");
+  const signs = lines.filter((line) => SIGNS.some((sign) => sign.test(line.slice(0, 400)))).length;
+  return signs >= 2 || (signs === 1 && /^ {0,3}(#{1,6} |```)/m.test(text.slice(0, 5_000)));
+}
+
+/** Whether a text is a JSON object or array. */
+export function looksLikeJson(text: string): boolean {
+  const trimmed = text.trimStart().charAt(0);
+  const last = text.trimEnd().slice(-1);
+  return (trimmed === "{" && last === "}") || (trimmed === "[" && last === "]");
+}

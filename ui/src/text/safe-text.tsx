@@ -1,0 +1,27 @@
+// Text that came from a trace: isolated from what is around it, with nothing hidden.
+
+import type { JSX } from "preact";
+import { type Breaks, visiblePieces } from "./visible";
+
+/** A text of a trace, within a line. */
+export function SafeText({ text, breaks = "escape" }: { text: string; breaks?: Breaks }): JSX.Element {
+  return <bdi class="safe-text">{safePieces(text, breaks)}</bdi>;
+}
+
+/** So many marked escapes are enough: a text that is made of them would slow the page down. */
+const MARKED = 2_000;
+
+/** The same without an element around it. */
+export function safePieces(text: string, breaks: Breaks): (JSX.Element | string)[] {
+  const pieces = visiblePieces(text, breaks);
+  if (pieces.length > MARKED) return [pieces.map((piece) => piece.text).join("")];
+  return pieces.map((piece, index) =>
+    piece.isEscape ? (
+      <span key={index} class="escaped-char">
+        {piece.text}
+      </span>
+    ) : (
+      piece.text
+    ),
+  );
+}

@@ -1,0 +1,129 @@
+// A call on the timeline, and what is said of it.
+
+import type { JSX } from "preact";
+import type { Bar, CallDetail } from "../api/types";
+import { href } from "../router";
+import { labelOf } from "../state/set";
+import { SafeText } from "../text/safe-text";
+import { duration } from "../text/units";
+import { visible } from "../text/visible";
+import { lengthOf, type Window } from "./window";
+
+export const ROW_PX = 20;
+export const SHORTEST_PX = 4;
+
+type CallBarProps = {
+  bar: Bar;
+  row: number;
+  freeUntilUs: number;
+  seen: Window;
+  width: number;
+  isOpen: boolean;
+  isReachable: boolean;
+  /** What came during the call, if it is the open one. */
+  detail: CallDetail | undefined;
+};
+
+export function CallBar(props: CallBarProps): JSX.Element {
+  const { bar, seen, width } = props;
+  const scale = width / lengthOf(seen);
+  const from = (bar.atUs - seen.fromUs) * scale;
+  const to = from + Math.max(SHORTEST_PX - 1, (bar.latencyUs ?? 0) * scale);
+  // What begins far to the left is cut there, so that its name is seen and no element is millions of pixels wide.
+  const left = Math.max(-2, from);
+  const length = Math.max(SHORTEST_PX - 1, Math.min(to, width + 2) - left);
+  const room = Math.min((props.freeUntilUs - seen.fromUs) * scale, width) - to;
+  const isInside = length > 44;
+  return (
+    <a
+      class={`call-bar ${toneOf(bar)} ${props.isOpen ? "open" : ""} ${bar.progress > 0 ? "has-progress" : ""}`}
+      href={href({ call: bar.call, at: bar.trace })}
+      data-call={bar.call}
+      data-trace={bar.trace}
+      tabIndex={props.isReachable ? 0 : -1}
+      aria-label={describe(bar)}
+      style={{ left: `${left}px`, width: `${length}px`, top: `${props.row * ROW_PX + 3}px` }}
+      draggable={false}
+    >
+      {isInside && (
+        <span class="bar-name inside">
+          <SafeText text={bar.name} />
+        </span>
+      )}
+      {!isInside && room > 46 && (
+        <span class="bar-name outside" style={{ maxWidth: `${Math.min(160, room - 8)}px` }}>
+          <SafeText text={bar.name} />
+        </span>
+      )}
+      {props.isOpen && props.detail !== undefined && <Ticks detail={props.detail} scale={scale} shift={from - left} />}
+    </a>
+  );
+}
+
+/** Progress and standard error of the open call, where they were. */
+function Ticks({ detail, scale, shift }: { detail: CallDetail; scale: number; shift: number }): JSX.Element {
+  const shown = detail.meanwhile.filter(({ kind }) => kind !== "request" && kind !== "answer").slice(0, 300);
+  return (
+    <>
+      {shown.map(({ line, afterUs, kind }) => (
+        <span key={line} class={`bar-tick ${kind}`} style={{ left: `${shift + (afterUs ?? 0) * scale}px` }} />
+      ))}
+    </>
+  );
+}
+
+function toneOf(bar: Bar): string {
+  if (bar.isError) return "error";
+  if (bar.latencyUs === null) return "unanswered";
+  return bar.direction === "out" ? "nested" : "";
+}
+
+function describe(bar: Bar): string {
+  const took = bar.latencyUs === null ? "no answer" : duration(bar.latencyUs);
+  const who = bar.direction === "out" ? "the server asks " : "";
+  return `Call ${bar.call}: ${who}${visible(bar.name)}, ${bar.status}, ${took}`;
+}
+
+type BarTipProps = { bar: Bar; box: DOMRect; beginUs: number; isMerged: boolean };
+
+export function BarTip({ bar, box, beginUs, isMerged }: BarTipProps): JSX.Element {
+  const left = Math.min(Math.max(8, box.left), window.innerWidth - 290);
+  const isBelow = box.bottom + 110 < window.innerHeight;
+  const place = isBelow ? { top: `${box.bottom + 6}px` } : { bottom: `${window.innerHeight - box.top + 6}px` };
+  return (
+    <div class="bar-tip" role="tooltip" style={{ left: `${left}px`, ...place }}>
+      <strong>
+        <SafeText text={bar.name} />
+      </strong>
+      <span class={bar.isError ? "error-text" : bar.status === "ok" ? "ok-text" : "warn-text"}>{bar.status}</span>
+      <dl>
+        <dt>call</dt>
+        <dd>
+          {bar.call}
+          {isMerged && (
+            <>
+              {" of "}
+              <SafeText text={labelOf(bar.trace)} />
+            </>
+          )}
+        </dd>
+        <dt>took</dt>
+        <dd>{bar.latencyUs === null ? "no answer" : duration(bar.latencyUs)}</dd>
+        <dt>after</dt>
+        <dd>{duration(bar.atUs - beginUs)}</dd>
+        {bar.direction === "out" && (
+          <>
+            <dt>asked by</dt>
+            <dd>the server{bar.parent === null ? "" : `, during call ${bar.parent}`}</dd>
+          </>
+        )}
+        {bar.progress > 0 && (
+          <>
+            <dt>progress</dt>
+            <dd>{bar.progress} notifications</dd>
+          </>
+        )}
+      </dl>
+    </div>
+  );
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import type { CallRow, Meanwhile } from "../../api/types";
+import { ticks, timeParts } from "./time-parts";
+
+const row = (parts: Partial<CallRow>): CallRow => ({
+  trace: 0, call: 1, line: 1, responseLine: 2, atUs: 0, direction: "in", id: "1", session: null, method: "tools/call",
+  tool: "book", status: "ok", isError: false, isOpen: false, code: null, latencyUs: 1_000, personUs: 0, clientUs: 0,
+  requestBytes: 1, responseBytes: 1, progress: 0, nested: 0, parent: null, operation: null, about: "", ...parts,
+});
+
+test("time is the server's, but for what others took", () => {
+  expect(timeParts(row({ personUs: 600, clientUs: 150 })).map(({ who, us, share }) => [who, us, share])).toEqual([
+    ["asked", 250, 0.25],
+    ["other", 150, 0.15],
+    ["person", 600, 0.6],
+  ]);
+  expect(timeParts(row({}))).toEqual([{ who: "asked", words: "the server's own time", us: 1_000, share: 1 }]);
+  expect(timeParts(row({ direction: "out" }))[0]?.words).toBe("the client's own time");
+});
+
+test("odd figures never give more than the whole", () => {
+  expect(timeParts(row({ personUs: 5_000, clientUs: 5_000 })).map((part) => part.us)).toEqual([0, 1_000]);
+  expect(timeParts(row({ latencyUs: null }))).toEqual([]);
+  expect(timeParts(row({ latencyUs: 0 }))[0]?.share).toBe(1);
+});
+
+test("what came meanwhile has its place on the bar", () => {
+  const item = (afterUs: number | null): Meanwhile => ({ line: 3, afterUs, kind: "progress", call: null, about: "" });
+  expect(ticks(row({}), [item(250), item(null), item(5_000)]).map((tick) => tick.at)).toEqual([0.25, 1]);
+  expect(ticks(row({ latencyUs: null }), [item(100), item(200)]).map((tick) => tick.at)).toEqual([0.5, 1]);
+});

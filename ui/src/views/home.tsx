@@ -1,0 +1,114 @@
+// The traces of this machine, those that are being recorded on top.
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Home, TraceCard } from "../api/types";
+import { RowTable } from "../list/row-table";
+import { useRows } from "../list/use-rows";
+import { go } from "../router";
+import { EmptyState, LoadingState, ProblemState } from "../shell/problem";
+import { backend } from "../state/backend";
+import { hasOpened } from "../state/given";
+import { useResource } from "../state/resource";
+import { change } from "../state/set";
+import { SafeText } from "../text/safe-text";
+import { count } from "../text/units";
+import { OpenBar } from "./parts/open-bar";
+import { traceColumns } from "./parts/trace-columns";
+
+export function HomeView(): JSX.Element {
+  const { data, error, reload } = useResource((signal) => backend.home(signal), [], [change.value?.home]);
+  useGiven(data);
+  if (data === undefined) {
+    return error === undefined ? <LoadingState what="Looking for traces" /> : <ProblemState error={error} retry={reload} />;
+  }
+  return <Traces home={data} />;
+}
+
+function Traces({ home }: { home: Home }): JSX.Element {
+  const [search, setSearch] = useState("");
+  const [active, setActive] = useState<number | null>(null);
+  const [marked, setMarked] = useState<readonly string[]>([]);
+  const found = useMemo(() => home.traces.filter((trace) => hasWords(trace, search)), [home, search]);
+  const rows = useRows<TraceCard>(
+    async (from, limit) => ({ total: found.length, all: home.traces.length, rows: found.slice(from, from + limit) }),
+    [found.length, search, home],
+  );
+  const toggle = (key: string): void => {
+    setMarked((old) => (old.includes(key) ? old.filter((other) => other !== key) : [...old, key]));
+  };
+  const columns = useMemo(() => traceColumns(marked, toggle), [marked]);
+  return (
+    <div class="home">
+      <OpenBar search={search} onSearch={setSearch} marked={marked} onClear={() => setMarked([])} hasStore={home.hasStore} />
+      <p class="list-facts" role="status">
+        {found.length === home.traces.length
+          ? count(found.length, "trace")
+          : `${count(found.length, "trace")} of ${count(home.traces.length, "trace")}`}
+      </p>
+      {home.traces.length === 0 ? (
+        <NothingRecorded />
+      ) : found.length === 0 ? (
+        <EmptyState title="No trace has these words" />
+      ) : (
+        <RowTable
+          id="trace"
+          label="Traces"
+          rowHeight={40}
+          columns={columns}
+          rows={rows}
+          active={active}
+          onActive={setActive}
+          onOpen={(trace) => go({ trace: [trace.key] })}
+          isError={(trace) => (trace.errors ?? 0) > 0}
+          classOf={(trace) => (trace.state === "running" ? "running" : "card")}
+        />
+      )}
+      <Unreadable files={home.unreadable} />
+    </div>
+  );
+}
+
+function hasWords(trace: TraceCard, search: string): boolean {
+  const text = [trace.label, trace.file, trace.client, trace.server, trace.stateText].join(" ").toLowerCase();
+  return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+function NothingRecorded(): JSX.Element {
+  return (
+    <EmptyState title="Nothing recorded yet">
+      <p>
+        Put <code>wiretape record --</code> before the command of a server:
+      </p>
+      <p>
+        <code>wiretape record -- npx my-server</code>
+      </p>
+      <p>
+        Or look at a sample with <code>wiretape demo</code>, or drop a trace into this page.
+      </p>
+    </EmptyState>
+  );
+}
+
+function Unreadable({ files }: { files: string[] }): JSX.Element | null {
+  if (files.length === 0) return null;
+  return (
+    <details class="unreadable">
+      <summary>{count(files.length, "file")} can't be read</summary>
+      <ul>
+        {files.map((file) => (
+          <li key={file}>
+            <SafeText text={file} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function useGiven(home: Home | undefined): void {
+  useEffect(() => {
+    if (home === undefined || home.given.length === 0 || hasOpened()) return;
+    go({ trace: home.given }, "replace");
+  }, [home]);
+}

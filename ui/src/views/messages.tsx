@@ -1,0 +1,23 @@
+// All messages, in order.
+
+import type { JSX } from "preact";
+import type { MessageRow } from "../api/types";
+import { go, route } from "../router";
+import { CallPanel } from "./parts/call-panel";
+import { MessageList } from "./parts/message-list";
+
+export function MessagesView(): JSX.Element {
+  const { call } = route.value;
+  return (
+    <div class={call === null ? "split" : "split has-panel"}>
+      <MessageList onOpen={openMessage} />
+      {call !== null && <CallPanel />}
+    </div>
+  );
+}
+
+/** A message opens its call; what belongs to none is shown as it is. */
+export function openMessage(row: MessageRow): void {
+  if (row.call !== null) go({ call: row.call, at: row.trace });
+  else go({ view: "raw", at: row.trace, line: row.line });
+}

@@ -1,0 +1,15 @@
+// What became of a call.
+
+import type { JSX } from "preact";
+import { statusMeaning, statusTone, statusWords } from "../../text/words";
+
+type StatusProps = { status: string; isError: boolean; isOpen?: boolean; code?: number | null };
+
+export function Status({ status, isError, isOpen = false, code = null }: StatusProps): JSX.Element {
+  const tone = statusTone(status, isError, isOpen);
+  return (
+    <span class={`status status-${tone}`} title={isOpen ? "It is not answered yet." : statusMeaning(status)}>
+      {isOpen ? "waiting" : statusWords(status, code)}
+    </span>
+  );
+}
