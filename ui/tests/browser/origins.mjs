@@ -88,6 +88,7 @@ await test(async (bench) => {
       form.submit();
     });
     assert.equal((await posted).status(), 403);
+    await stranger.waitForURL(/api\/upload/);
     await stranger.goto(`${evil.base}index.html`);
   });
 

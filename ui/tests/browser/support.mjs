@@ -4,9 +4,10 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -31,9 +32,18 @@ function binary() {
   return path;
 }
 
+/** A browser of Chromium's kind: the one that is named, or the first that is installed. */
+function chromiumPath() {
+  const named = process.env.WIRETAPE_CHROMIUM;
+  const names = named ? [named] : ["chromium", "chromium-browser", "google-chrome"];
+  const places = names.flatMap((name) => [name, ...(process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name))]);
+  return places.find((place) => isAbsolute(place) && existsSync(place)) ?? assert.fail("no browser is installed: WIRETAPE_CHROMIUM names one");
+}
+
 /** Runs a test: `body` gets a bench that is cleared away at the end, whatever happens. */
 export async function test(body) {
   const bench = await Bench.set();
+  giveUpInTime(bench);
   try {
     await body(bench);
   } catch (error) {
@@ -44,6 +54,18 @@ export async function test(body) {
   const { failures, checks } = bench;
   console.log(failures === 0 ? `ok: ${checks} checks` : `FAILED: ${failures} of ${checks} checks`);
   process.exit(failures === 0 ? 0 : 1);
+}
+
+/** A script that hangs, or that is told to stop, clears away what it started, too. */
+function giveUpInTime(bench) {
+  const giveUp = async (why) => {
+    console.log(`FAILED: ${why}`);
+    await bench.clear();
+    process.exit(1);
+  };
+  const seconds = Number(process.env.WIRETAPE_TEST_SECONDS ?? 300);
+  setTimeout(() => void giveUp(`not done within ${seconds} s`), seconds * 1000).unref();
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => void giveUp(`stopped by ${signal}`));
 }
 
 class Bench {
@@ -116,7 +138,10 @@ class Bench {
 
   async browser() {
     this.#browser ??= await chromium.launch({
-      executablePath: process.env.WIRETAPE_CHROMIUM ?? "/usr/bin/chromium",
+      executablePath: chromiumPath(),
+      // The bench closes it; its own way would leave the rest behind.
+      handleSIGINT: false,
+      handleSIGTERM: false,
       args: BROWSER_ARGS,
     });
     return this.#browser;

@@ -197,9 +197,10 @@ await test(async (bench) => {
   await bench.check("lint lists findings by rule, each with its message", async () => {
     await open(page, server, trace, "view=lint");
     await reads(page.getByRole("main").getByRole("status").first(), /1 error/);
+    await eventually("the check is done", async () => (await page.getByRole("progressbar").count()) === 0);
     await page.getByText("server-capability-missing").click();
     await at(page, /#view=lint&open=server-capability-missing$/);
-    await reads(page.getByRole("main"), /`resources\/subscribe` needs the server's capability/);
+    await reads(page.getByRole("main"), /`?resources\/subscribe`? needs the server's capability/);
     await page.reload();
     await page.getByRole("link", { name: "call 10" }).click();
     await at(page, /#view=call&call=10$/);
