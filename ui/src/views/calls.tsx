@@ -61,7 +61,7 @@ export function CallsView(): JSX.Element {
     "[": () => moveTo(Math.max(0, (active ?? 1) - 1)),
   });
 
-  if (rows.error !== undefined) return <ProblemState error={rows.error} retry={() => rows.refresh()} />;
+  if (rows.error !== undefined && !rows.isKnown) return <ProblemState error={rows.error} retry={() => rows.refresh()} />;
   return (
     <div class={call === null ? "split" : "split has-panel"}>
       <section class="split-main" aria-label="Calls">

@@ -54,7 +54,7 @@ export function RawView(): JSX.Element {
   useKeys({
     ...(line === null ? {} : { Escape: () => go({ line: null }) }),
   });
-  if (rows.error !== undefined) return <ProblemState error={rows.error} retry={() => rows.refresh()} />;
+  if (rows.error !== undefined && !rows.isKnown) return <ProblemState error={rows.error} retry={() => rows.refresh()} />;
   return (
     <div class={line === null ? "split" : "split has-panel"}>
       <section class="split-main" aria-label="Lines">

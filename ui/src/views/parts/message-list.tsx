@@ -69,7 +69,7 @@ export function MessageList({ onOpen, window, onSeen }: MessageListProps): JSX.E
 
   const fromUs = traceSet.value?.fromUs ?? 0;
   const columns = useMemo(() => messageColumns(isMerged.value, fromUs), [isMerged.value, fromUs]);
-  if (rows.error !== undefined) return <ProblemState error={rows.error} retry={() => rows.refresh()} />;
+  if (rows.error !== undefined && !rows.isKnown) return <ProblemState error={rows.error} retry={() => rows.refresh()} />;
   return (
     <section class="split-main" aria-label="Messages">
       <p class="list-facts" role="status">
