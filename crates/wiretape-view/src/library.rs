@@ -221,6 +221,6 @@ impl Library {
 }
 
 /// What a trace that was given on the command line goes by.
-pub(crate) fn given_key(path: &Path) -> String {
+fn given_key(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -2,14 +2,12 @@
 
 use super::App;
 use super::answer::Refusal;
-use crate::library::given_key;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Lets in who knows the token, and comes from this machine's own page.
@@ -78,19 +76,18 @@ impl PageAddress {
         format!("{}#token={}", self.base, self.token)
     }
 
-    /// Traces, merged by time.
-    pub fn traces(&self, traces: &[PathBuf]) -> String {
+    /// Traces, merged by time: each by its id, or by the path that the server was given.
+    pub fn traces(&self, traces: &[String]) -> String {
         self.asking("trace", traces)
     }
 
     /// Two traces, side by side.
-    pub fn diff(&self, traces: &[PathBuf]) -> String {
+    pub fn diff(&self, traces: &[String]) -> String {
         self.asking("diff", traces)
     }
 
-    fn asking(&self, what: &str, traces: &[PathBuf]) -> String {
-        let names: Vec<String> = traces.iter().map(|path| given_key(path)).collect();
-        let names: String = form_urlencoded::byte_serialize(names.join(";").as_bytes()).collect();
+    fn asking(&self, what: &str, traces: &[String]) -> String {
+        let names: String = form_urlencoded::byte_serialize(traces.join(";").as_bytes()).collect();
         format!("{}?{what}={names}#token={}", self.base, self.token)
     }
 }

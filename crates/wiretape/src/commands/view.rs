@@ -1,6 +1,8 @@
 //! `wiretape view`: the traces in a browser.
 
+use super::export::is_same_file;
 use crate::ask::StoreArgs;
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::selector::TraceSelector;
@@ -100,7 +102,18 @@ pub(crate) fn view(looking: &Looking) -> Result<(), CommandError> {
         given: looking.traces.clone(),
         store: Some(looking.store.clone()),
     };
-    wiretape_view::serve(options, |page| announce(looking, page)).map_err(refused)
+    let names = names(looking)?;
+    wiretape_view::serve(options, |page| announce(looking, &names, page)).map_err(refused)
+}
+
+/// What the traces go by in the address: their ids, where they lie with the others.
+fn names(looking: &Looking) -> Result<Vec<String>, CommandError> {
+    let catalog = if looking.traces.is_empty() { Catalog::default() } else { Catalog::read(&looking.dir)? };
+    let name = |path: &PathBuf| {
+        let known = catalog.entries.iter().find(|entry| is_same_file(&entry.path, path));
+        known.map_or_else(|| path.to_string_lossy().into_owned(), CatalogEntry::id)
+    };
+    Ok(looking.traces.iter().map(name).collect())
 }
 
 fn refused(error: ViewError) -> CommandError {
@@ -114,11 +127,11 @@ fn refused(error: ViewError) -> CommandError {
     }
 }
 
-fn announce(looking: &Looking, page: &PageAddress) {
-    let address = match looking.traces.as_slice() {
+fn announce(looking: &Looking, names: &[String], page: &PageAddress) {
+    let address = match names {
         [] => page.home(),
-        traces if looking.diff => page.diff(traces),
-        traces => page.traces(traces),
+        names if looking.diff => page.diff(names),
+        names => page.traces(names),
     };
     // If nobody reads the output any more, the page is served all the same.
     let _ = say(&address);
