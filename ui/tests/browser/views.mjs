@@ -195,8 +195,10 @@ await test(async (bench) => {
   });
 
   await bench.check("lint lists findings by rule, each with its message", async () => {
-    await open(page, server, trace, "view=lint");
+    // With both traces there are two rules; a single one would be open from the start.
+    await open(page, server, `${trace};${WEATHER}`, "view=lint");
     await reads(page.getByRole("main").getByRole("status").first(), /1 error/);
+    await page.getByText("arguments-invalid").waitFor();
     await eventually("the check is done", async () => (await page.getByRole("progressbar").count()) === 0);
     await page.getByText("server-capability-missing").click();
     await at(page, /#view=lint&open=server-capability-missing$/);
