@@ -1,15 +1,23 @@
 // The keys of a table: from row to row, and to the next error.
 
+import { useRef } from "preact/hooks";
 import { useKeys } from "../keys";
 import type { RowTableProps } from "./row-table";
 import type { Scroller } from "./scroller";
 
 export function useTableKeys<Row>(props: RowTableProps<Row>, scroller: Scroller): void {
-  const { rows, active } = props;
+  const { rows } = props;
+  // Keys may come faster than the table is drawn: each counts from where the one before has led.
+  const place = useRef(props.active);
+  place.current = props.active;
+  const goTo = (index: number): void => {
+    place.current = index;
+    props.onActive(index);
+  };
   const move = (by: number): void => {
     if (rows.total === 0) return;
-    const from = active ?? (by > 0 ? Math.floor(scroller.position / scroller.rowHeight) - 1 : rows.total);
-    props.onActive(Math.min(rows.total - 1, Math.max(0, from + by)));
+    const from = place.current ?? (by > 0 ? Math.floor(scroller.position / scroller.rowHeight) - 1 : rows.total);
+    goTo(Math.min(rows.total - 1, Math.max(0, from + by)));
   };
   const page = Math.max(1, Math.floor(scroller.viewport / scroller.rowHeight) - 1);
   useKeys({
@@ -19,26 +27,31 @@ export function useTableKeys<Row>(props: RowTableProps<Row>, scroller: Scroller)
     ArrowUp: () => move(-1),
     PageDown: () => move(page),
     PageUp: () => move(-page),
-    Home: () => props.onActive(0),
-    End: () => props.onActive(Math.max(0, rows.total - 1)),
+    Home: () => goTo(0),
+    End: () => goTo(Math.max(0, rows.total - 1)),
     Enter: () => {
+      const active = place.current;
       const row = active === null ? undefined : rows.get(active);
       if (row !== undefined && active !== null) props.onOpen(row, active);
     },
-    e: () => void nextError(props),
+    e: () => void nextError(props, place.current, goTo),
   });
 }
 
 /** As many rows are looked at for the next error before giving up. */
 const FARTHEST = 20_000;
 
-async function nextError<Row>({ rows, active, isError, onActive }: RowTableProps<Row>): Promise<void> {
+async function nextError<Row>(
+  { rows, isError }: RowTableProps<Row>,
+  active: number | null,
+  goTo: (index: number) => void,
+): Promise<void> {
   if (isError === undefined) return;
   const from = (active ?? -1) + 1;
   for (let index = from; index < Math.min(rows.total, from + FARTHEST); index++) {
     const row = rows.get(index) ?? (await rows.load(index));
     if (row !== undefined && isError(row)) {
-      onActive(index);
+      goTo(index);
       return;
     }
   }
