@@ -93,7 +93,6 @@ export class PagedRows<Row> {
     } catch (error) {
       if (controller.signal.aborted) return;
       this.error = error;
-      this.isKnown = true;
     }
     if (this.asking.get(page) === controller) this.asking.delete(page);
     // What has changed while the answer was on its way is asked for again.

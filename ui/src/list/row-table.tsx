@@ -119,6 +119,13 @@ export function RowTable<Row>(props: RowTableProps<Row>): JSX.Element {
     const timer = window.setTimeout(() => rows.want(first, Math.max(last, first + 1)), rows.get(first) === undefined && rows.isKnown ? 40 : 0);
     return () => window.clearTimeout(timer);
   }, [rows, first, last]);
+  // Whatever became of the question: rows that are in sight and not there are asked for until they come.
+  const isMissing = rows.isKnown && rows.error === undefined && first < rows.total && rows.get(first) === undefined;
+  useEffect(() => {
+    if (!isMissing) return undefined;
+    const timer = window.setInterval(() => rows.want(first, Math.max(last, first + 1)), 250);
+    return () => window.clearInterval(timer);
+  }, [rows, first, last, isMissing]);
   const seenFirst = Math.floor(scroller.position / rowHeight);
   const seenLast = Math.min(rows.total, Math.ceil((scroller.position + scroller.viewport) / rowHeight));
   useEffect(() => props.onSeen?.(seenFirst, seenLast), [seenFirst, seenLast, rows]);
