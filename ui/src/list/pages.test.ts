@@ -72,3 +72,10 @@ test("a refusal is kept until there is an answer", async () => {
   expect(rows.error).toBeUndefined();
   expect(rows.get(0)).toBe(1);
 });
+
+test("a list that is here is seen at once", async () => {
+  const list = Array.from({ length: 450 }, (_, n) => n);
+  const rows = PagedRows.of(list, 500, () => undefined);
+  expect([rows.total, rows.all, rows.isKnown, rows.get(0), rows.get(449), rows.get(450)]).toEqual([450, 500, true, 0, 449, undefined]);
+  expect(PagedRows.of([], 3, () => undefined).isKnown).toBe(true);
+});

@@ -26,6 +26,15 @@ export class PagedRows<Row> {
     private readonly onChange: () => void,
   ) {}
 
+  /** Rows that are here already: they are seen at once, without a question. */
+  static of<Row>(list: readonly Row[], all: number, onChange: () => void): PagedRows<Row> {
+    const page = (from: number, limit: number): Page<Row> => ({ total: list.length, all, rows: list.slice(from, from + limit) });
+    const rows = new PagedRows<Row>(async (from, limit) => page(from, limit), onChange);
+    const pages = Math.min(KEPT_PAGES, Math.max(1, Math.ceil(list.length / PAGE_ROWS)));
+    for (let n = pages - 1; n >= 0; n--) rows.take(n, page(n * PAGE_ROWS, PAGE_ROWS), 0);
+    return rows;
+  }
+
   get(index: number): Row | undefined {
     return this.pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS];
   }

@@ -20,3 +20,9 @@ export function useRows<Row>(
   }, [rows, ...refresh]);
   return rows;
 }
+
+/** Rows of a list that is here. */
+export function useListRows<Row>(list: readonly Row[], all: number): PagedRows<Row> {
+  const [, redraw] = useState(0);
+  return useMemo(() => PagedRows.of(list, all, () => redraw((n) => n + 1)), [list, all]);
+}

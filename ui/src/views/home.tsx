@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Home, TraceCard } from "../api/types";
 import { RowTable } from "../list/row-table";
-import { useRows } from "../list/use-rows";
+import { useListRows } from "../list/use-rows";
 import { go } from "../router";
 import { EmptyState, LoadingState, ProblemState } from "../shell/problem";
 import { backend } from "../state/backend";
@@ -30,10 +30,7 @@ function Traces({ home }: { home: Home }): JSX.Element {
   const [active, setActive] = useState<number | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
   const found = useMemo(() => home.traces.filter((trace) => hasWords(trace, search)), [home, search]);
-  const rows = useRows<TraceCard>(
-    async (from, limit) => ({ total: found.length, all: home.traces.length, rows: found.slice(from, from + limit) }),
-    [found.length, search, home],
-  );
+  const rows = useListRows(found, home.traces.length);
   const toggle = (key: string): void => {
     setMarked((old) => (old.includes(key) ? old.filter((other) => other !== key) : [...old, key]));
   };
