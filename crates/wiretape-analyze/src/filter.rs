@@ -444,7 +444,7 @@ fn size(word: &Word, quantity: Quantity, parse: fn(&str) -> Option<u64>) -> Resu
 }
 
 /// Microseconds.
-fn parse_duration(text: &str) -> Option<u64> {
+pub(crate) fn parse_duration(text: &str) -> Option<u64> {
     let units: [(&str, f64); 5] = [("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6)];
     amount(text, &units)
 }

@@ -20,6 +20,7 @@
 //! - [`glance`]: what a payload says, in a few words
 //! - [`lint`]: what departs from the specification, and where
 //! - [`latency`]: how long calls took, and their percentiles
+//! - [`replay`]: a trace as a server
 //! - [`json_diff`]: how one JSON value differs from another
 //! - [`volatile`]: what differs from run to run and means nothing
 //! - [`mod@fingerprint`]: numbers that are equal for JSON values that mean the same
@@ -40,6 +41,7 @@ pub mod latency;
 pub mod lint;
 pub mod listing;
 pub mod operation;
+pub mod replay;
 pub mod stats;
 pub mod summary;
 pub mod text;

@@ -106,7 +106,7 @@ struct Watched {
     ends: bool,
 }
 
-const MODERN: &[u8] = b"io.modelcontextprotocol/protocolVersion";
+pub(crate) const MODERN: &[u8] = b"io.modelcontextprotocol/protocolVersion";
 
 impl OperationTracker {
     /// At the beginning of a recording.

@@ -8,6 +8,7 @@
 //! - [`http`]: HTTP servers, behind a proxy
 //! - [`journal`]: how a trace reaches the disk
 //! - [`live`]: a trace that grows, shown to viewers
+//! - [`replay`]: a trace, played as a server
 //! - [`platform`]: what differs between operating systems
 
 pub mod bridge;
@@ -16,4 +17,5 @@ pub mod journal;
 pub mod live;
 pub mod platform;
 pub mod record;
+pub mod replay;
 pub mod warning;

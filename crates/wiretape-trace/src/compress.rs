@@ -27,7 +27,7 @@ impl Compression {
     }
 
     /// What a file's first bytes say.
-    fn of_magic(head: &[u8]) -> Self {
+    pub fn of_magic(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,

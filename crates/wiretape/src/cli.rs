@@ -2,7 +2,7 @@
 
 use crate::commands::{
     baseline, ca, call, calls, clients, completions, config, demo, diff, export, import, lint, logs, ls, man,
-    proxy, prune, record, schema, search, session, sessions, show, slow, stats, store, tools, view,
+    proxy, prune, record, replay, schema, search, session, sessions, show, slow, stats, store, tools, view,
 };
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -36,7 +36,7 @@ TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
 Traces lie in `wiretape/traces` of your data directory, and the store is `wiretape/store.db` there;
 WIRETAPE_DATA_DIR moves both.
 
-Exit codes: 0 it worked, 1 it did not or lint has found something, 2 the command line makes no sense,
+Exit codes: 0 it worked, 1 it did not, lint has found something or a replay missed something, 2 the command line makes no sense,
 3 not everything could be imported or loaded;
 `record` passes on those of the command it wraps (docs/exit-codes.md)."
 )]
@@ -62,6 +62,7 @@ struct Cli {
 enum Command {
     Record(record::RecordArgs),
     Proxy(Box<proxy::ProxyArgs>),
+    Replay(Box<replay::ReplayArgs>),
     Demo(demo::DemoArgs),
     #[command(alias = "list")]
     Ls(ls::LsArgs),
@@ -100,10 +101,11 @@ const STYLES: Styles = Styles::styled()
     .placeholder(Style::new().dimmed());
 
 /// How the help groups the commands. One that is in no group stands in the last.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     ("Record", &["record", "proxy", "demo"]),
     ("Look", &["view", "ls", "show", "calls", "call", "search"]),
     ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema", "tools"]),
+    ("Play back", &["replay"]),
     ("Check", &["lint", "diff", "baseline"]),
     ("Exchange", &["import", "export"]),
     ("Set up", &["config", "ca"]),
@@ -134,6 +136,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
     match command {
         Command::Record(args) => return record::run(args),
         Command::Proxy(args) => proxy::run(&args)?,
+        Command::Replay(args) => return replay::run(*args),
         Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
         Command::View(args) => view::run(&args)?,

@@ -24,6 +24,7 @@ mod text;
 mod trace_file;
 mod units;
 mod words;
+mod xml;
 
 fn main() {
     cli::main().exit()

@@ -13,6 +13,7 @@
 //! | [`store`] | how fast the store is written, and asked |
 //! | [`analyze`] | how fast traces are read for answers |
 //! | [`view`] | how soon `wiretape view` shows a large trace |
+//! | [`replay`] | how fast `wiretape replay` answers |
 //! | [`programs`] | the programs, built |
 //! | [`figures`] | medians, and numbers as people read them |
 //! | [`report`] | the tables, on the terminal and in `docs/benchmarks.md` |
@@ -25,6 +26,7 @@ mod http;
 mod import;
 mod programs;
 mod progress;
+mod replay;
 mod report;
 mod stdio;
 mod store;
@@ -69,6 +71,7 @@ enum Subject {
     Store,
     Analyze,
     View,
+    Replay,
 }
 
 /// How much is done.
@@ -106,6 +109,7 @@ impl Subject {
             Self::Store => store::measure(programs, effort),
             Self::Analyze => analyze::measure(programs, effort),
             Self::View => view::measure(programs, effort),
+            Self::Replay => replay::measure(programs, effort),
         }
     }
 }

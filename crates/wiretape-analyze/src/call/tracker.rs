@@ -119,6 +119,21 @@ impl CallTracker {
         self.open.iter().find_map(|open| open.get(&number)).map(|open| &open.call)
     }
 
+    /// The number of the client's call during which the server says something: that of the same HTTP exchange, else the one
+    /// that was opened last and is still open.
+    pub fn during(&self, message: &Message<'_>) -> Option<u64> {
+        let in_exchange = message.http.and_then(exchange_of).and_then(|exchange| self.last_in(exchange));
+        in_exchange.or_else(|| self.last_of_client())
+    }
+
+    fn last_in(&self, exchange: u64) -> Option<u64> {
+        self.exchanges.get(&exchange).and_then(BTreeSet::last).copied()
+    }
+
+    fn last_of_client(&self) -> Option<u64> {
+        self.open[side(Direction::ClientToServer)].last_key_value().map(|(number, _)| *number)
+    }
+
     /// Takes the next record; `each` is told of the payloads of a message. Returns the calls that an HTTP exchange ended.
     pub fn observe_record<'a>(
         &mut self,
@@ -340,8 +355,8 @@ impl CallTracker {
             return None;
         }
         let number = match source.exchange {
-            Some(exchange) => self.exchanges.get(&exchange).and_then(BTreeSet::last).copied(),
-            None => self.open[side(Direction::ClientToServer)].last_key_value().map(|(number, _)| *number),
+            Some(exchange) => self.last_in(exchange),
+            None => self.last_of_client(),
         }?;
         self.open_mut(number)?.nested_begins(method, source.stamp);
         Some(number)

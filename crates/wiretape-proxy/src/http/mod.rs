@@ -56,5 +56,6 @@ pub(crate) mod upstream;
 pub use options::{
     ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, ReverseOptions, Route,
 };
+pub(crate) use server::Signals;
 pub use server::{Bound, ProxyError, ProxyOutcome, run};
 pub use upstream::{Scheme, UpstreamUrl, UrlError};

@@ -1,20 +1,3 @@
-//! Bytes with a few places changed, and everything else as it was.
+//! What is changed in a body; see [`wiretape_trace::splice`].
 
-use std::ops::Range;
-
-/// What stands in a place from now on.
-pub(super) type Edit = (Range<usize>, Vec<u8>);
-
-/// Puts other bytes in some places, which are in order and apart.
-pub(super) fn splice(bytes: &[u8], edits: &[Edit]) -> Vec<u8> {
-    let more: usize = edits.iter().map(|(_, text)| text.len()).sum();
-    let mut out = Vec::with_capacity(bytes.len() + more);
-    let mut copied = 0;
-    for (range, text) in edits {
-        out.extend_from_slice(&bytes[copied..range.start]);
-        out.extend_from_slice(text);
-        copied = range.end;
-    }
-    out.extend_from_slice(&bytes[copied..]);
-    out
-}
+pub(super) use wiretape_trace::splice::{Edit, splice};

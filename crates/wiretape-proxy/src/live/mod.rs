@@ -57,4 +57,5 @@ mod ring;
 mod subscriber;
 
 pub use hub::{DEFAULT_PORT, LiveError, LiveHub, LiveOptions, random_token};
+pub(crate) use origin::is_loopback_authority;
 pub use origin::{Origin, OriginError};

@@ -67,7 +67,7 @@ impl Origin {
     }
 
     /// Whether this is a page that a server at `port` of this machine served over http.
-    pub(super) fn is_loopback(&self, port: u16) -> bool {
+    pub(crate) fn is_loopback(&self, port: u16) -> bool {
         self.scheme == "http" && is_loopback_host(&self.host) && self.port.unwrap_or(80) == port
     }
 }
@@ -88,7 +88,7 @@ impl fmt::Display for Origin {
 }
 
 /// Whether a `Host` header names the loopback server at `port`.
-pub(super) fn is_loopback_authority(authority: &str, port: u16) -> bool {
+pub(crate) fn is_loopback_authority(authority: &str, port: u16) -> bool {
     split_port(authority).is_ok_and(|(host, given)| is_loopback_host(host) && given.unwrap_or(80) == port)
 }
 

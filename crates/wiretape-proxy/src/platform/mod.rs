@@ -92,6 +92,11 @@ pub fn liveness(path: &Path) -> Liveness {
     imp::liveness(path)
 }
 
+/// Reads as much as `buffer` holds, from a place in a file, wherever others read in it.
+pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    imp::read_exact_at(file, buffer, offset)
+}
+
 /// Whether an open file has been deleted.
 pub fn is_deleted(file: &File) -> bool {
     imp::is_deleted(file)

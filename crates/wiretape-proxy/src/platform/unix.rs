@@ -45,6 +45,10 @@ pub(super) fn liveness(path: &Path) -> Liveness {
     }
 }
 
+pub(super) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
 pub(super) fn is_deleted(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
 }

@@ -37,6 +37,18 @@ pub(super) fn stdout_is_closed() -> bool {
     false
 }
 
+pub(super) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        let read = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer = &mut buffer[read..];
+        offset += read as u64;
+    }
+    Ok(())
+}
+
 pub(super) fn is_deleted(file: &File) -> bool {
     // A file that is open can't vanish here; it can only be marked, and then it can't be asked any more.
     file.metadata().map(|metadata| metadata.file_attributes()).is_err()

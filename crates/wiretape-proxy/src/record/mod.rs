@@ -184,7 +184,7 @@ impl Recorder {
     }
 }
 
-fn meta(command: &[OsString], label: Option<&str>, redactor: Option<&Redactor>) -> Meta {
+pub(crate) fn meta(command: &[OsString], label: Option<&str>, redactor: Option<&Redactor>) -> Meta {
     let command: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = redactor.map_or_else(|| command.clone(), |redactor| redactor.command(&command));
     let label = label.map(name::clean_label).filter(|label| !label.is_empty());

@@ -11,15 +11,12 @@ use std::io::{self, Read};
 /// How much is read from the source at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// What may stand before the first line.
-const BOM: &[u8] = b"\xEF\xBB\xBF";
-
 /// One line of a trace and where it stands.
 #[derive(Debug)]
 pub struct Line<'a> {
     /// Counts from 1.
     pub number: u64,
-    /// Where its bytes begin in the file, decompressed if need be.
+    /// Where its bytes begin in what was read.
     pub offset: u64,
     /// The line's bytes, without the newline.
     pub bytes: &'a [u8],
@@ -264,9 +261,8 @@ pub struct TraceReader<R> {
     framer: LineFramer,
     chunk: Vec<u8>,
     follow: bool,
+    parse: fn(&[u8]) -> Record<'_>,
     number: u64,
-    /// Where the next line begins.
-    offset: u64,
     state: State,
     notices: Vec<Notice>,
     more_notices: u64,
@@ -290,12 +286,17 @@ impl<R: Read> TraceReader<R> {
             framer: LineFramer::new(),
             chunk: vec![0; CHUNK],
             follow: false,
+            parse: parse_line,
             number: 0,
-            offset: 0,
             state: State::default(),
             notices: Vec::new(),
             more_notices: 0,
         }
+    }
+
+    /// Reads a trace to its end, with [`parse_line_unseen`].
+    pub fn unseen(source: R) -> Self {
+        TraceReader { parse: parse_line_unseen, ..Self::new(source) }
     }
 
     /// Reads a trace that is still growing: at the end of what is there `next_line` gives `None`, and may be
@@ -316,7 +317,7 @@ impl<R: Read> TraceReader<R> {
 
     /// Where the next line begins in the file, decompressed if need be.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.framer.offset()
     }
 
     /// Whether an `end` line was met.
@@ -331,10 +332,10 @@ impl<R: Read> TraceReader<R> {
         }
         self.number += 1;
         let number = self.number;
-        let frame = self.framer.next_frame();
-        let offset = advance(&mut self.offset, frame.as_ref());
-        let bytes = frame.map_or(&b""[..], |frame| frame.bytes);
-        let record = parse_line(bytes);
+        let offset = self.framer.offset();
+        let (offset, bytes) =
+            self.framer.next_frame().map_or((offset, &b""[..]), |frame| within(offset, frame));
+        let record = (self.parse)(bytes);
         let utf8 = json::is_utf8(bytes);
         note(&mut self.notices, &mut self.more_notices, &mut self.state, number, &record, utf8);
         Ok(Some(Line { number, offset, bytes, record }))
@@ -377,10 +378,9 @@ impl<R: Read> TraceReader<R> {
             self.note_end();
             return Ok(None);
         }
-        let frame = self.framer.finish();
-        let offset = advance(&mut self.offset, frame.as_ref());
-        let bytes = frame.map_or(&b""[..], |frame| frame.bytes);
-        let record = parse_line(bytes);
+        let offset = self.framer.offset();
+        let (offset, bytes) = self.framer.finish().map_or((offset, &b""[..]), |frame| within(offset, frame));
+        let record = (self.parse)(bytes);
         note(&mut self.notices, &mut self.more_notices, &mut self.state, number, &record, true);
         if !self.state.ended && !self.state.rotated {
             push_notice(&mut self.notices, &mut self.more_notices, Notice::MissingEnd);
@@ -399,13 +399,9 @@ impl<R: Read> TraceReader<R> {
     }
 }
 
-/// Goes on to the line after this one, and gives where the bytes of this one begin.
-fn advance(offset: &mut u64, frame: Option<&LineFrame<'_>>) -> u64 {
-    let Some(frame) = frame else { return *offset };
-    let begin = *offset + if frame.bom { BOM.len() as u64 } else { 0 };
-    let ending = u64::from(frame.crlf) + u64::from(!frame.unterminated);
-    *offset = begin + frame.bytes.len() as u64 + ending;
-    begin
+/// A line's bytes, and where they begin: behind the byte order mark, if there is one.
+fn within(offset: u64, frame: LineFrame<'_>) -> (u64, &[u8]) {
+    (if frame.bom { offset + 3 } else { offset }, frame.bytes)
 }
 
 fn push_notice(notices: &mut Vec<Notice>, more: &mut u64, notice: Notice) {
@@ -450,6 +446,15 @@ pub fn parse_line(bytes: &[u8]) -> Record<'_> {
     }
 }
 
+/// The same, but a payload that is the last member of its line is not looked at: it reaches to the line's end. Whoever reads the
+/// payload next finds out whether it is one JSON value, and asks [`parse_line`] if not. That saves reading it twice.
+pub fn parse_line_unseen(bytes: &[u8]) -> Record<'_> {
+    match Fields::scan_to_raw(bytes) {
+        Some(fields) => fields.record(bytes),
+        None => parse_line(bytes),
+    }
+}
+
 /// The members of a line that decide what it is.
 #[derive(Default)]
 struct Fields {
@@ -476,23 +481,49 @@ impl Fields {
         while let Some(key) = lexer.next_token()?.filter(|lexeme| lexeme.token == Token::Key) {
             let Some(value) = lexer.next_token()? else { break };
             let end = lexer.finish_value(value)?;
-            match key.text(bytes).raw {
-                b"type" => fields.type_name = Some(value),
-                b"t" => fields.t = Some(value),
-                b"dir" => fields.dir = Some(value),
-                b"seq" => fields.seq = Some(value),
-                b"us" => fields.us = Some(value),
-                b"text" => fields.text = Some(value),
-                b"session" => fields.session = Some(value),
-                b"assumed" => fields.assumed = Some((value.start, end)),
-                b"http" => fields.http = Some((value.start, end)),
-                b"raw" => fields.raw = Some((value.start, end)),
-                _ => {}
-            }
+            fields.set(key.text(bytes).raw, value, end);
         }
         // The object has ended; what follows it on the line is an error.
         lexer.next_token()?;
         Ok(fields)
+    }
+
+    /// The members before a payload that seems to be the last one; `None` if there is none such.
+    fn scan_to_raw(bytes: &[u8]) -> Option<Self> {
+        let payload_end = bytes.strip_suffix(b"}")?.len();
+        if !matches!(bytes[..payload_end].last(), Some(b'}' | b']')) {
+            return None;
+        }
+        let mut lexer = Lexer::new(bytes);
+        let mut fields = Fields::default();
+        lexer.next_token().ok()??;
+        loop {
+            let key = lexer.next_token().ok()?.filter(|lexeme| lexeme.token == Token::Key)?;
+            let value = lexer.next_token().ok()??;
+            if key.text(bytes).raw == b"raw" {
+                let is_container = matches!(value.token, Token::BeginObject | Token::BeginArray);
+                fields.raw = (is_container && value.end < payload_end).then_some((value.start, payload_end));
+                return fields.raw.map(|_| fields);
+            }
+            let end = lexer.finish_value(value).ok()?;
+            fields.set(key.text(bytes).raw, value, end);
+        }
+    }
+
+    fn set(&mut self, name: &[u8], value: Lexeme, end: usize) {
+        match name {
+            b"type" => self.type_name = Some(value),
+            b"t" => self.t = Some(value),
+            b"dir" => self.dir = Some(value),
+            b"seq" => self.seq = Some(value),
+            b"us" => self.us = Some(value),
+            b"text" => self.text = Some(value),
+            b"session" => self.session = Some(value),
+            b"assumed" => self.assumed = Some((value.start, end)),
+            b"http" => self.http = Some((value.start, end)),
+            b"raw" => self.raw = Some((value.start, end)),
+            _ => {}
+        }
     }
 
     fn record<'a>(&self, bytes: &'a [u8]) -> Record<'a> {
@@ -604,6 +635,21 @@ pub(super) fn lenient<T: serde::de::DeserializeOwned + Default>(bytes: &[u8]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_payload_that_is_not_looked_at_reaches_to_the_end_of_its_line() {
+        let raw = |line: &str| match parse_line_unseen(line.as_bytes()) {
+            Record::Message(message) => String::from_utf8(message.raw.to_vec()).unwrap(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(raw(r#"{"t":"x","dir":"in","raw":{"id":1}}"#), r#"{"id":1}"#);
+        assert_eq!(raw(r#"{"raw":[1]}"#), "[1]");
+        assert_eq!(raw(r#"{"raw":{"id":1},"dir":"in"}"#), r#"{"id":1}"#);
+        assert_eq!(raw(r#"{"raw":{"id":1},"more":{}}"#), r#"{"id":1},"more":{}"#);
+        assert_eq!(raw(r#"{"raw":7,"dir":"in"}"#), "7");
+        assert!(raw(r#"{"raw":{"id":1"#).starts_with("Damaged"));
+        assert!(raw(r#"{"type":"end","exitCode":0}"#).starts_with("End"));
+    }
     use proptest::prelude::*;
 
     fn read(trace: &[u8]) -> (Vec<String>, Vec<String>) {

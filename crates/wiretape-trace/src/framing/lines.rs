@@ -49,6 +49,8 @@ pub struct LineFramer {
     searched: usize,
     /// Whether the first line has been handed out: a byte order mark can only stand before it.
     begun: bool,
+    /// How many bytes of the stream have left the buffer.
+    discarded: u64,
 }
 
 impl LineFramer {
@@ -61,6 +63,11 @@ impl LineFramer {
     pub fn push(&mut self, bytes: &[u8]) {
         self.discard_handed_out();
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Where the next line begins in the stream.
+    pub fn offset(&self) -> u64 {
+        self.discarded + self.start as u64
     }
 
     /// Whether a complete line is there.
@@ -120,6 +127,7 @@ impl LineFramer {
             return;
         }
         let rest = self.buffer.len() - self.start;
+        self.discarded += self.start as u64;
         self.buffer.copy_within(self.start.., 0);
         self.buffer.truncate(rest);
         self.searched -= self.start;

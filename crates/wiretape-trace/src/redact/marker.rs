@@ -1,7 +1,10 @@
 //! What stands in a secret's place.
 
 use hmac::{Hmac, KeyInit, Mac};
+use memchr::memmem::Finder;
 use sha2::Sha256;
+use std::ops::Range;
+use std::sync::LazyLock;
 
 /// The key of an installation, with which secrets are hashed.
 #[derive(Clone)]
@@ -18,6 +21,34 @@ impl std::fmt::Debug for RedactionKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("RedactionKey(…)")
     }
+}
+
+/// Where something was redacted in a text, by us or by another program: `[REDACTED]`, `[REDACTED:rule:…]`.
+///
+/// ```
+/// let places = wiretape_trace::redact::markers(b"key [REDACTED:token:0a1b2c3d], [REDACTED]");
+/// assert_eq!(places, [4..29, 31..41]);
+/// ```
+pub fn markers(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some(next) = memchr::memmem::find(&text[at..], Marker::PREFIX) {
+        let start = at + next;
+        at = start + Marker::PREFIX.len();
+        if matches!(text.get(at), Some(b']' | b':')) {
+            let Some(end) = memchr::memchr(b']', &text[at..]) else { break };
+            at += end + 1;
+            found.push(start..at);
+        }
+    }
+    found
+}
+
+/// Whether something was redacted in a text.
+pub fn is_redacted(text: &[u8]) -> bool {
+    // Made once: most texts are shorter than making it takes.
+    static PREFIX: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(Marker::PREFIX));
+    PREFIX.find(text).is_some() && !markers(text).is_empty()
 }
 
 pub(super) struct Marker(Hmac<Sha256>);

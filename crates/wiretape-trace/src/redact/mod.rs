@@ -21,7 +21,7 @@ mod rules;
 mod text;
 mod walk;
 
-pub use marker::RedactionKey;
+pub use marker::{RedactionKey, is_redacted, markers};
 pub use rules::{CustomPattern, RULES, Rule, RuleError, Rules};
 
 use crate::json::SyntaxError;

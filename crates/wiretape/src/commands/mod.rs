@@ -19,6 +19,7 @@ pub(crate) mod man;
 pub(crate) mod proxy;
 pub(crate) mod prune;
 pub(crate) mod record;
+pub(crate) mod replay;
 pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod session;

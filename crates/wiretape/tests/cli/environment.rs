@@ -64,7 +64,7 @@ impl TestEnvironment {
         self.tell(&self.command(args).output().unwrap())
     }
 
-    fn tell(&self, output: &Output) -> String {
+    pub(crate) fn tell(&self, output: &Output) -> String {
         let mut told = self.redact(&output.stdout);
         if !output.stderr.is_empty() {
             told.push_str("--- stderr ---\n");

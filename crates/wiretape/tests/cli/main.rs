@@ -16,6 +16,7 @@ mod import;
 mod lint;
 mod ls;
 mod prune;
+mod replay;
 mod show;
 mod stats;
 mod view;

@@ -83,7 +83,7 @@ fn parse_slower(text: &str) -> Result<Slower, String> {
     }
 }
 
-fn parse_pattern(text: &str) -> Result<PathPattern, String> {
+pub(crate) fn parse_pattern(text: &str) -> Result<PathPattern, String> {
     text.parse().map_err(|error: wiretape_analyze::volatile::PatternError| error.to_string())
 }
 

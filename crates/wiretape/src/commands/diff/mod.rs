@@ -7,4 +7,4 @@ mod json_view;
 mod rows;
 mod text_view;
 
-pub(crate) use command::{DiffArgs, run};
+pub(crate) use command::{DiffArgs, parse_pattern, run};

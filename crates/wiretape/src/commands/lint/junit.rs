@@ -1,6 +1,7 @@
 //! Findings as JUnit's XML, for CI: a suite for each trace, a case for each finding, which fails if the finding is denied.
 
 use super::outcome::LintedTrace;
+use crate::xml::escape;
 use std::io::{self, Write};
 use wiretape_analyze::lint::Diagnostic;
 use wiretape_analyze::lint::select::{Level, Selection};
@@ -62,34 +63,4 @@ fn write_case(
         writeln!(out, "      <system-out>{message}\n{body}</system-out>")?;
     }
     writeln!(out, "    </testcase>")
-}
-
-/// Text as it may stand in XML 1.0; what may not stand there at all is replaced.
-fn escape(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => clean.push_str("&amp;"),
-            '<' => clean.push_str("&lt;"),
-            '>' => clean.push_str("&gt;"),
-            '"' => clean.push_str("&quot;"),
-            '\'' => clean.push_str("&apos;"),
-            '\n' | '\t' => clean.push(c),
-            '\0'..='\x1f' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
-                clean.push(char::REPLACEMENT_CHARACTER);
-            }
-            _ => clean.push(c),
-        }
-    }
-    clean
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everything_can_stand_in_xml() {
-        assert_eq!(escape("<a b=\"c\">&'\u{1b}[0m\n"), "&lt;a b=&quot;c&quot;&gt;&amp;&apos;\u{fffd}[0m\n");
-    }
 }

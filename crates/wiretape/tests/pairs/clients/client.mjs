@@ -1,7 +1,8 @@
-// Drives an MCP server over HTTP with the TypeScript SDK and prints what it got, a JSON value a line. What crossed its
+// Drives an MCP server with the TypeScript SDK, over HTTP or stdio, and prints what it got, a JSON value a line. What crossed its
 // transports goes to a file, a JSON value a line: ["in" or "out", message].
 //
 // client.mjs SDK streamable|sse URL SCENARIO FILE OPTION
+// client.mjs SDK stdio '["COMMAND", "ARGUMENT", …]' SCENARIO FILE OPTION
 
 import { appendFileSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
@@ -11,6 +12,7 @@ const [sdk, kind, url, scenario, file, option] = process.argv.slice(2);
 const load = (path) => import(pathToFileURL(`${sdk}/dist/esm/${path}`).href);
 const { Client } = await load("client/index.js");
 const { SSEClientTransport } = await load("client/sse.js");
+const { StdioClientTransport } = await load("client/stdio.js");
 const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
 const types = await load("types.js");
 
@@ -33,9 +35,16 @@ const until = async (condition, limit = 20000) => {
 };
 
 writeFileSync(file, "");
+const transports = {
+  sse: () => new SSEClientTransport(new URL(url)),
+  streamable: (options) => new StreamableHTTPClientTransport(new URL(url), options),
+  stdio: () => {
+    const [command, ...args] = JSON.parse(url);
+    return new StdioClientTransport({ command, args, env: process.env });
+  },
+};
 const transportTo = (options) => {
-  const transport =
-    kind === "sse" ? new SSEClientTransport(new URL(url)) : new StreamableHTTPClientTransport(new URL(url), options);
+  const transport = transports[kind](options);
   const send = transport.send.bind(transport);
   transport.send = (message, how) => {
     appendFileSync(file, `${JSON.stringify(["in", message])}\n`);

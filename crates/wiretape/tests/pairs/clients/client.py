@@ -1,19 +1,22 @@
-"""Drives an MCP server over HTTP with the Python SDK, of either major version, and prints what it got, a JSON value a
-line.
+"""Drives an MCP server with the Python SDK, of either major version, over HTTP or stdio, and prints what it got, a JSON
+value a line.
 
 client.py streamable|sse URL SCENARIO
+client.py stdio '["COMMAND", "ARGUMENT", …]' SCENARIO
 """
 
 import asyncio
 import contextlib
 import json
+import os
 import re
 import sys
 
 import mcp
 import mcp.types as types
-from mcp import ClientSession
+from mcp import ClientSession, StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 FIRST = not hasattr(mcp, "Client")
@@ -59,6 +62,13 @@ async def roots(context):
     return types.ListRootsResult(roots=[types.Root(uri="file:///somewhere", name="some")])
 
 
+def connect(kind, url):
+    if kind == "stdio":
+        command, *args = json.loads(url)
+        return stdio_client(StdioServerParameters(command=command, args=args, env=dict(os.environ)))
+    return sse_client(url) if kind == "sse" else streamable_http_client(url)
+
+
 @contextlib.asynccontextmanager
 async def session(kind, url, log):
     async def on_log(params):
@@ -67,7 +77,7 @@ async def session(kind, url, log):
     handlers = dict(
         sampling_callback=sample, elicitation_callback=elicit, list_roots_callback=roots, logging_callback=on_log
     )
-    transport = sse_client(url) if kind == "sse" else streamable_http_client(url)
+    transport = connect(kind, url)
     if FIRST:
         async with transport as streams, ClientSession(streams[0], streams[1], **handlers) as client:
             tell("version", (await client.initialize()).protocolVersion)

@@ -1,0 +1,373 @@
+//! The recorded call that a request means, for one client; or why there is none, and the one that comes nearest.
+
+use super::difference::{Departure, in_words};
+use super::matching::{Matching, Mode, Order, Repeats};
+use super::tape::{Kind, Payloads, Recorded, Tape};
+use std::collections::HashMap;
+use std::fmt;
+use wiretape_trace::message::Envelope;
+
+/// More candidates are not compared.
+const MAX_CANDIDATES: usize = 500;
+
+/// The recorded call that a request means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its number.
+    pub call: u32,
+    /// Why it is that one.
+    pub how: How,
+    /// Whether this client was given its answer before.
+    pub is_repeat: bool,
+}
+
+/// Why a recorded call is the one that a request means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// It asks the same.
+    Same,
+    /// It asks the same, but for what was redacted.
+    Redacted,
+    /// It asks the same, and brings something else that the server had asked for.
+    OtherInput(Vec<Departure>),
+    /// It comes nearest.
+    Nearest(Vec<Departure>),
+}
+
+impl How {
+    /// Its name, for other programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            How::Same => "same",
+            How::Redacted => "redacted",
+            How::OtherInput(_) => "other-input",
+            How::Nearest(_) => "nearest",
+        }
+    }
+}
+
+/// No recorded call is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Miss {
+    /// What was asked for.
+    pub kind: Kind,
+    /// Why there is nothing to answer.
+    pub reason: MissReason,
+    /// The recorded call that comes nearest.
+    pub nearest: Option<Nearest>,
+}
+
+/// Why there is nothing to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissReason {
+    /// Nothing was recorded that asks this.
+    NotRecorded,
+    /// It was recorded, but not so often.
+    UsedUp,
+    /// Another call is next.
+    OutOfOrder,
+    /// It was recorded, and never answered.
+    NotAnswered,
+}
+
+impl MissReason {
+    /// Its name, for other programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            MissReason::NotRecorded => "not-recorded",
+            MissReason::UsedUp => "used-up",
+            MissReason::OutOfOrder => "out-of-order",
+            MissReason::NotAnswered => "not-answered",
+        }
+    }
+}
+
+/// A recorded call that a request could have meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nearest {
+    /// The line of its request.
+    pub line: u64,
+    /// What it is for.
+    pub kind: Kind,
+    /// How the request departs from it.
+    pub departures: Vec<Departure>,
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = &self.kind;
+        match self.reason {
+            MissReason::NotRecorded => write!(f, "no recorded call asks this: {kind}")?,
+            MissReason::UsedUp => write!(f, "every recorded call that asks this was used: {kind}")?,
+            MissReason::OutOfOrder => write!(f, "{kind} is not what comes next")?,
+            MissReason::NotAnswered => write!(f, "{kind} was recorded and never answered")?,
+        }
+        let Some(nearest) = &self.nearest else { return Ok(()) };
+        let word = if self.reason == MissReason::OutOfOrder { "next" } else { "nearest" };
+        write!(f, "; {word} is line {}", nearest.line)?;
+        if nearest.kind != self.kind {
+            write!(f, ", {}", nearest.kind)?;
+        }
+        if !nearest.departures.is_empty() {
+            write!(f, ": {}", in_words(&nearest.departures))?;
+        }
+        Ok(())
+    }
+}
+
+/// How far one client has come in a tape.
+#[derive(Debug, Default)]
+pub struct Cursor {
+    /// By key: the call whose answer comes next; `None` when all were given.
+    next: HashMap<u64, Option<u32>>,
+    used: Bits,
+    /// All before it were used.
+    first_unused: u32,
+}
+
+/// A request that is being looked for.
+struct Wanted<'r> {
+    method: &'r str,
+    params: Option<&'r [u8]>,
+    kind: Kind,
+    key: u64,
+}
+
+impl Cursor {
+    /// At the beginning of a tape.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The recorded call that a request means.
+    pub fn find(
+        &mut self,
+        tape: &Tape,
+        matching: &Matching,
+        payloads: &impl Payloads,
+        request: &Envelope<'_>,
+    ) -> Result<Found, Box<Miss>> {
+        let method = request.method.as_deref().unwrap_or_default();
+        let key = matching.key(method, request.params);
+        if matching.order == Order::Free
+            && let Some(call) = self.take(tape, key)
+        {
+            return Ok(Found { call, how: How::Same, is_repeat: false });
+        }
+        let wanted = Wanted { method, params: request.params, kind: kind(request), key };
+        let search = Search { tape, matching, payloads, wanted };
+        match matching.order {
+            Order::Free => self.find_otherwise(&search),
+            Order::Recorded => self.find_in_order(&search),
+        }
+    }
+
+    /// Notes that a call was played though nobody looked for it.
+    pub fn mark(&mut self, call: u32) {
+        self.used.insert(call);
+    }
+
+    /// Whether a call was used.
+    pub fn is_used(&self, call: u32) -> bool {
+        self.used.contains(call)
+    }
+
+    /// The next call with a key.
+    fn take(&mut self, tape: &Tape, key: u64) -> Option<u32> {
+        let next = self.next.entry(key).or_insert_with(|| tape.first_with(key));
+        let call = (*next)?;
+        *next = tape.next_with_same_key(call);
+        self.used.insert(call);
+        Some(call)
+    }
+
+    fn find_otherwise<P: Payloads>(&mut self, search: &Search<'_, P>) -> Result<Found, Box<Miss>> {
+        let last = search.tape.last_with(search.wanted.key);
+        if let Some(call) = last {
+            return match search.matching.repeats {
+                Repeats::Last => Ok(Found { call, how: How::Same, is_repeat: true }),
+                Repeats::Never => Err(search.miss(MissReason::UsedUp)),
+            };
+        }
+        if let Some(found) = self.first_of(search, &search.redacted(), |_| How::Redacted) {
+            return Ok(found);
+        }
+        if let Some(found) = self.first_of(search, search.with_input(), |call| search.other_input(call)) {
+            return Ok(found);
+        }
+        self.find_nearest(search).ok_or_else(|| search.miss(MissReason::NotRecorded))
+    }
+
+    /// The first of some calls that was not used; else the last, if that may be.
+    fn first_of<P>(
+        &mut self,
+        search: &Search<'_, P>,
+        calls: &[u32],
+        how: impl Fn(u32) -> How,
+    ) -> Option<Found> {
+        if let Some(call) = calls.iter().copied().find(|call| !self.is_used(*call)) {
+            self.used.insert(call);
+            return Some(Found { call, how: how(call), is_repeat: false });
+        }
+        let last = calls.last().copied().filter(|_| search.matching.repeats == Repeats::Last)?;
+        Some(Found { call: last, how: how(last), is_repeat: true })
+    }
+
+    fn find_nearest<P: Payloads>(&mut self, search: &Search<'_, P>) -> Option<Found> {
+        if search.matching.mode != Mode::Loose {
+            return None;
+        }
+        search.tape.kind_number(&search.wanted.kind)?;
+        let (nearest, departures) = search.nearest()?;
+        let key = search.tape.call(nearest).key();
+        let how = How::Nearest(departures);
+        match (self.take(search.tape, key), search.matching.repeats) {
+            (Some(call), _) => Some(Found { call, how, is_repeat: false }),
+            (None, Repeats::Last) => Some(Found { call: search.tape.last_with(key)?, how, is_repeat: true }),
+            (None, Repeats::Never) => None,
+        }
+    }
+
+    /// The next call that is due, or one that was open at the same time.
+    fn find_in_order<P: Payloads>(&mut self, search: &Search<'_, P>) -> Result<Found, Box<Miss>> {
+        let calls = search.tape.calls();
+        while calls.get(self.first_unused as usize).is_some_and(|_| self.is_used(self.first_unused)) {
+            self.first_unused += 1;
+        }
+        let mut until = u64::MAX;
+        let mut due = None;
+        for number in self.first_unused..u32::try_from(calls.len()).unwrap_or(u32::MAX) {
+            let call = search.tape.call(number);
+            if self.is_used(number) || search.tape.comes_by_itself(call) {
+                continue;
+            }
+            if call.line > until {
+                break;
+            }
+            due = due.or(Some(number));
+            // A call that was never answered need not come.
+            until = until.min(call.answer_line().unwrap_or(u64::MAX));
+            if let Some(how) = search.is_meant(number, call) {
+                self.used.insert(number);
+                return Ok(Found { call: number, how, is_repeat: false });
+            }
+        }
+        Err(search.miss_of_order(due))
+    }
+}
+
+/// What a request is for.
+pub(super) fn kind(request: &Envelope<'_>) -> Kind {
+    let method = request.method.as_deref().unwrap_or_default();
+    let name = request.name.as_deref().filter(|_| matches!(method, "tools/call" | "prompts/get"));
+    Kind { method: method.into(), name: name.map(Into::into) }
+}
+
+/// A request, and everything that it is compared with.
+struct Search<'s, P> {
+    tape: &'s Tape,
+    matching: &'s Matching,
+    payloads: &'s P,
+    wanted: Wanted<'s>,
+}
+
+impl<P: Payloads> Search<'_, P> {
+    /// How the request departs from a recorded one, in how many places, and in which.
+    fn compare(&self, call: &Recorded) -> Option<(usize, Vec<Departure>)> {
+        let mut bytes = Vec::new();
+        self.payloads.read(call.request, &mut bytes).ok()?;
+        let recorded = Envelope::scan(&bytes);
+        let found = self.matching.differences(recorded.params, self.wanted.params);
+        let count = found.list.len() + usize::from(found.more) * 1000;
+        Some((count, Departure::of_all("params", &found)))
+    }
+
+    /// The calls that ask the same but for what was redacted in them.
+    fn redacted(&self) -> Vec<u32> {
+        let Some(kind) = self.tape.kind_number(&self.wanted.kind) else { return Vec::new() };
+        let candidates = self.tape.redacted(kind).iter().take(MAX_CANDIDATES).copied();
+        candidates.filter(|number| self.is_same_but_redacted(self.tape.call(*number))).collect()
+    }
+
+    fn is_same_but_redacted(&self, call: &Recorded) -> bool {
+        self.compare(call).is_some_and(|(count, _)| count == 0)
+    }
+
+    fn with_input(&self) -> &[u32] {
+        self.tape.with_input(self.matching.key_without_input(self.wanted.method, self.wanted.params))
+    }
+
+    fn other_input(&self, call: u32) -> How {
+        How::OtherInput(
+            self.compare(self.tape.call(call)).map(|(_, departures)| departures).unwrap_or_default(),
+        )
+    }
+
+    /// Why a recorded call may be the one that is meant.
+    fn is_meant(&self, number: u32, call: &Recorded) -> Option<How> {
+        if call.key() == self.wanted.key {
+            return Some(How::Same);
+        }
+        let kind = self.tape.kind_number(&self.wanted.kind)?;
+        if self.tape.redacted(kind).binary_search(&number).is_ok() && self.is_same_but_redacted(call) {
+            return Some(How::Redacted);
+        }
+        if self.with_input().contains(&number) {
+            return Some(self.other_input(number));
+        }
+        let may_be_nearest = self.matching.mode == Mode::Loose && *self.tape.kind(call) == self.wanted.kind;
+        may_be_nearest.then(|| How::Nearest(self.compare(call).map(|(_, told)| told).unwrap_or_default()))
+    }
+
+    /// The recorded call that comes nearest.
+    fn nearest(&self) -> Option<(u32, Vec<Departure>)> {
+        let candidates = self.tape.distinct(&self.wanted.kind);
+        let compared = candidates.iter().take(MAX_CANDIDATES).filter_map(|number| {
+            let (count, departures) = self.compare(self.tape.call(*number))?;
+            Some((count, *number, departures))
+        });
+        let (_, number, departures) = compared.min_by_key(|(count, number, _)| (*count, *number))?;
+        Some((number, departures))
+    }
+
+    fn miss(&self, reason: MissReason) -> Box<Miss> {
+        let nearest = self.nearest().map(|(number, departures)| self.told(number, departures));
+        Box::new(Miss { kind: self.wanted.kind.clone(), reason, nearest })
+    }
+
+    fn miss_of_order(&self, due: Option<u32>) -> Box<Miss> {
+        let Some(due) = due else { return self.miss(MissReason::UsedUp) };
+        let is_recorded = self.tape.last_with(self.wanted.key).is_some();
+        if !is_recorded {
+            return self.miss(MissReason::NotRecorded);
+        }
+        let departures = self.compare(self.tape.call(due)).map(|(_, told)| told).unwrap_or_default();
+        let is_same_kind = *self.tape.kind(self.tape.call(due)) == self.wanted.kind;
+        let departures = if is_same_kind { departures } else { Vec::new() };
+        let nearest = Some(self.told(due, departures));
+        Box::new(Miss { kind: self.wanted.kind.clone(), reason: MissReason::OutOfOrder, nearest })
+    }
+
+    fn told(&self, number: u32, departures: Vec<Departure>) -> Nearest {
+        let call = self.tape.call(number);
+        Nearest { line: call.line, kind: self.tape.kind(call).clone(), departures }
+    }
+}
+
+/// A set of small numbers.
+#[derive(Debug, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn contains(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, number: u32) {
+        let at = number as usize / 64;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (number % 64);
+    }
+}

@@ -1,0 +1,125 @@
+//! Recorded messages with another id or token, and otherwise byte for byte as they were.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use wiretape_trace::json::{Lexer, SyntaxError, Token};
+use wiretape_trace::splice::{Edit, splice};
+use wiretape_trace::value::Value;
+
+/// The `_meta` key that says which subscription a message belongs to.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A message with another id.
+pub fn with_id(message: &[u8], id: &[u8]) -> Vec<u8> {
+    match id_places(message).as_deref() {
+        Ok([place]) => [&message[..place.start], id, &message[place.end..]].concat(),
+        Ok(places) => {
+            let edits: Vec<Edit> = places.iter().map(|place| (place.clone(), id.to_vec())).collect();
+            splice(message, &edits)
+        }
+        Err(_) => message.to_vec(),
+    }
+}
+
+/// Where the values of a message's `id` members stand.
+fn id_places(message: &[u8]) -> Result<Vec<Range<usize>>, SyntaxError> {
+    let mut lexer = Lexer::new(message);
+    let mut places = Vec::with_capacity(1);
+    lexer.next_token()?;
+    while let Some(key) = lexer.next_token()?.filter(|lexeme| lexeme.token == Token::Key) {
+        let Some(first) = lexer.next_token()? else { break };
+        let end = lexer.finish_value(first)?;
+        if key.text(message).is("id") {
+            places.push(first.start..end);
+        }
+    }
+    Ok(places)
+}
+
+/// The bytes of a message's id.
+pub fn id_of(message: &[u8]) -> Option<&[u8]> {
+    id_places(message).ok()?.pop().map(|place| &message[place])
+}
+
+/// A notification of progress, under another token.
+pub(super) fn with_token(message: &[u8], token: &[u8]) -> Vec<u8> {
+    replaced(message, &["params", "progressToken"], token)
+}
+
+/// A message of a subscription, under the id of a live one; `listeners` maps recorded ids to live ones.
+pub(super) fn with_subscription(
+    message: Vec<u8>,
+    listeners: &HashMap<Vec<u8>, Listener>,
+) -> (Vec<u8>, Option<u64>) {
+    if listeners.is_empty() || memchr::memmem::find(&message, SUBSCRIPTION.as_bytes()).is_none() {
+        return (message, None);
+    }
+    for part in ["params", "result"] {
+        let path = [part, "_meta", SUBSCRIPTION];
+        let Some(value) = value_at(&message, &path) else { continue };
+        let Some(listener) = listeners.get(bare(value.raw)) else { continue };
+        let is_string = value.raw.first() == Some(&b'"');
+        let id = match (is_string, listener.id.first()) {
+            (true, first) if first != Some(&b'"') => [b"\"", &listener.id[..], b"\""].concat(),
+            _ => listener.id.clone(),
+        };
+        return (replaced(&message, &path, &id), Some(listener.number));
+    }
+    (message, None)
+}
+
+/// A live request that listens.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) number: u64,
+    /// The bytes of its id.
+    pub(super) id: Vec<u8>,
+}
+
+/// An id without its quotes: some servers name a subscription by the text of the id.
+pub(super) fn bare(id: &[u8]) -> &[u8] {
+    id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\"")).unwrap_or(id)
+}
+
+/// Another value at the end of a path of names.
+pub(super) fn replaced(message: &[u8], path: &[&str], with: &[u8]) -> Vec<u8> {
+    match value_at(message, path) {
+        Some(value) => splice(message, &[(value.offset..value.offset + value.raw.len(), with.to_vec())]),
+        None => message.to_vec(),
+    }
+}
+
+fn value_at<'m>(message: &'m [u8], path: &[&str]) -> Option<Value<'m>> {
+    Value::parse(message).ok()?.at_path(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_id_is_another() {
+        let check = |message: &str, expected: &str| {
+            assert_eq!(String::from_utf8(with_id(message.as_bytes(), b"\"x\"")).unwrap(), expected);
+        };
+        check(r#"{"id" : 1,"result":{"id":2, "n":1.0}}"#, r#"{"id" : "x","result":{"id":2, "n":1.0}}"#);
+        check(r#"{"result":{},"jsonrpc":"2.0","id":"a"}"#, r#"{"result":{},"jsonrpc":"2.0","id":"x"}"#);
+        check(r#"{"id":1,"\u0069d":2}"#, r#"{"id":"x","\u0069d":"x"}"#);
+        check("{", "{");
+    }
+
+    #[test]
+    fn tokens_and_subscriptions_are_those_of_the_caller() {
+        let progress = with_token(br#"{"params":{"progress":1,"progressToken":"[REDACTED]"}}"#, b"7");
+        assert_eq!(progress, br#"{"params":{"progress":1,"progressToken":7}}"#);
+        let listeners = HashMap::from([(b"3".to_vec(), Listener { number: 9, id: b"\"x\"".to_vec() })]);
+        let check = |id: &str, expected: &str, number| {
+            let message =
+                |id: &str| format!(r#"{{"params":{{"_meta":{{"{SUBSCRIPTION}":{id}}}}}}}"#).into_bytes();
+            assert_eq!(with_subscription(message(id), &listeners), (message(expected), number));
+        };
+        check("3", "\"x\"", Some(9));
+        check("\"3\"", "\"x\"", Some(9));
+        check("4", "4", None);
+    }
+}

@@ -1,0 +1,198 @@
+//! Failures on purpose, the same in every run with the same seed.
+
+use crate::filter::{Filter, Subject, parse_duration};
+use crate::fingerprint::{combine, text};
+use std::str::FromStr;
+use wiretape_trace::message::Direction;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The call fails with this code.
+    Error(i64),
+    /// The answer comes so many microseconds late.
+    Delay(u64),
+    /// Nothing comes.
+    Hang,
+    /// Everything comes but the answer.
+    Drop,
+    /// The answer breaks off in the middle.
+    Truncate,
+    /// The server goes away instead of answering.
+    Disconnect,
+}
+
+impl FaultKind {
+    /// Its name, for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultKind::Error(_) => "error",
+            FaultKind::Delay(_) => "delay",
+            FaultKind::Hang => "hang",
+            FaultKind::Drop => "drop",
+            FaultKind::Truncate => "truncate",
+            FaultKind::Disconnect => "disconnect",
+        }
+    }
+}
+
+/// Which calls go wrong, how, and how often.
+///
+/// ```
+/// use wiretape_analyze::replay::Fault;
+///
+/// assert!("tool:search* error=-32000 p=0.1".parse::<Fault>().is_ok());
+/// assert!("delay=2s".parse::<Fault>().is_ok());
+/// assert!("tool:search* explode".parse::<Fault>().is_err());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// What goes wrong.
+    pub kind: FaultKind,
+    filter: Filter,
+    probability: f64,
+    text: u64,
+}
+
+/// A text is not a fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FaultError {
+    /// Nothing goes wrong.
+    #[error("say what goes wrong: error=CODE, delay=TIME, hang, drop, truncate or disconnect")]
+    Nothing,
+    /// Two things go wrong.
+    #[error("`{0}` is one too many: a fault is of one kind")]
+    Twice(String),
+    /// A value makes no sense.
+    #[error("`{word}`: {expected}")]
+    Value {
+        /// What was written.
+        word: String,
+        /// What can be.
+        expected: &'static str,
+    },
+    /// The calls can't be told.
+    #[error("{0}")]
+    Filter(String),
+}
+
+impl FromStr for Fault {
+    type Err = FaultError;
+
+    fn from_str(written: &str) -> Result<Self, FaultError> {
+        let (mut kind, mut probability, mut rest) = (None, 1.0, Vec::new());
+        for word in written.split_whitespace() {
+            if let Some(value) = word.strip_prefix("p=") {
+                probability = parse_probability(value)
+                    .ok_or(FaultError::Value { word: word.to_owned(), expected: "a number from 0 to 1" })?;
+            } else if let Some(parsed) = parse_kind(word)? {
+                if kind.replace(parsed).is_some() {
+                    return Err(FaultError::Twice(word.to_owned()));
+                }
+            } else {
+                rest.push(word);
+            }
+        }
+        let kind = kind.ok_or(FaultError::Nothing)?;
+        let filter = parse_filter(&rest.join(" "))?;
+        Ok(Fault { kind, filter, probability, text: text(written) })
+    }
+}
+
+fn parse_kind(word: &str) -> Result<Option<FaultKind>, FaultError> {
+    let value = |expected| FaultError::Value { word: word.to_owned(), expected };
+    Ok(Some(match word.split_once('=') {
+        Some(("error", code)) => {
+            FaultKind::Error(code.parse().map_err(|_| value("a code is an integer: error=-32000"))?)
+        }
+        Some(("delay", time)) => {
+            FaultKind::Delay(parse_duration(time).ok_or(value("a time is written like 200ms or 2s"))?)
+        }
+        None if word == "hang" => FaultKind::Hang,
+        None if word == "drop" => FaultKind::Drop,
+        None if word == "truncate" => FaultKind::Truncate,
+        None if word == "disconnect" => FaultKind::Disconnect,
+        _ => return Ok(None),
+    }))
+}
+
+fn parse_probability(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|p| (0.0..=1.0).contains(p))
+}
+
+fn parse_filter(text: &str) -> Result<Filter, FaultError> {
+    let filter = Filter::parse(text).map_err(|error| FaultError::Filter(error.to_string()))?;
+    if filter.asks_for_calls() || filter.needles().next().is_some() {
+        let message = "calls are chosen before they are answered: by tool: and method: only".to_owned();
+        return Err(FaultError::Filter(message));
+    }
+    Ok(filter)
+}
+
+/// All that goes wrong, and the seed that decides when.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// The faults, the first of which to strike counts.
+    pub list: Vec<Fault>,
+    /// Decides when they strike.
+    pub seed: u64,
+}
+
+impl Faults {
+    /// What goes wrong with a call: with this key, the so manyth time that it comes. It doesn't depend on when others come,
+    /// so that clients that do several things at once meet the same faults in every run.
+    pub fn strike(&self, method: &str, tool: Option<&str>, key: u64, time: u64) -> Option<FaultKind> {
+        let subject = Subject {
+            method: Some(method),
+            tool,
+            direction: Some(Direction::ClientToServer),
+            ..Subject::default()
+        };
+        let chance = |fault: &Fault| {
+            let drawn = combine(combine(self.seed, fault.text), combine(key, time));
+            // 53 bits make a number from 0 to 1.
+            (drawn >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let strikes =
+            |fault: &&Fault| fault.filter.matches(&subject, |_| false) && chance(fault) < fault.probability;
+        self.list.iter().find(strikes).map(|fault| fault.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(written: &str, seed: u64) -> Faults {
+        Faults { list: vec![written.parse().unwrap()], seed }
+    }
+
+    #[test]
+    fn faults_are_understood() {
+        let kind = |written: &str| written.parse::<Fault>().map(|fault| fault.kind);
+        assert_eq!(kind("tool:a error=-32000 p=0.5"), Ok(FaultKind::Error(-32000)));
+        assert_eq!(kind("delay=1.5s"), Ok(FaultKind::Delay(1_500_000)));
+        assert_eq!(kind("method:tools/list disconnect"), Ok(FaultKind::Disconnect));
+        for wrong in
+            ["", "tool:a", "hang drop", "error=x", "delay=soon", "hang p=2", "hang status:error", "hang x:y"]
+        {
+            assert!(kind(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn they_strike_whom_they_name_as_often_as_they_say() {
+        let some = faults("tool:search* hang p=0.25", 1);
+        let struck = |faults: &Faults| {
+            (0..10_000)
+                .filter(|n| faults.strike("tools/call", Some("search_a"), *n, 0).is_some())
+                .collect::<Vec<_>>()
+        };
+        let first = struck(&some);
+        assert!((2_200..2_800).contains(&first.len()), "{}", first.len());
+        assert_eq!(first, struck(&some));
+        assert_ne!(first, struck(&faults("tool:search* hang p=0.25", 2)));
+        assert_eq!(some.strike("tools/call", Some("find"), first[0], 0), None);
+        assert_eq!(faults("hang", 0).strike("ping", None, 7, 0), Some(FaultKind::Hang));
+    }
+}

@@ -1,0 +1,94 @@
+//! `initialize`, `server/discover` and `ping`: what a server answers to any client, whatever was recorded.
+
+use super::edit::replaced;
+use super::tape::{Payloads, Tape};
+use crate::lint::Revision;
+use serde_json::{Map, Value as Json, json};
+use wiretape_trace::message::Envelope;
+use wiretape_trace::value::Value;
+
+/// JSON-RPC's code for a method that a server doesn't know.
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+
+/// The revision that a client asks for.
+pub(super) fn wanted_revision(params: Option<&[u8]>) -> Option<String> {
+    let params = Value::parse(params?).ok()?;
+    params.get("protocolVersion")?.string().map(std::borrow::Cow::into_owned)
+}
+
+/// The recorded `initialize` that answers a client best: one that asked for the same revision, else the first.
+pub(super) fn recorded_initialize(
+    tape: &Tape,
+    payloads: &impl Payloads,
+    wanted: Option<&str>,
+    is_used: impl Fn(u32) -> bool,
+) -> Option<u32> {
+    let answered: Vec<u32> = tape
+        .of_method("initialize")
+        .filter(|(_, call)| call.is_answered())
+        .map(|(number, _)| number)
+        .collect();
+    let mut bytes = Vec::new();
+    let mut asked_for = |number: u32| {
+        payloads.read(tape.call(number).request, &mut bytes).ok()?;
+        wanted_revision(Envelope::scan(&bytes).params)
+    };
+    let same: Vec<u32> =
+        answered.iter().copied().filter(|number| asked_for(*number).as_deref() == wanted).collect();
+    let candidates = if same.is_empty() { &answered } else { &same };
+    candidates.iter().copied().find(|number| !is_used(*number)).or_else(|| candidates.last().copied())
+}
+
+/// A recorded answer to `initialize`, for a client that asks for this revision: an older one that is known is agreed to, a
+/// newer one is not.
+pub(super) fn negotiated(answer: Vec<u8>, wanted: Option<&str>) -> Vec<u8> {
+    let recorded = Envelope::scan(&answer).result.and_then(|result| wanted_revision(Some(result)));
+    let recorded = recorded.as_deref().and_then(Revision::parse);
+    match (wanted.and_then(Revision::parse), recorded) {
+        (Some(wanted), Some(recorded)) if wanted < recorded => {
+            replaced(&answer, &["result", "protocolVersion"], format!("\"{wanted}\"").as_bytes())
+        }
+        _ => answer,
+    }
+}
+
+/// An answer to `initialize` for a trace that has none.
+pub(super) fn made_up_initialize(tape: &Tape, wanted: Option<&str>) -> Json {
+    let wanted = wanted.and_then(Revision::parse).filter(|revision| !revision.is_stateless());
+    json!({
+        "protocolVersion": wanted.unwrap_or(Revision::V2025_11_25).name(),
+        "capabilities": capabilities(tape),
+        "serverInfo": server_info(tape),
+    })
+}
+
+/// An answer to `server/discover` for a trace of the stateless era that has none.
+pub(super) fn made_up_discover(tape: &Tape) -> Json {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": [Revision::V2026_07_28.name()],
+        "capabilities": capabilities(tape),
+        "serverInfo": server_info(tape),
+        "ttlMs": 0,
+        "cacheScope": "private",
+    })
+}
+
+fn server_info(tape: &Tape) -> Json {
+    let name = if tape.label().is_empty() { "replay" } else { tape.label() };
+    json!({ "name": name, "version": "0" })
+}
+
+/// What a server must be able to do to have answered what was recorded.
+fn capabilities(tape: &Tape) -> Json {
+    let mut capabilities = Map::new();
+    for kind in tape.kinds() {
+        let capability = match kind.method.split('/').next() {
+            Some(name @ ("tools" | "prompts" | "resources" | "logging" | "tasks")) => name,
+            Some("completion") => "completions",
+            _ => continue,
+        };
+        capabilities.insert(capability.to_owned(), json!({}));
+    }
+    Json::Object(capabilities)
+}

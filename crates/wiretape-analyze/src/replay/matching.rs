@@ -1,0 +1,239 @@
+//! What counts when two requests are compared.
+
+use crate::fingerprint::{combine, fingerprint_without, text};
+use crate::json_diff::{Differences, diff};
+use crate::volatile::{Part, PathPattern, Paths, Trail, Volatile};
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+use wiretape_trace::redact::markers;
+use wiretape_trace::value::Value;
+
+/// How much of a request must be as it was recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything but the token under which progress comes.
+    Exact,
+    /// Everything but what a client says of itself, and trace contexts.
+    #[default]
+    Default,
+    /// As by default; otherwise the nearest call of the same method and tool.
+    Loose,
+}
+
+/// In which order calls may come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// In any.
+    #[default]
+    Free,
+    /// As they were recorded. Calls that were open at the same time may change places.
+    Recorded,
+}
+
+/// What becomes of a call that comes more often than it was recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Repeats {
+    /// The last answer is given again.
+    #[default]
+    Last,
+    /// It is a miss.
+    Never,
+}
+
+/// What a client makes up for each request.
+const ALWAYS: &[&str] = &["params/_meta/progressToken"];
+
+/// What differs from client to client and from run to run. Cursors, states and ids of tasks count: a server makes them up,
+/// and a client that is told the recorded ones repeats them.
+const BY_DEFAULT: &[&str] = &[
+    "params/_meta/traceparent",
+    "params/_meta/tracestate",
+    "params/_meta/baggage",
+    "params/_meta/io.modelcontextprotocol~1protocolVersion",
+    "params/_meta/io.modelcontextprotocol~1clientInfo",
+    "params/_meta/io.modelcontextprotocol~1clientCapabilities",
+];
+
+/// More differences of two requests are not looked for.
+const MAX_DIFFERENCES: usize = 50;
+
+/// How requests are compared with recorded ones.
+#[derive(Debug, Clone)]
+pub struct Matching {
+    /// How much must be the same.
+    pub mode: Mode,
+    /// In which order calls may come.
+    pub order: Order,
+    /// What becomes of repeats.
+    pub repeats: Repeats,
+    params: Left,
+    without_input: Left,
+    answers: Volatile,
+}
+
+impl Default for Matching {
+    fn default() -> Self {
+        Self::new(Mode::default(), Order::default(), Repeats::default(), &[])
+    }
+}
+
+impl Matching {
+    /// Compares so, and leaves out what `ignore` names.
+    pub fn new(mode: Mode, order: Order, repeats: Repeats, ignore: &[PathPattern]) -> Self {
+        let mut volatile = Volatile::nothing();
+        let by_default = if mode == Mode::Exact { &[] } else { BY_DEFAULT };
+        for pattern in ALWAYS.iter().chain(by_default) {
+            volatile.add(&pattern.parse().expect("the defaults are patterns"));
+        }
+        let mut answers = Volatile::defaults();
+        for pattern in ignore {
+            volatile.add(pattern);
+            answers.add(pattern);
+        }
+        let params = volatile.of(Part::Params);
+        let without_input = Left::new(params.with(&["inputResponses"]));
+        let params = Left::new(params.clone());
+        Matching { mode, order, repeats, params, without_input, answers }
+    }
+
+    /// By what a request is known: equal for requests that ask the same.
+    pub fn key(&self, method: &str, params: Option<&[u8]>) -> u64 {
+        key(method, params, &self.params)
+    }
+
+    /// The same, whatever the client brought that the server had asked for.
+    pub(super) fn key_without_input(&self, method: &str, params: Option<&[u8]>) -> u64 {
+        key(method, params, &self.without_input)
+    }
+
+    /// How the parameters of a request differ from recorded ones. What was redacted is like anything.
+    pub fn differences<'a>(&self, recorded: Option<&'a [u8]>, asked: Option<&'a [u8]>) -> Differences<'a> {
+        let value = |params: Option<&'a [u8]>| Value::parse(params.unwrap_or(b"{}")).ok();
+        let (Some(recorded), Some(asked)) = (value(recorded), value(asked)) else {
+            return Differences::default();
+        };
+        let is_bare = |params: Value<'_>| self.params.leaves_nothing_of_meta(params.raw);
+        let paths =
+            if is_bare(recorded) && is_bare(asked) { &self.params.without_meta } else { &self.params.paths };
+        let mut found = diff(recorded, asked, paths, MAX_DIFFERENCES);
+        found.list.retain(|difference| !may_have_been(difference.before, difference.after));
+        found
+    }
+
+    /// What is left out where answers are compared.
+    pub fn answers(&self, part: Part) -> &Paths {
+        self.answers.of(part)
+    }
+}
+
+fn key(method: &str, params: Option<&[u8]>, left: &Left) -> u64 {
+    // A request without parameters asks what one with empty ones does.
+    let params = params.unwrap_or(b"{}");
+    let (paths, start) = if left.leaves_nothing_of_meta(params) {
+        (&left.without_meta, &left.start_without_meta)
+    } else {
+        (&left.paths, &left.start)
+    };
+    combine(text(method), fingerprint_without(params, paths, start))
+}
+
+/// What is left out of parameters. A `_meta` of which nothing is left is like none at all.
+#[derive(Debug, Clone)]
+struct Left {
+    paths: Paths,
+    start: Trail,
+    without_meta: Paths,
+    start_without_meta: Trail,
+    at_meta: Trail,
+}
+
+impl Left {
+    fn new(paths: Paths) -> Self {
+        let without_meta = paths.with(&["_meta"]);
+        let (start, start_without_meta) = (paths.start(), without_meta.start());
+        let at_meta = paths.member(&start, "_meta").unwrap_or_default();
+        Left { paths, start, without_meta, start_without_meta, at_meta }
+    }
+
+    fn leaves_nothing_of_meta(&self, params: &[u8]) -> bool {
+        // Made once: most parameters are shorter than making it takes.
+        static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("_meta"));
+        if META.find(params).is_none() {
+            return true;
+        }
+        let Some(meta) = Value::parse(params).ok().and_then(|params| params.get("_meta")) else {
+            return true;
+        };
+        let mut is_left = !meta.is_object();
+        meta.members(|name, _| is_left |= self.paths.member(&self.at_meta, &name.decode()).is_some());
+        !is_left
+    }
+}
+
+/// Whether a value may have stood where something was redacted.
+fn may_have_been(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> bool {
+    let (Some(pattern), Some(asked)) = (recorded.and_then(Value::string_bytes), asked) else { return false };
+    let places = markers(&pattern);
+    match places.as_slice() {
+        [] => false,
+        [whole] if *whole == (0..pattern.len()) => true,
+        _ => asked.string_bytes().is_some_and(|text| fits(&pattern, &places, &text)),
+    }
+}
+
+/// Whether a text has what stands around the markers, in that order.
+fn fits(pattern: &[u8], places: &[std::ops::Range<usize>], text: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return pattern == text };
+    let (head, tail) = (&pattern[..first.start], &pattern[last.end..]);
+    let Some(mut rest) = text.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail)) else {
+        return false;
+    };
+    for pair in places.windows(2) {
+        let between = &pattern[pair[0].end..pair[1].start];
+        let Some(at) = memchr::memmem::find(rest, between) else { return false };
+        rest = &rest[at + between.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks_the_same(mode: Mode, recorded: &str, asked: &str) -> bool {
+        let matching = Matching::new(mode, Order::Free, Repeats::Last, &["/arguments/now".parse().unwrap()]);
+        matching.key("m", Some(recorded.as_bytes())) == matching.key("m", Some(asked.as_bytes()))
+    }
+
+    #[test]
+    fn what_a_client_makes_up_does_not_count() {
+        let check = |mode, recorded, asked, expected| {
+            assert_eq!(asks_the_same(mode, recorded, asked), expected, "{mode:?} {recorded} {asked}");
+        };
+        use Mode::{Default, Exact};
+        check(Default, r#"{"_meta":{"progressToken":1}}"#, r#"{"_meta":{"progressToken":"x"}}"#, true);
+        check(Exact, r#"{"_meta":{"progressToken":1}}"#, r#"{"_meta":{"progressToken":"x"}}"#, true);
+        check(Default, r#"{"_meta":{"traceparent":"a"}}"#, r#"{"_meta":{}}"#, true);
+        check(Exact, r#"{"_meta":{"traceparent":"a"}}"#, r#"{"_meta":{}}"#, false);
+        check(Default, r#"{"_meta":{"progressToken":1}}"#, "{}", true);
+        check(Default, r#"{"_meta":{"other":1}}"#, "{}", false);
+        check(Default, r#"{"cursor":"a"}"#, r#"{"cursor":"b"}"#, false);
+        check(Default, r#"{"arguments":{"now":1,"a":1}}"#, r#"{"arguments":{"a":1.0,"now":2}}"#, true);
+    }
+
+    #[test]
+    fn what_was_redacted_is_like_anything() {
+        let check = |recorded: &str, asked: &str, expected: usize| {
+            let matching = Matching::default();
+            let found = matching.differences(Some(recorded.as_bytes()), Some(asked.as_bytes()));
+            assert_eq!(found.list.len(), expected, "{recorded} {asked} {found:?}");
+        };
+        check(r#"{"key":"[REDACTED]"}"#, r#"{"key":{"a":1}}"#, 0);
+        check(r#"{"key":"[REDACTED:token:01234567]"}"#, r#"{"key":"x"}"#, 0);
+        check(r#"{"key":"[REDACTED:token:01234567]"}"#, r#"{"kay":"x"}"#, 2);
+        check(r#"{"q":"a [REDACTED] b [REDACTED:x:1] c"}"#, r#"{"q":"a 1 b 2 c"}"#, 0);
+        check(r#"{"q":"a [REDACTED] b"}"#, r#"{"q":"a 1 c"}"#, 1);
+        check(r#"{"q":"a [REDACTED]"}"#, r#"{"q":7}"#, 1);
+        check(r#"{"q":["[REDACTED]",2]}"#, r#"{"q":["x",3]}"#, 1);
+    }
+}

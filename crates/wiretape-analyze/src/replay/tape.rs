@@ -1,0 +1,562 @@
+//! The index of a trace: where the messages of each call stand, and by what its request is known.
+//!
+//! The messages themselves stay in the file. What the server says while a call is open belongs to that call; what it says
+//! between calls belongs to the one that was answered last, and follows its answer.
+
+use super::matching::Matching;
+use crate::call::{Call, CallTracker, Observed, Outcome};
+use crate::operation::MODERN;
+use memchr::memmem::Finder;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, LazyLock};
+use wiretape_trace::format::{Line, Message, Record, Stamp, parse_line};
+use wiretape_trace::message::{Defect, Direction, Envelope};
+use wiretape_trace::redact::is_redacted;
+
+/// Made once: most parameters are shorter than making it takes.
+static INPUT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("inputResponses"));
+static STATELESS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MODERN));
+
+/// A request that is open for as long as its client wants news.
+pub(super) const LISTEN: &str = "subscriptions/listen";
+
+/// Where a payload stands in a trace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Its first byte.
+    pub offset: u64,
+    /// How long it is.
+    pub len: u32,
+}
+
+/// Hands out the payloads of a trace.
+pub trait Payloads {
+    /// Puts the bytes at a place into `into`, and nothing else.
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()>;
+}
+
+impl<P: Payloads + ?Sized> Payloads for Arc<P> {
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        (**self).read(span, into)
+    }
+}
+
+/// A trace in memory.
+impl Payloads for Vec<u8> {
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        let bytes =
+            usize::try_from(span.offset).ok().and_then(|start| self.get(start..start + span.len as usize));
+        into.clear();
+        into.extend_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// What a call is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// The method.
+    pub method: Arc<str>,
+    /// The tool or prompt.
+    pub name: Option<Arc<str>>,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{} {name}", self.method),
+            None => f.write_str(&self.method),
+        }
+    }
+}
+
+/// A call of the client, as it was recorded.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The line of its request.
+    pub line: u64,
+    /// Its request.
+    pub request: Span,
+    /// What became of it.
+    pub outcome: Outcome,
+    kind: u32,
+    key: u64,
+    /// The line of its answer; 0 if there is none.
+    answer_line: u64,
+    /// The next call with the same key.
+    next: Option<u32>,
+    steps: (u32, u32),
+}
+
+impl Recorded {
+    /// Whether it was answered with a message.
+    pub fn is_answered(&self) -> bool {
+        self.answer_line > 0
+    }
+
+    /// Whether it came to an end that can be played: an answer, or none because it was cancelled.
+    fn has_end(&self) -> bool {
+        self.is_answered() || matches!(self.outcome, Outcome::Cancelled | Outcome::TimedOut)
+    }
+
+    /// By what its request is known.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The line of its answer, if there is one.
+    pub fn answer_line(&self) -> Option<u64> {
+        (self.answer_line > 0).then_some(self.answer_line)
+    }
+}
+
+/// Something that was said in a call after its request.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    call: u32,
+    /// What it is.
+    pub kind: StepKind,
+    /// The number of the server's question, for [`StepKind::Question`] and [`StepKind::Reply`].
+    pub question: u32,
+    /// Where it stands.
+    pub span: Span,
+    /// Microseconds since the step before, or since the request.
+    pub gap_us: u32,
+}
+
+/// What is said in a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepKind {
+    /// A notification of the server.
+    Notification,
+    /// A request of the server.
+    Question,
+    /// The client's answer to one.
+    Reply,
+    /// The answer to the call.
+    Answer,
+}
+
+/// Calls with one key: the first and the last.
+#[derive(Debug, Clone, Copy)]
+struct Chain {
+    first: u32,
+    last: u32,
+}
+
+/// The index of a trace.
+#[derive(Debug, Default)]
+pub struct Tape {
+    calls: Vec<Recorded>,
+    steps: Vec<Step>,
+    kinds: Vec<Kind>,
+    kind_numbers: HashMap<Kind, u32>,
+    chains: HashMap<u64, Chain>,
+    /// By key without what the server had asked for: calls that bring such.
+    with_input: HashMap<u64, Vec<u32>>,
+    /// By kind: the first call of each key, and those with something redacted in the request.
+    distinct: Vec<Vec<u32>>,
+    redacted: Vec<Vec<u32>>,
+    is_modern: bool,
+    label: String,
+}
+
+impl Tape {
+    /// The calls of the client, in the order of their requests.
+    pub fn calls(&self) -> &[Recorded] {
+        &self.calls
+    }
+
+    /// What a call is for.
+    pub fn kind(&self, call: &Recorded) -> &Kind {
+        &self.kinds[call.kind as usize]
+    }
+
+    /// What the calls are for, in the order in which that was met.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// What was said in a call after its request, in order. What follows the answer was said before the next call.
+    pub fn steps(&self, call: &Recorded) -> &[Step] {
+        &self.steps[call.steps.0 as usize..call.steps.1 as usize]
+    }
+
+    /// Whether there are requests of the stateless era.
+    pub fn is_modern(&self) -> bool {
+        self.is_modern
+    }
+
+    /// The name that the trace gives itself.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Whether a client need not ask for a call: the handshake and pings come as they come, and what was never answered
+    /// can't be asked for.
+    pub fn may_be_left_out(&self, call: &Recorded) -> bool {
+        self.comes_by_itself(call) || !call.has_end()
+    }
+
+    /// Whether a call belongs to the handshake, or asks whether anybody is there.
+    pub(super) fn comes_by_itself(&self, call: &Recorded) -> bool {
+        matches!(&*self.kind(call).method, "initialize" | "server/discover" | "ping")
+    }
+
+    /// The calls of a method.
+    pub fn of_method(&self, method: &str) -> impl Iterator<Item = (u32, &Recorded)> {
+        let of_method = move |call: &Recorded| &*self.kind(call).method == method;
+        (0..).zip(&self.calls).filter(move |(_, call)| of_method(call))
+    }
+
+    /// The call of this number.
+    pub fn call(&self, number: u32) -> &Recorded {
+        &self.calls[number as usize]
+    }
+
+    pub(super) fn first_with(&self, key: u64) -> Option<u32> {
+        self.chains.get(&key).map(|chain| chain.first)
+    }
+
+    pub(super) fn last_with(&self, key: u64) -> Option<u32> {
+        self.chains.get(&key).map(|chain| chain.last)
+    }
+
+    pub(super) fn next_with_same_key(&self, call: u32) -> Option<u32> {
+        self.call(call).next
+    }
+
+    pub(super) fn with_input(&self, key: u64) -> &[u32] {
+        self.with_input.get(&key).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub(super) fn kind_number(&self, kind: &Kind) -> Option<u32> {
+        self.kind_numbers.get(kind).copied()
+    }
+
+    pub(super) fn redacted(&self, kind: u32) -> &[u32] {
+        self.redacted.get(kind as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The first call of each key: of a kind, or of all kinds of its method.
+    pub(super) fn distinct(&self, kind: &Kind) -> Vec<u32> {
+        let of_kind = self.kind_number(kind).map(|kind| self.distinct[kind as usize].clone());
+        of_kind.unwrap_or_else(|| {
+            let of_method =
+                (0..).zip(&self.kinds).filter(|(_, other): &(usize, &Kind)| other.method == kind.method);
+            of_method.flat_map(|(number, _)| self.distinct[number].iter().copied()).collect()
+        })
+    }
+}
+
+/// Makes a [`Tape`] of a trace.
+#[derive(Debug)]
+pub struct TapeBuilder<'m> {
+    matching: &'m Matching,
+    tracker: CallTracker,
+    tape: Tape,
+    open: HashMap<u64, OpenCall>,
+    questions: HashMap<u64, Question>,
+    asked: u32,
+    /// The call that was answered last, and what was heard in it last.
+    last: Option<OpenCall>,
+    names: HashMap<Box<str>, Arc<str>>,
+}
+
+/// A client's call, and when something was heard in it last.
+#[derive(Debug, Clone, Copy)]
+struct OpenCall {
+    number: u32,
+    heard_us: Option<u64>,
+}
+
+/// A question of the server that waits for its reply.
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    number: u32,
+    call: u32,
+    /// The tracker's number of that call, if it was open.
+    during: Option<u64>,
+}
+
+impl<'m> TapeBuilder<'m> {
+    /// At the start of a trace, whose requests are going to be compared so.
+    pub fn new(matching: &'m Matching) -> Self {
+        TapeBuilder {
+            matching,
+            tracker: CallTracker::new(),
+            tape: Tape::default(),
+            open: HashMap::new(),
+            questions: HashMap::new(),
+            asked: 0,
+            last: None,
+            names: HashMap::new(),
+        }
+    }
+
+    /// Takes the next line.
+    pub fn observe(&mut self, line: &Line<'_>) {
+        if let Record::Meta(meta) = &line.record
+            && self.tape.label.is_empty()
+        {
+            self.tape.label.clone_from(&meta.label);
+        }
+        let mut payloads = Vec::new();
+        let each = |raw, envelope, observed| payloads.push((raw, envelope, observed));
+        let failed = self.tracker.observe_record(line.number, &line.record, each);
+        if let Record::Message(message) = &line.record {
+            for (raw, envelope, observed) in payloads {
+                let raw = if is_json(&envelope) { Some(raw) } else { seen(line, raw) };
+                let Some(span) = raw.and_then(|raw| span(line, raw)) else { continue };
+                self.payload(line.number, message, span, &envelope, observed);
+            }
+        }
+        for call in &failed {
+            self.close(call);
+        }
+    }
+
+    /// Goes on with another trace: what is open in the one before stays without an answer.
+    pub fn next_trace(&mut self) {
+        for call in std::mem::take(&mut self.tracker).finish() {
+            self.close(&call);
+        }
+        self.questions.clear();
+        self.last = None;
+    }
+
+    fn payload(
+        &mut self,
+        line: u64,
+        message: &Message<'_>,
+        span: Span,
+        envelope: &Envelope<'_>,
+        observed: Observed,
+    ) {
+        let is_from_server = message.dir.known() == Some(Direction::ServerToClient);
+        let closed = observed.closed().and_then(|call| self.close(call));
+        match observed {
+            Observed::Request { number, .. } if is_from_server => {
+                self.question(number, message, span, envelope);
+            }
+            Observed::Request { number, .. } => self.request(number, line, message, span, envelope),
+            Observed::Answer(_) if is_from_server => self.answer(closed, line, message, span),
+            Observed::Answer(call) => self.reply(call.number, message, span),
+            Observed::Progress { of } if is_from_server => {
+                let of = of.or_else(|| self.tracker.during(message));
+                self.said(of, StepKind::Notification, 0, message, span);
+            }
+            Observed::Other if is_from_server && envelope.method.is_some() => {
+                let during = self.tracker.during(message);
+                self.said(during, StepKind::Notification, 0, message, span);
+            }
+            // That the server takes a question back, or what the client says unasked, is nothing to be played.
+            _ => {}
+        }
+    }
+
+    fn request(
+        &mut self,
+        number: u64,
+        line: u64,
+        message: &Message<'_>,
+        request: Span,
+        envelope: &Envelope<'_>,
+    ) {
+        let method = envelope.method.as_deref().unwrap_or_default();
+        let params = envelope.params;
+        let kind = self.kind(method, envelope.name.as_deref());
+        let call = u32::try_from(self.tape.calls.len()).unwrap_or(u32::MAX);
+        let has = |finder: &Finder<'_>| params.is_some_and(|params| finder.find(params).is_some());
+        if has(&INPUT) {
+            let key = self.matching.key_without_input(method, params);
+            self.tape.with_input.entry(key).or_default().push(call);
+        }
+        if params.is_some_and(is_redacted) {
+            self.tape.redacted[kind as usize].push(call);
+        }
+        // Clients of the stateless era ask servers of any whether they know of it.
+        self.tape.is_modern |= has(&STATELESS) && method != "server/discover";
+        self.tape.calls.push(Recorded {
+            line,
+            request,
+            outcome: Outcome::Pending,
+            kind,
+            key: self.matching.key(method, params),
+            answer_line: 0,
+            next: None,
+            steps: (0, 0),
+        });
+        self.open.insert(number, OpenCall { number: call, heard_us: time_us(&message.stamp) });
+    }
+
+    fn question(&mut self, number: u64, message: &Message<'_>, span: Span, envelope: &Envelope<'_>) {
+        // Whether the other side is alive is no part of what was said.
+        if envelope.method.as_deref() == Some("ping") {
+            return;
+        }
+        let parent = self.tracker.open_call(number).and_then(|call| call.parent);
+        let during = parent.or_else(|| self.tracker.during(message));
+        self.asked += 1;
+        if let Some(call) = self.said(during, StepKind::Question, self.asked, message, span) {
+            self.questions.insert(number, Question { number: self.asked, call, during });
+        }
+    }
+
+    fn reply(&mut self, number: u64, message: &Message<'_>, span: Span) {
+        let Some(question) = self.questions.remove(&number) else { return };
+        let call = question.call;
+        self.tape.steps.push(Step {
+            call,
+            kind: StepKind::Reply,
+            question: question.number,
+            span,
+            gap_us: 0,
+        });
+        // The time that the client took is its own.
+        let open = question.during.and_then(|number| self.open.get_mut(&number));
+        if let Some(open) = open.or(self.last.as_mut()).filter(|open| open.number == call) {
+            open.heard_us = time_us(&message.stamp);
+        }
+    }
+
+    fn answer(&mut self, closed: Option<OpenCall>, line: u64, message: &Message<'_>, span: Span) {
+        let Some(closed) = closed else { return };
+        self.tape.calls[closed.number as usize].answer_line = line;
+        // It is the last one now.
+        self.said(None, StepKind::Answer, 0, message, span);
+    }
+
+    /// Notes what the server says, in the call of this number or else behind the last one that was answered.
+    fn said(
+        &mut self,
+        during: Option<u64>,
+        kind: StepKind,
+        question: u32,
+        message: &Message<'_>,
+        span: Span,
+    ) -> Option<u32> {
+        let during = during.filter(|number| !self.only_listens(*number));
+        let open = during.and_then(|number| self.open.get_mut(&number)).or(self.last.as_mut())?;
+        let now = time_us(&message.stamp);
+        let gap = open.heard_us.zip(now).map_or(0, |(before, now)| now.saturating_sub(before));
+        open.heard_us = now.or(open.heard_us);
+        let gap_us = u32::try_from(gap).unwrap_or(u32::MAX);
+        let call = open.number;
+        self.tape.steps.push(Step { call, kind, question, span, gap_us });
+        Some(call)
+    }
+
+    /// Whether an open call does nothing but listen while others come and go: what is said then follows the last of those.
+    fn only_listens(&self, number: u64) -> bool {
+        let (Some(open), Some(last)) = (self.open.get(&number), self.last) else { return false };
+        let kind = self.tape.kind(self.tape.call(open.number));
+        &*kind.method == LISTEN && last.number > open.number
+    }
+
+    /// A call has come to its end, with an answer or without.
+    fn close(&mut self, call: &Call) -> Option<OpenCall> {
+        let open = self.open.remove(&call.number)?;
+        self.tape.calls[open.number as usize].outcome = call.outcome;
+        if call.response.is_some() {
+            self.last = Some(open);
+        }
+        Some(open)
+    }
+
+    fn kind(&mut self, method: &str, name: Option<&str>) -> u32 {
+        let is_named = matches!(method, "tools/call" | "prompts/get");
+        let method = self.intern(method);
+        let name = name.filter(|_| is_named).map(|name| self.intern(name));
+        let kind = Kind { method, name };
+        if let Some(known) = self.tape.kind_numbers.get(&kind) {
+            return *known;
+        }
+        let number = u32::try_from(self.tape.kinds.len()).unwrap_or(u32::MAX);
+        self.tape.kinds.push(kind.clone());
+        self.tape.redacted.push(Vec::new());
+        self.tape.kind_numbers.insert(kind, number);
+        number
+    }
+
+    fn intern(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let shared: Arc<str> = name.into();
+        self.names.insert(name.into(), Arc::clone(&shared));
+        shared
+    }
+
+    /// The index of the trace.
+    pub fn finish(mut self) -> Tape {
+        self.next_trace();
+        let mut tape = self.tape;
+        // Stable: what was said in a call stays in order.
+        tape.steps.sort_by_key(|step| step.call);
+        let mut at = 0;
+        while let Some(step) = tape.steps.get(at) {
+            let call = step.call;
+            let end = at + tape.steps[at..].iter().take_while(|step| step.call == call).count();
+            tape.calls[call as usize].steps = (index(at), index(end));
+            at = end;
+        }
+        chain(&mut tape);
+        let is_discovered = tape.of_method("server/discover").any(|(_, call)| call.outcome == Outcome::Ok);
+        tape.is_modern |= is_discovered;
+        tape
+    }
+}
+
+/// Links calls with the same key. One without an answer counts only if there is no other, and if it has not been
+/// cancelled: then having no answer is how it is answered.
+fn chain(tape: &mut Tape) {
+    tape.distinct = vec![Vec::new(); tape.kinds.len()];
+    let numbers = || 0..index(tape.calls.len());
+    let order: Vec<u32> = numbers()
+        .filter(|number| tape.call(*number).has_end())
+        .chain(numbers().filter(|number| !tape.call(*number).has_end()))
+        .collect();
+    for number in order {
+        let (key, kind) = (tape.call(number).key, tape.call(number).kind as usize);
+        let ends = tape.call(number).has_end();
+        match tape.chains.get_mut(&key) {
+            None => {
+                tape.chains.insert(key, Chain { first: number, last: number });
+                tape.distinct[kind].push(number);
+            }
+            Some(chain) if ends => {
+                let before = std::mem::replace(&mut chain.last, number);
+                tape.calls[before as usize].next = Some(number);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn index(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn is_json(envelope: &Envelope<'_>) -> bool {
+    !matches!(envelope.defects.last(), Some(Defect::NotJson(_)))
+}
+
+/// A payload that nobody looked at when its line was read, and that has more behind it than belongs to it.
+fn seen<'l>(line: &Line<'l>, raw: &[u8]) -> Option<&'l [u8]> {
+    let Record::Message(message) = parse_line(line.bytes) else { return None };
+    (message.raw.as_ptr() == raw.as_ptr()).then_some(message.raw)
+}
+
+/// Where a payload of a line stands in the file; `None` if it is longer than any message.
+fn span(line: &Line<'_>, raw: &[u8]) -> Option<Span> {
+    let within = (raw.as_ptr() as usize).checked_sub(line.bytes.as_ptr() as usize)?;
+    Some(Span { offset: line.offset + within as u64, len: u32::try_from(raw.len()).ok()? })
+}
+
+/// When a line was observed, on the finest clock that it tells of.
+fn time_us(stamp: &Stamp<'_>) -> Option<u64> {
+    let wall = || u64::try_from(stamp.wall_ms()?).ok()?.checked_mul(1000);
+    stamp.us.or_else(wall)
+}

@@ -1,0 +1,8 @@
+//! `wiretape replay`: a trace as an MCP server.
+
+mod command;
+mod json_report;
+mod junit;
+mod outcome;
+
+pub(crate) use command::{ReplayArgs, run};

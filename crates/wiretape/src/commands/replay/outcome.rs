@@ -1,0 +1,109 @@
+//! What came of a replay, and what the process ends with.
+
+use super::{json_report, junit};
+use crate::draft::Draft;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::text::printable;
+use crate::{output, units};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wiretape_analyze::replay::Tally;
+use wiretape_proxy::replay::Deck;
+
+/// A trace that is played.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) path: PathBuf,
+    pub(crate) deck: Arc<Deck>,
+}
+
+/// Whether recorded calls may be left unused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unused {
+    Allow,
+    Fail,
+}
+
+/// All that is played, and what is to be said of it at the end.
+#[derive(Debug)]
+pub(crate) struct Playing {
+    pub(crate) tapes: Vec<Played>,
+    pub(crate) unused: Unused,
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// So many unused calls and misses are told one by one.
+const TOLD: usize = 10;
+
+impl Playing {
+    /// Tells what was used and what was missed, writes the report, and says how to end.
+    pub(crate) fn finish(&self) -> Result<ExitCode, CommandError> {
+        self.tapes.iter().for_each(|tape| self.tell(tape));
+        if let Some(path) = &self.report {
+            let failed = |error| CommandError::because(format!("can't write {}", path.display()), error);
+            self.write_report(path).map_err(failed)?;
+        }
+        let failed = self.tapes.iter().any(|tape| self.is_failure(tape));
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::OK })
+    }
+
+    fn is_failure(&self, tape: &Played) -> bool {
+        let tally = tape.deck.tally();
+        let is_unused = || tally.unused(tape.deck.tape()).next().is_some();
+        tally.missed() > 0 || (self.unused == Unused::Fail && is_unused())
+    }
+
+    fn write_report(&self, path: &Path) -> std::io::Result<()> {
+        let mut draft = Draft::beside(path)?;
+        if path.extension().is_some_and(|extension| extension == "xml") {
+            junit::write(&mut draft, &self.tapes, self.unused)?;
+        } else {
+            json_report::write(&mut draft, &self.tapes)?;
+        }
+        draft.flush()?;
+        draft.publish()
+    }
+
+    fn tell(&self, tape: &Played) {
+        let tally = tape.deck.tally();
+        output::note(format!("wiretape: {}", summary(tape, &tally)));
+        if self.unused == Unused::Fail {
+            let unused: Vec<_> = tally.unused(tape.deck.tape()).collect();
+            for call in unused.iter().take(TOLD) {
+                let kind = tape.deck.tape().kind(call).to_string();
+                output::warn(format!("wiretape: never asked for: line {}, {}", call.line, printable(&kind)));
+            }
+            if unused.len() > TOLD {
+                output::warn(format!("wiretape: and {} more", unused.len() - TOLD));
+            }
+        }
+    }
+}
+
+/// What was used and what was missed, in one line.
+fn summary(tape: &Played, tally: &Tally) -> String {
+    let index = tape.deck.tape();
+    let unused = tally.unused(index).count();
+    let all = index.calls().len() as u64;
+    let mut summary = format!(
+        "replayed {}: {} of {} used, {unused} unused, {} missed",
+        printable(&tape.path.file_name().unwrap_or(tape.path.as_os_str()).to_string_lossy()),
+        tally.used(),
+        units::count(all, "recorded call"),
+        tally.missed()
+    );
+    let inexact: u64 = tally.calls().iter().map(|call| u64::from(call.inexact)).sum();
+    for (count, what) in [
+        (inexact, "not asked as recorded"),
+        (tally.other_replies(), "answered otherwise by the client"),
+        (tally.passed_on(), "answered by the real server"),
+        (tally.struck(), "failed on purpose"),
+    ] {
+        if count > 0 {
+            summary.push_str(&format!(", {count} {what}"));
+        }
+    }
+    summary
+}

@@ -1,0 +1,189 @@
+//! Over HTTP: streamable HTTP and HTTP+SSE, whatever the trace was recorded on.
+
+use crate::session::{Home, Sdk, Told, parts};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use wiretape_testkit::bins;
+use wiretape_testkit::parts::Parts;
+use wiretape_testkit::service::Service;
+
+/// After this a process is killed and its test fails: generous, for the machine may be busy.
+const LIMIT: Duration = Duration::from_secs(180);
+
+const STREAMABLE: (&str, &str) = ("streamable", "/mcp");
+const SSE: (&str, &str) = ("sse", "/sse");
+
+fn everything(parts: &Parts, transport: &str) -> Service {
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    let mut command = parts.server_everything_over(transport);
+    command.env("PORT", port.to_string());
+    Service::spawn_at(command, SocketAddr::from((Ipv4Addr::LOCALHOST, port)), LIMIT).unwrap()
+}
+
+fn wiretape(home: &Home, arguments: &[&str]) -> Service {
+    let words = home.wiretape(arguments);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env("WIRETAPE_DATA_DIR", home.path("data"));
+    Service::spawn(command, LIMIT).unwrap()
+}
+
+/// Plays traces over HTTP.
+pub(crate) fn replay(home: &Home, traces: &[&Path], options: &[&str]) -> Service {
+    let mut words = vec!["replay", "--listen", "127.0.0.1:0"];
+    words.extend(traces.iter().map(|trace| trace.to_str().unwrap()));
+    words.extend(options);
+    wiretape(home, &words)
+}
+
+fn run(
+    home: &Home,
+    parts: &Parts,
+    sdk: Sdk,
+    (kind, path): (&str, &str),
+    at: SocketAddr,
+    scenario: &str,
+) -> Told {
+    home.run(parts, sdk, kind, &format!("http://{at}{path}"), scenario)
+}
+
+/// Records a scenario through the proxy; returns what the client told, and the trace of its session.
+fn record(home: &Home, parts: &Parts, sdk: Sdk, transport: (&str, &str), scenario: &str) -> (Told, PathBuf) {
+    let server = everything(parts, if transport == SSE { "sse" } else { "streamableHttp" });
+    let upstream = format!("http://{}", server.address());
+    let proxy = wiretape(
+        home,
+        &["proxy", "--no-redact", "--listen", "127.0.0.1:0", "--upstream", &upstream, "--drain", "5s"],
+    );
+    let told = run(home, parts, sdk, transport, proxy.address(), scenario);
+    assert!(proxy.stop().unwrap().success());
+    // A client that asks which era it is has a trace of its own for that.
+    let largest = home.traces().into_iter().max_by_key(|trace| trace.metadata().unwrap().len());
+    (told, largest.unwrap())
+}
+
+fn stop(service: Service) -> String {
+    let said = service.pid();
+    let text = service.said();
+    let status = service.stop().unwrap();
+    assert!(status.success(), "{said}: {text}");
+    text
+}
+
+/// What was recorded on one transport is played on each.
+fn check(sdk: Sdk, recorded_on: (&str, &str)) {
+    let Some(parts) = parts() else { return };
+    let home = Home::new();
+    let (recorded, trace) = record(&home, &parts, sdk, recorded_on, "features");
+    for transport in [STREAMABLE, SSE] {
+        let service = replay(&home, &[&trace], &[]);
+        let replayed = run(&home, &parts, sdk, transport, service.address(), "features");
+        let said = stop(service);
+        assert!(!said.contains("missed:"), "{said}");
+        replayed.check_same(&recorded);
+    }
+    let words = home.wiretape(&["replay", trace.to_str().unwrap()]);
+    home.run_stdio(&parts, sdk, &words, "features").check_same(&recorded);
+}
+
+#[test]
+fn features_with_the_typescript_sdk() {
+    check(Sdk::TypeScript, STREAMABLE);
+}
+
+#[test]
+fn features_with_the_typescript_sdk_recorded_over_sse() {
+    check(Sdk::TypeScript, SSE);
+}
+
+#[test]
+fn features_with_the_python_sdk() {
+    check(Sdk::Python, STREAMABLE);
+}
+
+#[test]
+fn features_with_the_first_python_sdk_recorded_over_sse() {
+    check(Sdk::PythonFirst, SSE);
+}
+
+#[test]
+fn two_clients_at_once_begin_at_the_beginning() {
+    let Some(parts) = parts() else { return };
+    let home = Home::new();
+    let (recorded, trace) = record(&home, &parts, Sdk::TypeScript, STREAMABLE, "features");
+    let service = replay(&home, &[&trace], &["--strict", "--require-all"]);
+    let at = service.address();
+    std::thread::scope(|scope| {
+        let client =
+            |_| scope.spawn(|| run(&Home::new(), &parts, Sdk::TypeScript, STREAMABLE, at, "features"));
+        let clients: Vec<_> = (0..3).map(client).collect();
+        for client in clients {
+            client.join().unwrap().check_same(&recorded);
+        }
+    });
+    stop(service);
+}
+
+#[test]
+fn several_traces_have_a_path_each() {
+    let Some(parts) = parts() else { return };
+    let home = Home::new();
+    let (recorded, trace) = record(&home, &parts, Sdk::Python, STREAMABLE, "features");
+    let (one, two) = (home.path("one.jsonl"), home.path("two.jsonl"));
+    std::fs::copy(&trace, &one).unwrap();
+    std::fs::copy(&trace, &two).unwrap();
+    let service = replay(&home, &[&one, &two], &[]);
+    for transport in [("streamable", "/one/mcp"), ("sse", "/two/sse")] {
+        run(&home, &parts, Sdk::Python, transport, service.address(), "features").check_same(&recorded);
+    }
+    stop(service);
+}
+
+#[test]
+fn calls_are_cancelled() {
+    let Some(parts) = parts() else { return };
+    for sdk in [Sdk::TypeScript, Sdk::Python] {
+        let home = Home::new();
+        let (recorded, trace) = record(&home, &parts, sdk, STREAMABLE, "cancel");
+        for transport in [STREAMABLE, SSE] {
+            let service = replay(&home, &[&trace], &[]);
+            run(&home, &parts, sdk, transport, service.address(), "cancel").check_same(&recorded);
+            stop(service);
+        }
+    }
+}
+
+/// What the client of the stateless era tells of a server.
+fn run_stateless(parts: &Parts, at: SocketAddr) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replay/clients/stateless.py");
+    let mut command = Command::new(parts.python());
+    let output = command.arg(script).arg(format!("http://{at}/mcp")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Several round trips, progress, errors; and a trace for each connection.
+#[test]
+fn the_stateless_era_is_played() {
+    let Some(parts) = parts() else { return };
+    let home = Home::new();
+    let mut command = Command::new(bins::path("wt-conformance-server"));
+    command.args(["--listen", "127.0.0.1:0"]);
+    let server = Service::spawn(command, LIMIT).unwrap();
+    let upstream = format!("http://{}", server.address());
+    let proxy =
+        wiretape(&home, &["proxy", "--no-redact", "--listen", "127.0.0.1:0", "--upstream", &upstream]);
+    let recorded = run_stateless(&parts, proxy.address());
+    assert!(recorded.contains(r#"["version", "2026-07-28"]"#), "{recorded}");
+    assert!(proxy.stop().unwrap().success());
+    let traces = home.traces();
+    let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
+    let service = replay(&home, &traces, &["--merge", "--strict", "--require-all"]);
+    let replayed = run_stateless(&parts, service.address());
+    stop(service);
+    for (replayed, recorded) in replayed.lines().zip(recorded.lines()) {
+        assert_eq!(replayed, recorded);
+    }
+    assert_eq!(replayed.len(), recorded.len());
+}
