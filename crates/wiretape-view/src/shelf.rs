@@ -2,7 +2,6 @@
 
 use crate::api::types::TraceState;
 use std::path::{Path, PathBuf};
-use wiretape_trace::format::Meta;
 
 /// The traces of this machine.
 pub trait Shelf: Send + Sync {
@@ -30,8 +29,6 @@ pub struct ShelfEntry {
     pub label: String,
     /// Its file.
     pub path: PathBuf,
-    /// What its first line says.
-    pub meta: Option<Meta>,
     /// When it began, in milliseconds since 1970.
     pub started_ms: Option<i64>,
     /// The size of its file.

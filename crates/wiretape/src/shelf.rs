@@ -83,7 +83,6 @@ fn entry(entry: &CatalogEntry) -> ShelfEntry {
         id: entry.id(),
         label: entry.label(),
         path: entry.path.clone(),
-        meta: entry.head.meta.clone(),
         started_ms: entry.head.started_ms,
         bytes: entry.bytes,
     }

@@ -575,7 +575,7 @@ nested: Array<CallRow>,
  */
 operation: OperationView | null, 
 /**
- * What the check finds on its lines; empty until that was asked for and is complete.
+ * What the check finds on its lines; empty until the check, which asking for a call begins, is complete.
  */
 findings: Array<Finding>, 
 /**

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { eventually, list, open, reads, rows, tab, test } from "./support.mjs";
-import { lay, layThree, NOTES, Tape, textResult, WEATHER } from "./traces.mjs";
+import { fixture, lay, layThree, NOTES, Tape, textResult, WEATHER } from "./traces.mjs";
 
 await test(async (bench) => {
   await layThree(bench);
@@ -117,6 +117,27 @@ await test(async (bench) => {
   await bench.check("a byte order mark and Windows line ends do no harm", async () => {
     await look("bom-and-crlf.jsonl", "calls");
     await rows(page, "Calls").first().waitFor();
+  });
+
+  await bench.check("a trace on another host is fetched by the browser, and merged; no other host can be reached", async () => {
+    const other = await bench.page();
+    // Every other request to another host stays trouble.
+    other.expectTrouble(/^request: https:\/\/traces\.example\/weather\.jsonl$/);
+    const asked = [];
+    await other.route("https://*.example/**", async (route) => {
+      asked.push(route.request().url());
+      const headers = { "access-control-allow-origin": "*", "content-type": "text/plain" };
+      await route.fulfill({ path: fixture("view/weather.jsonl"), headers });
+    });
+    const address = encodeURIComponent("https://traces.example/weather.jsonl");
+    await open(other, server, `?trace=${NOTES};${address}`, "view=messages");
+    await reads(other.getByRole("main"), "51 messages");
+    assert.deepEqual(asked, ["https://traces.example/weather.jsonl"]);
+    other.expectTrouble(/Content Security Policy|violates/);
+    const refused = await other.evaluate(() => fetch("https://elsewhere.example/x").then(() => "reached", () => "refused"));
+    assert.equal(refused, "refused");
+    assert.equal(asked.length, 1);
+    other.quiet();
   });
 
   await bench.check("the page has no trouble", () => page.quiet());

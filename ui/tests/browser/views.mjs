@@ -284,6 +284,27 @@ await test(async (bench) => {
     await given.end();
   });
 
+  await bench.check("a call is copied as JSON-RPC, as its result, and as curl if it went over HTTP", async () => {
+    const given = await bench.view([fixture("traces/wiretape-http.jsonl"), fixture("view/notes.jsonl")]);
+    const other = await bench.page({ permissions: ["clipboard-read", "clipboard-write"] });
+    const [, address] = await given.program.prints(/(http:\S+)/);
+    const copied = async (button) => {
+      await other.getByRole("button", { name: button }).click();
+      await other.getByRole("button", { name: "Copied" }).first().waitFor();
+      return other.evaluate(() => navigator.clipboard.readText());
+    };
+    await other.goto(`${address}&view=call&at=0&call=1`);
+    assert.match(await copied("Copy as curl"), /^curl -X POST http:\/\/[^]*-H '[^]*--data-binary '\{/);
+    await other.goto("about:blank");
+    await other.goto(`${address}&view=call&at=1&call=3`);
+    await other.getByRole("button", { name: "Copy as JSON-RPC" }).waitFor();
+    assert.equal(await other.getByRole("button", { name: "Copy as curl" }).count(), 0);
+    assert.equal(JSON.parse(await copied("Copy as JSON-RPC")).method, "tools/call");
+    assert.ok(JSON.parse(await copied("Copy result")).content);
+    other.quiet();
+    await given.end();
+  });
+
   await bench.check("a page of another run says so", async () => {
     const other = await bench.page();
     other.expectTrouble(/status of 401/);

@@ -416,7 +416,7 @@ pub struct CallDetail {
     pub nested: Vec<CallRow>,
     /// The operation that it belongs to.
     pub operation: Option<OperationView>,
-    /// What the check finds on its lines; empty until that was asked for and is complete.
+    /// What the check finds on its lines; empty until the check, which asking for a call begins, is complete.
     pub findings: Vec<Finding>,
     /// The HTTP exchange, if it went over HTTP.
     pub http: Option<HttpView>,
