@@ -180,6 +180,7 @@ await test(async (bench) => {
     await at(page, /#view=tools&open=search_notes$/);
     const detail = page.getByRole("complementary", { name: "search_notes" });
     await reads(detail, /Finds the notes that hold all words[^]*query[^]*required[^]*How many notes at most/);
+    await detail.getByRole("img", { name: /^Latency of search_notes: / }).first().waitFor();
     await page.reload();
     await detail.waitFor();
     await detail.getByRole("link", { name: "Show its 3 calls" }).click();
@@ -301,6 +302,18 @@ await test(async (bench) => {
     assert.equal(await other.getByRole("button", { name: "Copy as curl" }).count(), 0);
     assert.equal(JSON.parse(await copied("Copy as JSON-RPC")).method, "tools/call");
     assert.ok(JSON.parse(await copied("Copy result")).content);
+    await other.keyboard.press("r");
+    const tree = other.getByRole("tree").first();
+    await tree.waitFor();
+    await tree.getByText('"lisbon"').click();
+    assert.equal(await copied("Copy pointer"), "/params/arguments/query");
+    assert.equal(await copied(/jq/), ".params.arguments.query");
+    await other.goto("about:blank");
+    await other.goto(`${address}&view=call&at=1&call=2`);
+    await other.getByRole("button", { name: "Raw JSON" }).click();
+    await other.getByRole("searchbox", { name: /^Search in/ }).last().fill("How many notes");
+    await reads(other.getByRole("main"), /1 of 1|1 match/);
+    await other.getByRole("tree").last().getByText(/How many notes at most/).waitFor();
     other.quiet();
     await given.end();
   });
