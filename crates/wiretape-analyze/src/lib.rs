@@ -21,6 +21,7 @@
 //! - [`lint`]: what departs from the specification, and where
 //! - [`latency`]: how long calls took, and their percentiles
 //! - [`replay`]: a trace as a server
+//! - [`verify`]: a trace as a test of a server
 //! - [`json_diff`]: how one JSON value differs from another
 //! - [`volatile`]: what differs from run to run and means nothing
 //! - [`mod@fingerprint`]: numbers that are equal for JSON values that mean the same
@@ -47,6 +48,7 @@ pub mod summary;
 pub mod text;
 pub mod tokens;
 pub mod toolbox;
+pub mod verify;
 pub mod volatile;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! - [`journal`]: how a trace reaches the disk
 //! - [`live`]: a trace that grows, shown to viewers
 //! - [`replay`]: a trace, played as a server
+//! - [`verify`]: a trace's client, for a server to be tested with
 //! - [`platform`]: what differs between operating systems
 
 pub mod bridge;
@@ -18,4 +19,5 @@ pub mod live;
 pub mod platform;
 pub mod record;
 pub mod replay;
+pub mod verify;
 pub mod warning;

@@ -2,7 +2,8 @@
 
 use crate::commands::{
     baseline, ca, call, calls, clients, completions, config, demo, diff, export, import, lint, logs, ls, man,
-    proxy, prune, record, replay, schema, search, session, sessions, show, slow, stats, store, tools, view,
+    proxy, prune, record, replay, schema, search, session, sessions, show, slow, stats, store, tools, verify,
+    view,
 };
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -36,7 +37,7 @@ TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
 Traces lie in `wiretape/traces` of your data directory, and the store is `wiretape/store.db` there;
 WIRETAPE_DATA_DIR moves both.
 
-Exit codes: 0 it worked, 1 it did not, lint has found something or a replay missed something, 2 the command line makes no sense,
+Exit codes: 0 it worked, 1 it did not, lint, diff, replay or verify has found something, 2 the command line makes no sense,
 3 not everything could be imported or loaded;
 `record` passes on those of the command it wraps (docs/exit-codes.md)."
 )]
@@ -63,6 +64,7 @@ enum Command {
     Record(record::RecordArgs),
     Proxy(Box<proxy::ProxyArgs>),
     Replay(Box<replay::ReplayArgs>),
+    Verify(Box<verify::VerifyArgs>),
     Demo(demo::DemoArgs),
     #[command(alias = "list")]
     Ls(ls::LsArgs),
@@ -105,7 +107,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Record", &["record", "proxy", "demo"]),
     ("Look", &["view", "ls", "show", "calls", "call", "search"]),
     ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema", "tools"]),
-    ("Play back", &["replay"]),
+    ("Play back", &["replay", "verify"]),
     ("Check", &["lint", "diff", "baseline"]),
     ("Exchange", &["import", "export"]),
     ("Set up", &["config", "ca"]),
@@ -137,6 +139,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Record(args) => return record::run(args),
         Command::Proxy(args) => proxy::run(&args)?,
         Command::Replay(args) => return replay::run(*args),
+        Command::Verify(args) => return verify::run(*args),
         Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
         Command::View(args) => view::run(&args)?,

@@ -6,6 +6,7 @@ mod catalog;
 mod cli;
 mod commands;
 mod config;
+mod difference_view;
 mod dirs;
 mod draft;
 mod error;

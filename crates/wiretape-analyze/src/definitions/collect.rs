@@ -46,6 +46,11 @@ impl Collector {
         }
     }
 
+    /// What was seen so far, but for lists of which more pages are to come.
+    pub fn so_far(&self) -> &Definitions {
+        &self.definitions
+    }
+
     /// What was seen.
     pub fn finish(mut self) -> Definitions {
         let unfinished: BTreeMap<(String, ListKind), BTreeMap<String, Definition>> =
@@ -189,6 +194,11 @@ impl DefinitionsReader {
         tracker.observe_record(line, record, |_, envelope, observed| {
             collector.observe(line, &envelope, &observed);
         });
+    }
+
+    /// What was seen so far, but for lists of which more pages are to come.
+    pub fn so_far(&self) -> &Definitions {
+        self.collector.so_far()
     }
 
     /// What was seen.

@@ -133,6 +133,11 @@ impl Pace {
         }
     }
 
+    /// Whether a call that took so many microseconds takes much longer now.
+    pub fn is_slower(self, before_us: u64, now_us: u64) -> bool {
+        self.is_much(before_us, now_us)
+    }
+
     fn is_much(self, less: u64, more: u64) -> bool {
         let gap = more.saturating_sub(less);
         gap > 0 && gap >= self.floor_us && gap as f64 >= self.ratio * less as f64

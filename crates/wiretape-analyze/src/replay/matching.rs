@@ -171,7 +171,7 @@ impl Left {
 }
 
 /// Whether a value may have stood where something was redacted.
-fn may_have_been(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> bool {
+pub(crate) fn may_have_been(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> bool {
     let (Some(pattern), Some(asked)) = (recorded.and_then(Value::string_bytes), asked) else { return false };
     let places = markers(&pattern);
     match places.as_slice() {

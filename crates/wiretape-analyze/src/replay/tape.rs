@@ -30,6 +30,14 @@ pub struct Span {
     pub len: u32,
 }
 
+impl Span {
+    /// Where a payload of a line stands in the file; `None` if it is longer than any message.
+    pub fn of(line: &Line<'_>, payload: &[u8]) -> Option<Self> {
+        let within = (payload.as_ptr() as usize).checked_sub(line.bytes.as_ptr() as usize)?;
+        Some(Span { offset: line.offset + within as u64, len: u32::try_from(payload.len()).ok()? })
+    }
+}
+
 /// Hands out the payloads of a trace.
 pub trait Payloads {
     /// Puts the bytes at a place into `into`, and nothing else.
@@ -308,7 +316,7 @@ impl<'m> TapeBuilder<'m> {
         if let Record::Message(message) = &line.record {
             for (raw, envelope, observed) in payloads {
                 let raw = if is_json(&envelope) { Some(raw) } else { seen(line, raw) };
-                let Some(span) = raw.and_then(|raw| span(line, raw)) else { continue };
+                let Some(span) = raw.and_then(|raw| Span::of(line, raw)) else { continue };
                 self.payload(line.number, message, span, &envelope, observed);
             }
         }
@@ -547,12 +555,6 @@ fn is_json(envelope: &Envelope<'_>) -> bool {
 fn seen<'l>(line: &Line<'l>, raw: &[u8]) -> Option<&'l [u8]> {
     let Record::Message(message) = parse_line(line.bytes) else { return None };
     (message.raw.as_ptr() == raw.as_ptr()).then_some(message.raw)
-}
-
-/// Where a payload of a line stands in the file; `None` if it is longer than any message.
-fn span(line: &Line<'_>, raw: &[u8]) -> Option<Span> {
-    let within = (raw.as_ptr() as usize).checked_sub(line.bytes.as_ptr() as usize)?;
-    Some(Span { offset: line.offset + within as u64, len: u32::try_from(raw.len()).ok()? })
 }
 
 /// When a line was observed, on the finest clock that it tells of.

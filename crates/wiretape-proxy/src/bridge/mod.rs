@@ -17,6 +17,7 @@
 //! | `recording` | the trace |
 //! | `failure` | what the client is told when there is no answer |
 //! | `streams` | our standard streams |
+//! | `remote` | the same without a client's streams, for whoever has lines to send |
 
 mod client;
 mod delivery;
@@ -26,9 +27,11 @@ mod options;
 mod outgoing;
 mod parameters;
 mod recording;
+mod remote;
 mod run;
 mod session;
 mod streams;
 
 pub use options::{BridgeOptions, HeaderError, SecretHeader, ServerUrl};
+pub(crate) use remote::Remote;
 pub use run::bridge;

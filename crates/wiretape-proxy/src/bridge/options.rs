@@ -20,8 +20,8 @@ pub struct BridgeOptions {
     pub headers: Vec<SecretHeader>,
     /// A name for the trace; the server's host if there is none.
     pub label: Option<String>,
-    /// Where the trace is written.
-    pub journal: JournalOptions,
+    /// Where the trace is written; without, there is none.
+    pub journal: Option<JournalOptions>,
     /// Takes the secrets out; without it everything but the headers is written as it is.
     pub redactor: Option<Redactor>,
     /// Shows the trace live.

@@ -26,7 +26,8 @@ pub(super) struct Recording {
     clock: Clock,
     redactor: Option<Redactor>,
     secrets: Arc<Secrets>,
-    journal: Mutex<Journal>,
+    /// Where it is written, if it is.
+    journal: Option<Mutex<Journal>>,
     session: Mutex<Option<String>>,
     exchanges: AtomicU64,
     stopping: AtomicBool,
@@ -58,12 +59,13 @@ impl Recording {
             redacted: Some(options.redactor.is_some()),
             ..Meta::default()
         };
-        let journal = Journal::begin(options.journal, meta, clock.now(), live, options.warn);
+        let warn = options.warn;
+        let journal = options.journal.map(|journal| Journal::begin(journal, meta, clock.now(), live, warn));
         Recording {
             clock,
             redactor: options.redactor,
             secrets,
-            journal: Mutex::new(journal),
+            journal: journal.map(Mutex::new),
             session: Mutex::new(None),
             exchanges: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
@@ -118,17 +120,14 @@ impl Recording {
 
     /// The last line.
     pub(super) fn end(&self, reason: &str) -> RecordOutcome {
+        let outcome = RecordOutcome { exit_code: 0, trace: None, lost: 0, spawn_error: None };
+        let Some(journal) = &self.journal else { return outcome };
         let at = self.clock.now();
-        let mut journal = lock(&self.journal);
+        let mut journal = lock(journal);
         let end =
             LineEnd { duration_ms: at.us / 1000, reason: Some(reason.to_owned()), ..LineEnd::default() };
         journal.end(at, end);
-        RecordOutcome {
-            exit_code: 0,
-            trace: journal.path().map(PathBuf::from),
-            lost: journal.lost(),
-            spawn_error: None,
-        }
+        RecordOutcome { trace: journal.path().map(PathBuf::from), lost: journal.lost(), ..outcome }
     }
 
     fn head(&self, head: Head) -> Head {
@@ -174,6 +173,7 @@ impl Recording {
     }
 
     fn write(&self, dir: Direction, wire: Wire, bytes: &[u8], http: Option<&[u8]>) {
+        let Some(journal) = &self.journal else { return };
         let (clean, kind) = self.clean(bytes);
         let session = lock(&self.session).clone();
         let context = Context { wire, session: session.as_deref(), http, ..Context::default() };
@@ -181,7 +181,7 @@ impl Recording {
             Kind::Message => Observation::Message { dir, context, raw: &clean },
             Kind::Text => Observation::Text { dir, context, text: &clean },
         };
-        lock(&self.journal).append(self.clock.now(), std::iter::once(observation));
+        lock(journal).append(self.clock.now(), std::iter::once(observation));
     }
 }
 
@@ -264,10 +264,11 @@ impl Exchange {
     fn http(&mut self, note: &ExchangeNote<'_>) {
         let http = self.context(note);
         let recording = &self.recording;
+        let Some(journal) = &recording.journal else { return };
         let session = lock(&recording.session).clone();
         let context = Context { session: session.as_deref(), http: Some(&http), ..Context::default() };
         let observation = std::iter::once(Observation::Http { context });
-        lock(&recording.journal).append(recording.clock.now(), observation);
+        lock(journal).append(recording.clock.now(), observation);
     }
 }
 

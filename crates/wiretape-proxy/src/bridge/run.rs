@@ -94,6 +94,34 @@ pub fn bridge(options: BridgeOptions) -> io::Result<RecordOutcome> {
     outcome
 }
 
+/// Connects whoever has lines to send with a server that is reached over HTTP, until there are no more lines. What the server
+/// says is handed to `said`.
+pub(super) fn relay(
+    options: BridgeOptions,
+    mut lines: mpsc::Receiver<Line>,
+    mut said: impl FnMut(Vec<u8>) + Send + 'static,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (output, mut answers) = Output::to_channel();
+        let hearing = tokio::spawn(async move {
+            while let Some(line) = answers.recv().await {
+                said(line);
+            }
+        });
+        let bridge = Bridge::new(options, output);
+        bridge.take_lines(&mut lines).await;
+        let _ = tokio::time::timeout(End::InputEnded.moment(), bridge.all_answered()).await;
+        bridge.stop_listening();
+        let _ = tokio::time::timeout(FAREWELL, bridge.say_goodbye()).await;
+        bridge.drop_tasks().await;
+        drop(bridge);
+        // It ends when nobody can say anything any more.
+        let _ = hearing.await;
+    });
+    Ok(())
+}
+
 async fn run(options: BridgeOptions) -> io::Result<RecordOutcome> {
     let mut signals = Signals::catch()?;
     let mut lines = input()?;
@@ -234,17 +262,13 @@ impl Bridge {
             () = tokio::time::sleep(end.moment()) => {}
             () = signals.next() => {}
         }
-        if let Some(listener) = lock(&self.listener).take() {
-            listener.abort();
-        }
+        self.stop_listening();
         tokio::select! {
             () = self.say_goodbye() => {}
             () = tokio::time::sleep(FAREWELL) => {}
             () = signals.next() => {}
         }
-        self.recording.stop();
-        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
-        tasks.shutdown().await;
+        self.drop_tasks().await;
         let recording = Arc::clone(&self.recording);
         drop(self);
         tokio::select! {
@@ -252,6 +276,18 @@ impl Bridge {
             () = signals.next() => {}
         }
         recording.end(end.reason())
+    }
+
+    fn stop_listening(&self) {
+        if let Some(listener) = lock(&self.listener).take() {
+            listener.abort();
+        }
+    }
+
+    async fn drop_tasks(&self) {
+        self.recording.stop();
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        tasks.shutdown().await;
     }
 
     async fn all_answered(&self) {

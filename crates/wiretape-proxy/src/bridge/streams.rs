@@ -72,6 +72,12 @@ impl Output {
         Ok((Output { lines }, OutputEnd { closed, written }))
     }
 
+    /// What is said goes to whoever has the other end of a channel, a line each, as it would go to a client.
+    pub(super) fn to_channel() -> (Self, mpsc::Receiver<Vec<u8>>) {
+        let (lines, receiver) = mpsc::channel(WAITING);
+        (Output { lines }, receiver)
+    }
+
     /// Hands a line to the client; waits for as long as it does not read.
     pub(super) async fn line(&self, line: &[u8]) {
         let mut bytes = Vec::with_capacity(line.len() + 1);

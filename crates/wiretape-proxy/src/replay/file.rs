@@ -49,6 +49,24 @@ struct Part {
     start: u64,
 }
 
+/// Somebody that a trace is read to.
+pub(crate) trait Reader {
+    /// Takes the next line.
+    fn line(&mut self, line: &Line<'_>);
+    /// A recording has come to its end.
+    fn next_trace(&mut self);
+}
+
+impl Reader for TapeBuilder<'_> {
+    fn line(&mut self, line: &Line<'_>) {
+        self.observe(line);
+    }
+
+    fn next_trace(&mut self) {
+        TapeBuilder::next_trace(self);
+    }
+}
+
 /// What reading a trace has brought.
 #[derive(Debug)]
 pub(super) struct Indexed {
@@ -62,16 +80,24 @@ impl TapeFile {
     /// Reads recordings, each in its parts.
     pub(super) fn index(recordings: &[Vec<PathBuf>], matching: &Matching) -> Result<Indexed, DeckError> {
         let mut builder = TapeBuilder::new(matching);
+        let (file, notices) = Self::read_all(recordings, &mut builder)?;
+        Ok(Indexed { tape: builder.finish(), file, notices })
+    }
+
+    /// Reads recordings, each in its parts, to somebody.
+    pub(crate) fn read_all(
+        recordings: &[Vec<PathBuf>],
+        reader: &mut impl Reader,
+    ) -> Result<(Self, Vec<(PathBuf, Notice)>), DeckError> {
         let (mut file, mut notices) = (TapeFile { parts: Vec::new(), len: 0 }, Vec::new());
         for recording in recordings {
             for path in recording {
-                notices.extend(
-                    file.add(path, u64::MAX, &mut builder)?.into_iter().map(|notice| (path.clone(), notice)),
-                );
+                let odd = file.add(path, u64::MAX, reader)?;
+                notices.extend(odd.into_iter().map(|notice| (path.clone(), notice)));
             }
-            builder.next_trace();
+            reader.next_trace();
         }
-        Ok(Indexed { tape: builder.finish(), file, notices })
+        Ok((file, notices))
     }
 
     /// Reads the beginning of a trace, up to so many bytes.
@@ -83,12 +109,7 @@ impl TapeFile {
     }
 
     /// Reads one more file, up to so many bytes. Returns what is odd about it.
-    fn add(
-        &mut self,
-        path: &Path,
-        limit: u64,
-        builder: &mut TapeBuilder<'_>,
-    ) -> Result<Vec<Notice>, DeckError> {
+    fn add(&mut self, path: &Path, limit: u64, reader: &mut impl Reader) -> Result<Vec<Notice>, DeckError> {
         let (file, len) = open(path)?;
         let len = len.min(limit);
         let start = self.len;
@@ -98,7 +119,7 @@ impl TapeFile {
             let line =
                 trace.next_line().map_err(|source| DeckError::Read { path: path.to_owned(), source })?;
             let Some(line) = line else { break };
-            builder.observe(&Line { offset: start + line.offset, ..line });
+            reader.line(&Line { offset: start + line.offset, ..line });
         }
         let notices = trace.notices().to_vec();
         self.parts.push(Part { file, start });

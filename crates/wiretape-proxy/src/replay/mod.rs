@@ -20,6 +20,7 @@ mod real;
 mod stdio;
 
 pub use deck::{Deck, Tell, TellFn};
+pub(crate) use file::Reader;
 pub use file::{DeckError, TapeFile};
 pub use http::{HttpOptions, ListenError, listen};
 pub use overture::{Opening, Overture};

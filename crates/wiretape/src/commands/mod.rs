@@ -29,4 +29,5 @@ pub(crate) mod slow;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod tools;
+pub(crate) mod verify;
 pub(crate) mod view;

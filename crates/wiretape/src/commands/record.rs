@@ -161,7 +161,7 @@ fn bridge_options(
         url,
         headers,
         label: args.label,
-        journal: common.journal,
+        journal: Some(common.journal),
         redactor: common.redactor,
         live: common.live,
         warn: Arc::new(tell),

@@ -68,11 +68,11 @@ pub(crate) struct DiffArgs {
 
 /// How much slower a call must be, if that matters.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Slower(Option<f64>);
+pub(crate) struct Slower(pub(crate) Option<f64>);
 
 const DEFAULT_SLOWER: Slower = Slower(Some(0.5));
 
-fn parse_slower(text: &str) -> Result<Slower, String> {
+pub(crate) fn parse_slower(text: &str) -> Result<Slower, String> {
     if text == "none" {
         return Ok(Slower(None));
     }

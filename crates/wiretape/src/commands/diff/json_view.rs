@@ -59,7 +59,8 @@ fn trace(side: &Side) -> Vec<u8> {
     object.finish()
 }
 
-fn definition(change: &Change) -> Vec<u8> {
+/// What has become of a definition.
+pub(crate) fn definition(change: &Change) -> Vec<u8> {
     let mut object = ObjectWriter::new();
     object.string("type", Some("definition"));
     object.string("of", Some(change.subject.noun())).string("name", Some(change.subject.name()));

@@ -7,4 +7,5 @@ mod json_view;
 mod rows;
 mod text_view;
 
-pub(crate) use command::{DiffArgs, parse_pattern, run};
+pub(crate) use command::{DiffArgs, Slower, parse_pattern, parse_slower, run};
+pub(crate) use json_view::definition;

@@ -2,56 +2,44 @@
 
 use super::json_view::of;
 use super::rows::{Comparison, Pair, Side, Texts};
+use crate::difference_view::{DifferenceView, MAX_VALUE, arguments};
 use crate::error::CommandError;
 use crate::json;
-use crate::output::{Output, Paint, StyledLine, Styles};
-use crate::text::{ELLIPSIS, printable};
+use crate::output::{Output, Paint, Styles};
+use crate::text::printable;
 use crate::units;
 use std::io::{self, Write};
 use wiretape_analyze::call::Outcome;
 use wiretape_analyze::diff::{Answer, CallRow, IndexedCall, PaceChange, Status, compare};
-use wiretape_analyze::drift::{Change, Effect};
 use wiretape_analyze::json_diff::{Difference, Differences};
 use wiretape_analyze::volatile::{Part, Paths};
-use wiretape_trace::message::{Direction, Envelope};
+use wiretape_trace::message::Direction;
 
 /// More differences of one message are not shown.
 const MAX_SHOWN: usize = 20;
-/// How much of a value is shown where nothing need be cut.
-const MAX_VALUE: usize = 300;
 
 /// Prints a comparison.
 pub(super) fn print(comparison: &Comparison, context: usize) -> Result<(), CommandError> {
-    let out = Output::stdout();
-    let (styles, width) = (out.styles, out.width);
-    let mut view = View { out, styles, width };
+    let draw = DifferenceView::new(Output::stdout());
+    let mut view = View { styles: draw.styles, draw };
     view.head(comparison)?;
     view.definitions(comparison)?;
     view.calls(comparison, context)?;
-    Ok(view.out.flush()?)
+    Ok(view.draw.out.flush()?)
 }
 
 struct View {
-    out: Output,
+    draw: DifferenceView,
     styles: Styles,
-    width: Option<usize>,
 }
 
 impl View {
-    fn line(&mut self, pieces: &[(Paint, &str)]) -> io::Result<()> {
-        let mut line = StyledLine::default();
-        for (paint, piece) in pieces {
-            line.push(*paint, *piece);
-        }
-        line.write(&mut self.out, self.width)
-    }
-
     fn head(&mut self, comparison: &Comparison) -> io::Result<()> {
         let styles = self.styles;
-        self.line(&[(styles.error, "--- "), (styles.plain, &trace(&comparison.first))])?;
-        self.line(&[(styles.good, "+++ "), (styles.plain, &trace(&comparison.second))])?;
+        self.draw.line(&[(styles.error, "--- "), (styles.plain, &trace(&comparison.first))])?;
+        self.draw.line(&[(styles.good, "+++ "), (styles.plain, &trace(&comparison.second))])?;
         for line in summary(comparison) {
-            self.line(&[(styles.strong, &line)])?;
+            self.draw.line(&[(styles.strong, &line)])?;
         }
         Ok(())
     }
@@ -60,42 +48,27 @@ impl View {
         let styles = self.styles;
         let drift = &comparison.drift;
         if !drift.changes.is_empty() {
-            writeln!(self.out)?;
+            writeln!(self.draw.out)?;
         }
         for change in &drift.changes {
-            self.definition(change)?;
+            self.draw.definition(change)?;
         }
         for kind in &drift.unseen {
             let note = format!("  `{}` is in the first trace only: not compared", kind.method());
-            self.line(&[(styles.dim, &note)])?;
+            self.draw.line(&[(styles.dim, &note)])?;
         }
         for kind in &drift.partial {
             let note = format!("  `{}` was only read partly: what is missing may be there", kind.method());
-            self.line(&[(styles.dim, &note)])?;
+            self.draw.line(&[(styles.dim, &note)])?;
         }
         Ok(())
-    }
-
-    fn definition(&mut self, change: &Change) -> io::Result<()> {
-        let styles = self.styles;
-        let (paint, word) = match change.effect {
-            Effect::Breaking => (styles.warning, "! breaking  "),
-            Effect::Informing => (styles.hint, "~ "),
-        };
-        let sentence = printable(&change.sentence).into_owned();
-        self.line(&[(paint, word), (styles.plain, &sentence)])?;
-        // A definition that came or went as a whole is named; more would be a page.
-        if change.pointer.is_empty() && (change.before.is_none() || change.after.is_none()) {
-            return Ok(());
-        }
-        self.values(change.before.as_deref(), change.after.as_deref())
     }
 
     fn calls(&mut self, comparison: &Comparison, context: usize) -> Result<(), CommandError> {
         let mut messages = comparison.messages()?;
         let shown = shown(comparison, context);
         if shown.iter().any(|is_shown| *is_shown) {
-            writeln!(self.out)?;
+            writeln!(self.draw.out)?;
         }
         let mut folded = 0;
         for (row, is_shown) in comparison.rows.iter().zip(&shown) {
@@ -119,7 +92,7 @@ impl View {
             0 => Ok(()),
             n => {
                 let dim = self.styles.dim;
-                self.line(&[(dim, &format!("  … {} the same", units::count(n, "call")))])
+                self.draw.line(&[(dim, &format!("  … {} the same", units::count(n, "call")))])
             }
         }
     }
@@ -142,7 +115,7 @@ impl View {
         let name = name(pair.call());
         let request = if row.status == Status::Removed { &before.request } else { &after.request };
         let arguments = arguments(request);
-        self.line(&[
+        self.draw.line(&[
             (paint, mark),
             (if row.status == Status::Same { styles.dim } else { styles.name }, &name),
             (styles.plain, "  "),
@@ -168,7 +141,7 @@ impl View {
             PaceChange::Faster => (self.styles.good, "faster"),
         };
         let times = format!(": {} before, {} now", took(pair.first), took(pair.second));
-        self.line(&[(Paint::default(), "    "), (paint, word), (Paint::default(), &times)])
+        self.draw.line(&[(Paint::default(), "    "), (paint, word), (Paint::default(), &times)])
     }
 
     fn changed(
@@ -184,7 +157,7 @@ impl View {
             let styles = self.styles;
             let failed = pair.call().outcome.is_error() || pair.call().outcome.is_unanswered();
             let paint = if failed { styles.error } else { styles.good };
-            self.line(&[(styles.plain, &format!("    outcome: {was} → ")), (paint, &is)])?;
+            self.draw.line(&[(styles.plain, &format!("    outcome: {was} → ")), (paint, &is)])?;
         }
         let found = compare(&comparison.ignored, &pair.call().method, of(before), of(after));
         let paths = |part| comparison.ignored.of(&pair.call().method, part);
@@ -197,12 +170,12 @@ impl View {
                         format!("{} {}", part.name(), json::compact(value.raw, MAX_VALUE))
                     })
                 };
-                self.texts(raw(before), raw(after))?;
+                self.draw.texts(raw(before), raw(after))?;
             }
         }
         if found.params.list.is_empty() && found.answer.is_same() && was == is {
             let dim = self.styles.dim;
-            self.line(&[(dim, "    only by what is left out")])?;
+            self.draw.line(&[(dim, "    only by what is left out")])?;
         }
         Ok(())
     }
@@ -235,7 +208,7 @@ impl View {
             let more = if found.more { "more than " } else { "" };
             let dim = self.styles.dim;
             let note = format!("    … {more}{} more (--json has them)", units::count(hidden, "difference"));
-            self.line(&[(dim, &note)])?;
+            self.draw.line(&[(dim, &note)])?;
         }
         Ok(())
     }
@@ -245,31 +218,10 @@ impl View {
         let place = format!("    {}{link}{}", printable(place), printable(&difference.pointer));
         let was = difference.pointer_before.as_ref();
         let was = was.map(|was| format!("  was {}", printable(was))).unwrap_or_default();
-        self.line(&[(styles.strong, &place), (styles.dim, &was)])?;
+        self.draw.line(&[(styles.strong, &place), (styles.dim, &was)])?;
         let raw = |value: Option<wiretape_trace::value::Value<'_>>| value.map(|value| value.raw.to_vec());
         let (before, after) = (raw(difference.before), raw(difference.after));
-        self.values(before.as_deref(), after.as_deref())
-    }
-
-    fn values(&mut self, before: Option<&[u8]>, after: Option<&[u8]>) -> io::Result<()> {
-        let budget = self.width.map_or(MAX_VALUE, |width| width.saturating_sub(6).max(20));
-        let from = match (before, after) {
-            (Some(before), Some(after)) => cut(before, after, budget),
-            _ => 0,
-        };
-        let show = |value: Option<&[u8]>| value.map(|value| excerpt(value, from, budget));
-        let (before, after) = (show(before), show(after));
-        self.texts(before, after)
-    }
-
-    fn texts(&mut self, before: Option<String>, after: Option<String>) -> io::Result<()> {
-        let (error, good) = (self.styles.error, self.styles.good);
-        for (paint, mark, text) in [(error, "    - ", before), (good, "    + ", after)] {
-            if let Some(text) = text {
-                self.line(&[(paint, mark), (paint, &text)])?;
-            }
-        }
-        Ok(())
+        self.draw.values(before.as_deref(), after.as_deref())
     }
 }
 
@@ -338,53 +290,5 @@ fn lines(pair: Pair<'_>) -> String {
         (Some(first), None) => format!("A {}", first.request.line),
         (None, Some(second)) => format!("B {}", second.request.line),
         (None, None) => String::new(),
-    }
-}
-
-/// What a request asks, on one line.
-fn arguments(request: &[u8]) -> String {
-    let Some(params) = Envelope::scan(request).params else { return String::new() };
-    match json::member(params, "arguments") {
-        Some(arguments) => json::compact(arguments, MAX_VALUE),
-        None => json::compact_members(params, &["_meta", "name"], MAX_VALUE),
-    }
-}
-
-/// From where two long values are worth showing: a little before they differ.
-fn cut(before: &[u8], after: &[u8], budget: usize) -> usize {
-    const LEAD: usize = 16;
-    if before.len().max(after.len()) <= budget {
-        return 0;
-    }
-    let same = before.iter().zip(after).take_while(|(one, other)| one == other).count();
-    if same < budget / 2 { 0 } else { same - LEAD.min(same) }
-}
-
-/// A value, or a stretch of it from about this byte on.
-fn excerpt(value: &[u8], from: usize, budget: usize) -> String {
-    if from == 0 {
-        return json::compact(value, budget);
-    }
-    let rest = &value[from.min(value.len())..];
-    let skip = rest.iter().take_while(|byte| (**byte & 0xc0) == 0x80).count();
-    let rest = &rest[skip..];
-    let stretch = String::from_utf8_lossy(&rest[..rest.len().min(budget)]);
-    let end = if rest.len() > budget { ELLIPSIS.to_string() } else { String::new() };
-    format!("{ELLIPSIS}{}{end}", printable(stretch.trim_end_matches('\u{fffd}')))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_values_are_shown_where_they_differ() {
-        let long = |end: &str| format!("\"{}{end}\"", "ä".repeat(100));
-        let (one, other) = (long("x"), long("y"));
-        let from = cut(one.as_bytes(), other.as_bytes(), 40);
-        assert_eq!(excerpt(one.as_bytes(), from, 40), "…ääääääääx\"");
-        assert_eq!(excerpt(other.as_bytes(), from, 40), "…ääääääääy\"");
-        assert_eq!(cut(b"1", b"2", 40), 0);
-        assert_eq!(excerpt(b"{\"a\":1}", 0, 40), "{\"a\": 1}");
     }
 }

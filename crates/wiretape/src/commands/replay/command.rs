@@ -267,16 +267,11 @@ fn setting(args: &ReplayArgs) -> Setting {
 
 /// The recordings of each server: one of them, or all.
 fn find(args: &ReplayArgs) -> Result<Vec<Vec<Recorded>>, CommandError> {
-    let mut recordings = Vec::new();
-    for selector in &args.traces {
-        recordings.push(Recorded::find(selector.resolve()?)?);
+    if args.merge {
+        return Ok(vec![Recorded::find_all(&args.traces)?]);
     }
-    if !args.merge {
-        return Ok(recordings.into_iter().map(|recording| vec![recording]).collect());
-    }
-    recordings.sort_by_key(|recording| recording.started_ms);
-    recordings.dedup_by(|one, other| one.parts == other.parts);
-    Ok(vec![recordings])
+    let recordings = args.traces.iter().map(|selector| Recorded::find(selector.resolve()?));
+    recordings.map(|recording| recording.map(|recording| vec![recording])).collect()
 }
 
 /// Reads them.
@@ -288,7 +283,7 @@ fn tape(recordings: Vec<Recorded>, setting: &Setting) -> Result<Played, CommandE
     let path = recordings.first().map(|recording| recording.path.clone()).unwrap_or_default();
     let parts: Vec<Vec<PathBuf>> = recordings.into_iter().map(|recording| recording.parts).collect();
     let deck = Deck::load(&parts, setting.clone()).map_err(CommandError::failure)?;
-    tell_damage(&deck);
+    tell_damage(deck.notices());
     if deck.tape().calls().is_empty() {
         output::warn(format!("wiretape: {} has no calls: everything will be missed", shown(&path)));
     }
@@ -296,13 +291,22 @@ fn tape(recordings: Vec<Recorded>, setting: &Setting) -> Result<Played, CommandE
 }
 
 /// A recording, with all its parts.
-struct Recorded {
-    path: PathBuf,
+pub(crate) struct Recorded {
+    pub(crate) path: PathBuf,
     started_ms: Option<i64>,
-    parts: Vec<PathBuf>,
+    pub(crate) parts: Vec<PathBuf>,
 }
 
 impl Recorded {
+    /// All of them, in the order in which they began.
+    pub(crate) fn find_all(selectors: &[TraceSelector]) -> Result<Vec<Self>, CommandError> {
+        let recordings = selectors.iter().map(|selector| Recorded::find(selector.resolve()?));
+        let mut recordings = recordings.collect::<Result<Vec<_>, _>>()?;
+        recordings.sort_by_key(|recording| recording.started_ms);
+        recordings.dedup_by(|one, other| one.parts == other.parts);
+        Ok(recordings)
+    }
+
     fn find(path: PathBuf) -> Result<Self, CommandError> {
         // What is no file can't be looked into first: it may never end.
         if !path.is_file() {
@@ -320,9 +324,10 @@ impl Recorded {
     }
 }
 
-fn tell_damage(deck: &Deck) {
+/// Tells of what could not be read.
+pub(crate) fn tell_damage(notices: &[(PathBuf, format::Notice)]) {
     use format::Notice::{DamagedLine, NewerVersion, TornLine, TruncatedCompression};
-    for (path, notice) in deck.notices() {
+    for (path, notice) in notices {
         if let DamagedLine { .. } | TornLine { .. } | NewerVersion { .. } | TruncatedCompression { .. } =
             notice
         {

@@ -5,4 +5,4 @@ mod json_report;
 mod junit;
 mod outcome;
 
-pub(crate) use command::{ReplayArgs, run};
+pub(crate) use command::{Recorded, ReplayArgs, run, tell_damage};

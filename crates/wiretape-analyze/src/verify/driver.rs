@@ -1,0 +1,751 @@
+//! Makes the calls of a recorded client again: what the server says comes in, what it is to be sent goes out.
+//!
+//! Nothing here waits or knows a clock. Whoever moves the bytes says what time it is, asks for the [`Driver::deadline`], and
+//! calls [`Driver::tick`] when it has come.
+
+use super::carry::Carried;
+use super::looks::Runs;
+use super::questions::Questions;
+use super::script::{self, LISTEN, Plan, Script, Skip, Writes};
+use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, verdict};
+use crate::definitions::{DefinitionsReader, ListKind};
+use crate::diff::{Ignored, Pace};
+use crate::drift;
+use crate::lint::Revision;
+use crate::operation::MODERN;
+use crate::replay::{Matching, Payloads, Recorded, Span, StepKind, id_of, replaced, with_id, with_token};
+use serde_json::{Value as Json, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use wiretape_trace::format::{DirectionField, Message, Record, Stamp};
+use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
+use wiretape_trace::redact::{Redactor, is_redacted};
+use wiretape_trace::value::Value;
+
+/// More pages of a list are not asked for.
+const MAX_PAGES: usize = 100;
+
+/// How a server is driven, and by what it is judged.
+#[derive(Debug)]
+pub struct Setting {
+    /// What doesn't count.
+    pub ignored: Ignored,
+    /// How the server's questions are compared.
+    pub matching: Matching,
+    /// So many calls are open at a time.
+    pub concurrency: usize,
+    /// So many microseconds an answer may take.
+    pub timeout_us: u64,
+    /// What is too slow; without, nothing is.
+    pub pace: Option<Pace>,
+    /// Whether calls are made that may change something.
+    pub writes: Writes,
+    /// Takes secrets out of what is told.
+    pub redactor: Option<Arc<Redactor>>,
+    /// Milliseconds since 1970 at the beginning.
+    pub started_ms: i64,
+    /// Whether what is said now is wanted.
+    pub keeps: Keeps,
+}
+
+/// What is kept of what is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Keeps {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// All that makes a new trace: [`Action::Keep`] tells of it.
+    NewTrace,
+}
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send a message to the server.
+    Send(Vec<u8>),
+    /// End the connection, and begin another.
+    Reconnect,
+    /// This belongs to a trace of what is said now.
+    Keep(Direction, Vec<u8>),
+    /// Tell whoever started this.
+    Tell(Notice),
+    /// A call has its verdict: the last one of what [`Driver::checked`] has.
+    Judged,
+    /// There is nothing more to be done.
+    Done,
+}
+
+/// Something that whoever started this should know at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The server says something that is no message.
+    NotAMessage {
+        /// What it says, without secrets.
+        text: String,
+    },
+    /// The server asks for something that the recorded one never did.
+    NotAsked {
+        /// The method.
+        method: String,
+    },
+    /// The trace has no handshake; one was made up.
+    MadeUp,
+    /// The trace can't be read any more.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::NotAMessage { text } => write!(f, "the server said something that is no message: {text}"),
+            Notice::NotAsked { method } => {
+                write!(
+                    f,
+                    "the server asks for `{method}`, which it never did when it was recorded; it was refused"
+                )
+            }
+            Notice::MadeUp => f.write_str("the trace has no handshake; one was made up"),
+            Notice::Unreadable { reason } => write!(f, "can't read the trace any more: {reason}"),
+        }
+    }
+}
+
+/// Makes the calls of a recorded client again.
+#[derive(Debug)]
+pub struct Driver<P> {
+    script: Arc<Script>,
+    payloads: P,
+    setting: Setting,
+    runs: Runs,
+    /// The next call of the tape.
+    next: u32,
+    /// How many of the client's remarks were made.
+    remarked: usize,
+    /// Calls that wait for their answers, by our ids.
+    open: BTreeMap<u64, Open>,
+    /// A request of our own, which no client made.
+    own: Option<(u64, Own)>,
+    pages: usize,
+    ids: u64,
+    connection: Connection,
+    carried: Carried,
+    questions: Questions,
+    offers: DefinitionsReader,
+    checked: Vec<Checked>,
+    is_done: bool,
+}
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    /// Nothing was said.
+    New,
+    /// The handshake is made, and what the tools do is not known yet.
+    Greeted,
+    /// Calls can be made.
+    Ready,
+    /// The server has gone, or doesn't want to talk.
+    Over,
+}
+
+/// A call that waits for its answer.
+#[derive(Debug)]
+struct Open {
+    call: u32,
+    sent_us: u64,
+    due_us: u64,
+    /// What the server asked otherwise.
+    found: Found,
+}
+
+/// What we ask of our own accord.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Own {
+    Initialize,
+    Tools,
+}
+
+impl<P: Payloads> Driver<P> {
+    /// At the beginning.
+    pub fn new(script: Arc<Script>, payloads: P, setting: Setting) -> Self {
+        let questions = Questions::read(&script, &payloads, &setting.matching);
+        let runs =
+            Runs { recorded: script.recorded_ms.clone(), live: setting.started_ms..setting.started_ms };
+        Driver {
+            script,
+            payloads,
+            setting,
+            runs,
+            next: 0,
+            remarked: 0,
+            open: BTreeMap::new(),
+            own: None,
+            pages: 0,
+            ids: 0,
+            connection: Connection::New,
+            carried: Carried::default(),
+            questions,
+            offers: DefinitionsReader::new(),
+            checked: Vec::new(),
+            is_done: false,
+        }
+    }
+
+    /// The calls that have their verdict, in the order in which they got it.
+    pub fn checked(&self) -> &[Checked] {
+        &self.checked
+    }
+
+    /// How many calls there are.
+    pub fn len(&self) -> usize {
+        self.script.tape().calls().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// When there is something to be done though nothing comes in.
+    pub fn deadline(&self) -> Option<u64> {
+        self.open.values().map(|open| open.due_us).min()
+    }
+
+    /// All that came of it.
+    pub fn finish(self) -> Verified {
+        let mut calls = self.checked;
+        calls.sort_by_key(|checked| checked.call);
+        let drift = drift::compare(self.script.definitions(), &self.offers.finish());
+        Verified { calls, drift }
+    }
+
+    /// Begins, or goes on.
+    pub fn go_on(&mut self, now_us: u64, actions: &mut Vec<Action>) {
+        let now_ms = self.setting.started_ms.saturating_add(i64::try_from(now_us / 1000).unwrap_or(i64::MAX));
+        self.runs.live.end = now_ms;
+        while !self.is_done && self.own.is_none() && self.step(now_us, actions) {}
+        if !self.is_done && self.own.is_none() && self.open.is_empty() && self.is_at_end() {
+            self.is_done = true;
+            actions.push(Action::Done);
+        }
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.next as usize >= self.len()
+    }
+
+    /// Does the next thing; whether there was one that can be done now.
+    fn step(&mut self, now_us: u64, actions: &mut Vec<Action>) -> bool {
+        if self.is_at_end() {
+            return false;
+        }
+        let script = Arc::clone(&self.script);
+        let call = script.tape().call(self.next);
+        let is_initialize = &*script.tape().kind(call).method == "initialize";
+        if self.has_to_wait(call, is_initialize) {
+            return false;
+        }
+        if let Plan::Skip(skip) = script.plan(self.next) {
+            self.skip(self.next, skip, actions);
+            self.next += 1;
+            return true;
+        }
+        match self.connection {
+            Connection::Over => {
+                self.skip(self.next, Skip::Gone, actions);
+                self.next += 1;
+            }
+            Connection::New
+                if !script::is_introduction(script.tape(), call) && !script.tape().is_modern() =>
+            {
+                self.introduce_ourselves(actions, now_us);
+            }
+            Connection::Greeted | Connection::Ready if is_initialize => {
+                self.connection = Connection::New;
+                actions.push(Action::Reconnect);
+            }
+            Connection::New | Connection::Greeted
+                if !script::is_introduction(script.tape(), call) && self.wants_to_know_tools() =>
+            {
+                self.ask_for_tools(None, now_us, actions);
+            }
+            Connection::New | Connection::Greeted | Connection::Ready => {
+                self.remark(call, actions);
+                self.call(self.next, now_us, actions);
+                self.next += 1;
+            }
+        }
+        true
+    }
+
+    /// Whether others must be answered first.
+    fn has_to_wait(&mut self, call: &Recorded, is_initialize: bool) -> bool {
+        let tape = self.script.tape();
+        let waiting = self.open.values().filter(|open| &*tape.kind(tape.call(open.call)).method != LISTEN);
+        let (mut count, mut is_introducing) = (0, false);
+        for open in waiting {
+            count += 1;
+            is_introducing |= script::is_introduction(tape, tape.call(open.call));
+        }
+        count >= self.setting.concurrency.max(1)
+            || is_introducing
+            || (count > 0 && (is_initialize || self.is_repeating(call)))
+    }
+
+    fn is_repeating(&self, call: &Recorded) -> bool {
+        let mut request = Vec::new();
+        self.payloads.read(call.request, &mut request).is_ok() && Carried::is_repeating(&request)
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.ids += 1;
+        self.ids
+    }
+
+    /// Whether only the server can say what the tools do that are to be called.
+    fn wants_to_know_tools(&self) -> bool {
+        let is_known = |tool: &str| script::listed(self.offers.so_far(), tool).is_some();
+        self.setting.writes == Writes::Skip
+            && self.pages < MAX_PAGES
+            && self.script.unknown_tools().any(|tool| !is_known(tool))
+    }
+
+    fn introduce_ourselves(&mut self, actions: &mut Vec<Action>, now_us: u64) {
+        actions.push(Action::Tell(Notice::MadeUp));
+        let params = json!({
+            "protocolVersion": Revision::V2025_11_25.name(),
+            "capabilities": { "sampling": {}, "elicitation": {}, "roots": {} },
+            "clientInfo": { "name": "wiretape", "version": "0" },
+        });
+        self.ask(Own::Initialize, "initialize", &params, now_us, actions);
+    }
+
+    fn ask_for_tools(&mut self, cursor: Option<&str>, now_us: u64, actions: &mut Vec<Action>) {
+        self.pages += 1;
+        let mut params = json!({});
+        if let Some(cursor) = cursor {
+            params["cursor"] = cursor.into();
+        }
+        if let Some(meta) = self.modern_meta() {
+            params["_meta"] = meta;
+        }
+        self.ask(Own::Tools, "tools/list", &params, now_us, actions);
+    }
+
+    /// What a client of the stateless era says of itself with each request.
+    fn modern_meta(&self) -> Option<Json> {
+        let mut request = Vec::new();
+        self.script.tape().calls().iter().find_map(|call| {
+            self.payloads.read(call.request, &mut request).ok()?;
+            let params = Envelope::scan(&request).params?;
+            memchr::memmem::find(params, MODERN)?;
+            let mut meta: Json = serde_json::from_slice(Value::parse(params).ok()?.get("_meta")?.raw).ok()?;
+            meta.as_object_mut()?.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
+            Some(meta)
+        })
+    }
+
+    fn ask(&mut self, own: Own, method: &str, params: &Json, now_us: u64, actions: &mut Vec<Action>) {
+        let id = self.next_id();
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        self.offered(Direction::ClientToServer, 0, request.as_bytes());
+        self.own = Some((id, own));
+        let due_us = now_us.saturating_add(self.setting.timeout_us);
+        // It has a place among the others for its deadline's sake.
+        self.open.insert(id, Open { call: u32::MAX, sent_us: now_us, due_us, found: Found::default() });
+        actions.push(Action::Send(request.into_bytes()));
+    }
+
+    /// Says what the client said unasked before a call.
+    fn remark(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
+        while let Some(span) = self.script.remarks.get(self.remarked).copied() {
+            if span.offset > call.request.offset {
+                return;
+            }
+            self.remarked += 1;
+            if let Some(remark) = self.read(span, actions) {
+                self.send(remark, actions);
+            }
+        }
+    }
+
+    fn call(&mut self, number: u32, now_us: u64, actions: &mut Vec<Action>) {
+        let script = Arc::clone(&self.script);
+        let call = script.tape().call(number);
+        let Some(recorded) = self.read(call.request, actions) else {
+            return self.skip(number, Skip::NeverAnswered, actions);
+        };
+        if let Some(skip) = self.reason_to_skip(call, &recorded) {
+            return self.skip(number, skip, actions);
+        }
+        let id = self.next_id();
+        let request = self.carried.put_into(renumbered(&recorded, id));
+        if is_offer(&script.tape().kind(call).method) {
+            self.offered(Direction::ClientToServer, call.line, &request);
+        }
+        let took_us = script::recorded_us(script.tape(), call).unwrap_or(0);
+        let due_us = now_us.saturating_add(self.setting.timeout_us.max(took_us.saturating_mul(3)));
+        self.open.insert(id, Open { call: number, sent_us: now_us, due_us, found: Found::default() });
+        self.send(request, actions);
+    }
+
+    /// Why a call is better not made, after all that is known now.
+    fn reason_to_skip(&self, call: &Recorded, request: &[u8]) -> Option<Skip> {
+        if let Some(what) = self.carried.lacks(request) {
+            return Some(Skip::Depends(what));
+        }
+        if is_redacted(&self.carried.put_into(request.to_vec())) {
+            return Some(Skip::Redacted);
+        }
+        let tool = script::tool(self.script.tape(), call).filter(|_| self.setting.writes == Writes::Skip)?;
+        let recorded = script::only_reads(self.script.definitions(), tool);
+        match script::only_reads(self.offers.so_far(), tool).or(recorded) {
+            Some(true) => None,
+            Some(false) if recorded == Some(true) => Some(Skip::WritesNow),
+            _ => Some(Skip::Writes),
+        }
+    }
+
+    fn skip(&mut self, number: u32, skip: Skip, actions: &mut Vec<Action>) {
+        let script = Arc::clone(&self.script);
+        let call = script.tape().call(number);
+        if let Some(recorded) = script::answer(script.tape(), call).and_then(|span| self.read(span, actions))
+        {
+            self.carried.learn(&self.runs, &recorded, None);
+        }
+        self.keep_as_recorded(call, actions);
+        let recorded_us = script::recorded_us(script.tape(), call);
+        self.judged(
+            Checked {
+                call: number,
+                verdict: Verdict::Skipped(skip),
+                changes: Vec::new(),
+                more: false,
+                took_us: None,
+                recorded_us,
+            },
+            actions,
+        );
+    }
+
+    /// What was not asked now stays in a new trace as it was.
+    fn keep_as_recorded(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
+        if self.setting.keeps == Keeps::Nothing {
+            return;
+        }
+        let script = Arc::clone(&self.script);
+        let id = self.next_id();
+        let Some(request) = self.read(call.request, actions) else { return };
+        actions.push(Action::Keep(Direction::ClientToServer, renumbered(&request, id)));
+        for step in script.tape().steps(call) {
+            let Some(message) = self.read(step.span, actions) else { continue };
+            let id = id.to_string();
+            let (direction, message) = match step.kind {
+                StepKind::Reply => (Direction::ClientToServer, message),
+                StepKind::Answer => (Direction::ServerToClient, with_id(&message, id.as_bytes())),
+                StepKind::Notification => (Direction::ServerToClient, with_token(&message, id.as_bytes())),
+                StepKind::Question => (Direction::ServerToClient, message),
+            };
+            actions.push(Action::Keep(direction, message));
+        }
+    }
+
+    fn read(&self, span: Span, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self.payloads.read(span, &mut bytes) {
+            Ok(()) => Some(bytes),
+            Err(error) => {
+                actions.push(Action::Tell(Notice::Unreadable { reason: error.to_string() }));
+                None
+            }
+        }
+    }
+
+    /// Takes what the server says.
+    pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) {
+        for payload in payloads(message) {
+            let envelope = Envelope::scan(payload);
+            match envelope.kind {
+                MessageKind::Response => self.response(payload, &envelope, now_us, actions),
+                MessageKind::Request => self.question(payload, &envelope, actions),
+                MessageKind::Notification => {
+                    self.notification(&envelope, now_us, actions);
+                    self.keep(Direction::ServerToClient, payload, actions);
+                }
+                MessageKind::Batch | MessageKind::NotJsonRpc => {
+                    let text = self.shown(payload);
+                    actions.push(Action::Tell(Notice::NotAMessage { text }));
+                }
+            }
+        }
+        self.go_on(now_us, actions);
+    }
+
+    fn response(&mut self, payload: &[u8], envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
+        let Some(Id::Number(id)) = &envelope.id else { return };
+        // What comes too late was missed already.
+        let Some(id) = id.parse::<u64>().ok().filter(|id| self.open.contains_key(id)) else { return };
+        let Some(open) = self.open.remove(&id) else { return };
+        if let Some((_, own)) = self.own.take_if(|(own, _)| *own == id) {
+            return self.answered_ourselves(own, payload, envelope, now_us, actions);
+        }
+        let call = self.script.tape().call(open.call);
+        if is_offer(&self.script.tape().kind(call).method) {
+            self.offered(Direction::ServerToClient, call.line, payload);
+        }
+        self.keep(Direction::ServerToClient, payload, actions);
+        self.answered(open, payload, envelope, now_us, actions);
+    }
+
+    /// A request of our own is answered.
+    fn answered_ourselves(
+        &mut self,
+        own: Own,
+        payload: &[u8],
+        envelope: &Envelope<'_>,
+        now_us: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        self.offered(Direction::ServerToClient, 0, payload);
+        match own {
+            Own::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
+            Own::Initialize => self.greeted(actions),
+            Own::Tools => {
+                let result = envelope.result.and_then(|result| Value::parse(result).ok());
+                let cursor = result.and_then(|result| result.get("nextCursor")).and_then(Value::string);
+                match cursor.filter(|_| self.pages < MAX_PAGES) {
+                    Some(cursor) => self.ask_for_tools(Some(&cursor), now_us, actions),
+                    None => self.connection = Connection::Ready,
+                }
+            }
+        }
+    }
+
+    fn greeted(&mut self, actions: &mut Vec<Action>) {
+        self.connection = Connection::Greeted;
+        self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec(), actions);
+    }
+
+    /// A call is answered.
+    fn answered(
+        &mut self,
+        open: Open,
+        payload: &[u8],
+        envelope: &Envelope<'_>,
+        now_us: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        let script = Arc::clone(&self.script);
+        let tape = script.tape();
+        let call = tape.call(open.call);
+        let method = &tape.kind(call).method;
+        match (&**method, envelope.error.is_some()) {
+            ("initialize", true) => self.connection = Connection::Over,
+            ("initialize", false) => self.greeted(actions),
+            // A client asks so which era it is, and goes on with the other if the server doesn't know.
+            ("server/discover", true) => {}
+            _ if self.connection == Connection::New => self.connection = Connection::Greeted,
+            _ => {}
+        }
+        let Some(recorded) = script::answer(tape, call).and_then(|span| self.read(span, actions)) else {
+            // One that listens was told that nothing more comes.
+            return self.heard(open, Verdict::Same, now_us, actions);
+        };
+        self.carried.learn(&self.runs, &recorded, Some(payload));
+        let (recorded, live) = (self.clean(&recorded), self.clean(payload));
+        let mut found = self.judge().answers(method, &recorded, &live);
+        let unasked = self.questions.unasked(open.call);
+        let unasked = unasked.filter(|_| self.setting.concurrency <= 1).map(|question| Change {
+            place: "asked".to_owned(),
+            before: Some(json!(question.method).to_string().into_bytes()),
+            after: None,
+        });
+        found.changes.splice(0..0, open.found.changes.iter().cloned().chain(unasked));
+        found.more |= open.found.more;
+        let verdict = verdict(&recorded, &live, &found);
+        self.heard(Open { found, ..open }, verdict, now_us, actions);
+    }
+
+    fn heard(&mut self, open: Open, verdict: Verdict, now_us: u64, actions: &mut Vec<Action>) {
+        let tape = self.script.tape();
+        let call = tape.call(open.call);
+        let recorded_us = script::recorded_us(tape, call);
+        let took_us = now_us.saturating_sub(open.sent_us);
+        let is_slower = || {
+            // How long a server takes to start is nothing that it does.
+            let pace = self.setting.pace.filter(|_| !script::is_introduction(tape, call)).zip(recorded_us);
+            pace.is_some_and(|(pace, recorded_us)| pace.is_slower(recorded_us, took_us))
+        };
+        let verdict = if verdict == Verdict::Same && is_slower() { Verdict::Slower } else { verdict };
+        let Found { changes, more } = open.found;
+        let checked =
+            Checked { call: open.call, verdict, changes, more, took_us: Some(took_us), recorded_us };
+        self.judged(checked, actions);
+    }
+
+    fn judged(&mut self, checked: Checked, actions: &mut Vec<Action>) {
+        self.checked.push(checked);
+        actions.push(Action::Judged);
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge { ignored: &self.setting.ignored, runs: &self.runs }
+    }
+
+    /// A message without secrets.
+    fn clean<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
+        let redactor = self.setting.redactor.as_ref();
+        redactor.and_then(|redactor| redactor.json(message).ok()).unwrap_or(Cow::Borrowed(message))
+    }
+
+    fn shown(&self, text: &[u8]) -> String {
+        /// More is not shown.
+        const LONG: usize = 200;
+        let text = self.setting.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.text(text));
+        let text = String::from_utf8_lossy(&text);
+        let shown: String = text.chars().take(LONG).collect();
+        if shown.len() < text.len() { format!("{shown}…") } else { shown }
+    }
+
+    /// The server asks something.
+    fn question(&mut self, payload: &[u8], envelope: &Envelope<'_>, actions: &mut Vec<Action>) {
+        let Some(id) = id_of(payload) else { return };
+        let method = envelope.method.as_deref().unwrap_or_default();
+        if method == "ping" {
+            let pong = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":{}}"#].concat();
+            return actions.push(Action::Send(pong));
+        }
+        self.keep(Direction::ServerToClient, payload, actions);
+        let open: Vec<u32> = self.open.values().map(|open| open.call).collect();
+        let Some(reply) = self.questions.find(&self.setting.matching, envelope, &open) else {
+            return self.refuse(id, method, actions);
+        };
+        self.compare_question(reply.question, payload, actions);
+        // What the recorded client left open stays so.
+        if let Some(message) = reply.span.and_then(|span| self.read(span, actions)) {
+            self.send(with_id(&message, id), actions);
+        }
+    }
+
+    fn refuse(&mut self, id: &[u8], method: &str, actions: &mut Vec<Action>) {
+        actions.push(Action::Tell(Notice::NotAsked { method: method.to_owned() }));
+        let error =
+            br#","error":{"code":-32601,"message":"wiretape: this was not asked when it was recorded"}}"#;
+        self.send([br#"{"jsonrpc":"2.0","id":"#, id, error].concat(), actions);
+        let asked = Change {
+            place: "asked".to_owned(),
+            before: None,
+            after: Some(json!(method).to_string().into_bytes()),
+        };
+        if let Some(open) = self.open.values_mut().last() {
+            open.found.changes.push(asked);
+        }
+    }
+
+    fn compare_question(&mut self, question: usize, live: &[u8], actions: &mut Vec<Action>) {
+        let question = self.questions.get(question);
+        let (call, span) = (question.call, question.request);
+        let Some(recorded) = self.read(span, actions) else { return };
+        let method = &question.method;
+        let found = self.judge().questions(method, &self.clean(&recorded), &self.clean(live));
+        if let Some(open) = self.open.values_mut().find(|open| open.call == call) {
+            open.found.changes.extend(found.changes);
+            open.found.more |= found.more;
+        }
+    }
+
+    /// A call that listens is through when it is told that the server has understood.
+    fn notification(&mut self, envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
+        if envelope.method.as_deref() != Some("notifications/subscriptions/acknowledged") {
+            return;
+        }
+        let params = envelope.params.and_then(|params| Value::parse(params).ok());
+        let id = params
+            .and_then(|params| params.at_path(&["_meta", "io.modelcontextprotocol/subscriptionId"]))
+            .and_then(|id| String::from_utf8_lossy(id.raw).trim_matches('"').parse::<u64>().ok());
+        if let Some(open) = id.and_then(|id| self.open.remove(&id)) {
+            self.heard(open, Verdict::Same, now_us, actions);
+        }
+    }
+
+    /// Gives up what has taken too long.
+    pub fn tick(&mut self, now_us: u64, actions: &mut Vec<Action>) {
+        let late: Vec<u64> =
+            self.open.iter().filter(|(_, open)| open.due_us <= now_us).map(|(id, _)| *id).collect();
+        for id in late {
+            let Some(open) = self.open.remove(&id) else { continue };
+            match self.own.take_if(|(own, _)| *own == id) {
+                Some((_, Own::Initialize)) => self.connection = Connection::Over,
+                Some((_, Own::Tools)) => self.connection = Connection::Ready,
+                None => self.missed(open, Missing::TimedOut, actions),
+            }
+        }
+        self.go_on(now_us, actions);
+    }
+
+    /// The server has gone.
+    pub fn gone(&mut self, reason: &str, now_us: u64, actions: &mut Vec<Action>) {
+        self.connection = Connection::Over;
+        self.own = None;
+        for open in std::mem::take(&mut self.open).into_values() {
+            self.missed(open, Missing::Gone(reason.to_owned()), actions);
+        }
+        self.go_on(now_us, actions);
+    }
+
+    fn missed(&mut self, open: Open, missing: Missing, actions: &mut Vec<Action>) {
+        let script = Arc::clone(&self.script);
+        let tape = script.tape();
+        // Requests of our own are nobody's call.
+        let Some(call) = tape.calls().get(open.call as usize) else { return };
+        if script::is_introduction(tape, call) {
+            self.connection = Connection::Over;
+        }
+        if let Some(recorded) = script::answer(tape, call).and_then(|span| self.read(span, actions)) {
+            self.carried.learn(&self.runs, &recorded, None);
+        }
+        let recorded_us = script::recorded_us(tape, call);
+        let Found { changes, more } = open.found;
+        let verdict = Verdict::Missing(missing);
+        self.judged(Checked { call: open.call, verdict, changes, more, took_us: None, recorded_us }, actions);
+    }
+
+    /// Sends a message that a client would.
+    fn send(&self, message: Vec<u8>, actions: &mut Vec<Action>) {
+        self.keep(Direction::ClientToServer, &message, actions);
+        actions.push(Action::Send(message));
+    }
+
+    fn keep(&self, direction: Direction, message: &[u8], actions: &mut Vec<Action>) {
+        if self.setting.keeps == Keeps::NewTrace {
+            actions.push(Action::Keep(direction, message.to_vec()));
+        }
+    }
+
+    /// Notes what the server offers.
+    fn offered(&mut self, direction: Direction, line: u64, payload: &[u8]) {
+        let message = Message {
+            stamp: Stamp::default(),
+            dir: DirectionField::Known(direction),
+            raw: payload,
+            session: None,
+            http: None,
+        };
+        self.offers.observe(line, &Record::Message(message));
+    }
+}
+
+fn is_offer(method: &str) -> bool {
+    matches!(method, "initialize" | "server/discover") || ListKind::of_method(method).is_some()
+}
+
+/// A request under another id, which is also what its progress goes by.
+fn renumbered(request: &[u8], id: u64) -> Vec<u8> {
+    let id = id.to_string();
+    replaced(&with_id(request, id.as_bytes()), &["params", "_meta", "progressToken"], id.as_bytes())
+}

@@ -1,0 +1,287 @@
+//! What differs from run to run by its looks: times of the run itself, and ids that a server makes up.
+//!
+//! A time counts as one of the run only if it lies within the run: that an appointment has moved is a change, though both
+//! values are times. A clock without a date is compared with the run's own up to the quarter of an hour, for nobody says in
+//! which zone it goes.
+
+use regex::{Captures, Regex};
+use std::ops::Range;
+use std::sync::LazyLock;
+use wiretape_trace::value::Value;
+
+/// So far a clock may be off, or a time lie before the first message.
+const SLACK_MS: i64 = 60 * 60 * 1000;
+
+/// So far a time is off that doesn't say its zone.
+const ZONES_MS: i64 = 15 * 60 * 60 * 1000;
+
+/// Zones differ by multiples of this.
+const QUARTER_MS: i64 = 15 * 60 * 1000;
+
+/// So far a clock on the wall may be off.
+const CLOCK_SLACK_MS: i64 = 60 * 1000;
+
+static MADE_UP: LazyLock<Regex> = LazyLock::new(|| {
+    let day = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
+    let month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
+    let patterns = [
+        r"(?P<uuid>\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b)".to_owned(),
+        r"(?P<iso>\b(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?(?:[.,]\d+)?(Z|[+-]\d\d:?\d\d)?)"
+            .to_owned(),
+        // As browsers write it: Mon Nov 16 2026 21:00:00 GMT+0000.
+        format!(
+            r"(?P<browser>\b{day} ({month}) (\d{{1,2}}) (\d{{4}}) (\d\d):(\d\d):(\d\d)(?: GMT([+-]\d{{4}}))?)"
+        ),
+        // As HTTP and mail write it: Mon, 16 Nov 2026 21:00:00 GMT.
+        format!(r"(?P<mail>\b{day}, (\d{{1,2}}) ({month}) (\d{{4}}) (\d\d):(\d\d):(\d\d) (GMT|[+-]\d{{4}}))"),
+        r"(?P<local>\b\d{1,2}[/.]\d{1,2}[/.]\d{4},? (\d{1,2}):(\d\d):(\d\d))".to_owned(),
+        r"(?P<clock>\b(\d{1,2}):(\d\d):(\d\d)\b)".to_owned(),
+        r"(?P<epoch>\b\d{10}(?:\d{3}){0,3}\b)".to_owned(),
+    ];
+    Regex::new(&patterns.join("|")).expect("the patterns are patterns")
+});
+
+/// When a trace was recorded, and when its requests are sent again: milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Runs {
+    pub(super) recorded: Range<i64>,
+    pub(super) live: Range<i64>,
+}
+
+/// Something in a text that may be made up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Token<'t> {
+    text: &'t str,
+    start: usize,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Id,
+    /// A moment, and by how much it may be off.
+    Time {
+        ms: i64,
+        slack_ms: i64,
+    },
+    /// A time of some day.
+    Clock {
+        ms: i64,
+    },
+}
+
+impl Runs {
+    /// Whether two values are the same but for what is made up.
+    pub(super) fn are_alike(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
+        if let (Some(recorded), Some(live)) = (recorded.string(), live.string()) {
+            return self.made_up(&recorded, &live).is_some();
+        }
+        match (epoch_of(recorded), epoch_of(live)) {
+            (Some(recorded), Some(live)) => self.is_of_the_run(recorded, live),
+            _ => false,
+        }
+    }
+
+    /// The ids that two texts differ by; `None` if they differ by more than what is made up.
+    pub(super) fn made_up<'t>(&self, recorded: &'t str, live: &'t str) -> Option<Vec<(&'t str, &'t str)>> {
+        let (ours, theirs) = (tokens(recorded), tokens(live));
+        if ours.len() != theirs.len() {
+            return None;
+        }
+        let mut ids = Vec::new();
+        let (mut from, mut to) = (0, 0);
+        for (one, other) in ours.iter().zip(&theirs) {
+            if recorded[from..one.start] != live[to..other.start] {
+                return None;
+            }
+            if one.text != other.text {
+                if !self.is_of_the_run(one.kind, other.kind) {
+                    return None;
+                }
+                if one.kind == Kind::Id {
+                    ids.push((one.text, other.text));
+                }
+            }
+            (from, to) = (one.start + one.text.len(), other.start + other.text.len());
+        }
+        (recorded[from..] == live[to..]).then_some(ids)
+    }
+
+    fn is_of_the_run(&self, recorded: Kind, live: Kind) -> bool {
+        match (recorded, live) {
+            (Kind::Id, Kind::Id) => true,
+            (Kind::Time { ms: one, slack_ms }, Kind::Time { ms: other, .. }) => {
+                is_within(one, &self.recorded, slack_ms) && is_within(other, &self.live, slack_ms)
+            }
+            (Kind::Clock { ms: one }, Kind::Clock { ms: other }) => {
+                shows(one, &self.recorded) && shows(other, &self.live)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_within(ms: i64, run: &Range<i64>, slack_ms: i64) -> bool {
+    (run.start.saturating_sub(slack_ms)..=run.end.saturating_add(slack_ms)).contains(&ms)
+}
+
+/// Whether a clock showed this time during a run, in some zone.
+fn shows(ms: i64, run: &Range<i64>) -> bool {
+    let first = run.start - CLOCK_SLACK_MS;
+    let length = run.end + CLOCK_SLACK_MS - first;
+    (ms - first).rem_euclid(QUARTER_MS) <= length
+}
+
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let found = MADE_UP.captures_iter(text);
+    found.filter_map(|captures| token(&captures)).collect()
+}
+
+fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
+    let whole = captures.get(0)?;
+    let groups: Vec<&str> = captures
+        .iter()
+        .skip(1)
+        .flatten()
+        .map(|group| group.as_str())
+        .filter(|text| *text != whole.as_str())
+        .collect();
+    let number = |at: usize| groups.get(at).and_then(|text| text.parse::<i64>().ok());
+    let has = |name: &str| captures.name(name).is_some();
+    let kind = if has("uuid") {
+        Kind::Id
+    } else if has("epoch") {
+        epoch(whole.as_str().parse().ok()?)?
+    } else if has("clock") || has("local") {
+        Kind::Clock { ms: seconds(number(0)?, number(1)?, number(2)?) * 1000 }
+    } else {
+        let (date, time, zone) = if has("iso") {
+            let is_whole = number(5).is_some();
+            let time = seconds(number(3)?, number(4)?, number(5).unwrap_or(0));
+            ((number(0)?, number(1)?, number(2)?), time, groups.get(if is_whole { 6 } else { 5 }))
+        } else if has("browser") {
+            let time = seconds(number(3)?, number(4)?, number(5)?);
+            ((number(2)?, month(groups.first()?)?, number(1)?), time, groups.get(6))
+        } else {
+            let time = seconds(number(3)?, number(4)?, number(5)?);
+            ((number(2)?, month(groups.get(1)?)?, number(0)?), time, groups.get(6))
+        };
+        let offset = zone.map(|zone| offset_seconds(zone));
+        let slack_ms = if offset.is_some() { SLACK_MS } else { ZONES_MS };
+        Kind::Time { ms: (days(date) * 86_400 + time - offset.unwrap_or(0)) * 1000, slack_ms }
+    };
+    Some(Token { text: whole.as_str(), start: whole.start(), kind })
+}
+
+fn seconds(hours: i64, minutes: i64, seconds: i64) -> i64 {
+    hours * 3600 + minutes * 60 + seconds
+}
+
+fn month(name: &str) -> Option<i64> {
+    let names = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    names.find(name).and_then(|at| i64::try_from(at / 3 + 1).ok())
+}
+
+/// `Z`, `GMT`, `+01:00`, `-0500`.
+fn offset_seconds(zone: &str) -> i64 {
+    let digits: String = zone.chars().filter(char::is_ascii_digit).collect();
+    let Ok(number) = digits.parse::<i64>() else { return 0 };
+    let offset = seconds(number / 100, number % 100, 0);
+    if zone.starts_with('-') { -offset } else { offset }
+}
+
+/// Days from 1970 to a date of the Gregorian calendar.
+fn days((year, month, day): (i64, i64, i64)) -> i64 {
+    // Years begin in March here, so that the day that comes and goes is the last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let since_march = (month + 9) % 12;
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    year * 365 + leap_days + (153 * since_march + 2) / 5 + day - 1 - 719_468
+}
+
+/// A number that may be a time: seconds, milli-, micro- or nanoseconds since 1970.
+fn epoch_of(value: Value<'_>) -> Option<Kind> {
+    if !value.is_number() {
+        return None;
+    }
+    let text = std::str::from_utf8(value.raw).ok()?;
+    let (whole, _) = text.split_once('.').unwrap_or((text, ""));
+    epoch(whole.parse().ok()?)
+}
+
+fn epoch(number: i64) -> Option<Kind> {
+    let ms = match number.checked_ilog10()? {
+        9 => number.checked_mul(1000)?,
+        12 => number,
+        15 => number / 1000,
+        18 => number / 1_000_000,
+        _ => return None,
+    };
+    Some(Kind::Time { ms, slack_ms: SLACK_MS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded on 2026-05-12 at 23:00:00 for a minute, sent again on 2026-11-16 at 21:07:10 for ten seconds.
+    fn runs() -> Runs {
+        Runs { recorded: 1_778_626_800_000..1_778_626_860_000, live: 1_794_863_230_000..1_794_863_240_000 }
+    }
+
+    #[test]
+    fn times_of_the_run_and_ids_are_made_up() {
+        let check = |recorded: &str, live: &str, expected: bool| {
+            assert_eq!(runs().made_up(recorded, live).is_some(), expected, "{recorded} | {live}");
+        };
+        check("at 2026-05-12T23:00:03.5Z", "at 2026-11-16T21:07:12Z", true);
+        check("2026-05-13T01:00:03+02:00", "2026-11-16 22:07:12+0100", true);
+        check("2026-05-13 09:00", "2026-11-16 12:07", true);
+        check("2026-05-12T23:00:03Z", "2026-11-17T21:07:12Z", false);
+        check("2026-04-01T10:00:00Z", "2026-04-01T11:00:00Z", false);
+        check("Tue May 12 2026 23:00:03 GMT+0000", "Mon Nov 16 2026 21:07:12 GMT+0000", true);
+        check("Tue, 12 May 2026 23:00:03 GMT", "Mon, 16 Nov 2026 21:07:12 GMT", true);
+        check("Tue, 12 May 2026 23:00:03 GMT", "Mon, 16 Nov 2026 17:07:12 GMT", false);
+        check("created at 7:30:15 PM.", "created at 9:07:13 PM.", true);
+        check("opens at 09:10:00", "opens at 10:10:00", false);
+        check("5/12/2026, 11:00:10 PM", "11/16/2026, 9:07:12 PM", true);
+        check("t=1778626801", "t=1794863231", true);
+        check("t=1778626801000", "t=1794863231", true);
+        check("t=1234567890", "t=1234567891", false);
+        check("id 6b1f0e5e-8f5a-4a53-9d0c-0f6f1a2b3c4d", "id 00000000-8f5a-4a53-9d0c-0f6f1a2b3c4d", true);
+        check("id 6b1f0e5e-8f5a-4a53-9d0c-0f6f1a2b3c4d", "no 00000000-8f5a-4a53-9d0c-0f6f1a2b3c4d", false);
+        check("3 files", "4 files", false);
+        check("same", "same", true);
+        check("", "x", false);
+    }
+
+    #[test]
+    fn numbers_are_times_of_the_run() {
+        let check = |recorded: &str, live: &str, expected: bool| {
+            let value = |text: &'static str| Value::parse(text.as_bytes()).unwrap();
+            let (recorded, live) = (recorded.to_owned().leak(), live.to_owned().leak());
+            assert_eq!(runs().are_alike(value(recorded), value(live)), expected, "{recorded} {live}");
+        };
+        check("1778626801", "1794863231", true);
+        check("1778626801.25", "1794863231.5", true);
+        check("1778626801000", "1794863231000", true);
+        check("1778626801", "1778626802", false);
+        check("1", "2", false);
+        check("null", "2", false);
+        check("-5", "0", false);
+    }
+
+    #[test]
+    fn the_ids_are_told() {
+        let (one, other) = ("a6b1f0e5-8f5a-4a53-9d0c-0f6f1a2b3c4d", "b6b1f0e5-8f5a-4a53-9d0c-0f6f1a2b3c4d");
+        let (recorded, live) = (format!("note {one} at 23:00:10"), format!("note {other} at 21:07:11"));
+        assert_eq!(runs().made_up(&recorded, &live), Some(vec![(one, other)]));
+    }
+
+    #[test]
+    fn dates_are_days() {
+        assert_eq!(days((1970, 1, 1)), 0);
+        assert_eq!(days((2000, 2, 29)), 11_016);
+        assert_eq!(days((2026, 11, 16)), 20_773);
+    }
+}

@@ -1,0 +1,105 @@
+//! What the recorded server asked its client, and what that answered: the live server is answered the same.
+
+use super::script::Script;
+use crate::replay::{Matching, Payloads, Span, StepKind};
+use std::collections::HashMap;
+use wiretape_trace::message::Envelope;
+
+/// A question of the recorded server.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The call during which it was asked.
+    pub(super) call: u32,
+    pub(super) method: String,
+    key: u64,
+    pub(super) request: Span,
+    reply: Option<Span>,
+    /// Whether it was asked before the answer to its call.
+    pub(super) is_within: bool,
+    pub(super) is_asked: bool,
+}
+
+/// All questions of the recorded server, in order.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    list: Vec<Question>,
+}
+
+/// What a live question is answered.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// The number of the recorded question.
+    pub(super) question: usize,
+    /// What the recorded client answered; `None` if it didn't.
+    pub(super) span: Option<Span>,
+}
+
+impl Questions {
+    pub(super) fn read(script: &Script, payloads: &impl Payloads, matching: &Matching) -> Self {
+        let tape = script.tape();
+        let mut list: Vec<Question> = Vec::new();
+        let mut bytes = Vec::new();
+        for (number, call) in (0..).zip(tape.calls()) {
+            let mut by_number: HashMap<u32, usize> = HashMap::new();
+            let mut is_within = true;
+            for step in tape.steps(call) {
+                match step.kind {
+                    StepKind::Answer => is_within = false,
+                    StepKind::Notification => {}
+                    StepKind::Reply => {
+                        if let Some(at) = by_number.get(&step.question) {
+                            list[*at].reply = Some(step.span);
+                        }
+                    }
+                    StepKind::Question => {
+                        if payloads.read(step.span, &mut bytes).is_err() {
+                            continue;
+                        }
+                        let envelope = Envelope::scan(&bytes);
+                        let method = envelope.method.as_deref().unwrap_or_default().to_owned();
+                        let key = matching.key(&method, envelope.params);
+                        by_number.insert(step.question, list.len());
+                        let (request, reply) = (step.span, None);
+                        list.push(Question {
+                            call: number,
+                            method,
+                            key,
+                            request,
+                            reply,
+                            is_within,
+                            is_asked: false,
+                        });
+                    }
+                }
+            }
+        }
+        Questions { list }
+    }
+
+    pub(super) fn get(&self, question: usize) -> &Question {
+        &self.list[question]
+    }
+
+    /// The recorded question that comes nearest to a live one: first of those of the calls that are open, and of those the one
+    /// that asks the same. One that was asked before is answered again if there is no other.
+    pub(super) fn find(&mut self, matching: &Matching, asked: &Envelope<'_>, open: &[u32]) -> Option<Reply> {
+        let method = asked.method.as_deref().unwrap_or_default();
+        let key = matching.key(method, asked.params);
+        let rank = |question: &Question| {
+            let is_open = open.contains(&question.call);
+            (question.is_asked, !is_open, question.key != key)
+        };
+        let same = self.list.iter().enumerate().filter(|(_, question)| question.method == method);
+        let (found, question) = same.min_by_key(|(at, question)| (rank(question), *at))?;
+        let span = question.reply;
+        self.list[found].is_asked = true;
+        Some(Reply { question: found, span })
+    }
+
+    /// What was asked during a call when it was recorded, and was not now.
+    pub(super) fn unasked(&self, call: u32) -> impl Iterator<Item = &Question> {
+        self.list
+            .iter()
+            .filter(move |question| question.call == call && question.is_within && !question.is_asked)
+    }
+}

@@ -1,0 +1,497 @@
+//! Transcripts: what is said to a server, and what is made of its answers.
+
+use super::{Action, Driver, Keeps, Offers, Plan, Script, ScriptBuilder, Setting, Verified, Writes};
+use crate::diff::{Ignored, Pace};
+use crate::filter::Filter;
+use crate::replay::Matching;
+use crate::testing::message;
+use crate::volatile::Volatile;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+use wiretape_trace::format::TraceReader;
+use wiretape_trace::message::Direction;
+
+/// Something that was said: by whom, when, and what.
+type Said = (&'static str, u64, String);
+
+fn trace(said: &[Said]) -> Vec<u8> {
+    let lines = said.iter().map(|(dir, us, raw)| format!("{}\n", message(dir, *us, raw)));
+    lines.collect::<String>().into_bytes()
+}
+
+fn script(trace: &[u8]) -> Script {
+    let matching = Matching::default();
+    let mut reader = TraceReader::unseen(trace);
+    let mut builder = ScriptBuilder::new(&matching);
+    while let Some(line) = reader.next_line().unwrap() {
+        builder.observe(&line);
+    }
+    builder.finish()
+}
+
+fn setting() -> Setting {
+    Setting {
+        ignored: Ignored::new(Volatile::defaults()),
+        matching: Matching::default(),
+        concurrency: 1,
+        timeout_us: 1_000_000,
+        pace: None,
+        writes: Writes::Allow,
+        redactor: None,
+        started_ms: 0,
+        keeps: Keeps::Nothing,
+    }
+}
+
+/// What came of a run.
+struct Ran {
+    verified: Verified,
+    script: Arc<Script>,
+    /// What the server was sent, in order; `"reconnect"` between.
+    sent: Vec<Json>,
+    told: Vec<String>,
+    kept: Vec<(Direction, Json)>,
+}
+
+impl Ran {
+    fn verdicts(&self) -> Vec<&'static str> {
+        self.verified.calls.iter().map(|call| call.verdict.name()).collect()
+    }
+
+    /// The verdict of a call, and what has changed in it.
+    fn of(&self, call: usize) -> String {
+        let checked = &self.verified.calls[call];
+        let text =
+            |json: &Option<Vec<u8>>| json.as_ref().map(|json| String::from_utf8_lossy(json).into_owned());
+        let changes = checked.changes.iter().map(|change| {
+            format!(
+                " {}: {} -> {}",
+                change.place,
+                text(&change.before).unwrap_or_default(),
+                text(&change.after).unwrap_or_default()
+            )
+        });
+        format!("{}{}", checked.verdict.name(), changes.collect::<String>())
+    }
+}
+
+/// Drives a server that answers each message with these, until there is nothing left to do. What it leaves unanswered times out.
+fn run_with(said: &[Said], setting: Setting, mut server: impl FnMut(&Json) -> Vec<Json>) -> Ran {
+    let trace = trace(said);
+    let script = Arc::new(script(&trace));
+    let mut driver = Driver::new(Arc::clone(&script), trace, setting);
+    let (mut sent, mut told, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut actions, mut now_us, mut is_done) = (Vec::new(), 0, false);
+    driver.go_on(0, &mut actions);
+    while !is_done {
+        let mut answers = Vec::new();
+        for action in std::mem::take(&mut actions) {
+            match action {
+                Action::Send(message) => {
+                    let message: Json = serde_json::from_slice(&message).unwrap();
+                    answers.extend(server(&message));
+                    sent.push(message);
+                }
+                Action::Reconnect => sent.push(json!("reconnect")),
+                Action::Keep(direction, message) => {
+                    kept.push((direction, serde_json::from_slice(&message).unwrap()))
+                }
+                Action::Tell(notice) => told.push(notice.to_string()),
+                Action::Judged => {}
+                Action::Done => is_done = true,
+            }
+        }
+        if answers.is_empty() && !is_done {
+            now_us = driver.deadline().expect("something is waited for");
+            driver.tick(now_us, &mut actions);
+        }
+        for answer in answers {
+            now_us += 10;
+            driver.receive(answer.to_string().as_bytes(), now_us, &mut actions);
+        }
+    }
+    Ran { verified: driver.finish(), script, sent, told, kept }
+}
+
+/// A session: the handshake, and these calls with their results.
+fn session(calls: &[(&str, Json, Json)]) -> Vec<Said> {
+    let mut said = vec![
+        (
+            "in",
+            0,
+            json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}})
+                .to_string(),
+        ),
+        ("out", 5, json!({"jsonrpc":"2.0","id":0,"result":introduction()}).to_string()),
+        ("in", 6, json!({"jsonrpc":"2.0","method":"notifications/initialized"}).to_string()),
+    ];
+    for ((method, params, result), id) in calls.iter().zip(100..) {
+        let at = id * 1000;
+        said.push(("in", at, json!({"jsonrpc":"2.0","id":id,"method":method,"params":params}).to_string()));
+        said.push(("out", at + 100, json!({"jsonrpc":"2.0","id":id,"result":result}).to_string()));
+    }
+    said
+}
+
+fn introduction() -> Json {
+    json!({"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}})
+}
+
+fn tool(name: &str, reads: bool) -> Json {
+    json!({"name":name,"inputSchema":{"type":"object"},"annotations":{"readOnlyHint":reads}})
+}
+
+fn call(name: &str) -> (&'static str, Json) {
+    ("tools/call", json!({"name":name,"arguments":{}}))
+}
+
+/// Answers requests by their methods and tools.
+fn server(answer: impl Fn(&str, &Json) -> Json) -> impl FnMut(&Json) -> Vec<Json> {
+    move |message| {
+        let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
+            return Vec::new();
+        };
+        let result = if method == "initialize" { introduction() } else { answer(method, &message["params"]) };
+        let outcome = if result.get("code").is_some() { "error" } else { "result" };
+        vec![json!({"jsonrpc":"2.0","id":id,outcome:result})]
+    }
+}
+
+fn text(text: &str) -> Json {
+    json!({"content":[{"type":"text","text":text}]})
+}
+
+#[test]
+fn what_is_the_same_and_what_is_not_is_told() {
+    let calls = ["a", "b", "c", "d"].map(|name| (call(name).0, call(name).1, text(name)));
+    let ran = run_with(
+        &session(&calls),
+        setting(),
+        server(|_, params| match params["name"].as_str() {
+            Some("a") => text("a"),
+            Some("b") => text("other"),
+            Some("c") => json!({"code":-32000,"message":"no"}),
+            _ => json!({"content":[{"type":"text","text":"d"}],"isError":true}),
+        }),
+    );
+    assert_eq!(ran.verdicts(), ["same", "same", "changed", "new error", "new error"]);
+    assert_eq!(ran.of(2), r#"changed result/content/0/text: "b" -> "other""#);
+    assert_eq!(
+        ran.of(3),
+        r#"new error answer: {"result":{"content":[{"text":"c","type":"text"}]}} -> {"error":{"code":-32000,"message":"no"}}"#
+    );
+    assert!(ran.verified.is_failure(Offers::None));
+    // The handshake is made before anything else, and ids are our own.
+    let methods: Vec<&str> = ran.sent.iter().filter_map(|sent| sent["method"].as_str()).collect();
+    assert_eq!(methods[..3], ["initialize", "notifications/initialized", "tools/call"]);
+    assert_eq!(ran.sent[2]["id"], 2);
+}
+
+#[test]
+fn only_tools_that_read_are_called() {
+    let calls = [
+        (
+            "tools/list",
+            json!({}),
+            json!({"tools":[tool("reads", true), tool("writes", false), tool("changed", true)]}),
+        ),
+        (call("reads").0, call("reads").1, text("r")),
+        (call("writes").0, call("writes").1, text("w")),
+        (call("changed").0, call("changed").1, text("c")),
+    ];
+    let said = session(&calls);
+    let mut planned = script(&trace(&said));
+    planned.skip_writes();
+    let plans: Vec<bool> = planned.entries().map(|(_, plan)| plan == Plan::Send).collect();
+    assert_eq!(plans, [true, true, true, false, true]);
+    let answers = |method: &str, params: &Json| match method {
+        "tools/list" => json!({"tools":[tool("reads", true), tool("writes", false), tool("changed", false)]}),
+        _ => text(&params["name"].as_str().unwrap()[..1]),
+    };
+    let ran = run_with(&said, Setting { writes: Writes::Skip, ..setting() }, server(answers));
+    assert_eq!(ran.verdicts(), ["same", "same", "same", "skipped", "skipped"]);
+    assert!(!ran.verified.calls[3].verdict.is_failure());
+    assert!(ran.verified.calls[4].verdict.is_failure(), "a tool that writes now is a change");
+    assert_eq!(ran.verified.drift.changes.len(), 1);
+    let all = run_with(&said, setting(), server(answers));
+    assert_eq!(all.verdicts(), ["same"; 5]);
+}
+
+#[test]
+fn the_server_is_asked_what_its_tools_do_if_the_trace_does_not_tell() {
+    let said = session(&[
+        (call("reads").0, call("reads").1, text("r")),
+        (call("writes").0, call("writes").1, text("w")),
+    ]);
+    let answers = |method: &str, params: &Json| match (method, params["cursor"].as_str()) {
+        ("tools/list", None) => json!({"tools":[tool("writes", false)],"nextCursor":"2"}),
+        ("tools/list", _) => json!({"tools":[tool("reads", true)]}),
+        _ => text("r"),
+    };
+    let ran = run_with(&said, Setting { writes: Writes::Skip, ..setting() }, server(answers));
+    assert_eq!(ran.verdicts(), ["same", "same", "skipped"]);
+    assert!(ran.verified.drift.changes.is_empty(), "what nobody recorded can't have changed");
+}
+
+#[test]
+fn what_the_server_makes_up_is_repeated_to_it() {
+    let calls = [
+        ("resources/list", json!({}), json!({"resources":[],"nextCursor":"old"})),
+        ("resources/list", json!({"cursor":"old"}), json!({"resources":[]})),
+        (call("make").0, call("make").1, json!({"structuredContent":{"id":"note-17"}})),
+        ("tools/call", json!({"name":"read","arguments":{"id":"note-17"}}), text("note-17 is empty")),
+    ];
+    let ran = run_with(
+        &session(&calls),
+        setting(),
+        server(|method, params| match method {
+            "resources/list" if params.get("cursor").is_none() => json!({"resources":[],"nextCursor":"new"}),
+            "resources/list" => json!({"resources":[]}),
+            _ if params["name"] == "make" => json!({"structuredContent":{"id":"note-23"}}),
+            _ => text(&format!("{} is empty", params["arguments"]["id"].as_str().unwrap())),
+        }),
+    );
+    assert_eq!(ran.sent[3]["params"]["cursor"], "new");
+    assert_eq!(ran.sent[5]["params"]["arguments"]["id"], "note-23");
+    assert_eq!(ran.verdicts()[..3], ["same", "same", "same"]);
+    assert_eq!(ran.of(3), r#"changed result/structuredContent/id: "note-17" -> "note-23""#);
+}
+
+#[test]
+fn what_depends_on_a_call_that_went_otherwise_is_not_asked() {
+    let calls = [
+        ("tools/call", json!({"name":"ask"}), json!({"resultType":"input_required","requestState":"s"})),
+        ("tools/call", json!({"name":"ask","requestState":"s","inputResponses":{}}), text("thanks")),
+    ];
+    let ran = run_with(&session(&calls), setting(), server(|_, _| text("no need to ask")));
+    assert_eq!(ran.verdicts(), ["same", "changed", "skipped"]);
+}
+
+#[test]
+fn the_servers_questions_are_answered_as_recorded() {
+    let ask = |id: u64, prompt: &str| json!({"jsonrpc":"2.0","id":id,"method":"sampling/createMessage","params":{"prompt":prompt}});
+    let mut said = session(&[(call("joke").0, call("joke").1, text("ha"))]);
+    said.insert(4, ("out", 100_010, ask(7, "a joke").to_string()));
+    said.insert(5, ("in", 100_050, json!({"jsonrpc":"2.0","id":7,"result":{"text":"knock"}}).to_string()));
+    let asks = |questions: Vec<Json>| {
+        let mut waiting = None;
+        move |message: &Json| match (message["method"].as_str(), message.get("id")) {
+            (Some("tools/call"), id) => {
+                waiting = id.cloned();
+                if questions.is_empty() {
+                    return vec![json!({"jsonrpc":"2.0","id":id,"result":text("ha")})];
+                }
+                questions.clone()
+            }
+            (Some("initialize"), id) => vec![json!({"jsonrpc":"2.0","id":id,"result":introduction()})],
+            (None, _) if waiting.is_some() => {
+                vec![json!({"jsonrpc":"2.0","id":waiting.take(),"result":text("ha")})]
+            }
+            _ => vec![],
+        }
+    };
+    let same = run_with(&said, setting(), asks(vec![ask(1, "a joke")]));
+    assert_eq!(same.verdicts(), ["same", "same"]);
+    assert_eq!(same.sent[3], json!({"jsonrpc":"2.0","id":1,"result":{"text":"knock"}}));
+    let other = run_with(&said, setting(), asks(vec![ask(1, "a poem")]));
+    assert_eq!(other.of(1), r#"changed sampling/createMessage params/prompt: "a joke" -> "a poem""#);
+    let none = run_with(&said, setting(), asks(vec![]));
+    assert_eq!(none.of(1), r#"changed asked: "sampling/createMessage" -> "#);
+    let roots = json!({"jsonrpc":"2.0","id":"r","method":"roots/list"});
+    let more = run_with(&said, setting(), asks(vec![roots]));
+    assert_eq!(more.sent[3]["error"]["code"], -32601);
+    assert!(more.of(1).contains(r#"asked:  -> "roots/list""#), "{}", more.of(1));
+    assert!(more.told[0].contains("`roots/list`"), "{:?}", more.told);
+}
+
+#[test]
+fn what_is_not_answered_is_missing_and_the_rest_goes_on() {
+    let calls = ["a", "b", "c"].map(|name| (call(name).0, call(name).1, text("x")));
+    let mut answers = server(|_, _| text("x"));
+    let ran = run_with(&session(&calls), setting(), move |message| {
+        if message["params"]["name"] == "b" { Vec::new() } else { answers(message) }
+    });
+    assert_eq!(ran.verdicts(), ["same", "same", "missing", "same"]);
+}
+
+#[test]
+fn a_server_that_goes_away_is_asked_no_more() {
+    let said = session(&["a", "b", "c"].map(|name| (call(name).0, call(name).1, text("x"))));
+    let trace = trace(&said);
+    let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting());
+    let mut actions = Vec::new();
+    driver.go_on(0, &mut actions);
+    driver.gone("it fell", 5, &mut actions);
+    assert_eq!(actions.last(), Some(&Action::Done));
+    let verified = driver.finish();
+    let names: Vec<&str> = verified.calls.iter().map(|call| call.verdict.name()).collect();
+    assert_eq!(names, ["missing", "skipped", "skipped", "skipped"]);
+    assert!(verified.is_failure(Offers::None));
+}
+
+#[test]
+fn a_refused_handshake_ends_it() {
+    let said = session(&[(call("a").0, call("a").1, text("x"))]);
+    let ran = run_with(&said, setting(), |message| {
+        vec![json!({"jsonrpc":"2.0","id":message["id"],"error":{"code":-32000,"message":"go away"}})]
+    });
+    assert_eq!(ran.verdicts(), ["new error", "skipped"]);
+    assert_eq!(ran.sent.len(), 1);
+}
+
+#[test]
+fn a_client_may_ask_first_which_era_it_is() {
+    let mut said = session(&[(call("a").0, call("a").1, text("x"))]);
+    let unknown = json!({"code":-32601,"message":"what?"});
+    said.insert(0, ("out", 0, json!({"jsonrpc":"2.0","id":9,"error":unknown}).to_string()));
+    said.insert(0, ("in", 0, json!({"jsonrpc":"2.0","id":9,"method":"server/discover"}).to_string()));
+    let answers =
+        |method: &str, _: &Json| if method == "server/discover" { unknown.clone() } else { text("x") };
+    let ran = run_with(&said, setting(), server(answers));
+    assert_eq!(ran.verdicts(), ["same"; 3]);
+    assert!(ran.told.is_empty() && !ran.sent.contains(&json!("reconnect")), "{:?}", ran.sent);
+}
+
+#[test]
+fn several_sessions_are_several_connections() {
+    let mut said = session(&[(call("a").0, call("a").1, text("x"))]);
+    said.extend(session(&[(call("b").0, call("b").1, text("x"))]));
+    let ran = run_with(&said, setting(), server(|_, _| text("x")));
+    assert_eq!(ran.verdicts(), ["same"; 4]);
+    assert_eq!(ran.sent.iter().position(|sent| sent == "reconnect"), Some(3));
+}
+
+#[test]
+fn a_trace_without_a_handshake_gets_one() {
+    let said = session(&[(call("a").0, call("a").1, text("x"))])[3..].to_vec();
+    let ran = run_with(&said, setting(), server(|_, _| text("x")));
+    assert_eq!(ran.verdicts(), ["same"]);
+    assert_eq!(ran.sent[0]["method"], "initialize");
+    assert_eq!(ran.told.len(), 1);
+}
+
+#[test]
+fn calls_go_side_by_side_if_they_may() {
+    let calls = ["a", "b", "c"].map(|name| (call(name).0, call(name).1, text("x")));
+    let mut open = Vec::new();
+    let ran = run_with(&session(&calls), Setting { concurrency: 2, ..setting() }, move |message| {
+        match message["method"].as_str() {
+            Some("initialize") => vec![json!({"jsonrpc":"2.0","id":message["id"],"result":introduction()})],
+            Some("tools/call") => {
+                open.push(message["id"].clone());
+                // Two are there before one is answered, but for the last.
+                let ready = if open.len() == 2 || message["params"]["name"] == "c" {
+                    open.drain(..).collect()
+                } else {
+                    Vec::new()
+                };
+                ready
+                    .into_iter()
+                    .rev()
+                    .map(|id: Json| json!({"jsonrpc":"2.0","id":id,"result":text("x")}))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    });
+    assert_eq!(ran.verdicts(), ["same"; 4]);
+}
+
+#[test]
+fn a_filter_says_which_calls_are_made() {
+    let said =
+        session(&["search_a", "search_b", "other"].map(|name| (call(name).0, call(name).1, text(name))));
+    let trace = trace(&said);
+    let planned = |filter: &str| {
+        let mut script = script(&trace);
+        script.select(&Filter::parse(filter).unwrap(), &trace);
+        script.entries().map(|(_, plan)| plan == Plan::Send).collect::<Vec<_>>()
+    };
+    assert_eq!(planned("tool:search*"), [true, true, true, false]);
+    assert_eq!(planned("text:search_b"), [true, false, true, false]);
+    assert_eq!(planned("method:tools/list"), [true, false, false, false]);
+}
+
+#[test]
+fn what_takes_much_longer_is_slower() {
+    let said = session(&[(call("a").0, call("a").1, text("x"))]);
+    let pace = |ratio, floor_us| Setting { pace: Some(Pace { ratio, floor_us }), ..setting() };
+    // It took 100 µs when it was recorded, and takes 10 now.
+    assert_eq!(run_with(&said, pace(0.5, 0), server(|_, _| text("x"))).verdicts(), ["same", "same"]);
+    let late = |message: &Json| match message["method"].as_str() {
+        Some("tools/call") => {
+            let mut answers =
+                vec![json!({"jsonrpc":"2.0","method":"notifications/progress","params":{}}); 20];
+            answers.push(json!({"jsonrpc":"2.0","id":message["id"],"result":text("x")}));
+            answers
+        }
+        _ => server(|_, _| text("x"))(message),
+    };
+    assert_eq!(run_with(&said, pace(0.5, 0), late).verdicts(), ["same", "slower"]);
+    assert_eq!(run_with(&said, pace(0.5, 1_000), late).verdicts(), ["same", "same"]);
+}
+
+#[test]
+fn a_new_trace_has_what_is_said_now_and_what_was_skipped() {
+    let mut said =
+        session(&[(call("a").0, call("a").1, text("old")), (call("b").0, call("b").1, text("kept"))]);
+    said.pop();
+    said.push((
+        "in",
+        200_000,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":101}}"#.to_owned(),
+    ));
+    let ran = run_with(&said, Setting { keeps: Keeps::NewTrace, ..setting() }, server(|_, _| text("new")));
+    assert_eq!(ran.verdicts(), ["same", "changed", "skipped"]);
+    let kept: Vec<String> = ran
+        .kept
+        .iter()
+        .map(|(direction, message)| {
+            let what = message["method"]
+                .as_str()
+                .map_or_else(|| message["result"]["content"][0]["text"].to_string(), str::to_owned);
+            format!("{direction:?} {what}")
+        })
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            "ClientToServer initialize",
+            "ServerToClient null",
+            "ClientToServer notifications/initialized",
+            "ClientToServer tools/call",
+            "ServerToClient \"new\"",
+            "ClientToServer tools/call",
+        ]
+    );
+    assert_eq!(ran.script.tape().calls().len(), 3);
+}
+
+#[test]
+fn the_stateless_era_needs_no_handshake() {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}});
+    let params = json!({"name":"a","arguments":{},"_meta":meta});
+    let listen = json!({"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"_meta":meta}});
+    let mut said = session(&[("tools/call", params, json!({"resultType":"complete"}))])[3..].to_vec();
+    said.insert(0, ("in", 1, listen.to_string()));
+    let ran = run_with(
+        &said,
+        Setting { writes: Writes::Skip, ..setting() },
+        |message| match message["method"].as_str() {
+            Some("subscriptions/listen") => {
+                let meta = json!({"io.modelcontextprotocol/subscriptionId":message["id"]});
+                vec![
+                    json!({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":meta}}),
+                ]
+            }
+            Some("tools/list") => {
+                vec![json!({"jsonrpc":"2.0","id":message["id"],"result":{"tools":[tool("a", true)]}})]
+            }
+            _ => vec![json!({"jsonrpc":"2.0","id":message["id"],"result":{"resultType":"complete"}})],
+        },
+    );
+    assert_eq!(ran.verdicts(), ["same", "same"]);
+    // The question of our own says what a client of this era must.
+    let asked = ran.sent.iter().find(|sent| sent["method"] == "tools/list").unwrap();
+    assert_eq!(asked["params"]["_meta"], meta);
+}

@@ -1,0 +1,251 @@
+//! What became of the calls that were made again.
+
+use super::looks::Runs;
+use super::script::Skip;
+use crate::call::Outcome;
+use crate::diff::{Answer, CallPayloads, Ignored, compare};
+use crate::drift::{Change as Drifted, ChangeKind, Drift, Effect};
+use crate::json_diff::{Difference, Differences};
+use crate::replay::may_have_been;
+use crate::volatile::{Part, Paths};
+use std::fmt;
+use wiretape_trace::message::Envelope;
+
+/// How the answer to a call compares with the recorded one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the same.
+    Same,
+    /// It is another.
+    Changed,
+    /// It is an error, and was none.
+    NewError,
+    /// There is none.
+    Missing(Missing),
+    /// It is the same, and takes much longer.
+    Slower,
+    /// The call was not made.
+    Skipped(Skip),
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// It took too long.
+    TimedOut,
+    /// The server went away.
+    Gone(String),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::TimedOut => f.write_str("no answer in time"),
+            Missing::Gone(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl Verdict {
+    /// Its name, for people and other programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Same => "same",
+            Verdict::Changed => "changed",
+            Verdict::NewError => "new error",
+            Verdict::Missing(_) => "missing",
+            Verdict::Slower => "slower",
+            Verdict::Skipped(_) => "skipped",
+        }
+    }
+
+    /// Whether the server does not do what it did. What the server was not asked for because it was gone tells against it, too.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Verdict::Same => false,
+            Verdict::Skipped(skip) => matches!(skip, Skip::Gone | Skip::WritesNow),
+            _ => true,
+        }
+    }
+}
+
+/// A call, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// The number of the call in the tape.
+    pub call: u32,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// What is another: in the answer, and in what the server asked meanwhile.
+    pub changes: Vec<Change>,
+    /// Whether there are more.
+    pub more: bool,
+    /// Microseconds that the server took, if it answered.
+    pub took_us: Option<u64>,
+    /// Microseconds that it took when it was recorded.
+    pub recorded_us: Option<u64>,
+}
+
+/// Something that is another than was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Where: the part of the message, and the JSON pointer in it.
+    pub place: String,
+    /// What was recorded there, as JSON; `None` if nothing was.
+    pub before: Option<Vec<u8>>,
+    /// What is there now.
+    pub after: Option<Vec<u8>>,
+}
+
+/// All that came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// The calls, in the order of their requests.
+    pub calls: Vec<Checked>,
+    /// What has become of what the server offers.
+    pub drift: Drift,
+}
+
+/// Which changes of what a server offers count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Offers {
+    /// All.
+    #[default]
+    Any,
+    /// Those that break who calls.
+    Breaking,
+    /// None.
+    None,
+}
+
+impl Offers {
+    /// Whether a change counts. That a server has a new version is why it is looked at.
+    pub fn count(self, change: &Drifted) -> bool {
+        match self {
+            _ if change.kind == ChangeKind::ServerInfo => false,
+            Offers::Any => true,
+            Offers::Breaking => change.effect == Effect::Breaking,
+            Offers::None => false,
+        }
+    }
+}
+
+impl Verified {
+    /// Whether the server does not do or offer what it did.
+    pub fn is_failure(&self, offers: Offers) -> bool {
+        self.calls.iter().any(|call| call.verdict.is_failure())
+            || self.drift.changes.iter().any(|change| offers.count(change))
+    }
+
+    /// How many calls there are of each verdict, by its name.
+    pub fn counts(&self) -> [(&'static str, u64); 6] {
+        let names = ["same", "changed", "new error", "missing", "slower", "skipped"];
+        names.map(|name| {
+            let calls = self.calls.iter().filter(|call| call.verdict.name() == name);
+            (name, calls.count() as u64)
+        })
+    }
+}
+
+/// How answers are compared.
+#[derive(Debug)]
+pub(super) struct Judge<'j> {
+    pub(super) ignored: &'j Ignored,
+    pub(super) runs: &'j Runs,
+}
+
+/// So many differences of a message are told.
+const MAX_CHANGES: usize = 100;
+
+/// Longer values are told by their beginning.
+const MAX_VALUE: usize = 16 * 1024;
+
+/// The differences of two messages.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) changes: Vec<Change>,
+    pub(super) more: bool,
+}
+
+impl Judge<'_> {
+    /// How the answer to a call of this method differs from the recorded one.
+    pub(super) fn answers(&self, method: &str, recorded: &[u8], live: &[u8]) -> Found {
+        let payloads = |response| CallPayloads { request: b"{}", response: Some(response) };
+        match compare(self.ignored, method, payloads(recorded), payloads(live)).answer {
+            Answer::Alike(part, found) => self.told(part.name(), &found, self.ignored.of(method, part)),
+            Answer::Other { before, after } => {
+                let raw = |side: Option<(Part, wiretape_trace::value::Value<'_>)>| {
+                    side.map(|(part, value)| {
+                        [b"{\"", part.name().as_bytes(), b"\":", value.raw, b"}"].concat()
+                    })
+                };
+                let change = Change {
+                    place: "answer".to_owned(),
+                    before: raw(before).map(shortened),
+                    after: raw(after).map(shortened),
+                };
+                Found { changes: vec![change], more: false }
+            }
+        }
+    }
+
+    /// How a question of the server differs from the recorded one.
+    pub(super) fn questions(&self, method: &str, recorded: &[u8], live: &[u8]) -> Found {
+        let request = |request| CallPayloads { request, response: None };
+        let found = compare(self.ignored, method, request(recorded), request(live)).params;
+        self.told(&format!("{method} params"), &found, self.ignored.of(method, Part::Params))
+    }
+
+    fn told(&self, place: &str, found: &Differences<'_>, paths: &Paths) -> Found {
+        let mut told = Found { changes: Vec::new(), more: found.more };
+        for difference in found.list.iter().filter(|difference| !self.is_made_up(difference)) {
+            match difference.inside(paths) {
+                Some(inside) => {
+                    let found = inside.differences(paths, MAX_CHANGES);
+                    let within = format!("{place}{} in JSON: ", difference.pointer);
+                    let inner = found.list.iter().filter(|difference| !self.is_made_up(difference));
+                    told.changes.extend(inner.map(|difference| change(&within, difference)));
+                    told.more |= found.more;
+                }
+                None => told.changes.push(change(place, difference)),
+            }
+        }
+        told.more |= told.changes.len() > MAX_CHANGES;
+        told.changes.truncate(MAX_CHANGES);
+        told
+    }
+
+    fn is_made_up(&self, difference: &Difference<'_>) -> bool {
+        let (before, after) = (difference.before, difference.after);
+        let is_alike = || before.zip(after).is_some_and(|(before, after)| self.runs.are_alike(before, after));
+        may_have_been(before, after) || is_alike()
+    }
+}
+
+fn change(place: &str, difference: &Difference<'_>) -> Change {
+    let raw =
+        |value: Option<wiretape_trace::value::Value<'_>>| value.map(|value| shortened(value.raw.to_vec()));
+    Change {
+        place: format!("{place}{}", difference.pointer),
+        before: raw(difference.before),
+        after: raw(difference.after),
+    }
+}
+
+/// A value, or the beginning of a long one as a string.
+fn shortened(json: Vec<u8>) -> Vec<u8> {
+    if json.len() <= MAX_VALUE {
+        return json;
+    }
+    let beginning = String::from_utf8_lossy(&json[..MAX_VALUE]);
+    serde_json::to_vec(&format!("{beginning}…")).expect("a string always serializes")
+}
+
+/// What the answers say of the call.
+pub(super) fn verdict(recorded: &[u8], live: &[u8], found: &Found) -> Verdict {
+    let failed = |message| Outcome::of_response(&Envelope::scan(message)).is_error();
+    if failed(live) && !failed(recorded) {
+        return Verdict::NewError;
+    }
+    if found.changes.is_empty() && !found.more { Verdict::Same } else { Verdict::Changed }
+}

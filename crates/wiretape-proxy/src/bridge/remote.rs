@@ -1,0 +1,53 @@
+//! A server that is reached over HTTP, for whoever has lines to send to it and wants to know what it says.
+
+use super::options::{BridgeOptions, SecretHeader, ServerUrl};
+use super::outgoing::Line;
+use super::run::relay;
+use crate::warning::Warn;
+use bytes::Bytes;
+use std::io;
+use std::thread::JoinHandle;
+use tokio::sync::mpsc;
+use wiretape_trace::format::Wire;
+
+/// So many lines wait to be sent.
+const WAITING: usize = 16;
+
+/// A connection to a server. It ends when it is dropped.
+pub(crate) struct Remote {
+    lines: Option<mpsc::Sender<Line>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Remote {
+    /// Connects. What the server says is handed to `said`, from another thread.
+    pub(crate) fn connect(
+        url: ServerUrl,
+        headers: Vec<SecretHeader>,
+        warn: Warn,
+        said: impl FnMut(Vec<u8>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let options =
+            BridgeOptions { url, headers, label: None, journal: None, redactor: None, live: None, warn };
+        let (lines, receiver) = mpsc::channel(WAITING);
+        let run = move || drop(relay(options, receiver, said));
+        let thread = std::thread::Builder::new().name("remote".to_owned()).spawn(run)?;
+        Ok(Remote { lines: Some(lines), thread: Some(thread) })
+    }
+
+    /// Sends a line; whether somebody took it.
+    pub(crate) fn send(&self, line: &[u8]) -> bool {
+        let line = Line { bytes: Bytes::copy_from_slice(line), wire: Wire::default() };
+        self.lines.as_ref().is_some_and(|lines| lines.blocking_send(line).is_ok())
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        drop(self.lines.take());
+        if let Some(thread) = self.thread.take() {
+            // What went wrong in there has been told.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The loop between a script and a server.
+
+use super::new_trace::NewTrace;
+use super::script::RecordedClient;
+use super::server::{Event, Server, Target, TargetError};
+use crate::replay::TapeFile;
+use crate::warning::Warn;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use wiretape_analyze::verify::{Action, Checked, Driver, Notice, Script, Setting, Verified};
+
+/// What is told while it goes on.
+#[derive(Debug)]
+pub enum Progress<'p> {
+    /// A call has its verdict.
+    Judged {
+        /// What the client said.
+        script: &'p Script,
+        /// What became of the call.
+        checked: &'p Checked,
+    },
+    /// Something should be known.
+    Notice(&'p Notice),
+}
+
+/// Makes the calls of a recorded client again, and compares the answers. What is said is written to `trace`, if there is one.
+pub fn verify(
+    client: RecordedClient,
+    target: &Target,
+    setting: Setting,
+    mut trace: Option<&mut NewTrace>,
+    warn: &Warn,
+    mut tell: impl FnMut(Progress<'_>),
+) -> Result<(Verified, Arc<Script>, io::Result<()>), TargetError> {
+    let script = Arc::new(client.script);
+    let driver = Driver::new(Arc::clone(&script), client.file, setting);
+    let (sender, events) = channel();
+    let mut run = Run {
+        started: Instant::now(),
+        driver,
+        server: Some(Server::begin(target, 0, &sender, warn)?),
+        number: 0,
+        target,
+        sender,
+        warn,
+        is_done: false,
+        kept: Ok(()),
+    };
+    let mut actions = Vec::new();
+    run.driver.go_on(0, &mut actions);
+    loop {
+        run.act(&mut actions, &script, trace.as_deref_mut(), &mut tell)?;
+        if run.is_done {
+            break;
+        }
+        run.wait(&events, &mut actions);
+    }
+    drop(run.server.take());
+    Ok((run.driver.finish(), script, run.kept))
+}
+
+/// A run that is under way.
+struct Run<'r> {
+    started: Instant,
+    driver: Driver<Arc<TapeFile>>,
+    server: Option<Server>,
+    /// The number of the server: what an earlier one does is of no interest.
+    number: u64,
+    target: &'r Target,
+    sender: Sender<(u64, Event)>,
+    warn: &'r Warn,
+    is_done: bool,
+    /// Whether the new trace could be written.
+    kept: io::Result<()>,
+}
+
+impl Run<'_> {
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Does what is to be done, and what comes of it.
+    fn act(
+        &mut self,
+        actions: &mut Vec<Action>,
+        script: &Script,
+        mut trace: Option<&mut NewTrace>,
+        tell: &mut impl FnMut(Progress<'_>),
+    ) -> Result<(), TargetError> {
+        let mut told = self.driver.checked().len() - judged(actions);
+        let mut is_gone = false;
+        for action in std::mem::take(actions) {
+            match action {
+                Action::Send(message) => {
+                    is_gone |= !self.server.as_mut().is_some_and(|server| server.send(&message));
+                }
+                Action::Reconnect => self.reconnect()?,
+                Action::Keep(direction, message) => {
+                    if let (Some(trace), Ok(())) = (trace.as_deref_mut(), &self.kept) {
+                        self.kept = trace.message(direction, &message);
+                    }
+                }
+                Action::Tell(notice) => tell(Progress::Notice(&notice)),
+                Action::Judged => {
+                    tell(Progress::Judged { script, checked: &self.driver.checked()[told] });
+                    told += 1;
+                }
+                Action::Done => self.is_done = true,
+            }
+        }
+        if is_gone && !self.is_done {
+            self.gone(actions);
+        }
+        if actions.is_empty() { Ok(()) } else { self.act(actions, script, trace, tell) }
+    }
+
+    fn reconnect(&mut self) -> Result<(), TargetError> {
+        drop(self.server.take());
+        self.number += 1;
+        self.server = Some(Server::begin(self.target, self.number, &self.sender, self.warn)?);
+        Ok(())
+    }
+
+    /// Waits until something happens or is due.
+    fn wait(&mut self, events: &Receiver<(u64, Event)>, actions: &mut Vec<Action>) {
+        let due = self.driver.deadline().unwrap_or(u64::MAX);
+        let wait = Duration::from_micros(due.saturating_sub(self.now_us()));
+        let event = events.recv_timeout(wait.min(Duration::from_secs(3600)));
+        let now_us = self.now_us();
+        match event {
+            Ok((number, _)) if number != self.number => {}
+            Ok((_, Event::Line(line))) if line.trim_ascii().is_empty() => {}
+            Ok((_, Event::Line(line))) => self.driver.receive(&line, now_us, actions),
+            Ok((_, Event::Ended)) | Err(RecvTimeoutError::Disconnected) => self.gone(actions),
+            Err(RecvTimeoutError::Timeout) => self.driver.tick(now_us, actions),
+        }
+    }
+
+    fn gone(&mut self, actions: &mut Vec<Action>) {
+        let reason = self.server.take().map(Server::last_words).unwrap_or_default();
+        self.driver.gone(&reason, self.now_us(), actions);
+    }
+}
+
+fn judged(actions: &[Action]) -> usize {
+    actions.iter().filter(|action| matches!(action, Action::Judged)).count()
+}

@@ -1,0 +1,48 @@
+//! What came of it, for those who tell of it.
+
+use super::{json_view, junit};
+use crate::draft::Draft;
+use std::io::{self, Write as _};
+use std::path::Path;
+use wiretape_analyze::verify::{Checked, Offers, Script, Skip, Verdict, Verified};
+
+/// What came of it.
+pub(super) struct Report<'r> {
+    /// What the trace is called.
+    pub(super) name: &'r str,
+    pub(super) script: &'r Script,
+    pub(super) verified: &'r Verified,
+    pub(super) offers: Offers,
+}
+
+impl Report<'_> {
+    /// What a call is for.
+    pub(super) fn call(&self, checked: &Checked) -> String {
+        let tape = self.script.tape();
+        tape.kind(tape.call(checked.call)).to_string()
+    }
+
+    /// The line of its request in the trace.
+    pub(super) fn line(&self, checked: &Checked) -> u64 {
+        self.script.tape().call(checked.call).line
+    }
+
+    /// Whether a call has no answer that had one.
+    pub(super) fn is_cut_short(&self) -> bool {
+        let is_cut =
+            |checked: &Checked| matches!(checked.verdict, Verdict::Missing(_) | Verdict::Skipped(Skip::Gone));
+        self.verified.calls.iter().any(is_cut)
+    }
+
+    /// Writes it to a file, in the format that its name asks for.
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let mut draft = Draft::beside(path)?;
+        if path.extension().is_some_and(|extension| extension == "xml") {
+            junit::write(&mut draft, self)?;
+        } else {
+            json_view::write_document(&mut draft, self)?;
+        }
+        draft.flush()?;
+        draft.publish()
+    }
+}

@@ -1,0 +1,228 @@
+//! For people: what has changed, call by call as it is found, and a summary.
+
+use super::report::Report;
+use crate::difference_view::{DifferenceView, arguments};
+use crate::error::CommandError;
+use crate::output::{Output, Paint};
+use crate::text::printable;
+use crate::units;
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use wiretape_analyze::replay::{Payloads as _, Recorded};
+use wiretape_analyze::verify::{Checked, Plan, Script, Skip, Verdict};
+use wiretape_proxy::replay::TapeFile;
+use wiretape_proxy::verify::{RecordedClient, Target};
+
+/// More changes of one call are not shown.
+const MAX_SHOWN: usize = 20;
+
+/// Says what would be called.
+pub(super) fn print_plan(name: &str, client: &RecordedClient) -> Result<(), CommandError> {
+    let mut draw = DifferenceView::new(Output::stdout());
+    let styles = draw.styles;
+    let calls = client.script.entries().count() as u64;
+    let made = client.script.entries().filter(|(_, plan)| *plan == Plan::Send).count();
+    let head = format!("{}: {made} of {} would be made", printable(name), units::count(calls, "call"));
+    draw.line(&[(styles.strong, &head)])?;
+    for (call, plan) in client.script.entries() {
+        let line = format!("{:>6}  ", call.line);
+        let call_name = printable(&client.script.tape().kind(call).to_string()).into_owned();
+        match plan {
+            Plan::Send => {
+                let asked = format!("  {}", asked(&client.file, call));
+                draw.line(&[(styles.dim, &line), (styles.name, &call_name), (styles.plain, &asked)])?;
+            }
+            Plan::Skip(skip) => {
+                let reason = format!("  skipped: {skip}");
+                draw.line(&[(styles.dim, &line), (styles.dim, &call_name), (styles.warning, &reason)])?;
+            }
+        }
+    }
+    let mut unknown: Vec<&str> = client.script.unknown_tools().collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    if !unknown.is_empty() {
+        let note = format!(
+            "The trace doesn't say whether these tools only read; the server will be asked, or --allow-writes calls them: {}",
+            printable(&unknown.join(", "))
+        );
+        draw.line(&[(styles.hint, &note)])?;
+    }
+    Ok(draw.out.flush()?)
+}
+
+/// What a call asks, on one line.
+fn asked(file: &TapeFile, call: &Recorded) -> String {
+    let mut request = Vec::new();
+    // It was read a moment ago.
+    let _ = file.read(call.request, &mut request);
+    arguments(&request)
+}
+
+/// Shows what comes of it while it does.
+pub(super) struct TextView<'v> {
+    draw: DifferenceView,
+    file: &'v Arc<TapeFile>,
+    shows: Shows,
+    /// What could not be shown.
+    failed: io::Result<()>,
+}
+
+/// What is shown call by call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    /// Nothing: a program reads the output.
+    Nothing,
+    /// What has changed.
+    Changes,
+    /// Everything.
+    All,
+}
+
+impl<'v> TextView<'v> {
+    pub(super) fn new(name: &str, target: &Target, file: &'v Arc<TapeFile>, all: bool, json: bool) -> Self {
+        let shows = match (json, all) {
+            (true, _) => Shows::Nothing,
+            (false, true) => Shows::All,
+            (false, false) => Shows::Changes,
+        };
+        let mut view = TextView { draw: DifferenceView::new(Output::stdout()), file, shows, failed: Ok(()) };
+        if shows != Shows::Nothing {
+            let server = match target {
+                Target::Command(command) => {
+                    command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+                }
+                Target::Url { url, .. } => url.to_string(),
+            };
+            let head = format!("{} against {}", printable(name), printable(&server));
+            let strong = view.draw.styles.strong;
+            view.failed = view.draw.line(&[(strong, &head)]).and_then(|()| view.draw.out.flush());
+        }
+        view
+    }
+
+    /// A call has its verdict.
+    pub(super) fn judged(&mut self, script: &Script, checked: &Checked) {
+        let is_shown = match self.shows {
+            Shows::Nothing => false,
+            Shows::Changes => checked.verdict.is_failure() && checked.verdict != Verdict::Skipped(Skip::Gone),
+            Shows::All => true,
+        };
+        if is_shown && self.failed.is_ok() {
+            self.failed = self.call(script, checked).and_then(|()| self.draw.out.flush());
+        }
+    }
+
+    fn call(&mut self, script: &Script, checked: &Checked) -> io::Result<()> {
+        let styles = self.draw.styles;
+        let call = script.tape().call(checked.call);
+        let name = printable(&script.tape().kind(call).to_string()).into_owned();
+        let (paint, mark) = mark(&checked.verdict, &styles);
+        let line = format!("  line {}  ", call.line);
+        let asked = asked(self.file, call);
+        self.draw.line(&[
+            (paint, mark),
+            (styles.name, &name),
+            (styles.dim, &line),
+            (styles.plain, &asked),
+        ])?;
+        self.verdict(checked)?;
+        for change in checked.changes.iter().take(MAX_SHOWN) {
+            let place = format!("    {}", printable(&change.place));
+            self.draw.line(&[(styles.strong, &place)])?;
+            self.draw.values(change.before.as_deref(), change.after.as_deref())?;
+        }
+        let hidden = checked.changes.len().saturating_sub(MAX_SHOWN) as u64;
+        if hidden > 0 || checked.more {
+            let more = if checked.more { "more than " } else { "" };
+            let note = format!("    … {more}{} more (--json has them)", units::count(hidden, "change"));
+            self.draw.line(&[(styles.dim, &note)])?;
+        }
+        Ok(())
+    }
+
+    fn verdict(&mut self, checked: &Checked) -> io::Result<()> {
+        let styles = self.draw.styles;
+        let took = |us: Option<u64>| us.map(units::duration).unwrap_or_default();
+        let text = match &checked.verdict {
+            Verdict::Same | Verdict::Changed => return Ok(()),
+            Verdict::NewError => "it fails, and did not when it was recorded".to_owned(),
+            Verdict::Missing(missing) => missing.to_string(),
+            Verdict::Slower => {
+                format!(
+                    "slower: {} when it was recorded, {} now",
+                    took(checked.recorded_us),
+                    took(checked.took_us)
+                )
+            }
+            Verdict::Skipped(skip) => format!("skipped: {skip}"),
+        };
+        let (paint, _) = mark(&checked.verdict, &styles);
+        self.draw.line(&[(styles.plain, "    "), (paint, &printable(&text))])
+    }
+
+    /// What the server offers, and a summary.
+    pub(super) fn finish(mut self, report: &Report<'_>) -> Result<(), CommandError> {
+        self.failed?;
+        let drift = &report.verified.drift;
+        for change in &drift.changes {
+            self.draw.definition(change)?;
+        }
+        let strong = self.draw.styles.strong;
+        self.draw.line(&[(strong, &summary(report))])?;
+        for note in skipped(report) {
+            let dim = self.draw.styles.dim;
+            self.draw.line(&[(dim, &note)])?;
+        }
+        Ok(self.draw.out.flush()?)
+    }
+}
+
+fn mark(verdict: &Verdict, styles: &crate::output::Styles) -> (Paint, &'static str) {
+    match verdict {
+        Verdict::Same => (styles.good, "= "),
+        Verdict::Changed => (styles.warning, "~ "),
+        Verdict::NewError => (styles.error, "! "),
+        Verdict::Missing(_) => (styles.error, "? "),
+        Verdict::Slower => (styles.warning, "> "),
+        Verdict::Skipped(_) => (styles.dim, "- "),
+    }
+}
+
+fn summary(report: &Report<'_>) -> String {
+    let counts = report.verified.counts().into_iter().filter(|(_, count)| *count > 0);
+    let counts: Vec<String> = counts.map(|(name, count)| format!("{count} {name}")).collect();
+    let mut summary =
+        format!("{}: {}", units::count(report.verified.calls.len() as u64, "call"), counts.join(", "));
+    let drift = &report.verified.drift;
+    if !drift.changes.is_empty() {
+        let changes = units::count(drift.changes.len() as u64, "change");
+        summary.push_str(&format!("; {changes} of what the server offers, {} breaking", drift.breaking()));
+    }
+    summary
+}
+
+/// Why calls were skipped, and which.
+fn skipped(report: &Report<'_>) -> Vec<String> {
+    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for checked in &report.verified.calls {
+        if let Verdict::Skipped(skip) = &checked.verdict {
+            let hint = match skip {
+                Skip::NotSelected => continue,
+                Skip::Writes => " (--allow-writes calls them)",
+                Skip::Redacted => " (record without redaction to call them)",
+                _ => "",
+            };
+            reasons.entry(format!("{skip}{hint}")).or_default().push(report.call(checked));
+        }
+    }
+    let told = reasons.into_iter().map(|(reason, mut names)| {
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
+        format!("  {count} skipped, {reason}: {}", names.join(", "))
+    });
+    told.collect()
+}

@@ -1,0 +1,121 @@
+//! What was and what is, one below the other, for people.
+
+use crate::json;
+use crate::output::{Output, Paint, StyledLine, Styles};
+use crate::text::{ELLIPSIS, printable};
+use std::io;
+use wiretape_analyze::drift::{Change, Effect};
+use wiretape_trace::message::Envelope;
+
+/// How much of a value is shown where nothing need be cut.
+pub(crate) const MAX_VALUE: usize = 300;
+
+/// Shows differences on standard output.
+pub(crate) struct DifferenceView {
+    pub(crate) out: Output,
+    pub(crate) styles: Styles,
+    width: Option<usize>,
+}
+
+impl DifferenceView {
+    pub(crate) fn new(out: Output) -> Self {
+        let (styles, width) = (out.styles, out.width);
+        DifferenceView { out, styles, width }
+    }
+
+    /// One line, cut if it must be.
+    pub(crate) fn line(&mut self, pieces: &[(Paint, &str)]) -> io::Result<()> {
+        let mut line = StyledLine::default();
+        for (paint, piece) in pieces {
+            line.push(*paint, *piece);
+        }
+        line.write(&mut self.out, self.width)
+    }
+
+    /// What has become of a definition.
+    pub(crate) fn definition(&mut self, change: &Change) -> io::Result<()> {
+        let styles = self.styles;
+        let (paint, word) = match change.effect {
+            Effect::Breaking => (styles.warning, "! breaking  "),
+            Effect::Informing => (styles.hint, "~ "),
+        };
+        let sentence = printable(&change.sentence).into_owned();
+        self.line(&[(paint, word), (styles.plain, &sentence)])?;
+        // A definition that came or went as a whole is named; more would be a page.
+        if change.pointer.is_empty() && (change.before.is_none() || change.after.is_none()) {
+            return Ok(());
+        }
+        self.values(change.before.as_deref(), change.after.as_deref())
+    }
+
+    /// Two values, from where they differ.
+    pub(crate) fn values(&mut self, before: Option<&[u8]>, after: Option<&[u8]>) -> io::Result<()> {
+        let budget = self.width.map_or(MAX_VALUE, |width| width.saturating_sub(6).max(20));
+        let from = match (before, after) {
+            (Some(before), Some(after)) => cut(before, after, budget),
+            _ => 0,
+        };
+        let show = |value: Option<&[u8]>| value.map(|value| excerpt(value, from, budget));
+        let (before, after) = (show(before), show(after));
+        self.texts(before, after)
+    }
+
+    /// Two texts; what is not there is not shown.
+    pub(crate) fn texts(&mut self, before: Option<String>, after: Option<String>) -> io::Result<()> {
+        let (error, good) = (self.styles.error, self.styles.good);
+        for (paint, mark, text) in [(error, "    - ", before), (good, "    + ", after)] {
+            if let Some(text) = text {
+                self.line(&[(paint, mark), (paint, &text)])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a request asks, on one line.
+pub(crate) fn arguments(request: &[u8]) -> String {
+    let Some(params) = Envelope::scan(request).params else { return String::new() };
+    match json::member(params, "arguments") {
+        Some(arguments) => json::compact(arguments, MAX_VALUE),
+        None => json::compact_members(params, &["_meta", "name"], MAX_VALUE),
+    }
+}
+
+/// From where two long values are worth showing: a little before they differ.
+fn cut(before: &[u8], after: &[u8], budget: usize) -> usize {
+    const LEAD: usize = 16;
+    if before.len().max(after.len()) <= budget {
+        return 0;
+    }
+    let same = before.iter().zip(after).take_while(|(one, other)| one == other).count();
+    if same < budget / 2 { 0 } else { same - LEAD.min(same) }
+}
+
+/// A value, or a stretch of it from about this byte on.
+fn excerpt(value: &[u8], from: usize, budget: usize) -> String {
+    if from == 0 {
+        return json::compact(value, budget);
+    }
+    let rest = &value[from.min(value.len())..];
+    let skip = rest.iter().take_while(|byte| (**byte & 0xc0) == 0x80).count();
+    let rest = &rest[skip..];
+    let stretch = String::from_utf8_lossy(&rest[..rest.len().min(budget)]);
+    let end = if rest.len() > budget { ELLIPSIS.to_string() } else { String::new() };
+    format!("{ELLIPSIS}{}{end}", printable(stretch.trim_end_matches('\u{fffd}')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_shown_where_they_differ() {
+        let long = |end: &str| format!("\"{}{end}\"", "ä".repeat(100));
+        let (one, other) = (long("x"), long("y"));
+        let from = cut(one.as_bytes(), other.as_bytes(), 40);
+        assert_eq!(excerpt(one.as_bytes(), from, 40), "…ääääääääx\"");
+        assert_eq!(excerpt(other.as_bytes(), from, 40), "…ääääääääy\"");
+        assert_eq!(cut(b"1", b"2", 40), 0);
+        assert_eq!(excerpt(b"{\"a\":1}", 0, 40), "{\"a\": 1}");
+    }
+}
