@@ -30,7 +30,11 @@ impl Folder {
         let dir = tempfile::tempdir().unwrap();
         copy(&examples(), dir.path());
         install(&parts.npm().join("node_modules"), &dir.path().join("vitest/node_modules"));
-        Some(Folder { dir, parts })
+        let folder = Folder { dir, parts };
+        // The sample server's version is the binary's, and goes on.
+        let version = |version: &str| format!(r#""name":"sample-server","version":"{version}""#);
+        folder.edit("weather.jsonl", &version("0.1.0"), &version(env!("CARGO_PKG_VERSION")));
+        Some(folder)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
