@@ -1,5 +1,5 @@
-//! Installs the real MCP servers, SDKs and the conformance suite that the tests run against, in exactly these versions,
-//! under the target directory, and the proxy that benchmarks compare with. Where they lie is
+//! Installs the real MCP servers, SDKs, test runners and the conformance suite that the tests run against, in exactly
+//! these versions, under the target directory, and the proxy that benchmarks compare with. Where they lie is
 //! [`wiretape_testkit::parts`]' business.
 
 use std::fs;
@@ -9,15 +9,19 @@ use wiretape_testkit::parts::{CHROMIUM, Parts, Venv};
 use crate::failure::{Context, Failure, Result};
 use crate::sh::{command, run, succeeds, target_directory};
 
-const NPM: [(&str, &str); 5] = [
+const NPM: [(&str, &str); 7] = [
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
     ("@modelcontextprotocol/sdk", "1.32.2"),
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
     // The conformance suite wants a newer Node than many systems have.
     ("node", "22.23.3"),
+    // The newest that runs on Node 20.
+    ("vitest", "4.1.12"),
+    // Reads the workflow among the examples of tests.
+    ("yaml", "2.9.1"),
 ];
-const PYPI: [&str; 2] = ["mcp==2.3.0", "mcp-server-time==2026.10.19"];
+const PYPI: [&str; 3] = ["mcp==2.3.0", "mcp-server-time==2026.10.19", "pytest==9.2.0"];
 /// The SDK before its second version, which many servers still use. The two can't live together.
 const PYPI_V1: [&str; 1] = ["mcp==1.30.0"];
 

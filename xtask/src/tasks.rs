@@ -1,11 +1,14 @@
 //! The checks and the tests, and their order in CI.
 
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Instant;
 
 use wiretape_testkit::parts as test_parts;
 
-use crate::failure::Result;
-use crate::sh::{capture, cargo, command, root, run, succeeds};
+use crate::failure::{Context, Result};
+use crate::sh::{capture, cargo, command, root, run, succeeds, target_directory};
 use crate::{cross, parts};
 
 /// How long each fuzz target runs unless told otherwise.
@@ -82,8 +85,16 @@ pub(crate) fn test() -> Result {
     run(&mut cargo(["test", "--workspace", "--all-features", "--doc"]))?;
     page()?;
     fuzz(FUZZ_SECONDS)?;
-    // Last, so that its summary is what the reader sees.
-    run(cargo(runner).env(test_parts::VARIABLE, parts.root()))
+    // Last, so that its summary is what the reader sees. The examples of tests find the program as their users do.
+    let path = search_path(&target_directory().join("debug"))?;
+    run(cargo(runner).env(test_parts::VARIABLE, parts.root()).env("PATH", path))
+}
+
+/// The PATH, with a folder before all others.
+fn search_path(first: &Path) -> Result<OsString> {
+    let inherited = env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(first.to_owned()).chain(env::split_paths(&inherited));
+    env::join_paths(folders).context(first.display())
 }
 
 /// The tests of the page that need no browser. What it is made with was installed when it was built into the program.

@@ -235,12 +235,16 @@ fn tools() -> Value {
         "properties": { "city": text, "celsius": number, "sky": text },
         "required": ["city", "celsius", "sky"],
     });
+    let reads = |mut tool: Value| {
+        tool["annotations"] = json!({ "readOnlyHint": true });
+        tool
+    };
     let login = json!({ "user": text, "password": { "type": "string", "format": "password" } });
     json!([
-        weather,
-        tool("search_notes", "Notes that have a word in them", json!({ "query": text }), &["query"]),
+        reads(weather),
+        reads(tool("search_notes", "Notes that have a word in them", json!({ "query": text }), &["query"])),
         tool("login", "Log in, and get a token", login, &["user", "password"]),
-        tool("divide", "Divide two numbers", json!({ "a": number, "b": number }), &["a", "b"]),
+        reads(tool("divide", "Divide two numbers", json!({ "a": number, "b": number }), &["a", "b"])),
     ])
 }
 

@@ -154,6 +154,30 @@ fn the_specification_of_the_format_is_fresh() {
     check_generated("docs/trace-format.md", "the format", &copy);
 }
 
+/// The examples of tests are files, which are run; the page has a copy of each.
+#[test]
+fn the_examples_of_tests_are_fresh() {
+    let languages = [
+        ("pytest/record.py", "python"),
+        ("pytest/requirements.txt", "text"),
+        ("pytest/advice.py", "python"),
+        ("pytest/conftest.py", "python"),
+        ("pytest/test_advice.py", "python"),
+        ("vitest/package.json", "json"),
+        ("vitest/advice.ts", "ts"),
+        ("vitest/advice.test.ts", "ts"),
+        ("rust/Cargo.toml", "toml"),
+        ("rust/src/lib.rs", "rust"),
+        ("rust/tests/advice.rs", "rust"),
+        ("github-actions.yml", "yaml"),
+    ];
+    for (file, language) in languages {
+        let text = fs::read_to_string(root().join("examples/testing").join(file)).unwrap();
+        // With its name, for other blocks of TOML are configurations of ours.
+        check_generated("docs/testing.md", file, &format!("```{language} {file}\n{text}```\n"));
+    }
+}
+
 #[test]
 fn every_link_leads_somewhere() {
     for path in pages() {

@@ -1,0 +1,12 @@
+"""What is tested: asks a server for the weather, and says what to take along."""
+
+from mcp import Client, MCPError
+
+
+async def advice(client: Client, city: str) -> str:
+    try:
+        result = await client.call_tool("weather", {"city": city})
+    except MCPError:
+        return "Nobody knows. Look out of the window."
+    rain = "rain" in result.structured_content["sky"]
+    return "Take an umbrella." if rain else "Leave the umbrella at home."

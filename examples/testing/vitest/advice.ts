@@ -1,0 +1,13 @@
+// What is tested: asks a server for the weather, and says what to take along.
+
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+
+export async function advice(client: Client, city: string): Promise<string> {
+  try {
+    const result = await client.callTool({ name: "weather", arguments: { city } });
+    const { sky } = result.structuredContent as { sky: string };
+    return sky.includes("rain") ? "Take an umbrella." : "Leave the umbrella at home.";
+  } catch {
+    return "Nobody knows. Look out of the window.";
+  }
+}
