@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn carried(recorded: &str, live: Option<&str>) -> Carried {
-        let runs = Runs { recorded: 0..0, live: 0..0 };
+        let runs = Runs::default();
         let answer = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
         let mut carried = Carried::default();
         carried.learn(&runs, answer(recorded).as_bytes(), live.map(answer).as_ref().map(String::as_bytes));

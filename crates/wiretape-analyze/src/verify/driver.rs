@@ -174,8 +174,7 @@ impl<P: Payloads> Driver<P> {
     /// At the beginning.
     pub fn new(script: Arc<Script>, payloads: P, setting: Setting) -> Self {
         let questions = Questions::read(&script, &payloads, &setting.matching);
-        let runs =
-            Runs { recorded: script.recorded_ms.clone(), live: setting.started_ms..setting.started_ms };
+        let runs = runs(&script, &payloads, setting.started_ms);
         Driver {
             script,
             payloads,
@@ -738,6 +737,19 @@ impl<P: Payloads> Driver<P> {
         };
         self.offers.observe(line, &Record::Message(message));
     }
+}
+
+/// When the trace was recorded, and what its client said; and that it is said again from now on.
+fn runs(script: &Script, payloads: &impl Payloads, started_ms: i64) -> Runs {
+    let recorded = script.recorded_ms.clone();
+    let mut runs = Runs { recorded, live: started_ms..started_ms, ..Runs::default() };
+    let mut request = Vec::new();
+    for (call, _) in script.entries().filter(|(_, plan)| *plan == Plan::Send) {
+        if payloads.read(call.request, &mut request).is_ok() {
+            runs.hear(&request);
+        }
+    }
+    runs
 }
 
 fn is_offer(method: &str) -> bool {

@@ -1,12 +1,16 @@
 //! What differs from run to run by its looks: times of the run itself, and ids that a server makes up.
 //!
+//! UUIDs are ids. Other words are, if they look as if nobody had chosen them and the recorded client repeats them in a later request.
 //! A time counts as one of the run only if it lies within the run: that an appointment has moved is a change, though both
 //! values are times. A clock without a date is compared with the run's own up to the quarter of an hour, for nobody says in
 //! which zone it goes.
 
 use regex::{Captures, Regex};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
+use wiretape_trace::json::{Lexer, Token as JsonToken};
+use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
 /// So far a clock may be off, or a time lie before the first message.
@@ -37,16 +41,22 @@ static MADE_UP: LazyLock<Regex> = LazyLock::new(|| {
         r"(?P<local>\b\d{1,2}[/.]\d{1,2}[/.]\d{4},? (\d{1,2}):(\d\d):(\d\d))".to_owned(),
         r"(?P<clock>\b(\d{1,2}):(\d\d):(\d\d)\b)".to_owned(),
         r"(?P<epoch>\b\d{10}(?:\d{3}){0,3}\b)".to_owned(),
+        r"(?P<word>\b[0-9A-Za-z][0-9A-Za-z_-]{5,})".to_owned(),
     ];
     Regex::new(&patterns.join("|")).expect("the patterns are patterns")
 });
 
-/// When a trace was recorded, and when its requests are sent again: milliseconds since 1970.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// When a trace was recorded, and when its requests are sent again: milliseconds since 1970. And the words that the recorded client
+/// said that may be ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Runs {
     pub(super) recorded: Range<i64>,
     pub(super) live: Range<i64>,
+    pub(super) repeated: HashSet<String>,
 }
+
+/// More words are not remembered.
+const MAX_WORDS: usize = 100_000;
 
 /// Something in a text that may be made up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +69,8 @@ struct Token<'t> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Id,
+    /// Something that looks as if nobody had chosen it.
+    Word,
     /// A moment, and by how much it may be off.
     Time {
         ms: i64,
@@ -71,6 +83,19 @@ enum Kind {
 }
 
 impl Runs {
+    /// Remembers what the recorded client says.
+    pub(super) fn hear(&mut self, request: &[u8]) {
+        let Some(params) = Envelope::scan(request).params else { return };
+        let mut lexer = Lexer::new(params);
+        while let Ok(Some(lexeme)) = lexer.next_token() {
+            if lexeme.token == JsonToken::String && self.repeated.len() < MAX_WORDS {
+                let text = lexeme.text(params).decode();
+                let words = tokens(&text).into_iter().filter(|token| token.kind == Kind::Word);
+                self.repeated.extend(words.map(|token| token.text.to_owned()));
+            }
+        }
+    }
+
     /// Whether two values are the same but for what is made up.
     pub(super) fn are_alike(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
         if let (Some(recorded), Some(live)) = (recorded.string(), live.string()) {
@@ -95,10 +120,11 @@ impl Runs {
                 return None;
             }
             if one.text != other.text {
-                if !self.is_of_the_run(one.kind, other.kind) {
+                let is_repeated = one.kind == Kind::Word && self.repeated.contains(one.text);
+                if !(is_repeated && other.kind == Kind::Word) && !self.is_of_the_run(one.kind, other.kind) {
                     return None;
                 }
-                if one.kind == Kind::Id {
+                if matches!(one.kind, Kind::Id | Kind::Word) {
                     ids.push((one.text, other.text));
                 }
             }
@@ -150,6 +176,11 @@ fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
     let has = |name: &str| captures.name(name).is_some();
     let kind = if has("uuid") {
         Kind::Id
+    } else if has("word") {
+        if !is_random(whole.as_str()) {
+            return None;
+        }
+        Kind::Word
     } else if has("epoch") {
         epoch(whole.as_str().parse().ok()?)?
     } else if has("clock") || has("local") {
@@ -171,6 +202,14 @@ fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
         Kind::Time { ms: (days(date) * 86_400 + time - offset.unwrap_or(0)) * 1000, slack_ms }
     };
     Some(Token { text: whole.as_str(), start: whole.start(), kind })
+}
+
+/// Whether a word looks as if nobody had chosen it: many digits, or letters and digits mixed.
+fn is_random(word: &str) -> bool {
+    word.split(['-', '_']).any(|part| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        digits >= 6 || (part.len() >= 8 && digits >= 2 && digits < part.len())
+    })
 }
 
 fn seconds(hours: i64, minutes: i64, seconds: i64) -> i64 {
@@ -226,7 +265,8 @@ mod tests {
 
     /// Recorded on 2026-05-12 at 23:00:00 for a minute, sent again on 2026-11-16 at 21:07:10 for ten seconds.
     fn runs() -> Runs {
-        Runs { recorded: 1_778_626_800_000..1_778_626_860_000, live: 1_794_863_230_000..1_794_863_240_000 }
+        let (recorded, live) = (1_778_626_800_000..1_778_626_860_000, 1_794_863_230_000..1_794_863_240_000);
+        Runs { recorded, live, repeated: HashSet::new() }
     }
 
     #[test]
@@ -276,6 +316,20 @@ mod tests {
         let (one, other) = ("a6b1f0e5-8f5a-4a53-9d0c-0f6f1a2b3c4d", "b6b1f0e5-8f5a-4a53-9d0c-0f6f1a2b3c4d");
         let (recorded, live) = (format!("note {one} at 23:00:10"), format!("note {other} at 21:07:11"));
         assert_eq!(runs().made_up(&recorded, &live), Some(vec![(one, other)]));
+    }
+
+    #[test]
+    fn what_the_client_repeats_is_an_id() {
+        let mut runs = runs();
+        runs.hear(br#"{"id":1,"method":"m","params":{"note":"note-4c72e3a57d23","city":"Lisbon","day":"2026-05-12"}}"#);
+        let check = |recorded: &str, live: &str, expected: bool| {
+            assert_eq!(runs.made_up(recorded, live).is_some(), expected, "{recorded} | {live}");
+        };
+        check("made note-4c72e3a57d23.", "made note-0a8b7c6d5e4f.", true);
+        check("made note-4c72e3a57d23.", "made nothing.", false);
+        check("made note-0000e3a57d23.", "made note-0a8b7c6d5e4f.", false);
+        check("Lisbon", "Madrid", false);
+        check("2026-05-12", "2026-05-13", false);
     }
 
     #[test]

@@ -19,4 +19,5 @@ mod prune;
 mod replay;
 mod show;
 mod stats;
+mod verify;
 mod view;

@@ -58,7 +58,7 @@ pub(crate) struct VerifyArgs {
     url: Option<ServerUrl>,
 
     /// Send this header to the server (can be repeated)
-    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    #[arg(long, value_name = "NAME: VALUE", requires = "url", conflicts_with = "command")]
     header: Vec<String>,
 
     /// Make only the calls that this filter lets through; the handshake is always made
