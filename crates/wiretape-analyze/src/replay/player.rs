@@ -19,9 +19,10 @@ use crate::json_diff::diff;
 use crate::volatile::Part;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use wiretape_trace::message::{Defect, Envelope, Id, MessageKind, payloads};
+use wiretape_trace::message::{Defect, Envelope, Id, MessageKind, is_batch, payloads};
 use wiretape_trace::redact::is_redacted;
 use wiretape_trace::value::Value;
 
@@ -225,18 +226,24 @@ impl<P: Payloads> Player<P> {
     }
 
     /// Takes a message, or a batch of them. Returns the numbers of the requests in it.
-    pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Vec<u64> {
-        let mut requests = Vec::new();
-        for payload in payloads(message) {
-            let envelope = Envelope::scan(payload);
-            match envelope.kind {
-                MessageKind::Request => requests.push(self.request(payload, &envelope, now_us, actions)),
-                MessageKind::Response => self.reply(&envelope, now_us, actions),
-                MessageKind::Notification => self.notification(&envelope, now_us, actions),
-                MessageKind::Batch | MessageKind::NotJsonRpc => actions.push(not_a_message(&envelope)),
-            }
+    pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Range<u64> {
+        let before = self.requests;
+        if is_batch(message) {
+            payloads(message).into_iter().for_each(|payload| self.payload(payload, now_us, actions));
+        } else {
+            self.payload(message, now_us, actions);
         }
-        requests
+        before + 1..self.requests + 1
+    }
+
+    fn payload(&mut self, payload: &[u8], now_us: u64, actions: &mut Vec<Action>) {
+        let envelope = Envelope::scan(payload);
+        match envelope.kind {
+            MessageKind::Request => self.request(payload, &envelope, now_us, actions),
+            MessageKind::Response => self.reply(&envelope, now_us, actions),
+            MessageKind::Notification => self.notification(&envelope, now_us, actions),
+            MessageKind::Batch | MessageKind::NotJsonRpc => actions.push(not_a_message(&envelope)),
+        }
     }
 
     /// Does what is due.
@@ -261,14 +268,11 @@ impl<P: Payloads> Player<P> {
         envelope: &Envelope<'_>,
         now_us: u64,
         actions: &mut Vec<Action>,
-    ) -> u64 {
+    ) {
         self.requests += 1;
         let number = self.requests;
-        let id = match &envelope.id {
-            Some(Id::Number(digits)) => digits.as_bytes().to_vec(),
-            // As it is escaped in the request.
-            _ => edit::id_of(message).unwrap_or(b"null").to_vec(),
-        };
+        // As it is written in the request.
+        let id = envelope.id_place.clone().map_or(&b"null"[..], |place| &message[place]).to_vec();
         match envelope.method.as_deref() {
             Some("initialize") => self.initialize(number, id, envelope, now_us, actions),
             _ => match self.cursor.find(&self.tape, &self.setting.matching, &self.payloads, envelope) {
@@ -276,7 +280,6 @@ impl<P: Payloads> Player<P> {
                 Err(miss) => self.missed(number, &id, message, envelope, miss, actions),
             },
         }
-        number
     }
 
     fn initialize(
@@ -439,7 +442,7 @@ impl<P: Payloads> Player<P> {
                 StepKind::Notification => self.notify(number, live, call, step.span, actions),
                 StepKind::Question => self.ask(number, live, call, step, actions),
                 StepKind::Reply => self.stop_waiting(live, call, step, actions),
-                StepKind::Answer => self.answer(number, live, call, step.span, actions),
+                StepKind::Answer => self.answer(number, live, call, step, actions),
             };
             if is_through == Played::Through {
                 return Played::Through;
@@ -553,7 +556,7 @@ impl<P: Payloads> Player<P> {
         number: u64,
         live: &mut Live,
         call: &Recorded,
-        span: Span,
+        step: &Step,
         actions: &mut Vec<Action>,
     ) -> Played {
         match live.fault {
@@ -569,12 +572,11 @@ impl<P: Payloads> Player<P> {
             }
             _ => {}
         }
-        let Some(recorded) = self.read(call, span, actions) else {
+        let Some(mut message) = self.read_answer(live, call, step, actions) else {
             let error = json!({ "code": CODE, "message": "wiretape: the trace can't be read any more" });
             actions.push(answer(number, &live.id, &json!({ "error": error })));
             return Played::Through;
         };
-        let mut message = edit::with_id(&recorded, &live.id);
         if let Some(wanted) = &live.initialize {
             message = negotiated(message, wanted.as_deref());
         }
@@ -589,22 +591,45 @@ impl<P: Payloads> Player<P> {
         Played::GoesOn
     }
 
+    /// A recorded answer under the id of a request.
+    fn read_answer(
+        &self,
+        live: &Live,
+        call: &Recorded,
+        step: &Step,
+        actions: &mut Vec<Action>,
+    ) -> Option<Vec<u8>> {
+        let recorded = self.read_as_it_is(step.span, live.id.len(), actions)?;
+        match (self.healed(call, &recorded, actions), step.id.range()) {
+            (Some(healed), _) => Some(edit::with_id(&healed, &live.id)),
+            (None, Some(place)) => Some(edit::with_id_at(recorded, place, &live.id)),
+            (None, None) => Some(edit::with_id(&recorded, &live.id)),
+        }
+    }
+
     /// A recorded message, with its schemas whole.
-    fn read(&mut self, call: &Recorded, span: Span, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
-        let mut buffer = Vec::with_capacity(span.len as usize);
-        if let Err(error) = self.payloads.read(span, &mut buffer) {
+    fn read(&self, call: &Recorded, span: Span, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
+        let recorded = self.read_as_it_is(span, 0, actions)?;
+        Some(self.healed(call, &recorded, actions).unwrap_or(recorded))
+    }
+
+    /// A recorded message, with room for some more bytes.
+    fn read_as_it_is(&self, span: Span, room: usize, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
+        let mut message = Vec::with_capacity(span.len as usize + room);
+        if let Err(error) = self.payloads.read(span, &mut message) {
             actions.push(Action::Tell(Notice::Unreadable { reason: error.to_string() }));
             return None;
         }
-        if is_redacted(&buffer)
-            && let Some((healed, places)) = healed(&buffer)
-        {
-            self.lock_tally().heal(places);
-            let kind = self.tape.kind(call).clone();
-            actions.push(Action::Tell(Notice::Healed { kind, places }));
-            return Some(healed);
-        }
-        Some(buffer)
+        Some(message)
+    }
+
+    /// A recorded message with its schemas whole, if some are not.
+    fn healed(&self, call: &Recorded, message: &[u8], actions: &mut Vec<Action>) -> Option<Vec<u8>> {
+        let (healed, places) = Some(message).filter(|message| is_redacted(message)).and_then(healed)?;
+        self.lock_tally().heal(places);
+        let kind = self.tape.kind(call).clone();
+        actions.push(Action::Tell(Notice::Healed { kind, places }));
+        Some(healed)
     }
 
     /// The client answers a question.
@@ -696,12 +721,14 @@ fn stays_silent(tape: &Tape, call: &Recorded) -> bool {
 
 /// What is worth telling of how a call was found.
 fn told(tape: &Tape, call: &Recorded, how: &How) -> Option<Notice> {
-    let kind = tape.kind(call).clone();
+    let kind = || tape.kind(call).clone();
     match how {
         How::Same | How::Redacted => None,
-        How::OtherInput(departures) => Some(Notice::OtherInput { kind, departures: departures.clone() }),
+        How::OtherInput(departures) => {
+            Some(Notice::OtherInput { kind: kind(), departures: departures.clone() })
+        }
         How::Nearest(departures) => {
-            Some(Notice::Nearest { kind, line: call.line, departures: departures.clone() })
+            Some(Notice::Nearest { kind: kind(), line: call.line, departures: departures.clone() })
         }
     }
 }
