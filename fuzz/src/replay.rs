@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 use wiretape_analyze::replay::{
-    Action, Faults, Matching, Mode, Order, Player, Repeats, Setting, Tally, Tape, TapeBuilder, WhenMissed, id_of,
+    Action, Faults, Matching, Mode, Order, Player, Repeats, Setting, Tally, Tape, TapeBuilder, WhenMissed,
+    id_of,
 };
 use wiretape_trace::format::TraceReader;
 use wiretape_trace::framing::LineFramer;
@@ -13,7 +14,8 @@ use wiretape_trace::message::{Envelope, MessageKind, payloads};
 const BETWEEN: &[u8] = b"\n---\n";
 
 /// Goes wrong in one way or another.
-const FAULTS: &[&str] = &["error=-1 p=0.5", "delay=5ms", "drop p=0.5", "truncate p=0.5", "disconnect p=0.2", "hang p=0.5"];
+const FAULTS: &[&str] =
+    &["error=-1 p=0.5", "delay=5ms", "drop p=0.5", "truncate p=0.5", "disconnect p=0.2", "hang p=0.5"];
 
 /// A client is answered at most once for each request, under its own id, by whole messages, however its words arrive, and it all
 /// comes to an end. The first byte says how the trace is played, the second how the client's bytes are cut.
@@ -106,7 +108,8 @@ impl Stage {
 
     fn hear(&mut self, line: &[u8]) {
         let is_request = |payload: &&[u8]| Envelope::scan(payload).kind == MessageKind::Request;
-        let ids = payloads(line).into_iter().filter(is_request).map(|payload| id_of(payload).unwrap_or_default());
+        let ids =
+            payloads(line).into_iter().filter(is_request).map(|payload| id_of(payload).unwrap_or_default());
         self.requests.extend(ids.map(|id| (id.to_vec(), 0)));
         let mut actions = Vec::new();
         let numbers = self.player.receive(line, self.now_us, &mut actions);
@@ -132,7 +135,10 @@ impl Stage {
                 Action::BreakOff { to, .. } | Action::Disconnect { to } => drop(self.end(*to)),
                 Action::Send { message, during } => {
                     let is_open = |number: &u64| self.requests[*number as usize - 1].1 == 0;
-                    assert!(during.as_ref().is_none_or(is_open), "something is said during a call that is over");
+                    assert!(
+                        during.as_ref().is_none_or(is_open),
+                        "something is said during a call that is over"
+                    );
                     self.check_message(message, is_text);
                 }
                 Action::PassOn { .. } => panic!("there is nobody to ask"),

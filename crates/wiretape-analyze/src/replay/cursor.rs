@@ -174,7 +174,13 @@ impl Cursor {
     }
 
     /// The next call of a chain; behind the last that one again, if that may be.
-    fn take_or_repeat(&mut self, tape: &Tape, matching: &Matching, chain: u32, how: How) -> Option<Found> {
+    pub(super) fn take_or_repeat(
+        &mut self,
+        tape: &Tape,
+        matching: &Matching,
+        chain: u32,
+        how: How,
+    ) -> Option<Found> {
         match (self.take(tape, chain), matching.repeats) {
             (Some(call), _) => Some(Found { call, how, is_repeat: false }),
             (None, Repeats::Last) => Some(Found { call: tape.chain(chain).last, how, is_repeat: true }),
@@ -184,7 +190,7 @@ impl Cursor {
 
     /// The next call of a chain.
     fn take(&mut self, tape: &Tape, chain: u32) -> Option<u32> {
-        let Chain { first, last } = tape.chain(chain);
+        let Chain { first, last, .. } = tape.chain(chain);
         if first == last {
             return self.used.insert(first).then_some(first);
         }

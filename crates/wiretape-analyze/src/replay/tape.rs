@@ -181,6 +181,8 @@ pub enum StepKind {
 pub(super) struct Chain {
     pub(super) first: u32,
     pub(super) last: u32,
+    /// Whether nothing is to be said in any of them but the recorded answer.
+    pub(super) is_plain: bool,
 }
 
 /// Numbers by keys.
@@ -273,6 +275,13 @@ impl Tape {
         (0..).zip(&self.calls).filter(move |(_, call)| of_method(call))
     }
 
+    /// Whether nothing is to be said in a call but the recorded answer.
+    fn is_plain(&self, call: u32) -> bool {
+        let call = self.call(call);
+        let is_more = matches!(&*self.kind(call).method, "initialize" | LISTEN);
+        matches!(self.steps(call), [step] if step.kind == StepKind::Answer) && !is_more
+    }
+
     /// The call of this number.
     pub fn call(&self, number: u32) -> &Recorded {
         &self.calls[number as usize]
@@ -280,10 +289,13 @@ impl Tape {
 
     /// The number of the chain of calls that ask the same as a request.
     pub(super) fn chain_of(&self, matching: &Matching, method: &str, params: Option<&[u8]>) -> Option<u32> {
-        match self.by_words.get(&words(method, params)) {
-            Some(call) => Some(self.call(*call).chain),
-            None => self.by_key.get(&matching.key(method, params)).copied(),
-        }
+        let in_words = self.chain_in_words(method.as_bytes(), params);
+        in_words.or_else(|| self.by_key.get(&matching.key(method, params)).copied())
+    }
+
+    /// The number of the chain of calls that ask the same, if one of them does so word for word.
+    pub(super) fn chain_in_words(&self, method: &[u8], params: Option<&[u8]>) -> Option<u32> {
+        self.by_words.get(&words(method, params)).map(|call| self.call(*call).chain)
     }
 
     /// The first and the last call of a chain.
@@ -449,7 +461,7 @@ impl<'m> TapeBuilder<'m> {
         }
         // Clients of the stateless era ask servers of any whether they know of it.
         self.tape.is_modern |= has(&STATELESS) && method != "server/discover";
-        self.tape.by_words.entry(words(method, params)).or_insert(call);
+        self.tape.by_words.entry(words(method.as_bytes(), params)).or_insert(call);
         self.tape.calls.push(Recorded {
             line,
             request,
@@ -582,15 +594,16 @@ fn chain(tape: &mut Tape) {
         .collect();
     for number in order {
         let (key, kind) = (tape.call(number).key, tape.call(number).kind as usize);
-        let ends = tape.call(number).has_end();
+        let (ends, is_plain) = (tape.call(number).has_end(), tape.is_plain(number));
         let chain = *tape.by_key.entry(key).or_insert(index(tape.chains.len()));
         tape.calls[number as usize].chain = chain;
         match tape.chains.get_mut(chain as usize) {
             None => {
-                tape.chains.push(Chain { first: number, last: number });
+                tape.chains.push(Chain { first: number, last: number, is_plain });
                 tape.distinct[kind].push(number);
             }
             Some(chain) if ends => {
+                chain.is_plain &= is_plain;
                 let before = std::mem::replace(&mut chain.last, number);
                 tape.calls[before as usize].next = Some(number);
             }
