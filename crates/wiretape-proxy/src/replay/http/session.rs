@@ -91,7 +91,7 @@ impl Session {
         let mut state = self.lock();
         let numbers = state.player.receive(message, self.deck.now_us(), &mut actions);
         self.changed.notify_one();
-        if let Some(reply) = at_once(numbers.clone(), &mut actions, &self.tell) {
+        if let Some(reply) = at_once(&numbers, &mut actions, &self.tell) {
             state.route(actions, &self.tell);
             return reply;
         }
@@ -242,7 +242,7 @@ impl State {
 
 /// The reply to one request that is answered at once, and says nothing else; or to none. Then what remains of the actions
 /// belongs elsewhere.
-fn at_once(numbers: Range<u64>, actions: &mut Vec<Action>, tell: &Tell) -> Option<Reply> {
+fn at_once(numbers: &Range<u64>, actions: &mut Vec<Action>, tell: &Tell) -> Option<Reply> {
     let number = match numbers.end - numbers.start {
         0 => return Some(Reply::Accepted),
         1 => numbers.start,
