@@ -13,6 +13,7 @@
 //! | [`lint`] | checking traces |
 //! | [`reader`] | reading traces, and reading back what was written |
 //! | [`redaction`] | secrets out, and nothing but secrets |
+//! | [`replay`] | playing traces to clients |
 
 mod calls;
 mod envelope;
@@ -21,6 +22,7 @@ mod import;
 mod lint;
 mod reader;
 mod redaction;
+mod replay;
 
 pub use calls::calls;
 pub use envelope::envelope;
@@ -29,3 +31,4 @@ pub use import::import;
 pub use lint::lint;
 pub use reader::reader;
 pub use redaction::redaction;
+pub use replay::replay;

@@ -39,6 +39,16 @@ pub(crate) fn combine(one: u64, other: u64) -> u64 {
     hasher.finish()
 }
 
+/// The fingerprint of some bytes and others.
+pub(crate) fn in_order(parts: [&[u8]; 2]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for part in parts {
+        hasher.write_usize(part.len());
+        hasher.write(part);
+    }
+    hasher.finish()
+}
+
 /// The fingerprint of a text.
 pub(crate) fn text(text: &str) -> u64 {
     hash(Kind::String, text.as_bytes())

@@ -45,6 +45,22 @@ pub fn processors() -> io::Result<Vec<usize>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Keeps the thread that calls, and the processes that it starts from now on, to one processor.
+#[cfg(target_os = "linux")]
+pub fn pin_thread(processor: usize) -> io::Result<()> {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+
+    let mut set = CpuSet::new();
+    set.set(processor);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Elsewhere it can't be done.
+#[cfg(not(target_os = "linux"))]
+pub fn pin_thread(_processor: usize) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Keeps the process, its descendants and all their threads to one processor. Those that it starts later follow.
 #[cfg(target_os = "linux")]
 pub fn pin_tree(pid: u32, processor: usize) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::path::Path;
 /// The targets, by the names that their corpora have.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 7] = [
+const TARGETS: [Target; 8] = [
     ("calls", fuzz::calls),
     ("envelope", fuzz::envelope),
     ("framing", fuzz::framing),
@@ -20,6 +20,7 @@ const TARGETS: [Target; 7] = [
     ("lint", fuzz::lint),
     ("reader", fuzz::reader),
     ("redaction", fuzz::redaction),
+    ("replay", fuzz::replay),
 ];
 
 /// Pieces of which messages, streams, traces and secrets are made.

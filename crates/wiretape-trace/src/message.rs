@@ -8,6 +8,7 @@ use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 
 /// Who sent a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -177,6 +178,8 @@ pub struct Envelope<'a> {
     pub kind: MessageKind,
     /// Its id, if it has one that can be used to pair it.
     pub id: Option<Id<'a>>,
+    /// Where the value of `id` stands in the payload, whatever it is.
+    pub id_place: Option<Range<usize>>,
     /// Its method.
     pub method: Option<Cow<'a, str>>,
     /// `params.name`: the tool or prompt that a call is for.
@@ -227,9 +230,14 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// Whether a payload is an array of others, if it is JSON.
+pub fn is_batch(raw: &[u8]) -> bool {
+    raw.trim_ascii_start().first() == Some(&b'[')
+}
+
 /// The payloads of a batch, or the payload itself if it is none.
 pub fn payloads(raw: &[u8]) -> Vec<&[u8]> {
-    if raw.trim_ascii_start().first() != Some(&b'[') {
+    if !is_batch(raw) {
         return vec![raw];
     }
     let mut lexer = Lexer::new(raw);
@@ -265,6 +273,7 @@ impl<'a> Scan<'a> {
         let envelope = Envelope {
             kind: MessageKind::NotJsonRpc,
             id: None,
+            id_place: None,
             method: None,
             name: None,
             progress_token: None,
@@ -404,7 +413,9 @@ impl<'a> Scan<'a> {
             Token::Number => self.defect(Defect::IdFraction),
             _ => self.defect(Defect::IdType),
         }
-        self.lexer.finish_value(value).map(|_| ())
+        let end = self.lexer.finish_value(value)?;
+        self.envelope.id_place = Some(value.start..end);
+        Ok(())
     }
 
     fn method(&mut self, value: Lexeme) -> Result<(), SyntaxError> {
@@ -536,7 +547,7 @@ impl<'a> Scan<'a> {
             return Ok(None);
         }
         let key = lexeme.text(self.lexer.input());
-        if !keys.insert(key.unescaped()) {
+        if !keys.insert(key) {
             self.defect(Defect::DuplicateKey(key.decode().into_owned()));
         }
         Ok(Some(key))
@@ -549,26 +560,32 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The names met in one object: a few in place, the rest of a large object in a set.
+/// So many names are kept in place.
+const FEW: usize = 12;
+
+/// The names met in one object: a few in place, the rest of a large object and those with escapes in a set.
 #[derive(Default)]
 struct KeySet<'a> {
-    few: Vec<Cow<'a, [u8]>>,
-    many: HashSet<Cow<'a, [u8]>>,
+    few: [&'a [u8]; FEW],
+    len: usize,
+    others: HashSet<Cow<'a, [u8]>>,
 }
 
 impl<'a> KeySet<'a> {
-    const FEW: usize = 12;
-
     /// Whether the name is new.
-    fn insert(&mut self, key: Cow<'a, [u8]>) -> bool {
-        if self.few.contains(&key) {
+    fn insert(&mut self, key: Text<'a>) -> bool {
+        let key = key.unescaped();
+        if self.few[..self.len].contains(&&*key) {
             return false;
         }
-        if self.few.len() < Self::FEW {
-            self.few.push(key);
-            return true;
+        match key {
+            Cow::Borrowed(key) if self.len < FEW => {
+                self.few[self.len] = key;
+                self.len += 1;
+                self.others.is_empty() || !self.others.contains(key)
+            }
+            key => self.others.insert(key),
         }
-        self.many.insert(key)
     }
 }
 
@@ -696,6 +713,29 @@ mod tests {
         }
         assert_eq!(id("\"\\u0061\"").as_deref(), Some("\"a\""));
         assert_eq!(id("null"), None);
+        for written in ["1", "\"\\u0061\"", "null", "[1, {}]"] {
+            let raw = format!(r#"{{"id" : {written} ,"result":{{}}}}"#);
+            assert_eq!(Envelope::scan(raw.as_bytes()).id_place.map(|place| &raw[place]), Some(written));
+        }
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_told_however_it_is_written() {
+        let twice = |members: &[&str]| {
+            let members: Vec<String> = members.iter().map(|name| format!("\"{name}\":1")).collect();
+            let raw = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{{}}}}}"#, members.join(","));
+            defects(&raw)
+        };
+        let many: Vec<String> = (0..30).map(|number| format!("n{number}")).collect();
+        let with = |more: &[&'static str]| -> Vec<String> {
+            twice(&many.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
+        };
+        assert!(with(&["a", "b"]).is_empty());
+        assert_eq!(with(&["n3"]), ["`n3` stands twice in one object"]);
+        assert_eq!(with(&["n29"]), ["`n29` stands twice in one object"]);
+        assert_eq!(with(&["a", "\\u0061"]), ["`a` stands twice in one object"]);
+        assert_eq!(twice(&["\\u0061", "a"]), ["`a` stands twice in one object"]);
+        assert_eq!(twice(&["\\u0061", "b", "\\u0061"]), ["`a` stands twice in one object"]);
     }
 
     #[test]

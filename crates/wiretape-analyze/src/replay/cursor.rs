@@ -2,7 +2,7 @@
 
 use super::difference::{Departure, in_words};
 use super::matching::{Matching, Mode, Order, Repeats};
-use super::tape::{Kind, Payloads, Recorded, Tape};
+use super::tape::{Chain, Kind, Payloads, Recorded, Tape};
 use std::collections::HashMap;
 use std::fmt;
 use wiretape_trace::message::Envelope;
@@ -118,8 +118,8 @@ impl fmt::Display for Miss {
 /// How far one client has come in a tape.
 #[derive(Debug, Default)]
 pub struct Cursor {
-    /// By key: the call whose answer comes next; `None` when all were given.
-    next: HashMap<u64, Option<u32>>,
+    /// By chain, for those of more than one call: the call whose answer comes next; `None` when all were given.
+    next: HashMap<u32, Option<u32>>,
     used: Bits,
     /// All before it were used.
     first_unused: u32,
@@ -130,7 +130,8 @@ struct Wanted<'r> {
     method: &'r str,
     params: Option<&'r [u8]>,
     kind: Kind,
-    key: u64,
+    /// The chain of calls that ask the same.
+    chain: Option<u32>,
 }
 
 impl Cursor {
@@ -148,13 +149,13 @@ impl Cursor {
         request: &Envelope<'_>,
     ) -> Result<Found, Box<Miss>> {
         let method = request.method.as_deref().unwrap_or_default();
-        let key = matching.key(method, request.params);
-        if matching.order == Order::Free
-            && let Some(call) = self.take(tape, key)
+        let chain = tape.chain_of(matching, method, request.params);
+        if let Some(chain) = chain.filter(|_| matching.order == Order::Free)
+            && let Some(found) = self.take_or_repeat(tape, matching, chain, How::Same)
         {
-            return Ok(Found { call, how: How::Same, is_repeat: false });
+            return Ok(found);
         }
-        let wanted = Wanted { method, params: request.params, kind: kind(request), key };
+        let wanted = Wanted { method, params: request.params, kind: kind(request), chain };
         let search = Search { tape, matching, payloads, wanted };
         match matching.order {
             Order::Free => self.find_otherwise(&search),
@@ -172,9 +173,28 @@ impl Cursor {
         self.used.contains(call)
     }
 
-    /// The next call with a key.
-    fn take(&mut self, tape: &Tape, key: u64) -> Option<u32> {
-        let next = self.next.entry(key).or_insert_with(|| tape.first_with(key));
+    /// The next call of a chain; behind the last that one again, if that may be.
+    pub(super) fn take_or_repeat(
+        &mut self,
+        tape: &Tape,
+        matching: &Matching,
+        chain: u32,
+        how: How,
+    ) -> Option<Found> {
+        match (self.take(tape, chain), matching.repeats) {
+            (Some(call), _) => Some(Found { call, how, is_repeat: false }),
+            (None, Repeats::Last) => Some(Found { call: tape.chain(chain).last, how, is_repeat: true }),
+            (None, Repeats::Never) => None,
+        }
+    }
+
+    /// The next call of a chain.
+    fn take(&mut self, tape: &Tape, chain: u32) -> Option<u32> {
+        let Chain { first, last, .. } = tape.chain(chain);
+        if first == last {
+            return self.used.insert(first).then_some(first);
+        }
+        let next = self.next.entry(chain).or_insert(Some(first));
         let call = (*next)?;
         *next = tape.next_with_same_key(call);
         self.used.insert(call);
@@ -182,12 +202,8 @@ impl Cursor {
     }
 
     fn find_otherwise<P: Payloads>(&mut self, search: &Search<'_, P>) -> Result<Found, Box<Miss>> {
-        let last = search.tape.last_with(search.wanted.key);
-        if let Some(call) = last {
-            return match search.matching.repeats {
-                Repeats::Last => Ok(Found { call, how: How::Same, is_repeat: true }),
-                Repeats::Never => Err(search.miss(MissReason::UsedUp)),
-            };
+        if search.wanted.chain.is_some() {
+            return Err(search.miss(MissReason::UsedUp));
         }
         if let Some(found) = self.first_of(search, &search.redacted(), |_| How::Redacted) {
             return Ok(found);
@@ -219,13 +235,8 @@ impl Cursor {
         }
         search.tape.kind_number(&search.wanted.kind)?;
         let (nearest, departures) = search.nearest()?;
-        let key = search.tape.call(nearest).key();
-        let how = How::Nearest(departures);
-        match (self.take(search.tape, key), search.matching.repeats) {
-            (Some(call), _) => Some(Found { call, how, is_repeat: false }),
-            (None, Repeats::Last) => Some(Found { call: search.tape.last_with(key)?, how, is_repeat: true }),
-            (None, Repeats::Never) => None,
-        }
+        let chain = search.tape.call(nearest).chain;
+        self.take_or_repeat(search.tape, search.matching, chain, How::Nearest(departures))
     }
 
     /// The next call that is due, or one that was open at the same time.
@@ -305,7 +316,7 @@ impl<P: Payloads> Search<'_, P> {
 
     /// Why a recorded call may be the one that is meant.
     fn is_meant(&self, number: u32, call: &Recorded) -> Option<How> {
-        if call.key() == self.wanted.key {
+        if Some(call.chain) == self.wanted.chain {
             return Some(How::Same);
         }
         let kind = self.tape.kind_number(&self.wanted.kind)?;
@@ -337,8 +348,7 @@ impl<P: Payloads> Search<'_, P> {
 
     fn miss_of_order(&self, due: Option<u32>) -> Box<Miss> {
         let Some(due) = due else { return self.miss(MissReason::UsedUp) };
-        let is_recorded = self.tape.last_with(self.wanted.key).is_some();
-        if !is_recorded {
+        if self.wanted.chain.is_none() {
             return self.miss(MissReason::NotRecorded);
         }
         let departures = self.compare(self.tape.call(due)).map(|(_, told)| told).unwrap_or_default();
@@ -363,11 +373,14 @@ impl Bits {
         self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    fn insert(&mut self, number: u32) {
-        let at = number as usize / 64;
+    /// Whether it is new.
+    fn insert(&mut self, number: u32) -> bool {
+        let (at, bit) = (number as usize / 64, 1 << (number % 64));
         if at >= self.0.len() {
             self.0.resize(at + 1, 0);
         }
-        self.0[at] |= 1 << (number % 64);
+        let is_new = self.0[at] & bit == 0;
+        self.0[at] |= bit;
+        is_new
     }
 }

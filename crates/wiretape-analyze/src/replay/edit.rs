@@ -12,13 +12,23 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// A message with another id.
 pub fn with_id(message: &[u8], id: &[u8]) -> Vec<u8> {
     match id_places(message).as_deref() {
-        Ok([place]) => [&message[..place.start], id, &message[place.end..]].concat(),
+        Ok([place]) => with_id_at(message.to_vec(), place.clone(), id),
         Ok(places) => {
             let edits: Vec<Edit> = places.iter().map(|place| (place.clone(), id.to_vec())).collect();
             splice(message, &edits)
         }
         Err(_) => message.to_vec(),
     }
+}
+
+/// The same, where the id's place is known.
+pub(super) fn with_id_at(mut message: Vec<u8>, place: Range<usize>, id: &[u8]) -> Vec<u8> {
+    if place.len() == id.len() {
+        message[place].copy_from_slice(id);
+    } else {
+        message.splice(place, id.iter().copied());
+    }
+    message
 }
 
 /// Where the values of a message's `id` members stand.

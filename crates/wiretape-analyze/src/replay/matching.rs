@@ -1,6 +1,6 @@
 //! What counts when two requests are compared.
 
-use crate::fingerprint::{combine, fingerprint_without, text};
+use crate::fingerprint::{combine, fingerprint_without, in_order, text};
 use crate::json_diff::{Differences, diff};
 use crate::volatile::{Part, PathPattern, Paths, Trail, Volatile};
 use memchr::memmem::Finder;
@@ -108,7 +108,7 @@ impl Matching {
 
     /// How the parameters of a request differ from recorded ones. What was redacted is like anything.
     pub fn differences<'a>(&self, recorded: Option<&'a [u8]>, asked: Option<&'a [u8]>) -> Differences<'a> {
-        let value = |params: Option<&'a [u8]>| Value::parse(params.unwrap_or(b"{}")).ok();
+        let value = |params: Option<&'a [u8]>| Value::parse(params.unwrap_or(NO_PARAMS)).ok();
         let (Some(recorded), Some(asked)) = (value(recorded), value(asked)) else {
             return Differences::default();
         };
@@ -126,9 +126,16 @@ impl Matching {
     }
 }
 
+/// By what a request is known that is word for word like another: much sooner told than its key.
+pub(super) fn words(method: &[u8], params: Option<&[u8]>) -> u64 {
+    in_order([method, params.unwrap_or(NO_PARAMS)])
+}
+
+/// A request without parameters asks what one with empty ones does.
+const NO_PARAMS: &[u8] = b"{}";
+
 fn key(method: &str, params: Option<&[u8]>, left: &Left) -> u64 {
-    // A request without parameters asks what one with empty ones does.
-    let params = params.unwrap_or(b"{}");
+    let params = params.unwrap_or(NO_PARAMS);
     let (paths, start) = if left.leaves_nothing_of_meta(params) {
         (&left.without_meta, &left.start_without_meta)
     } else {

@@ -12,6 +12,7 @@
 //! | `cursor` | the recorded call that a request means, or the nearest to it |
 //! | `difference` | how a request departs from a recorded one, in words |
 //! | `edit` | recorded messages with another id or token |
+//! | `glance` | requests that are recognised by their words |
 //! | `heal` | schemas that redaction has damaged |
 //! | `handshake` | `initialize`, `server/discover` and `ping` |
 //! | `fault` | failures on purpose |
@@ -22,6 +23,7 @@ mod cursor;
 mod difference;
 mod edit;
 mod fault;
+mod glance;
 mod handshake;
 mod heal;
 mod matching;

@@ -7,11 +7,12 @@ use super::cursor::{Cursor, Found, How, Miss, MissReason, kind};
 use super::difference::Departure;
 use super::edit::{self, Listener};
 use super::fault::{FaultKind, Faults};
+use super::glance::Glance;
 use super::handshake::{
     METHOD_NOT_FOUND, made_up_discover, made_up_initialize, negotiated, recorded_initialize, wanted_revision,
 };
 use super::heal::healed;
-use super::matching::Matching;
+use super::matching::{Matching, Order};
 use super::tally::{Notice, Tally};
 use super::tape::{LISTEN, Payloads, Recorded, Span, Step, StepKind, Tape};
 use crate::call::Outcome;
@@ -19,9 +20,10 @@ use crate::json_diff::diff;
 use crate::volatile::Part;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use wiretape_trace::message::{Defect, Envelope, Id, MessageKind, payloads};
+use wiretape_trace::message::{Defect, Envelope, Id, MessageKind, is_batch, payloads};
 use wiretape_trace::redact::is_redacted;
 use wiretape_trace::value::Value;
 
@@ -85,6 +87,13 @@ pub struct Setting {
     pub faults: Faults,
     /// So many microseconds a client is given to answer a question; without, as long as it likes.
     pub patience_us: Option<u64>,
+}
+
+impl Setting {
+    /// Whether a recorded call is played as soon as it is asked for, whatever else was, and as it went.
+    fn is_plain(&self) -> bool {
+        self.matching.order == Order::Free && self.speed.is_at_once() && self.faults.list.is_empty()
+    }
 }
 
 /// Something to be done.
@@ -225,18 +234,27 @@ impl<P: Payloads> Player<P> {
     }
 
     /// Takes a message, or a batch of them. Returns the numbers of the requests in it.
-    pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Vec<u64> {
-        let mut requests = Vec::new();
-        for payload in payloads(message) {
-            let envelope = Envelope::scan(payload);
-            match envelope.kind {
-                MessageKind::Request => requests.push(self.request(payload, &envelope, now_us, actions)),
-                MessageKind::Response => self.reply(&envelope, now_us, actions),
-                MessageKind::Notification => self.notification(&envelope, now_us, actions),
-                MessageKind::Batch | MessageKind::NotJsonRpc => actions.push(not_a_message(&envelope)),
-            }
+    pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Range<u64> {
+        let before = self.requests;
+        if is_batch(message) {
+            payloads(message).into_iter().for_each(|payload| self.payload(payload, now_us, actions));
+        } else {
+            self.payload(message, now_us, actions);
         }
-        requests
+        before + 1..self.requests + 1
+    }
+
+    fn payload(&mut self, payload: &[u8], now_us: u64, actions: &mut Vec<Action>) {
+        if self.setting.is_plain() && self.answer_at_sight(payload, actions).is_some() {
+            return;
+        }
+        let envelope = Envelope::scan(payload);
+        match envelope.kind {
+            MessageKind::Request => self.request(payload, &envelope, now_us, actions),
+            MessageKind::Response => self.reply(&envelope, now_us, actions),
+            MessageKind::Notification => self.notification(&envelope, now_us, actions),
+            MessageKind::Batch | MessageKind::NotJsonRpc => actions.push(not_a_message(&envelope)),
+        }
     }
 
     /// Does what is due.
@@ -255,20 +273,31 @@ impl<P: Payloads> Player<P> {
         }
     }
 
-    fn request(
-        &mut self,
-        message: &[u8],
-        envelope: &Envelope<'_>,
-        now_us: u64,
-        actions: &mut Vec<Action>,
-    ) -> u64 {
+    /// Answers a request that is word for word a recorded one, if nothing is to be said but the answer. That is so for most, and
+    /// all else takes several times as long. `None` if it is another.
+    fn answer_at_sight(&mut self, message: &[u8], actions: &mut Vec<Action>) -> Option<()> {
+        let request = Glance::at(message)?;
+        let tape = Arc::clone(&self.tape);
+        let chain = tape.chain_in_words(request.method, request.params)?;
+        if !tape.chain(chain).is_plain {
+            return None;
+        }
+        let found = self.cursor.take_or_repeat(&tape, &self.setting.matching, chain, How::Same)?;
+        self.requests += 1;
+        self.lock_tally().use_call(found.call, &found.how);
+        let (call, id) = (tape.call(found.call), &message[request.id]);
+        let step = tape.steps(call).first()?;
+        let message = self.read_answer(id, call, step, actions);
+        let answer = |message| Action::Answer { to: self.requests, message };
+        actions.push(message.map_or_else(|| unreadable(self.requests, id), answer));
+        Some(())
+    }
+
+    fn request(&mut self, message: &[u8], envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
         self.requests += 1;
         let number = self.requests;
-        let id = match &envelope.id {
-            Some(Id::Number(digits)) => digits.as_bytes().to_vec(),
-            // As it is escaped in the request.
-            _ => edit::id_of(message).unwrap_or(b"null").to_vec(),
-        };
+        // As it is written in the request.
+        let id = envelope.id_place.clone().map_or(&b"null"[..], |place| &message[place]).to_vec();
         match envelope.method.as_deref() {
             Some("initialize") => self.initialize(number, id, envelope, now_us, actions),
             _ => match self.cursor.find(&self.tape, &self.setting.matching, &self.payloads, envelope) {
@@ -276,7 +305,6 @@ impl<P: Payloads> Player<P> {
                 Err(miss) => self.missed(number, &id, message, envelope, miss, actions),
             },
         }
-        number
     }
 
     fn initialize(
@@ -439,7 +467,7 @@ impl<P: Payloads> Player<P> {
                 StepKind::Notification => self.notify(number, live, call, step.span, actions),
                 StepKind::Question => self.ask(number, live, call, step, actions),
                 StepKind::Reply => self.stop_waiting(live, call, step, actions),
-                StepKind::Answer => self.answer(number, live, call, step.span, actions),
+                StepKind::Answer => self.answer(number, live, call, step, actions),
             };
             if is_through == Played::Through {
                 return Played::Through;
@@ -553,7 +581,7 @@ impl<P: Payloads> Player<P> {
         number: u64,
         live: &mut Live,
         call: &Recorded,
-        span: Span,
+        step: &Step,
         actions: &mut Vec<Action>,
     ) -> Played {
         match live.fault {
@@ -569,16 +597,13 @@ impl<P: Payloads> Player<P> {
             }
             _ => {}
         }
-        let Some(recorded) = self.read(call, span, actions) else {
-            let error = json!({ "code": CODE, "message": "wiretape: the trace can't be read any more" });
-            actions.push(answer(number, &live.id, &json!({ "error": error })));
+        let Some(mut message) = self.read_answer(&live.id, call, step, actions) else {
+            actions.push(unreadable(number, &live.id));
             return Played::Through;
         };
-        let mut message = edit::with_id(&recorded, &live.id);
         if let Some(wanted) = &live.initialize {
             message = negotiated(message, wanted.as_deref());
         }
-        let (mut message, _) = edit::with_subscription(message, &self.listeners);
         if live.fault == Some(FaultKind::Truncate) {
             message.truncate(message.len() / 2);
             actions.push(Action::BreakOff { to: number, message });
@@ -589,22 +614,46 @@ impl<P: Payloads> Player<P> {
         Played::GoesOn
     }
 
+    /// A recorded answer under the id of a request.
+    fn read_answer(
+        &self,
+        id: &[u8],
+        call: &Recorded,
+        step: &Step,
+        actions: &mut Vec<Action>,
+    ) -> Option<Vec<u8>> {
+        let recorded = self.read_as_it_is(step.span, id.len(), actions)?;
+        let answer = match (self.healed(call, &recorded, actions), step.id.range()) {
+            (Some(healed), _) => edit::with_id(&healed, id),
+            (None, Some(place)) => edit::with_id_at(recorded, place, id),
+            (None, None) => edit::with_id(&recorded, id),
+        };
+        Some(edit::with_subscription(answer, &self.listeners).0)
+    }
+
     /// A recorded message, with its schemas whole.
-    fn read(&mut self, call: &Recorded, span: Span, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
-        let mut buffer = Vec::with_capacity(span.len as usize);
-        if let Err(error) = self.payloads.read(span, &mut buffer) {
+    fn read(&self, call: &Recorded, span: Span, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
+        let recorded = self.read_as_it_is(span, 0, actions)?;
+        Some(self.healed(call, &recorded, actions).unwrap_or(recorded))
+    }
+
+    /// A recorded message, with room for some more bytes.
+    fn read_as_it_is(&self, span: Span, room: usize, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
+        let mut message = Vec::with_capacity(span.len as usize + room);
+        if let Err(error) = self.payloads.read(span, &mut message) {
             actions.push(Action::Tell(Notice::Unreadable { reason: error.to_string() }));
             return None;
         }
-        if is_redacted(&buffer)
-            && let Some((healed, places)) = healed(&buffer)
-        {
-            self.lock_tally().heal(places);
-            let kind = self.tape.kind(call).clone();
-            actions.push(Action::Tell(Notice::Healed { kind, places }));
-            return Some(healed);
-        }
-        Some(buffer)
+        Some(message)
+    }
+
+    /// A recorded message with its schemas whole, if some are not.
+    fn healed(&self, call: &Recorded, message: &[u8], actions: &mut Vec<Action>) -> Option<Vec<u8>> {
+        let (healed, places) = Some(message).filter(|message| is_redacted(message)).and_then(healed)?;
+        self.lock_tally().heal(places);
+        let kind = self.tape.kind(call).clone();
+        actions.push(Action::Tell(Notice::Healed { kind, places }));
+        Some(healed)
     }
 
     /// The client answers a question.
@@ -696,12 +745,14 @@ fn stays_silent(tape: &Tape, call: &Recorded) -> bool {
 
 /// What is worth telling of how a call was found.
 fn told(tape: &Tape, call: &Recorded, how: &How) -> Option<Notice> {
-    let kind = tape.kind(call).clone();
+    let kind = || tape.kind(call).clone();
     match how {
         How::Same | How::Redacted => None,
-        How::OtherInput(departures) => Some(Notice::OtherInput { kind, departures: departures.clone() }),
+        How::OtherInput(departures) => {
+            Some(Notice::OtherInput { kind: kind(), departures: departures.clone() })
+        }
         How::Nearest(departures) => {
-            Some(Notice::Nearest { kind, line: call.line, departures: departures.clone() })
+            Some(Notice::Nearest { kind: kind(), line: call.line, departures: departures.clone() })
         }
     }
 }
@@ -734,6 +785,11 @@ fn not_a_message(envelope: &Envelope<'_>) -> Action {
     };
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": error });
     Action::Send { during: None, message: message.to_string().into_bytes() }
+}
+
+fn unreadable(to: u64, id: &[u8]) -> Action {
+    let error = json!({ "code": CODE, "message": "wiretape: the trace can't be read any more" });
+    answer(to, id, &json!({ "error": error }))
 }
 
 /// The answer to a request, with this outcome.

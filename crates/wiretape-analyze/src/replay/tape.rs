@@ -3,12 +3,14 @@
 //! The messages themselves stay in the file. What the server says while a call is open belongs to that call; what it says
 //! between calls belongs to the one that was answered last, and follows its answer.
 
-use super::matching::Matching;
+use super::matching::{Matching, words};
 use crate::call::{Call, CallTracker, Observed, Outcome};
 use crate::operation::MODERN;
 use memchr::memmem::Finder;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 use wiretape_trace::format::{Line, Message, Record, Stamp, parse_line};
 use wiretape_trace::message::{Defect, Direction, Envelope};
@@ -92,7 +94,9 @@ pub struct Recorded {
     key: u64,
     /// The line of its answer; 0 if there is none.
     answer_line: u64,
-    /// The next call with the same key.
+    /// The chain of calls with its key.
+    pub(super) chain: u32,
+    /// The next call in that.
     next: Option<u32>,
     steps: (u32, u32),
 }
@@ -123,6 +127,8 @@ impl Recorded {
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     call: u32,
+    /// Where its id stands.
+    pub(super) id: IdPlace,
     /// What it is.
     pub kind: StepKind,
     /// The number of the server's question, for [`StepKind::Question`] and [`StepKind::Reply`].
@@ -131,6 +137,38 @@ pub struct Step {
     pub span: Span,
     /// Microseconds since the step before, or since the request.
     pub gap_us: u32,
+}
+
+impl Step {
+    fn new(kind: StepKind, span: Span) -> Self {
+        Step { call: 0, id: IdPlace::default(), kind, question: 0, span, gap_us: 0 }
+    }
+}
+
+/// Where the id of a message stands in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct IdPlace {
+    at: u32,
+    /// 0 if it has to be looked for: there is none, or more than one, or it is very long.
+    len: u16,
+}
+
+impl IdPlace {
+    fn of(envelope: &Envelope<'_>) -> Self {
+        let is_twice = |defect: &Defect| matches!(defect, Defect::DuplicateKey(_));
+        let place = envelope.id_place.as_ref().filter(|_| !envelope.defects.iter().any(is_twice));
+        place.and_then(Self::new).unwrap_or_default()
+    }
+
+    fn new(place: &Range<usize>) -> Option<Self> {
+        Some(IdPlace { at: u32::try_from(place.start).ok()?, len: u16::try_from(place.len()).ok()? })
+    }
+
+    /// Its bytes, if they need not be looked for.
+    pub(super) fn range(self) -> Option<Range<usize>> {
+        let at = self.at as usize;
+        (self.len > 0).then_some(at..at + usize::from(self.len))
+    }
 }
 
 /// What is said in a call.
@@ -147,10 +185,33 @@ pub enum StepKind {
 }
 
 /// Calls with one key: the first and the last.
-#[derive(Debug, Clone, Copy)]
-struct Chain {
-    first: u32,
-    last: u32,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// Whether nothing is to be said in any of them but the recorded answer.
+    pub(super) is_plain: bool,
+}
+
+/// Numbers by keys.
+type ByKey = HashMap<u64, u32, BuildHasherDefault<KeyHasher>>;
+
+/// A key is a hash already.
+#[derive(Debug, Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are numbers");
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// The index of a trace.
@@ -160,7 +221,11 @@ pub struct Tape {
     steps: Vec<Step>,
     kinds: Vec<Kind>,
     kind_numbers: HashMap<Kind, u32>,
-    chains: HashMap<u64, Chain>,
+    chains: Vec<Chain>,
+    /// The numbers of chains, by what their calls ask.
+    by_key: ByKey,
+    /// The first call that asks so, word for word.
+    by_words: ByKey,
     /// By key without what the server had asked for: calls that bring such.
     with_input: HashMap<u64, Vec<u32>>,
     /// By kind: the first call of each key, and those with something redacted in the request.
@@ -218,17 +283,32 @@ impl Tape {
         (0..).zip(&self.calls).filter(move |(_, call)| of_method(call))
     }
 
+    /// Whether nothing is to be said in a call but the recorded answer.
+    fn is_plain(&self, call: u32) -> bool {
+        let call = self.call(call);
+        let is_more = matches!(&*self.kind(call).method, "initialize" | LISTEN);
+        matches!(self.steps(call), [step] if step.kind == StepKind::Answer) && !is_more
+    }
+
     /// The call of this number.
     pub fn call(&self, number: u32) -> &Recorded {
         &self.calls[number as usize]
     }
 
-    pub(super) fn first_with(&self, key: u64) -> Option<u32> {
-        self.chains.get(&key).map(|chain| chain.first)
+    /// The number of the chain of calls that ask the same as a request.
+    pub(super) fn chain_of(&self, matching: &Matching, method: &str, params: Option<&[u8]>) -> Option<u32> {
+        let in_words = self.chain_in_words(method.as_bytes(), params);
+        in_words.or_else(|| self.by_key.get(&matching.key(method, params)).copied())
     }
 
-    pub(super) fn last_with(&self, key: u64) -> Option<u32> {
-        self.chains.get(&key).map(|chain| chain.last)
+    /// The number of the chain of calls that ask the same, if one of them does so word for word.
+    pub(super) fn chain_in_words(&self, method: &[u8], params: Option<&[u8]>) -> Option<u32> {
+        self.by_words.get(&words(method, params)).map(|call| self.call(*call).chain)
+    }
+
+    /// The first and the last call of a chain.
+    pub(super) fn chain(&self, number: u32) -> Chain {
+        self.chains[number as usize]
     }
 
     pub(super) fn next_with_same_key(&self, call: u32) -> Option<u32> {
@@ -349,15 +429,18 @@ impl<'m> TapeBuilder<'m> {
                 self.question(number, message, span, envelope);
             }
             Observed::Request { number, .. } => self.request(number, line, message, span, envelope),
-            Observed::Answer(_) if is_from_server => self.answer(closed, line, message, span),
+            Observed::Answer(_) if is_from_server => {
+                let step = Step { id: IdPlace::of(envelope), ..Step::new(StepKind::Answer, span) };
+                self.answer(closed, line, message, step);
+            }
             Observed::Answer(call) => self.reply(call.number, message, span),
             Observed::Progress { of } if is_from_server => {
                 let of = of.or_else(|| self.tracker.during(message));
-                self.said(of, StepKind::Notification, 0, message, span);
+                self.said(of, message, Step::new(StepKind::Notification, span));
             }
             Observed::Other if is_from_server && envelope.method.is_some() => {
                 let during = self.tracker.during(message);
-                self.said(during, StepKind::Notification, 0, message, span);
+                self.said(during, message, Step::new(StepKind::Notification, span));
             }
             // That the server takes a question back, or what the client says unasked, is nothing to be played.
             _ => {}
@@ -386,6 +469,7 @@ impl<'m> TapeBuilder<'m> {
         }
         // Clients of the stateless era ask servers of any whether they know of it.
         self.tape.is_modern |= has(&STATELESS) && method != "server/discover";
+        self.tape.by_words.entry(words(method.as_bytes(), params)).or_insert(call);
         self.tape.calls.push(Recorded {
             line,
             request,
@@ -393,6 +477,7 @@ impl<'m> TapeBuilder<'m> {
             kind,
             key: self.matching.key(method, params),
             answer_line: 0,
+            chain: 0,
             next: None,
             steps: (0, 0),
         });
@@ -407,7 +492,8 @@ impl<'m> TapeBuilder<'m> {
         let parent = self.tracker.open_call(number).and_then(|call| call.parent);
         let during = parent.or_else(|| self.tracker.during(message));
         self.asked += 1;
-        if let Some(call) = self.said(during, StepKind::Question, self.asked, message, span) {
+        let step = Step { question: self.asked, ..Step::new(StepKind::Question, span) };
+        if let Some(call) = self.said(during, message, step) {
             self.questions.insert(number, Question { number: self.asked, call, during });
         }
     }
@@ -415,13 +501,8 @@ impl<'m> TapeBuilder<'m> {
     fn reply(&mut self, number: u64, message: &Message<'_>, span: Span) {
         let Some(question) = self.questions.remove(&number) else { return };
         let call = question.call;
-        self.tape.steps.push(Step {
-            call,
-            kind: StepKind::Reply,
-            question: question.number,
-            span,
-            gap_us: 0,
-        });
+        let step = Step::new(StepKind::Reply, span);
+        self.tape.steps.push(Step { call, question: question.number, ..step });
         // The time that the client took is its own.
         let open = question.during.and_then(|number| self.open.get_mut(&number));
         if let Some(open) = open.or(self.last.as_mut()).filter(|open| open.number == call) {
@@ -429,22 +510,15 @@ impl<'m> TapeBuilder<'m> {
         }
     }
 
-    fn answer(&mut self, closed: Option<OpenCall>, line: u64, message: &Message<'_>, span: Span) {
+    fn answer(&mut self, closed: Option<OpenCall>, line: u64, message: &Message<'_>, step: Step) {
         let Some(closed) = closed else { return };
         self.tape.calls[closed.number as usize].answer_line = line;
         // It is the last one now.
-        self.said(None, StepKind::Answer, 0, message, span);
+        self.said(None, message, step);
     }
 
     /// Notes what the server says, in the call of this number or else behind the last one that was answered.
-    fn said(
-        &mut self,
-        during: Option<u64>,
-        kind: StepKind,
-        question: u32,
-        message: &Message<'_>,
-        span: Span,
-    ) -> Option<u32> {
+    fn said(&mut self, during: Option<u64>, message: &Message<'_>, step: Step) -> Option<u32> {
         let during = during.filter(|number| !self.only_listens(*number));
         let open = during.and_then(|number| self.open.get_mut(&number)).or(self.last.as_mut())?;
         let now = time_us(&message.stamp);
@@ -452,7 +526,7 @@ impl<'m> TapeBuilder<'m> {
         open.heard_us = now.or(open.heard_us);
         let gap_us = u32::try_from(gap).unwrap_or(u32::MAX);
         let call = open.number;
-        self.tape.steps.push(Step { call, kind, question, span, gap_us });
+        self.tape.steps.push(Step { call, gap_us, ..step });
         Some(call)
     }
 
@@ -528,13 +602,16 @@ fn chain(tape: &mut Tape) {
         .collect();
     for number in order {
         let (key, kind) = (tape.call(number).key, tape.call(number).kind as usize);
-        let ends = tape.call(number).has_end();
-        match tape.chains.get_mut(&key) {
+        let (ends, is_plain) = (tape.call(number).has_end(), tape.is_plain(number));
+        let chain = *tape.by_key.entry(key).or_insert(index(tape.chains.len()));
+        tape.calls[number as usize].chain = chain;
+        match tape.chains.get_mut(chain as usize) {
             None => {
-                tape.chains.insert(key, Chain { first: number, last: number });
+                tape.chains.push(Chain { first: number, last: number, is_plain });
                 tape.distinct[kind].push(number);
             }
             Some(chain) if ends => {
+                chain.is_plain &= is_plain;
                 let before = std::mem::replace(&mut chain.last, number);
                 tape.calls[before as usize].next = Some(number);
             }

@@ -101,6 +101,35 @@ fn repeats_answer_in_order_and_then_the_last_one_again() {
 }
 
 #[test]
+fn the_words_of_a_request_count_for_nothing() {
+    for words in [
+        ADD.to_owned(),
+        ADD.replace("\"id\":1", "\"id\":\"1\""),
+        ADD.replace(':', ": "),
+        call("1", "add", r#"{"b":2,"a":1e0}"#),
+        ADD.replace("\"a\"", "\"\\u0061\""),
+    ] {
+        let mut session = Session::new(&TWO_SUMS, setting(Mode::Exact, Order::Free, Repeats::Never));
+        assert!(session.say(&words)[0].contains("3.0"), "{words}");
+        assert!(session.say(ADD)[0].contains('4'), "{words}");
+        assert!(session.say(&words)[0].contains("missed"), "{words}");
+    }
+}
+
+#[test]
+fn an_answer_has_the_id_of_its_request_wherever_it_stands() {
+    let check = |recorded: &str, id: &str, expected: &str| {
+        let mut session = Session::new(&[("in", 1, ADD), ("out", 2, recorded)], Setting::default());
+        assert_eq!(session.say(&call(id, "add", r#"{"a":1,"b":2}"#)), [format!(".{expected}")]);
+    };
+    check(r#"{"result":{"id":1},"id": 1 }"#, "2", r#"{"result":{"id":1},"id": 2 }"#);
+    check(r#"{"id":1,"result":{}}"#, r#""\u0061""#, r#"{"id":"\u0061","result":{}}"#);
+    check(r#"{"id":1,"result":{},"id":1}"#, "22", r#"{"id":22,"result":{},"id":22}"#);
+    check(r#"{"id":1,"result":{},"\u0069d":1}"#, "[2]", r#"{"id":[2],"result":{},"\u0069d":[2]}"#);
+    check(r#"{"result":{"a":1,"a":2},"id":1}"#, "1.0", r#"{"result":{"a":1,"a":2},"id":1.0}"#);
+}
+
+#[test]
 fn a_strict_tape_answers_no_more_often_than_it_was_recorded() {
     let mut session = Session::new(&TWO_SUMS, setting(Mode::Default, Order::Free, Repeats::Never));
     for _ in 0..2 {

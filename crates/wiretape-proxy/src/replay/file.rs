@@ -4,6 +4,7 @@ use crate::platform;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use wiretape_analyze::replay::{Matching, Payloads, Span, Tape, TapeBuilder};
 use wiretape_trace::compress::{Compression, reader};
 use wiretape_trace::format::{Line, Notice, ReadError, TraceReader};
@@ -36,10 +37,12 @@ pub enum DeckError {
 }
 
 /// The files of a tape, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TapeFile {
     parts: Vec<Part>,
     len: u64,
+    /// What was read last.
+    block: Mutex<Block>,
 }
 
 #[derive(Debug)]
@@ -89,7 +92,7 @@ impl TapeFile {
         recordings: &[Vec<PathBuf>],
         reader: &mut impl Reader,
     ) -> Result<(Self, Vec<(PathBuf, Notice)>), DeckError> {
-        let (mut file, mut notices) = (TapeFile { parts: Vec::new(), len: 0 }, Vec::new());
+        let (mut file, mut notices) = (TapeFile::default(), Vec::new());
         for recording in recordings {
             for path in recording {
                 let odd = file.add(path, u64::MAX, reader)?;
@@ -103,7 +106,7 @@ impl TapeFile {
     /// Reads the beginning of a trace, up to so many bytes.
     pub(super) fn beginning(path: &Path, limit: u64, matching: &Matching) -> Result<Indexed, DeckError> {
         let mut builder = TapeBuilder::new(matching);
-        let mut file = TapeFile { parts: Vec::new(), len: 0 };
+        let mut file = TapeFile::default();
         file.add(path, limit, &mut builder)?;
         Ok(Indexed { tape: builder.finish(), file, notices: Vec::new() })
     }
@@ -165,13 +168,135 @@ fn unpack(file: File) -> io::Result<(File, u64)> {
     Ok((unpacked, len))
 }
 
-impl Payloads for TapeFile {
-    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
-        let after = self.parts.partition_point(|part| part.start <= span.offset);
-        let part =
-            after.checked_sub(1).and_then(|at| self.parts.get(at)).ok_or(io::ErrorKind::UnexpectedEof)?;
+impl TapeFile {
+    /// The part that has the byte at an offset, and where that part ends.
+    fn part_at(&self, offset: u64) -> io::Result<(&Part, u64)> {
+        let after = self.parts.partition_point(|part| part.start <= offset);
+        let part = after.checked_sub(1).and_then(|at| self.parts.get(at));
+        let end = self.parts.get(after).map_or(self.len, |next| next.start);
+        Ok((part.ok_or(io::ErrorKind::UnexpectedEof)?, end))
+    }
+
+    /// Reads exactly what stands at a place.
+    fn read_span(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        let (part, _) = self.part_at(span.offset)?;
         into.clear();
         into.resize(span.len as usize, 0);
         platform::read_exact_at(&part.file, into, span.offset - part.start)
+    }
+
+    /// Reads a block that begins at a place.
+    fn read_block(&self, block: &mut Block, offset: u64) -> io::Result<()> {
+        let (part, end) = self.part_at(offset)?;
+        let len = BLOCK.min(end.saturating_sub(offset));
+        block.start = offset;
+        block.bytes.resize(usize::try_from(len).unwrap_or_default(), 0);
+        platform::read_exact_at(&part.file, &mut block.bytes, offset - part.start)
+    }
+}
+
+impl Payloads for TapeFile {
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        if block.get(span).is_none()
+            && block.is_followed_by(span)
+            && self.read_block(&mut block, span.offset).is_err()
+        {
+            // What can't be read together with more may still be there by itself.
+            block.go_to(span.offset);
+        }
+        let Some(bytes) = block.get(span) else {
+            block.go_to(span.offset);
+            drop(block);
+            return self.read_span(span, into);
+        };
+        into.clear();
+        into.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// How much is read ahead.
+const BLOCK: u64 = 64 << 10;
+
+/// A stretch of a tape's file. A client most likely asks in the order in which was recorded: then the answers to come are read
+/// together with one that is wanted.
+#[derive(Debug, Default)]
+struct Block {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Block {
+    /// What stands at a place, if it is here.
+    fn get(&self, span: Span) -> Option<&[u8]> {
+        let at = usize::try_from(span.offset.checked_sub(self.start)?).ok()?;
+        self.bytes.get(at..at.checked_add(span.len as usize)?)
+    }
+
+    /// Whether what follows a place is likely to be wanted next: it stands not far behind what was wanted last.
+    fn is_followed_by(&self, span: Span) -> bool {
+        let end = self.start + self.bytes.len() as u64;
+        (self.start..end + BLOCK).contains(&span.offset) && u64::from(span.len) <= BLOCK
+    }
+
+    /// Goes to a place without reading anything.
+    fn go_to(&mut self, offset: u64) {
+        self.start = offset;
+        self.bytes.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two files of numbered lines, as one.
+    fn two_parts(dir: &Path) -> (TapeFile, Vec<u8>) {
+        let (mut file, mut whole) = (TapeFile::default(), Vec::new());
+        for name in ["first", "second"] {
+            let lines: String = (0..3000).map(|line| format!("{name} {line:0>40}\n")).collect();
+            std::fs::write(dir.join(name), &lines).unwrap();
+            file.parts.push(Part { file: File::open(dir.join(name)).unwrap(), start: whole.len() as u64 });
+            whole.extend_from_slice(lines.as_bytes());
+        }
+        file.len = whole.len() as u64;
+        (file, whole)
+    }
+
+    #[test]
+    fn in_whatever_order_it_is_read_it_is_what_stands_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, whole) = two_parts(dir.path());
+        let mut read = Vec::new();
+        let mut check = |offset: usize, len: usize| {
+            file.read(Span { offset: offset as u64, len: len as u32 }, &mut read).unwrap();
+            assert_eq!(read, &whole[offset..offset + len]);
+        };
+        let part = file.parts[1].start as usize;
+        for offset in (0..part - 200).step_by(97) {
+            check(offset, 200);
+        }
+        check(part - 10, 10);
+        check(part, 10);
+        check(part, 100_000);
+        check(0, 0);
+        for offset in (0..part - 200).rev().step_by(9973) {
+            check(offset, 200);
+            check(part + offset, 200);
+        }
+        check(whole.len() - 1, 1);
+    }
+
+    #[test]
+    fn what_is_left_of_a_file_can_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, whole) = two_parts(dir.path());
+        File::options().write(true).open(dir.path().join("first")).unwrap().set_len(1000).unwrap();
+        let mut read = Vec::new();
+        file.read(Span { offset: 500, len: 500 }, &mut read).unwrap();
+        assert_eq!(read, &whole[500..1000]);
+        assert!(file.read(Span { offset: 600, len: 500 }, &mut read).is_err());
+        assert!(file.read(Span { offset: whole.len() as u64, len: 1 }, &mut read).is_err());
     }
 }

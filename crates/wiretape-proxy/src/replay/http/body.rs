@@ -3,6 +3,7 @@
 use super::session::Session;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -60,7 +61,7 @@ pub(super) struct Listening {
 /// What is heard on a stream.
 pub(super) enum Heard {
     /// The answers to these requests.
-    Requests(Vec<u64>),
+    Requests(Range<u64>),
     /// What is said between calls.
     Between,
     /// Everything: there is no session without it.

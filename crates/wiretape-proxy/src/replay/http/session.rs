@@ -4,6 +4,7 @@ use super::super::deck::{Deck, Tell};
 use super::super::file::TapeFile;
 use super::body::{Heard, Outgoing, event};
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -51,7 +52,7 @@ pub(super) enum Reply {
     /// The beginning of one.
     Broken(Vec<u8>),
     /// More than one message, or not yet.
-    Stream(Vec<u64>, UnboundedReceiver<Outgoing>),
+    Stream(Range<u64>, UnboundedReceiver<Outgoing>),
 }
 
 impl Session {
@@ -95,8 +96,8 @@ impl Session {
             return reply;
         }
         let (sender, receiver) = unbounded_channel();
-        for number in &numbers {
-            state.requests.insert(*number, sender.clone());
+        for number in numbers.clone() {
+            state.requests.insert(number, sender.clone());
         }
         state.route(actions, &self.tell);
         Reply::Stream(numbers, receiver)
@@ -133,10 +134,10 @@ impl Session {
         let mut state = self.lock();
         match heard {
             Heard::Requests(numbers) => {
-                for number in numbers {
-                    let was_open = state.requests.remove(number).is_some();
+                for number in numbers.clone() {
+                    let was_open = state.requests.remove(&number).is_some();
                     if was_open && self.era == Era::Stateless {
-                        state.player.cancel(*number);
+                        state.player.cancel(number);
                     }
                 }
             }
@@ -241,10 +242,10 @@ impl State {
 
 /// The reply to one request that is answered at once, and says nothing else; or to none. Then what remains of the actions
 /// belongs elsewhere.
-fn at_once(numbers: &[u64], actions: &mut Vec<Action>, tell: &Tell) -> Option<Reply> {
-    let number = match numbers {
-        [] => return Some(Reply::Accepted),
-        [number] => *number,
+fn at_once(numbers: &Range<u64>, actions: &mut Vec<Action>, tell: &Tell) -> Option<Reply> {
+    let number = match numbers.end - numbers.start {
+        0 => return Some(Reply::Accepted),
+        1 => numbers.start,
         _ => return None,
     };
     let is_said_during =
