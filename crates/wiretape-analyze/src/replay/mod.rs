@@ -33,7 +33,7 @@ mod tests;
 
 pub use cursor::{Cursor, Found, How, Miss, MissReason, Nearest};
 pub use difference::Departure;
-pub use edit::{id_of, with_id};
+pub use edit::{id_of, replaced, with_id};
 pub use fault::{Fault, FaultError, FaultKind, Faults};
 pub use matching::{Matching, Mode, Order, Repeats};
 pub use player::{Action, Player, Setting, Speed, SpeedError, WhenMissed};

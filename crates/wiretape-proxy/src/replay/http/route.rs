@@ -1,6 +1,7 @@
 //! What an HTTP request asks for, and its answer.
 
 use super::super::deck::{Deck, Tell};
+use super::super::real::RealServers;
 use super::body::{Heard, Listening, ReplayBody, named_event};
 use super::gate::Gate;
 use super::session::{Era, Reply, Session};
@@ -32,6 +33,7 @@ pub(super) struct Site {
     gate: Gate,
     stages: Vec<Stage>,
     tell: Tell,
+    real: Option<Arc<RealServers>>,
 }
 
 /// One tape, under its name.
@@ -81,14 +83,20 @@ enum Endpoint {
 }
 
 impl Site {
-    pub(super) fn new(gate: Gate, decks: Vec<(String, Arc<Deck>)>, tell: &Tell) -> Self {
+    pub(super) fn new(
+        gate: Gate,
+        decks: Vec<(String, Arc<Deck>)>,
+        tell: &Tell,
+        real: Option<Arc<RealServers>>,
+    ) -> Self {
         let stage = |(prefix, deck): (String, Arc<Deck>)| Stage {
             prefix,
-            stateless: Session::new(&deck, tell, Era::Stateless),
+            stateless: Session::new(&deck, tell, Era::Stateless, real.as_ref()),
             deck,
             sessions: Mutex::default(),
         };
-        Site { gate, stages: decks.into_iter().map(stage).collect(), tell: Arc::clone(tell) }
+        let stages = decks.into_iter().map(stage).collect();
+        Site { gate, stages, tell: Arc::clone(tell), real }
     }
 
     /// Answers a request.
@@ -139,7 +147,7 @@ impl Site {
             && Envelope::scan(&body).method.as_deref() == Some("initialize");
         let (session, id) = match text(&head.headers, SESSION) {
             _ if is_initialize => {
-                let session = Session::new(&stage.deck, &self.tell, Era::WithSessions);
+                let session = self.session(stage);
                 let id = stage.lock().add(Arc::clone(&session));
                 (session, Some(id))
             }
@@ -157,8 +165,12 @@ impl Site {
         response
     }
 
+    fn session(&self, stage: &Stage) -> Arc<Session> {
+        Session::new(&stage.deck, &self.tell, Era::WithSessions, self.real.as_ref())
+    }
+
     fn open_sse(&self, stage: &Stage) -> Response<ReplayBody> {
-        let session = Session::new(&stage.deck, &self.tell, Era::WithSessions);
+        let session = self.session(stage);
         let id = stage.lock().add(Arc::clone(&session));
         let endpoint = format!("{}/messages?sessionId={id}", stage.prefix);
         let stream = session.listen();

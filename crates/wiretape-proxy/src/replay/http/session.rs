@@ -2,6 +2,7 @@
 
 use super::super::deck::{Deck, Tell};
 use super::super::file::TapeFile;
+use super::super::real::{Clients, RealEvent, RealServer, RealServers};
 use super::body::{Heard, Outgoing, event};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use wiretape_analyze::replay::{Action, Player};
+use wiretape_trace::message::payloads;
 
 /// So much that was said between calls is kept for a client that doesn't listen yet.
 const KEPT: usize = 1000;
@@ -39,6 +41,8 @@ struct State {
     /// Where goes what is said between calls.
     between: Option<UnboundedSender<Outgoing>>,
     kept: VecDeque<Outgoing>,
+    /// Who is asked what was not recorded.
+    real: Option<RealServer>,
     is_over: bool,
 }
 
@@ -55,12 +59,14 @@ pub(super) enum Reply {
 }
 
 impl Session {
-    pub(super) fn new(deck: &Arc<Deck>, tell: &Tell, era: Era) -> Arc<Self> {
+    pub(super) fn new(deck: &Arc<Deck>, tell: &Tell, era: Era, real: Option<&Arc<RealServers>>) -> Arc<Self> {
+        let clients = if era == Era::Stateless { Clients::Many } else { Clients::One };
         let state = State {
             player: deck.player(),
             requests: HashMap::new(),
             between: None,
             kept: VecDeque::new(),
+            real: real.map(|real| real.server(clients)),
             is_over: false,
         };
         let session = Arc::new(Session {
@@ -70,6 +76,14 @@ impl Session {
             state: Mutex::new(state),
             changed: Notify::new(),
         });
+        if let Some(real) = &mut session.lock().real {
+            let session = Arc::downgrade(&session);
+            real.report_to(Arc::new(move |event| {
+                if let Some(session) = session.upgrade() {
+                    session.real_did(event);
+                }
+            }));
+        }
         if deck.needs_a_clock() {
             tokio::spawn(keep_time(Arc::downgrade(&session)));
         }
@@ -88,7 +102,7 @@ impl Session {
     pub(super) fn post(&self, message: &[u8]) -> Reply {
         let mut actions = Vec::new();
         let mut state = self.lock();
-        let numbers = state.player.receive(message, self.deck.now_us(), &mut actions);
+        let numbers = state.receive(message, self.deck.now_us(), &mut actions);
         self.changed.notify_one();
         if let Some(reply) = at_once(&numbers, &mut actions, &self.tell) {
             state.route(actions, &self.tell);
@@ -106,7 +120,7 @@ impl Session {
     pub(super) fn hear(&self, message: &[u8]) {
         let mut actions = Vec::new();
         let mut state = self.lock();
-        state.player.receive(message, self.deck.now_us(), &mut actions);
+        state.receive(message, self.deck.now_us(), &mut actions);
         self.changed.notify_one();
         state.route(actions, &self.tell);
     }
@@ -136,7 +150,7 @@ impl Session {
                 for number in numbers {
                     let was_open = state.requests.remove(number).is_some();
                     if was_open && self.era == Era::Stateless {
-                        state.player.cancel(*number);
+                        state.cancel(*number);
                     }
                 }
             }
@@ -164,7 +178,15 @@ impl Session {
         state.is_over = true;
         state.requests.clear();
         state.between = None;
+        state.real = None;
         self.changed.notify_one();
+    }
+
+    /// The real server did something.
+    fn real_did(&self, event: RealEvent) {
+        let mut state = self.lock();
+        let actions = state.real.as_mut().map(|real| real.take(event));
+        state.route(actions.unwrap_or_default(), &self.tell);
     }
 
     /// Does what is due. Returns how long nothing is to be done; `None` if the session is over.
@@ -192,6 +214,26 @@ async fn keep_time(session: std::sync::Weak<Session>) {
 }
 
 impl State {
+    /// Takes a message, or a batch of them. Returns the numbers of the requests in it.
+    fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Vec<u64> {
+        let Some(real) = &mut self.real else { return self.player.receive(message, now_us, actions) };
+        let mut numbers = Vec::new();
+        for payload in payloads(message) {
+            if !real.hear(payload, actions) {
+                numbers.extend(self.player.receive(payload, now_us, actions));
+            }
+        }
+        numbers
+    }
+
+    /// Whoever sent a request doesn't want the answer any more.
+    fn cancel(&mut self, number: u64) {
+        self.player.cancel(number);
+        if let Some(real) = &mut self.real {
+            real.cancel(number);
+        }
+    }
+
     /// Sends everything where it belongs.
     fn route(&mut self, actions: Vec<Action>, tell: &Tell) {
         for action in actions {
@@ -216,7 +258,12 @@ impl State {
                 }
                 Action::Disconnect { to } => self.last(to, Outgoing::BreakOff),
                 Action::Close { request } => drop(self.requests.remove(&request)),
-                Action::PassOn { .. } => {}
+                Action::PassOn { request, message } => {
+                    let answer = self.real.as_mut().and_then(|real| real.ask(request, &message));
+                    if let Some(answer) = answer {
+                        self.last(request, event(&answer));
+                    }
+                }
                 Action::Tell(notice) => tell(&notice),
             }
         }
