@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 pub(crate) const STREAMABLE: (&str, &str) = ("streamable", "/mcp");
 const SSE: (&str, &str) = ("sse", "/sse");
 
-fn everything(parts: &Parts, transport: &str) -> Service {
+pub(crate) fn everything(parts: &Parts, transport: &str) -> Service {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     let mut command = parts.server_everything_over(transport);
     command.env("PORT", port.to_string());

@@ -9,6 +9,7 @@
 mod http;
 mod raw;
 mod real;
+mod resume;
 mod session;
 mod stdio;
 mod wire;
