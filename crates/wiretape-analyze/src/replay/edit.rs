@@ -92,7 +92,7 @@ pub(super) fn bare(id: &[u8]) -> &[u8] {
 }
 
 /// Another value at the end of a path of names.
-pub(crate) fn replaced(message: &[u8], path: &[&str], with: &[u8]) -> Vec<u8> {
+pub fn replaced(message: &[u8], path: &[&str], with: &[u8]) -> Vec<u8> {
     match value_at(message, path) {
         Some(value) => splice(message, &[(value.offset..value.offset + value.raw.len(), with.to_vec())]),
         None => message.to_vec(),

@@ -35,8 +35,8 @@ mod tests;
 
 pub use cursor::{Cursor, Found, How, Miss, MissReason, Nearest};
 pub use difference::Departure;
-pub use edit::{id_of, with_id};
-pub(crate) use edit::{replaced, with_token};
+pub(crate) use edit::with_token;
+pub use edit::{id_of, replaced, with_id};
 pub use fault::{Fault, FaultError, FaultKind, Faults};
 pub(crate) use matching::may_have_been;
 pub use matching::{Matching, Mode, Order, Repeats};

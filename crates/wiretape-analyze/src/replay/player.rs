@@ -117,13 +117,17 @@ pub enum Action {
     BreakOff {
         /// The request.
         to: u64,
-        /// The beginning of a message.
+        /// The beginning of the answer.
         message: Vec<u8>,
+        /// What is left out, for a client that can ask for it again.
+        rest: Vec<u8>,
     },
     /// Close the connection, in place of the answer to a request.
     Disconnect {
         /// The request.
         to: u64,
+        /// The answer, for a client that can ask for it again.
+        message: Vec<u8>,
     },
     /// Nothing more is said during a request: the client has taken it back.
     Close {
@@ -586,10 +590,6 @@ impl<P: Payloads> Player<P> {
     ) -> Played {
         match live.fault {
             Some(FaultKind::Drop) => return Played::Through,
-            Some(FaultKind::Disconnect) => {
-                actions.push(Action::Disconnect { to: number });
-                return Played::Through;
-            }
             Some(FaultKind::Error(code)) => {
                 let error = json!({ "code": code, "message": "wiretape: failed on purpose" });
                 actions.push(answer(number, &live.id, &json!({ "error": error })));
@@ -604,14 +604,22 @@ impl<P: Payloads> Player<P> {
         if let Some(wanted) = &live.initialize {
             message = negotiated(message, wanted.as_deref());
         }
-        if live.fault == Some(FaultKind::Truncate) {
-            message.truncate(message.len() / 2);
-            actions.push(Action::BreakOff { to: number, message });
-            return Played::Through;
+        match live.fault {
+            Some(FaultKind::Truncate) => {
+                let rest = message.split_off(message.len() / 2);
+                actions.push(Action::BreakOff { to: number, message, rest });
+                Played::Through
+            }
+            Some(FaultKind::Disconnect) => {
+                actions.push(Action::Disconnect { to: number, message });
+                Played::Through
+            }
+            _ => {
+                actions.push(Action::Answer { to: number, message });
+                live.is_answered = true;
+                Played::GoesOn
+            }
         }
-        actions.push(Action::Answer { to: number, message });
-        live.is_answered = true;
-        Played::GoesOn
     }
 
     /// A recorded answer under the id of a request.

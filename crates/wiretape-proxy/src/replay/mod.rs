@@ -11,12 +11,14 @@
 //! | `stdio` | one client, on standard input and output |
 //! | `http` | any number of clients, over HTTP |
 //! | `real` | the real server that is asked what was not recorded |
+//! | `recording` | the trace of what it said |
 
 mod deck;
 mod file;
 mod http;
 mod overture;
 mod real;
+mod recording;
 mod stdio;
 
 pub use deck::{Deck, Tell, TellFn};
@@ -24,5 +26,5 @@ pub(crate) use file::Reader;
 pub use file::{DeckError, TapeFile};
 pub use http::{HttpOptions, ListenError, listen};
 pub use overture::{Opening, Overture};
-pub use real::RealServer;
+pub use real::RealServers;
 pub use stdio::play;

@@ -1,31 +1,39 @@
 //! The real server that is asked what was not recorded, and the trace of what it said.
 //!
-//! It is started when it is needed first, and told the client's own `initialize`. Its requests to the client pass under ids
-//! that nobody else uses.
+//! Each session has a process of its own, which is started when it is needed first, and told the client's own `initialize`.
+//! Requests pass under ids and progress tokens of ours, and its own requests under ids that nobody else uses: so what it says
+//! finds its way back, whoever shares it.
 
-use crate::journal::Clock;
-use crate::platform::{self, Process, Spawned, StderrMode};
-use crate::record::meta;
-use std::borrow::Cow;
-use std::collections::HashMap;
+use super::recording::{Recording, Recordings};
+use crate::platform::{Exit, Process, Spawned, StderrMode};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 use std::process::ChildStdin;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use wiretape_analyze::replay::{id_of, with_id};
-use wiretape_trace::format::{LineEnd, TraceWriter};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use wiretape_analyze::replay::{Action, id_of, replaced, with_id};
 use wiretape_trace::framing::LineFramer;
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 use wiretape_trace::redact::Redactor;
+use wiretape_trace::value::Value;
+
+/// What ids and progress tokens of ours begin with, on their way to the real server.
+const OURS: &str = "wiretape-";
 
 /// What the ids of the real server's requests begin with, on their way to the client.
 const REAL: &str = "wiretape-real-";
 
 /// How long the real server may take to end when its input has ended.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
+
+const TOKEN: [&str; 3] = ["params", "_meta", "progressToken"];
+const PROGRESS: [&str; 2] = ["params", "progressToken"];
+const SUBSCRIPTION: [&str; 3] = ["params", "_meta", "io.modelcontextprotocol/subscriptionId"];
+const REQUEST: [&str; 2] = ["params", "requestId"];
 
 /// Something that the real server did.
 #[derive(Debug)]
@@ -38,157 +46,380 @@ pub(super) enum RealEvent {
 
 pub(super) type Report = Arc<dyn Fn(RealEvent) + Send + Sync>;
 
-/// The real server.
-pub struct RealServer {
+/// Who asks a real server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clients {
+    /// One, which can be asked in turn.
+    One,
+    /// All that have no session. They can't be asked, and what is said to nobody in particular is for none of them.
+    Many,
+}
+
+/// The real servers of all clients.
+#[derive(Debug)]
+pub struct RealServers {
     command: Vec<OsString>,
-    record: Option<Recording>,
-    report: Report,
-    initialize: Option<Vec<u8>>,
-    state: State,
-    asked: u64,
-    /// The clients' ids of what was asked, by ours.
-    waiting: HashMap<u64, Vec<u8>>,
-    /// The ids of its questions, by those under which the client knows them.
-    questions: HashMap<u64, Vec<u8>>,
+    recordings: Option<Mutex<Recordings>>,
+    running: Mutex<Vec<Arc<Running>>>,
+    ending: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl std::fmt::Debug for RealServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RealServer").field("command", &self.command).finish_non_exhaustive()
-    }
-}
-
-enum State {
-    NotStarted,
-    /// It has been told `initialize`; what waits for its answer.
-    Greeted(Running, Vec<Vec<u8>>),
-    Ready(Running),
-    Gone(String),
-}
-
-struct Running {
-    process: Process,
-    stdin: ChildStdin,
-}
-
-impl RealServer {
-    /// A server that is started by this command when it is needed. What it says is recorded in `record`, without secrets if
-    /// there is a redactor.
+impl RealServers {
+    /// Servers that are started by this command when they are needed. What they say is recorded in `record`, without secrets
+    /// if there is a redactor: what the first one says, and what further ones say in files beside it.
     pub fn new(
         command: Vec<OsString>,
         record: Option<&Path>,
         redactor: Option<Redactor>,
     ) -> io::Result<Self> {
-        let record = record.map(|path| Recording::begin(path, &command, redactor)).transpose()?;
-        Ok(RealServer {
+        let recordings = record.map(|path| Recordings::begin(path, &command, redactor)).transpose()?;
+        Ok(RealServers {
             command,
-            record,
+            recordings: recordings.map(Mutex::new),
+            running: Mutex::default(),
+            ending: Mutex::default(),
+        })
+    }
+
+    /// A server for one more client, or for many.
+    pub(super) fn server(self: &Arc<Self>, clients: Clients) -> RealServer {
+        RealServer {
+            servers: Arc::clone(self),
+            clients,
             report: Arc::new(|_| ()),
             initialize: None,
             state: State::NotStarted,
             asked: 0,
-            waiting: HashMap::new(),
+            waiting: BTreeMap::new(),
+            questioned: 0,
             questions: HashMap::new(),
-        })
+        }
     }
 
+    /// Ends them all, and waits until they have.
+    pub fn end(&self) {
+        for running in lock(&self.running).split_off(0) {
+            self.end_one(running);
+        }
+        for ending in lock(&self.ending).split_off(0) {
+            // One that panicked has nothing more to say.
+            let _ = ending.join();
+        }
+        if let Some(recordings) = &self.recordings {
+            lock(recordings).end();
+        }
+    }
+
+    fn start(&self, report: Report) -> io::Result<Arc<Running>> {
+        let Spawned { process, stdin, stdout, .. } = Process::spawn(&self.command, StderrMode::Inherited)?;
+        let recording = self.recordings.as_ref().and_then(|recordings| lock(recordings).next());
+        let (input, lines) = channel();
+        write_lines(stdin, lines, Arc::clone(&report));
+        read_lines(stdout, report);
+        let running = Arc::new(Running {
+            process: Mutex::new(Some(process)),
+            input: Mutex::new(Some(input)),
+            recording: Mutex::new(recording),
+        });
+        lock(&self.running).push(Arc::clone(&running));
+        Ok(running)
+    }
+
+    /// Ends one, without waiting for it.
+    fn end_one(&self, running: Arc<Running>) {
+        lock(&self.running).retain(|other| !Arc::ptr_eq(other, &running));
+        let mut ending = lock(&self.ending);
+        ending.retain(|ending| !ending.is_finished());
+        ending.push(std::thread::spawn(move || running.end()));
+    }
+}
+
+/// A server that runs.
+#[derive(Debug)]
+struct Running {
+    process: Mutex<Option<Process>>,
+    input: Mutex<Option<Sender<Vec<u8>>>>,
+    recording: Mutex<Option<Recording>>,
+}
+
+impl Running {
+    /// Sends it a message; whether that could be.
+    fn send(&self, message: Vec<u8>) -> bool {
+        let input = lock(&self.input);
+        let Some(input) = input.as_ref() else { return false };
+        self.record(Direction::ClientToServer, &message);
+        input.send(message).is_ok()
+    }
+
+    fn record(&self, dir: Direction, message: &[u8]) {
+        if let Some(recording) = lock(&self.recording).as_mut() {
+            recording.message(dir, message);
+        }
+    }
+
+    /// Lets it end, or ends it.
+    fn end(&self) {
+        drop(lock(&self.input).take());
+        let process = lock(&self.process).take();
+        let exit = process.and_then(end_process);
+        if let Some(recording) = lock(&self.recording).take() {
+            recording.end(exit);
+        }
+    }
+}
+
+fn end_process(process: Process) -> Option<Exit> {
+    let process = Arc::new(process);
+    let (sender, ended) = channel();
+    let waiting = Arc::clone(&process);
+    let waiter = std::thread::spawn(move || {
+        let _ = waiting.wait();
+        drop(waiting);
+        let _ = sender.send(());
+    });
+    let _ = ended.recv_timeout(LAST_MOMENT);
+    process.end_group();
+    let _ = waiter.join();
+    Arc::into_inner(process)?.reap().ok()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The real server of one client, or of many.
+pub(super) struct RealServer {
+    servers: Arc<RealServers>,
+    clients: Clients,
+    report: Report,
+    initialize: Option<Vec<u8>>,
+    state: State,
+    asked: u64,
+    /// What it was asked, by our numbers.
+    waiting: BTreeMap<u64, Waiting>,
+    questioned: u64,
+    /// The ids of its questions, by those under which the client knows them.
+    questions: HashMap<u64, Vec<u8>>,
+}
+
+enum State {
+    NotStarted,
+    /// It has been told `initialize`; what waits for its answer.
+    Greeted(Arc<Running>, Vec<Vec<u8>>),
+    Ready(Arc<Running>),
+    Gone(String),
+}
+
+/// A request that it was asked.
+struct Waiting {
+    /// The player's number of it.
+    request: u64,
+    /// The client's id, and its progress token.
+    id: Vec<u8>,
+    token: Option<Vec<u8>>,
+    /// Whether it stays open for news.
+    is_subscription: bool,
+}
+
+impl RealServer {
     pub(super) fn report_to(&mut self, report: Report) {
         self.report = report;
     }
 
     /// Listens to what the client says. Whether it was meant for the real server alone.
-    pub(super) fn hear(&mut self, line: &[u8]) -> bool {
-        let envelope = Envelope::scan(line);
-        if envelope.method.as_deref() == Some("initialize") {
-            self.initialize = Some(line.to_vec());
+    pub(super) fn hear(&mut self, message: &[u8], actions: &mut Vec<Action>) -> bool {
+        let envelope = Envelope::scan(message);
+        match (envelope.kind, envelope.method.as_deref()) {
+            (_, Some("initialize")) => {
+                self.initialize = Some(message.to_vec());
+                false
+            }
+            (MessageKind::Response, _) => self.hear_reply(message, &envelope),
+            (MessageKind::Notification, Some("notifications/cancelled")) => {
+                let cancelled = value_at(message, &REQUEST).and_then(|id| self.waits_for(id));
+                let Some(request) = cancelled else { return false };
+                self.cancel(request);
+                actions.push(Action::Close { request });
+                true
+            }
+            (MessageKind::Notification, method) if method != Some("notifications/initialized") => {
+                self.send(message.to_vec());
+                false
+            }
+            _ => false,
         }
+    }
+
+    fn hear_reply(&mut self, message: &[u8], envelope: &Envelope<'_>) -> bool {
         let number = envelope.id.as_ref().and_then(|id| id.text().strip_prefix(REAL)?.parse::<u64>().ok());
-        let question = number.filter(|_| envelope.kind == MessageKind::Response);
-        let Some(id) = question.and_then(|number| self.questions.remove(&number)) else { return false };
-        self.send(&with_id(line, &id));
+        let Some(id) = number.and_then(|number| self.questions.remove(&number)) else { return false };
+        self.send(with_id(message, &id));
         true
     }
 
+    /// The request that has this id with the client, if it was passed on.
+    fn waits_for(&self, id: &[u8]) -> Option<u64> {
+        self.waiting.values().find(|waiting| waiting.id == id).map(|waiting| waiting.request)
+    }
+
+    /// The client doesn't want the answer to a request any more.
+    pub(super) fn cancel(&mut self, request: u64) {
+        let number = self.waiting.iter().find(|(_, waiting)| waiting.request == request);
+        let Some(number) = number.map(|(number, _)| *number) else { return };
+        self.waiting.remove(&number);
+        let params = serde_json::json!({ "requestId": format!("{OURS}{number}") });
+        let notification =
+            serde_json::json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+        self.send_when_ready(notification.to_string().into_bytes());
+    }
+
     /// Asks it something. If it can't be asked, the answer says so.
-    pub(super) fn ask(&mut self, message: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn ask(&mut self, request: u64, message: &[u8]) -> Option<Vec<u8>> {
         self.asked += 1;
-        let id = id_of(message).unwrap_or(b"null").to_vec();
-        let question = with_id(message, format!("\"wiretape-{}\"", self.asked).as_bytes());
-        self.waiting.insert(self.asked, id);
+        let ours = quoted(OURS, self.asked);
+        let waiting = Waiting {
+            request,
+            id: id_of(message).unwrap_or(b"null").to_vec(),
+            token: value_at(message, &TOKEN).map(<[u8]>::to_vec),
+            is_subscription: Envelope::scan(message).method.as_deref() == Some("subscriptions/listen"),
+        };
+        let mut question = with_id(message, &ours);
+        if waiting.token.is_some() {
+            question = replaced(&question, &TOKEN, &ours);
+        }
+        self.waiting.insert(self.asked, waiting);
         if let State::NotStarted = self.state {
             self.start();
         }
-        if let State::Greeted(_, queue) = &mut self.state {
-            queue.push(question);
+        if self.send_when_ready(question) {
             return None;
         }
-        if self.send(&question) {
-            return None;
-        }
-        let id = self.waiting.remove(&self.asked)?;
-        Some(self.cannot_answer(&id))
+        let waiting = self.waiting.remove(&self.asked)?;
+        Some(self.cannot_answer(&waiting.id))
     }
 
     fn start(&mut self) {
-        let spawned = match Process::spawn(&self.command, StderrMode::Inherited) {
-            Ok(spawned) => spawned,
+        let running = match self.servers.start(Arc::clone(&self.report)) {
+            Ok(running) => running,
             Err(error) => {
                 self.state = State::Gone(format!("it can't be started: {error}"));
                 return;
             }
         };
-        let Spawned { process, stdin, stdout, .. } = spawned;
-        read_lines(stdout, Arc::clone(&self.report));
-        self.state = State::Ready(Running { process, stdin });
-        if let Some(initialize) = self.initialize.clone() {
-            self.send(&with_id(&initialize, b"\"wiretape-0\""));
-            if let State::Ready(running) = std::mem::replace(&mut self.state, State::NotStarted) {
-                self.state = State::Greeted(running, Vec::new());
+        self.state = match &self.initialize {
+            Some(initialize) => {
+                running.send(with_id(initialize, &quoted(OURS, 0)));
+                State::Greeted(running, Vec::new())
             }
+            None => State::Ready(running),
+        };
+    }
+
+    /// Sends it a message, after what it has to be told first; whether that could be.
+    fn send_when_ready(&mut self, message: Vec<u8>) -> bool {
+        match &mut self.state {
+            State::Greeted(_, queue) => {
+                queue.push(message);
+                true
+            }
+            _ => self.send(message),
         }
     }
 
     /// Sends it a message; whether that could be.
-    fn send(&mut self, message: &[u8]) -> bool {
-        let (State::Greeted(running, _) | State::Ready(running)) = &mut self.state else { return false };
-        if let Some(record) = &mut self.record {
-            record.message(Direction::ClientToServer, message);
+    fn send(&self, message: Vec<u8>) -> bool {
+        match &self.state {
+            State::Greeted(running, _) | State::Ready(running) => running.send(message),
+            State::NotStarted | State::Gone(_) => false,
         }
-        let sent = running.stdin.write_all(message).and_then(|()| running.stdin.write_all(b"\n"));
-        sent.and_then(|()| running.stdin.flush()).is_ok()
     }
 
     /// Takes what it did. Returns what the client is to be told.
-    pub(super) fn take(&mut self, event: RealEvent) -> Vec<Vec<u8>> {
+    pub(super) fn take(&mut self, event: RealEvent) -> Vec<Action> {
         match event {
             RealEvent::Line(line) => self.said(&line).into_iter().collect(),
             RealEvent::Ended => self.gone(),
         }
     }
 
-    fn said(&mut self, line: &[u8]) -> Option<Vec<u8>> {
-        if let Some(record) = &mut self.record {
-            record.message(Direction::ServerToClient, line);
+    fn said(&mut self, line: &[u8]) -> Option<Action> {
+        if let State::Greeted(running, _) | State::Ready(running) = &self.state {
+            running.record(Direction::ServerToClient, line);
         }
         let envelope = Envelope::scan(line);
         match envelope.kind {
-            MessageKind::Response => {
-                let number = envelope.id.as_ref()?.text().strip_prefix("wiretape-")?.parse().ok()?;
-                if number == 0 {
-                    self.is_ready();
-                    return None;
-                }
-                let id = self.waiting.remove(&number)?;
-                Some(with_id(line, &id))
-            }
-            MessageKind::Request => {
-                let number = self.questions.len() as u64 + self.asked * 1000;
-                self.questions.insert(number, id_of(line)?.to_vec());
-                Some(with_id(line, format!("\"{REAL}{number}\"").as_bytes()))
-            }
-            MessageKind::Notification => Some(line.to_vec()),
+            MessageKind::Response => self.answered(line, &envelope),
+            MessageKind::Request => self.asks(line),
+            MessageKind::Notification => self.notified(line, &envelope),
             MessageKind::Batch | MessageKind::NotJsonRpc => None,
         }
+    }
+
+    fn answered(&mut self, line: &[u8], envelope: &Envelope<'_>) -> Option<Action> {
+        let number = number_in(envelope.id.as_ref()?.text())?;
+        if number == 0 {
+            self.is_ready();
+            return None;
+        }
+        let waiting = self.waiting.remove(&number)?;
+        Some(Action::Answer { to: waiting.request, message: with_id(line, &waiting.id) })
+    }
+
+    /// It asks in turn.
+    fn asks(&mut self, line: &[u8]) -> Option<Action> {
+        let id = id_of(line)?.to_vec();
+        if self.clients == Clients::Many {
+            let error =
+                serde_json::json!({ "code": -32601, "message": "wiretape: this client can't be asked" });
+            self.send(failure(&id, &error));
+            return None;
+        }
+        self.questioned += 1;
+        self.questions.insert(self.questioned, id);
+        let message = with_id(line, &quoted(REAL, self.questioned));
+        let newest = self.waiting.values().rev().find(|waiting| !waiting.is_subscription);
+        Some(Action::Send { during: newest.map(|waiting| waiting.request), message })
+    }
+
+    fn notified(&self, line: &[u8], envelope: &Envelope<'_>) -> Option<Action> {
+        let of = |path: &[&str]| -> Option<&Waiting> {
+            let value = Value::parse(value_at(line, path)?).ok()?.string()?;
+            self.waiting.get(&number_in(&value)?)
+        };
+        if let Some(waiting) = of(&PROGRESS) {
+            let message = replaced(line, &PROGRESS, waiting.token.as_deref()?);
+            return Some(Action::Send { during: Some(waiting.request), message });
+        }
+        if let Some(waiting) = of(&SUBSCRIPTION) {
+            let message = replaced(line, &SUBSCRIPTION, &waiting.id);
+            return Some(Action::Send { during: Some(waiting.request), message });
+        }
+        match envelope.method.as_deref() {
+            // It comes too late.
+            Some("notifications/progress") => None,
+            Some("notifications/cancelled") => self.takes_back(line),
+            _ => self.said_to_nobody(line),
+        }
+    }
+
+    /// It doesn't want the answer to a question any more.
+    fn takes_back(&self, line: &[u8]) -> Option<Action> {
+        let id = value_at(line, &REQUEST)?;
+        let number =
+            self.questions.iter().find(|(_, question)| **question == id).map(|(number, _)| *number)?;
+        let message = replaced(line, &REQUEST, &quoted(REAL, number));
+        Some(Action::Send { during: None, message })
+    }
+
+    /// If only one request is open, it is said during that.
+    fn said_to_nobody(&self, line: &[u8]) -> Option<Action> {
+        let mut open = self.waiting.values().filter(|waiting| !waiting.is_subscription);
+        let during = match (open.next(), open.next()) {
+            (Some(only), None) => Some(only.request),
+            _ if self.clients == Clients::Many => return None,
+            _ => None,
+        };
+        Some(Action::Send { during, message: line.to_vec() })
     }
 
     /// It has answered `initialize`.
@@ -196,18 +427,21 @@ impl RealServer {
         let State::Greeted(running, queue) = std::mem::replace(&mut self.state, State::NotStarted) else {
             return;
         };
-        self.state = State::Ready(running);
-        self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        running.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec());
         for message in queue {
-            self.send(&message);
+            running.send(message);
         }
+        self.state = State::Ready(running);
     }
 
-    fn gone(&mut self) -> Vec<Vec<u8>> {
+    fn gone(&mut self) -> Vec<Action> {
         self.end("it has gone");
-        let mut waiting: Vec<(u64, Vec<u8>)> = self.waiting.drain().collect();
-        waiting.sort();
-        waiting.iter().map(|(_, id)| self.cannot_answer(id)).collect()
+        let waiting = std::mem::take(&mut self.waiting);
+        let answer = |waiting: &Waiting| Action::Answer {
+            to: waiting.request,
+            message: self.cannot_answer(&waiting.id),
+        };
+        waiting.values().map(answer).collect()
     }
 
     fn cannot_answer(&self, id: &[u8]) -> Vec<u8> {
@@ -215,35 +449,53 @@ impl RealServer {
         let message = format!("wiretape: the real server can't be asked: {reason}");
         let error =
             serde_json::json!({ "code": -32000, "message": message, "data": { "source": "wiretape" } });
-        [br#"{"jsonrpc":"2.0","id":"#, id, br#","error":"#, error.to_string().as_bytes(), b"}"].concat()
+        failure(id, &error)
     }
 
-    /// Lets it end, or ends it.
     fn end(&mut self, reason: &str) {
-        let state = std::mem::replace(&mut self.state, State::Gone(reason.to_owned()));
-        let (State::Greeted(running, _) | State::Ready(running)) = state else {
-            if let State::Gone(_) = state {
-                self.state = state;
-            }
-            return;
-        };
-        drop(running.stdin);
-        let (sender, ended) = std::sync::mpsc::channel();
-        let process = Arc::new(running.process);
-        let waiting = Arc::clone(&process);
-        std::thread::spawn(move || drop(sender.send(waiting.wait())));
-        let _ = ended.recv_timeout(LAST_MOMENT);
-        process.end_group();
+        match std::mem::replace(&mut self.state, State::Gone(reason.to_owned())) {
+            State::Greeted(running, _) | State::Ready(running) => self.servers.end_one(running),
+            State::NotStarted => {}
+            gone @ State::Gone(_) => self.state = gone,
+        }
     }
 }
 
 impl Drop for RealServer {
     fn drop(&mut self) {
-        self.end("wiretape has ended");
-        if let Some(record) = self.record.take() {
-            record.end();
-        }
+        self.end("its client has gone");
     }
+}
+
+fn failure(id: &[u8], error: &serde_json::Value) -> Vec<u8> {
+    [br#"{"jsonrpc":"2.0","id":"#, id, br#","error":"#, error.to_string().as_bytes(), b"}"].concat()
+}
+
+/// An id or a token, as JSON.
+fn quoted(prefix: &str, number: u64) -> Vec<u8> {
+    format!("\"{prefix}{number}\"").into_bytes()
+}
+
+/// The number in an id or a token of ours.
+fn number_in(text: &str) -> Option<u64> {
+    text.strip_prefix(OURS)?.parse().ok()
+}
+
+fn value_at<'m>(message: &'m [u8], path: &[&str]) -> Option<&'m [u8]> {
+    Some(Value::parse(message).ok()?.at_path(path)?.raw)
+}
+
+/// Writes on a thread of its own: a server that doesn't read makes nobody wait.
+fn write_lines(mut stdin: ChildStdin, lines: std::sync::mpsc::Receiver<Vec<u8>>, report: Report) {
+    std::thread::spawn(move || {
+        for mut line in lines {
+            line.push(b'\n');
+            if stdin.write_all(&line).is_err() {
+                // It reads no more: that is its end.
+                return report(RealEvent::Ended);
+            }
+        }
+    });
 }
 
 fn read_lines(mut stdout: impl Read + Send + 'static, report: Report) {
@@ -258,36 +510,4 @@ fn read_lines(mut stdout: impl Read + Send + 'static, report: Report) {
         }
         report(RealEvent::Ended);
     });
-}
-
-/// The trace of what was new.
-struct Recording {
-    writer: TraceWriter<File>,
-    redactor: Option<Redactor>,
-    clock: Clock,
-    began: Instant,
-}
-
-impl Recording {
-    fn begin(path: &Path, command: &[OsString], redactor: Option<Redactor>) -> io::Result<Self> {
-        let clock = Clock::start();
-        let file = platform::create_private_file(path)?;
-        let writer = TraceWriter::new(file, clock.now(), &meta(command, None, redactor.as_ref()))?;
-        Ok(Recording { writer, redactor, clock, began: Instant::now() })
-    }
-
-    fn message(&mut self, dir: Direction, raw: &[u8]) {
-        let clean = match &self.redactor {
-            Some(redactor) => redactor.json(raw).unwrap_or_else(|_| redactor.text(raw)),
-            None => Cow::Borrowed(raw),
-        };
-        // The client is answered all the same.
-        let _ = self.writer.message(self.clock.now(), dir, &clean);
-    }
-
-    fn end(self) {
-        let duration_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let end = LineEnd { duration_ms, ..LineEnd::default() };
-        let _ = self.writer.end(self.clock.now(), &end);
-    }
 }

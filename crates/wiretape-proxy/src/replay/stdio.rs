@@ -5,7 +5,7 @@
 
 use super::deck::{Deck, Tell};
 use super::overture::Opening;
-use super::real::{RealEvent, RealServer};
+use super::real::{Clients, RealEvent, RealServer, RealServers};
 use crate::platform::StandardStreams;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -22,7 +22,7 @@ const CHUNK: usize = 64 * 1024;
 const FULL: usize = 256 * 1024;
 
 /// Plays a tape to the client at our standard streams, until it goes away.
-pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<RealServer>) -> io::Result<()> {
+pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<&Arc<RealServers>>) -> io::Result<()> {
     let (stdin, stdout) = (StandardStreams::stdin()?, StandardStreams::stdout()?);
     let stage = Stage {
         deck,
@@ -30,7 +30,7 @@ pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<RealServer
         player: deck.player(),
         stdout,
         out: Vec::with_capacity(CHUNK),
-        real,
+        real: real.map(|real| real.server(Clients::One)),
         is_greeted: opening.is_answered,
         is_over: false,
     };
@@ -164,9 +164,9 @@ impl Stage<'_> {
             return Ok(());
         }
         if let Some(real) = &mut self.real
-            && real.hear(line)
+            && real.hear(line, actions)
         {
-            return Ok(());
+            return self.act(actions);
         }
         self.player.receive(line, now_us, actions);
         self.act(actions)
@@ -197,8 +197,8 @@ impl Stage<'_> {
                 }
                 Action::Disconnect { .. } => self.is_over = true,
                 Action::Close { .. } => {}
-                Action::PassOn { message, .. } => {
-                    if let Some(answer) = self.real.as_mut().and_then(|real| real.ask(&message)) {
+                Action::PassOn { request, message } => {
+                    if let Some(answer) = self.real.as_mut().and_then(|real| real.ask(request, &message)) {
                         self.out.extend_from_slice(&answer);
                         self.out.push(b'\n');
                     }
@@ -211,10 +211,8 @@ impl Stage<'_> {
 
     fn real_did(&mut self, event: RealEvent) -> io::Result<()> {
         let Some(real) = &mut self.real else { return Ok(()) };
-        for message in real.take(event) {
-            self.out.extend_from_slice(&message);
-            self.out.push(b'\n');
-        }
+        let mut actions = real.take(event);
+        self.act(&mut actions)?;
         self.flush()
     }
 

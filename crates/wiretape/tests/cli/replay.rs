@@ -232,7 +232,8 @@ fn the_command_line_is_checked() {
     check(&["aaaa", "--on-miss", "passthrough"], "needs a server to ask");
     check(&["aaaa", "--", "cat"], "only with --on-miss passthrough");
     check(&["aaaa", "--record-new", "x"], "it needs --on-miss passthrough");
-    check(&["aaaa", "--listen", "127.0.0.1:0", "--on-miss", "passthrough", "--", "cat"], "not for --listen");
+    let several = ["aaaa", "aaaa", "--listen", "127.0.0.1:0", "--on-miss", "passthrough", "--", "cat"];
+    check(&several, "asks one server, which stands behind one trace");
     check(&["aaaa", "--listen", "somewhere"], "somewhere");
     check(&["aaaa", "--allow-origin", "https://a.example"], "--listen");
     check(&["aaaa", "--match", "fuzzy"], "fuzzy");

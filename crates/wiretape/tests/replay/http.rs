@@ -12,17 +12,17 @@ use wiretape_testkit::service::Service;
 /// After this a process is killed and its test fails: generous, for the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(180);
 
-const STREAMABLE: (&str, &str) = ("streamable", "/mcp");
+pub(crate) const STREAMABLE: (&str, &str) = ("streamable", "/mcp");
 const SSE: (&str, &str) = ("sse", "/sse");
 
-fn everything(parts: &Parts, transport: &str) -> Service {
+pub(crate) fn everything(parts: &Parts, transport: &str) -> Service {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     let mut command = parts.server_everything_over(transport);
     command.env("PORT", port.to_string());
     Service::spawn_at(command, SocketAddr::from((Ipv4Addr::LOCALHOST, port)), LIMIT).unwrap()
 }
 
-fn wiretape(home: &Home, arguments: &[&str]) -> Service {
+pub(crate) fn wiretape(home: &Home, arguments: &[&str]) -> Service {
     let words = home.wiretape(arguments);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env("WIRETAPE_DATA_DIR", home.path("data"));
@@ -37,7 +37,7 @@ pub(crate) fn replay(home: &Home, traces: &[&Path], options: &[&str]) -> Service
     wiretape(home, &words)
 }
 
-fn run(
+pub(crate) fn run(
     home: &Home,
     parts: &Parts,
     sdk: Sdk,
@@ -63,7 +63,7 @@ fn record(home: &Home, parts: &Parts, sdk: Sdk, transport: (&str, &str), scenari
     (told, largest.unwrap())
 }
 
-fn stop(service: Service) -> String {
+pub(crate) fn stop(service: Service) -> String {
     let said = service.pid();
     let text = service.said();
     let status = service.stop().unwrap();

@@ -7,6 +7,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
 mod http;
+mod raw;
+mod real;
+mod resume;
 mod session;
 mod stdio;
 mod wire;

@@ -1,26 +1,10 @@
-//! HTTP as it stands on the wire, from clients that are no SDK's.
+//! HTTP as it stands on the wire.
 
 use crate::http::replay;
+use crate::raw::{Stream, ask, post, session, trace};
 use crate::session::Home;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
 use wiretape_testkit::service::Service;
-use wiretape_trace::format::{LineEnd, Meta, Moment, TraceWriter};
 use wiretape_trace::message::Direction::{self, ClientToServer, ServerToClient};
-
-/// A trace of these messages.
-fn trace(home: &Home, said: &[(Direction, &str)]) -> PathBuf {
-    let path = home.path("trace.jsonl");
-    let meta = Meta { label: "wire".to_owned(), ..Meta::default() };
-    let at = |us| Moment { wall_ms: 1_778_626_800_000, us };
-    let mut writer = TraceWriter::new(Vec::new(), at(0), &meta).unwrap();
-    for ((dir, raw), us) in said.iter().zip((1..).map(|n| n * 1000)) {
-        writer.message(at(us), *dir, raw.as_bytes()).unwrap();
-    }
-    std::fs::write(&path, writer.end(at(1_000_000), &LineEnd::default()).unwrap()).unwrap();
-    path
-}
 
 const HELLO: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
@@ -44,62 +28,9 @@ const SAID: [(Direction, &str); 9] = [
     (ServerToClient, r#"{"jsonrpc":"2.0","id":6,"result":{"tools":[],"resultType":"complete"}}"#),
 ];
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
-        let line = self.head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}:")))?;
-        Some(line.split_once(':')?.1.trim())
-    }
-}
-
-/// Sends a request and reads what comes until the connection ends.
-fn ask(at: SocketAddr, method: &str, target: &str, headers: &[&str], body: &str) -> Answer {
-    let mut stream = open(at, method, target, headers, body);
-    let mut bytes = Vec::new();
-    // A connection that is broken on purpose may end in an error.
-    let _ = stream.read_to_end(&mut bytes);
-    let text = String::from_utf8(bytes).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    Answer { status, head: head.to_owned(), body: body.to_owned() }
-}
-
-fn open(at: SocketAddr, method: &str, target: &str, headers: &[&str], body: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-    let host = if headers.iter().any(|header| header.starts_with("Host:")) {
-        String::new()
-    } else {
-        format!("Host: {at}\r\n")
-    };
-    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-    let length = body.len();
-    let request = format!(
-        "{method} {target} HTTP/1.1\r\n{host}{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    stream
-}
-
-fn post(at: SocketAddr, headers: &[&str], body: &str) -> Answer {
-    ask(at, "POST", "/mcp", headers, body)
-}
-
 fn start(home: &Home, options: &[&str]) -> Service {
     let trace = trace(home, &SAID);
     replay(home, &[&trace], options)
-}
-
-/// Begins a session, and gives the header that belongs to it.
-fn session(at: SocketAddr) -> String {
-    let hello = post(at, &[], HELLO);
-    assert_eq!(hello.status, 200, "{}", hello.body);
-    format!("Mcp-Session-Id: {}", hello.header("mcp-session-id").unwrap())
 }
 
 #[test]
@@ -107,7 +38,7 @@ fn sessions_begin_and_end() {
     let home = Home::new();
     let service = start(&home, &[]);
     let at = service.address();
-    let session = session(at);
+    let session = session(at, HELLO);
     assert_eq!(post(at, &[&session], READY).status, 202);
     let add = post(at, &[&session], ADD);
     assert_eq!((add.status, add.header("content-type")), (200, Some("text/event-stream")));
@@ -118,19 +49,12 @@ fn sessions_begin_and_end() {
     );
     let quiet = post(at, &[&session], &ADD.replace(r#","_meta":{"progressToken":5}"#, ""));
     assert_eq!(quiet.header("content-type"), Some("application/json"));
-    let mut stream = open(at, "GET", "/mcp", &[&session, "Accept: text/event-stream"], "");
-    let mut heard = String::new();
-    while !heard.contains("list_changed") {
-        let mut chunk = [0; 1000];
-        let n = stream.read(&mut chunk).unwrap();
-        assert!(n > 0, "{heard}");
-        heard.push_str(std::str::from_utf8(&chunk[..n]).unwrap());
-    }
+    let mut stream = Stream::open(at, "GET", "/mcp", &[&session, "Accept: text/event-stream"], "");
+    stream.until("list_changed");
     assert_eq!(ask(at, "DELETE", "/mcp", &[&session], "").status, 200);
     assert_eq!(post(at, &[&session], ADD).status, 404);
     assert_eq!(ask(at, "GET", "/mcp", &[&session], "").status, 404);
-    let mut rest = Vec::new();
-    stream.read_to_end(&mut rest).unwrap();
+    stream.to_end();
     assert!(service.stop().unwrap().success());
 }
 
@@ -181,21 +105,10 @@ fn the_stream_of_sse_names_the_path_for_messages() {
     let home = Home::new();
     let service = start(&home, &[]);
     let at = service.address();
-    let mut stream = open(at, "GET", "/sse", &["Accept: text/event-stream"], "");
-    let mut heard = String::new();
-    let mut listen = |heard: &mut String, until: &str| {
-        while !heard.contains(until) {
-            let mut chunk = [0; 1000];
-            let n = stream.read(&mut chunk).unwrap();
-            assert!(n > 0, "{heard}");
-            heard.push_str(std::str::from_utf8(&chunk[..n]).unwrap());
-        }
-    };
-    listen(&mut heard, "/messages?sessionId=");
-    listen(&mut heard, "\n\n");
-    let path = heard.split("data: ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    let mut stream = Stream::open(at, "GET", "/sse", &["Accept: text/event-stream"], "");
+    let path = stream.endpoint();
     assert_eq!(ask(at, "POST", &path, &[], HELLO).status, 202);
-    listen(&mut heard, r#""id":0,"result""#);
+    stream.until(r#""id":0,"result""#);
     assert_eq!(ask(at, "POST", "/messages?sessionId=nobody", &[], HELLO).status, 404);
     assert!(service.stop().unwrap().success());
 }

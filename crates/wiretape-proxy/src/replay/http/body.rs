@@ -1,9 +1,9 @@
 //! The bodies of responses: one message, or a stream of them.
 
 use super::session::Session;
+use super::streams::EventId;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -24,14 +24,25 @@ pub(super) enum Outgoing {
 }
 
 /// A message as an event of a stream.
-pub(super) fn event(message: &[u8]) -> Outgoing {
-    named_event("message", message)
+pub(super) fn event(message: &[u8], id: Option<EventId>) -> Bytes {
+    match id {
+        Some(id) => {
+            let head = format!("id: {id}\nevent: message\ndata: ");
+            Bytes::from([head.as_bytes(), message, b"\n\n"].concat())
+        }
+        None => named_event("message", message),
+    }
+}
+
+/// An event that says nothing but its id.
+pub(super) fn priming_event(id: EventId) -> Bytes {
+    Bytes::from(format!("id: {id}\ndata: \n\n"))
 }
 
 /// An event of a stream.
-pub(super) fn named_event(name: &str, data: &[u8]) -> Outgoing {
+pub(super) fn named_event(name: &str, data: &[u8]) -> Bytes {
     let parts: [&[u8]; 5] = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"];
-    Outgoing::Bytes(Bytes::from(parts.concat()))
+    Bytes::from(parts.concat())
 }
 
 /// The body of a response.
@@ -43,12 +54,21 @@ pub(super) enum ReplayBody {
         UnboundedReceiver<Outgoing>,
         #[expect(dead_code, reason = "it tells when it is dropped")] Listening,
     ),
+    /// It ends in the middle now.
+    BreakingOff,
 }
 
 impl ReplayBody {
     pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         ReplayBody::Whole((!bytes.is_empty()).then_some(bytes))
+    }
+
+    /// Ends in the middle, at the next poll: what was said before must be on its way by then.
+    fn break_off<T>(&mut self, cx: &Context<'_>) -> Poll<T> {
+        *self = ReplayBody::BreakingOff;
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -58,19 +78,18 @@ pub(super) struct Listening {
     pub(super) what: Heard,
 }
 
-/// What is heard on a stream.
+/// What is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// The answers to these requests.
-    Requests(Range<u64>),
-    /// What is said between calls.
-    Between,
+    /// A stream of the session.
+    Stream(u64),
     /// Everything: there is no session without it.
     Everything,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.session.stop_listening(&self.what);
+        self.session.stop_listening(self.what);
     }
 }
 
@@ -82,13 +101,19 @@ impl Body for ReplayBody {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        match self.get_mut() {
+        let this = self.get_mut();
+        match this {
             ReplayBody::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            ReplayBody::Broken(bytes) => Poll::Ready(Some(bytes.take().map(Frame::data).ok_or(BrokenOff))),
-            ReplayBody::Stream(messages, _) => messages.poll_recv(cx).map(|message| match message? {
-                Outgoing::Bytes(bytes) => Some(Ok(Frame::data(bytes))),
-                Outgoing::BreakOff => Some(Err(BrokenOff)),
-            }),
+            ReplayBody::Broken(bytes) => match bytes.take() {
+                Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                None => this.break_off(cx),
+            },
+            ReplayBody::Stream(messages, _) => match std::task::ready!(messages.poll_recv(cx)) {
+                Some(Outgoing::Bytes(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(Outgoing::BreakOff) => this.break_off(cx),
+                None => Poll::Ready(None),
+            },
+            ReplayBody::BreakingOff => Poll::Ready(Some(Err(BrokenOff))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The listener: connections in, until a signal ends it.
 
 use super::super::deck::{Deck, Tell};
+use super::super::real::RealServers;
 use super::gate::Gate;
 use super::route::Site;
 use crate::http::Signals;
@@ -43,11 +44,12 @@ pub enum ListenError {
 }
 
 /// Plays tapes to the clients that come, until a signal ends us. Each stands under a prefix of the path. `ready` is called with
-/// the address once clients can come.
+/// the address once clients can come. What was not recorded the real servers are asked, if there are any.
 pub fn listen(
     options: HttpOptions,
     decks: Vec<(String, Arc<Deck>)>,
     tell: &Tell,
+    real: Option<Arc<RealServers>>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ListenError> {
     platform::raise_file_limit();
@@ -60,7 +62,7 @@ pub fn listen(
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let gate = Gate::new(address, options.allowed_origins);
-        let site = Arc::new(Site::new(gate, decks, tell));
+        let site = Arc::new(Site::new(gate, decks, tell, real));
         ready(address);
         tokio::select! {
             () = accept(listener, site) => {}

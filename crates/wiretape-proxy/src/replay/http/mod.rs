@@ -14,5 +14,6 @@ mod gate;
 mod listener;
 mod route;
 mod session;
+mod streams;
 
 pub use listener::{HttpOptions, ListenError, listen};

@@ -1,9 +1,11 @@
 //! What an HTTP request asks for, and its answer.
 
 use super::super::deck::{Deck, Tell};
-use super::body::{Heard, Listening, ReplayBody, named_event};
+use super::super::real::RealServers;
+use super::body::{Heard, Listening, ReplayBody};
 use super::gate::Gate;
 use super::session::{Era, Reply, Session};
+use super::streams::{BETWEEN, Beginning};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
@@ -17,6 +19,7 @@ use wiretape_trace::message::Envelope;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
+const LAST_EVENT: &str = "last-event-id";
 
 /// What a request of the stateless era has.
 const STATELESS: &[u8] = b"io.modelcontextprotocol/protocolVersion";
@@ -32,6 +35,7 @@ pub(super) struct Site {
     gate: Gate,
     stages: Vec<Stage>,
     tell: Tell,
+    real: Option<Arc<RealServers>>,
 }
 
 /// One tape, under its name.
@@ -81,14 +85,20 @@ enum Endpoint {
 }
 
 impl Site {
-    pub(super) fn new(gate: Gate, decks: Vec<(String, Arc<Deck>)>, tell: &Tell) -> Self {
+    pub(super) fn new(
+        gate: Gate,
+        decks: Vec<(String, Arc<Deck>)>,
+        tell: &Tell,
+        real: Option<Arc<RealServers>>,
+    ) -> Self {
         let stage = |(prefix, deck): (String, Arc<Deck>)| Stage {
             prefix,
-            stateless: Session::new(&deck, tell, Era::Stateless),
+            stateless: Session::new(&deck, tell, Era::Stateless, real.as_ref()),
             deck,
             sessions: Mutex::default(),
         };
-        Site { gate, stages: decks.into_iter().map(stage).collect(), tell: Arc::clone(tell) }
+        let stages = decks.into_iter().map(stage).collect();
+        Site { gate, stages, tell: Arc::clone(tell), real }
     }
 
     /// Answers a request.
@@ -139,7 +149,7 @@ impl Site {
             && Envelope::scan(&body).method.as_deref() == Some("initialize");
         let (session, id) = match text(&head.headers, SESSION) {
             _ if is_initialize => {
-                let session = Session::new(&stage.deck, &self.tell, Era::WithSessions);
+                let session = self.session(stage, Era::Streamable);
                 let id = stage.lock().add(Arc::clone(&session));
                 (session, Some(id))
             }
@@ -149,20 +159,24 @@ impl Site {
             },
             None => (Arc::clone(&stage.stateless), None),
         };
-        let era = if is_stateless(&head.headers, &body) { session.era() } else { Era::WithSessions };
-        let mut response = respond(&session, &body, era);
+        let era = if is_stateless(&head.headers, &body) { session.era() } else { Era::Streamable };
+        let beginning = beginning(&head.headers, session.era());
+        let mut response = respond(&session, &body, era, beginning);
         if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
             response.headers_mut().insert(SESSION, id);
         }
         response
     }
 
+    fn session(&self, stage: &Stage, era: Era) -> Arc<Session> {
+        Session::new(&stage.deck, &self.tell, era, self.real.as_ref())
+    }
+
     fn open_sse(&self, stage: &Stage) -> Response<ReplayBody> {
-        let session = Session::new(&stage.deck, &self.tell, Era::WithSessions);
+        let session = self.session(stage, Era::Sse);
         let id = stage.lock().add(Arc::clone(&session));
         let endpoint = format!("{}/messages?sessionId={id}", stage.prefix);
-        let stream = session.listen();
-        session.say(named_event("endpoint", endpoint.as_bytes()));
+        let stream = session.open_sse(&endpoint);
         events(ReplayBody::Stream(stream, Listening { session, what: Heard::Everything }))
     }
 }
@@ -176,12 +190,18 @@ impl Stage {
         self.lock().open.get(id).filter(|session| !session.is_over()).cloned()
     }
 
-    /// A client wants to hear what is said between calls.
+    /// A client wants to hear what is said between calls, or the rest of a stream that it has lost.
     fn listen(&self, headers: &HeaderMap) -> Response<ReplayBody> {
         let Some(id) = text(headers, SESSION) else { return not_allowed() };
         let Some(session) = self.session(id) else { return unknown_session() };
-        let stream = session.listen();
-        events(ReplayBody::Stream(stream, Listening { session, what: Heard::Between }))
+        let (number, stream) = match text(headers, LAST_EVENT) {
+            None => (BETWEEN, session.listen(beginning(headers, session.era()))),
+            Some(last) => match session.resume(last) {
+                Some(resumed) => resumed,
+                None => return unknown_event(),
+            },
+        };
+        events(ReplayBody::Stream(stream, Listening { session, what: Heard::Stream(number) }))
     }
 
     fn end(&self, headers: &HeaderMap) -> Response<ReplayBody> {
@@ -208,8 +228,8 @@ impl Stage {
     }
 }
 
-fn respond(session: &Arc<Session>, body: &[u8], era: Era) -> Response<ReplayBody> {
-    match session.post(body) {
+fn respond(session: &Arc<Session>, body: &[u8], era: Era, beginning: Beginning) -> Response<ReplayBody> {
+    match session.post(body, beginning) {
         Reply::Accepted => empty(StatusCode::ACCEPTED),
         Reply::Whole(message) => {
             let status = status_of(&message, era);
@@ -218,8 +238,8 @@ fn respond(session: &Arc<Session>, body: &[u8], era: Era) -> Response<ReplayBody
         Reply::Broken(message) => {
             json_response(StatusCode::OK, ReplayBody::Broken(Some(Bytes::from(message))))
         }
-        Reply::Stream(numbers, stream) => {
-            let what = Heard::Requests(numbers);
+        Reply::Stream(number, stream) => {
+            let what = Heard::Stream(number);
             events(ReplayBody::Stream(stream, Listening { session: Arc::clone(session), what }))
         }
     }
@@ -228,7 +248,7 @@ fn respond(session: &Arc<Session>, body: &[u8], era: Era) -> Response<ReplayBody
 /// In the stateless era some errors have a status of their own; a client without a session that asks an older server for what
 /// it doesn't know is told so, too.
 fn status_of(message: &[u8], era: Era) -> StatusCode {
-    if era == Era::WithSessions || memmem::find(message, b"\"error\"").is_none() {
+    if era != Era::Stateless || memmem::find(message, b"\"error\"").is_none() {
         return StatusCode::OK;
     }
     match Envelope::scan(message).error_code {
@@ -241,6 +261,15 @@ fn status_of(message: &[u8], era: Era) -> StatusCode {
 fn is_stateless(headers: &HeaderMap, body: &[u8]) -> bool {
     let revision = text(headers, VERSION).and_then(Revision::parse);
     revision.is_some_and(Revision::is_stateless) || memmem::find(body, STATELESS).is_some()
+}
+
+/// Since 2025-11-25 a stream that can be resumed begins with an event that says so.
+fn beginning(headers: &HeaderMap, era: Era) -> Beginning {
+    let revision = text(headers, VERSION).and_then(Revision::parse);
+    match revision {
+        Some(Revision::V2025_11_25) if era == Era::Streamable => Beginning::Primed,
+        _ => Beginning::Bare,
+    }
 }
 
 fn check_version(headers: &HeaderMap) -> Result<(), String> {
@@ -264,6 +293,10 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 fn unknown_session() -> Response<ReplayBody> {
     refusal(StatusCode::NOT_FOUND, -32001, "Session not found")
+}
+
+fn unknown_event() -> Response<ReplayBody> {
+    refusal(StatusCode::BAD_REQUEST, -32000, "no event with this id is kept: the stream can't be resumed")
 }
 
 fn not_allowed() -> Response<ReplayBody> {

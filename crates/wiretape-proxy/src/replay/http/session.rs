@@ -2,25 +2,27 @@
 
 use super::super::deck::{Deck, Tell};
 use super::super::file::TapeFile;
-use super::body::{Heard, Outgoing, event};
-use std::collections::{HashMap, VecDeque};
+use super::super::real::{Clients, RealEvent, RealServer, RealServers};
+use super::body::{Heard, Outgoing, named_event};
+use super::streams::{BETWEEN, Beginning, Events, Streams};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use wiretape_analyze::replay::{Action, Player};
+use wiretape_trace::message::payloads;
 
-/// So much that was said between calls is kept for a client that doesn't listen yet.
-const KEPT: usize = 1000;
-
-/// What ends when a client goes away.
+/// What a session is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// The stream of a request is its lifetime: closing it is cancelling.
+    /// There is none. The stream of a request is its lifetime: closing it is cancelling.
     Stateless,
-    /// A request goes on though nobody listens.
-    WithSessions,
+    /// Streamable HTTP: a request goes on though nobody listens, and a stream can be resumed.
+    Streamable,
+    /// HTTP+SSE: there is one stream, and no session without it.
+    Sse,
 }
 
 /// One client's session; or all clients without one.
@@ -35,11 +37,11 @@ pub(super) struct Session {
 
 struct State {
     player: Player<Arc<TapeFile>>,
-    /// Where the answers go that are not there yet.
-    requests: HashMap<u64, UnboundedSender<Outgoing>>,
-    /// Where goes what is said between calls.
-    between: Option<UnboundedSender<Outgoing>>,
-    kept: VecDeque<Outgoing>,
+    streams: Streams,
+    /// On which streams the answers go that are not there yet.
+    requests: HashMap<u64, u64>,
+    /// Who is asked what was not recorded.
+    real: Option<RealServer>,
     is_over: bool,
 }
 
@@ -52,16 +54,18 @@ pub(super) enum Reply {
     /// The beginning of one.
     Broken(Vec<u8>),
     /// More than one message, or not yet.
-    Stream(Range<u64>, UnboundedReceiver<Outgoing>),
+    Stream(u64, UnboundedReceiver<Outgoing>),
 }
 
 impl Session {
-    pub(super) fn new(deck: &Arc<Deck>, tell: &Tell, era: Era) -> Arc<Self> {
+    pub(super) fn new(deck: &Arc<Deck>, tell: &Tell, era: Era, real: Option<&Arc<RealServers>>) -> Arc<Self> {
+        let clients = if era == Era::Stateless { Clients::Many } else { Clients::One };
+        let events = if era == Era::Streamable { Events::WithIds } else { Events::WithoutIds };
         let state = State {
             player: deck.player(),
+            streams: Streams::new(events),
             requests: HashMap::new(),
-            between: None,
-            kept: VecDeque::new(),
+            real: real.map(|real| real.server(clients)),
             is_over: false,
         };
         let session = Arc::new(Session {
@@ -71,6 +75,14 @@ impl Session {
             state: Mutex::new(state),
             changed: Notify::new(),
         });
+        if let Some(real) = &mut session.lock().real {
+            let session = Arc::downgrade(&session);
+            real.report_to(Arc::new(move |event| {
+                if let Some(session) = session.upgrade() {
+                    session.real_did(event);
+                }
+            }));
+        }
         if deck.needs_a_clock() {
             tokio::spawn(keep_time(Arc::downgrade(&session)));
         }
@@ -85,72 +97,56 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a message that is answered where it came from.
-    pub(super) fn post(&self, message: &[u8]) -> Reply {
+    /// Takes a message that is answered where it came from. If that is on a stream, it begins so.
+    pub(super) fn post(&self, message: &[u8], beginning: Beginning) -> Reply {
         let mut actions = Vec::new();
         let mut state = self.lock();
-        let numbers = state.player.receive(message, self.deck.now_us(), &mut actions);
+        let numbers = state.receive(message, self.deck.now_us(), &mut actions);
         self.changed.notify_one();
-        if let Some(reply) = at_once(&numbers, &mut actions, &self.tell) {
+        if let Some(reply) = at_once(&numbers, &mut actions, &self.tell, beginning) {
             state.route(actions, &self.tell);
             return reply;
         }
-        let (sender, receiver) = unbounded_channel();
-        for number in numbers.clone() {
-            state.requests.insert(number, sender.clone());
-        }
+        let (stream, receiver) = state.streams.open(numbers.clone(), beginning);
+        state.requests.extend(numbers.map(|number| (number, stream)));
         state.route(actions, &self.tell);
-        Reply::Stream(numbers, receiver)
+        Reply::Stream(stream, receiver)
     }
 
     /// Takes a message that is answered on the one stream that there is.
     pub(super) fn hear(&self, message: &[u8]) {
         let mut actions = Vec::new();
         let mut state = self.lock();
-        state.player.receive(message, self.deck.now_us(), &mut actions);
+        state.receive(message, self.deck.now_us(), &mut actions);
         self.changed.notify_one();
         state.route(actions, &self.tell);
     }
 
-    /// Opens the stream for what is said between calls. A client that opens another has lost the first.
-    pub(super) fn listen(&self) -> UnboundedReceiver<Outgoing> {
-        let (sender, receiver) = unbounded_channel();
+    /// Opens the stream for what is said between calls.
+    pub(super) fn listen(&self, beginning: Beginning) -> UnboundedReceiver<Outgoing> {
+        self.lock().streams.open_between(beginning)
+    }
+
+    /// Goes on with a stream that was lost after the event with this id; `None` if that isn't known any more.
+    pub(super) fn resume(&self, last: &str) -> Option<(u64, UnboundedReceiver<Outgoing>)> {
+        self.lock().streams.resume(last)
+    }
+
+    /// Opens the one stream that there is, which begins with where messages are to be sent.
+    pub(super) fn open_sse(&self, endpoint: &str) -> UnboundedReceiver<Outgoing> {
         let mut state = self.lock();
-        while let Some(kept) = state.kept.pop_front() {
-            // The other end is in our hands.
-            let _ = sender.send(kept);
-        }
-        state.between = Some(sender);
+        let receiver = state.streams.open_between(Beginning::Bare);
+        state.streams.say_other(Outgoing::Bytes(named_event("endpoint", endpoint.as_bytes())));
         receiver
     }
 
-    /// Sends something that no tape has.
-    pub(super) fn say(&self, outgoing: Outgoing) {
-        self.lock().say(outgoing);
-    }
-
     /// The client reads no more, or there is no more to be read.
-    pub(super) fn stop_listening(&self, heard: &Heard) {
-        let mut state = self.lock();
-        match heard {
-            Heard::Requests(numbers) => {
-                for number in numbers.clone() {
-                    let was_open = state.requests.remove(&number).is_some();
-                    if was_open && self.era == Era::Stateless {
-                        state.player.cancel(number);
-                    }
-                }
-            }
-            Heard::Everything => {
-                drop(state);
-                self.end();
-            }
-            Heard::Between => {
-                let is_gone = state.between.as_ref().is_some_and(UnboundedSender::is_closed);
-                if is_gone {
-                    state.between = None;
-                }
-            }
+    pub(super) fn stop_listening(&self, heard: Heard) {
+        match (self.era, heard) {
+            (Era::Stateless, Heard::Stream(stream)) => self.lock().give_up(stream),
+            (Era::Sse, _) => self.end(),
+            // Whoever lost it may come back.
+            _ => {}
         }
     }
 
@@ -159,13 +155,21 @@ impl Session {
         self.lock().is_over
     }
 
-    /// The session has ended: its streams end too.
+    /// The session has ended: its streams end too, and its real server.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.is_over = true;
         state.requests.clear();
-        state.between = None;
+        state.streams.close_all();
+        state.real = None;
         self.changed.notify_one();
+    }
+
+    /// The real server did something.
+    fn real_did(&self, event: RealEvent) {
+        let mut state = self.lock();
+        let actions = state.real.as_mut().map(|real| real.take(event));
+        state.route(actions.unwrap_or_default(), &self.tell);
     }
 
     /// Does what is due. Returns how long nothing is to be done; `None` if the session is over.
@@ -193,56 +197,86 @@ async fn keep_time(session: std::sync::Weak<Session>) {
 }
 
 impl State {
+    /// Takes a message, or a batch of them. Returns the numbers of the requests in it.
+    fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Range<u64> {
+        let Some(real) = &mut self.real else { return self.player.receive(message, now_us, actions) };
+        let mut numbers = 0..0;
+        for payload in payloads(message) {
+            if !real.hear(payload, actions) {
+                let more = self.player.receive(payload, now_us, actions);
+                numbers = if numbers.is_empty() { more } else { numbers.start..more.end };
+            }
+        }
+        numbers
+    }
+
+    /// Whoever sent the requests that are answered on a stream doesn't want the answers any more.
+    fn give_up(&mut self, stream: u64) {
+        for number in self.streams.give_up(stream) {
+            self.requests.remove(&number);
+            self.player.cancel(number);
+            if let Some(real) = &mut self.real {
+                real.cancel(number);
+            }
+        }
+    }
+
     /// Sends everything where it belongs.
     fn route(&mut self, actions: Vec<Action>, tell: &Tell) {
         for action in actions {
             match action {
                 Action::Send { during, message } => {
-                    let outlet = during.and_then(|number| self.requests.get(&number));
-                    match outlet {
-                        // Who doesn't listen any more misses it.
-                        Some(outlet) => drop(outlet.send(event(&message))),
-                        None => self.say(event(&message)),
+                    let stream = during.and_then(|number| self.requests.get(&number));
+                    self.streams.send(stream.copied().unwrap_or(BETWEEN), &message);
+                }
+                Action::Answer { to, message } => self.answer(to, &message),
+                Action::BreakOff { to, mut message, rest } => {
+                    let part = message.len();
+                    message.extend(rest);
+                    self.break_off(to, &message, part);
+                }
+                Action::Disconnect { to, message } => self.break_off(to, &message, 0),
+                Action::Close { request } => self.close(request),
+                Action::PassOn { request, message } => {
+                    let answer = self.real.as_mut().and_then(|real| real.ask(request, &message));
+                    if let Some(answer) = answer {
+                        self.answer(request, &answer);
                     }
                 }
-                Action::Answer { to, message } => self.last(to, event(&message)),
-                Action::BreakOff { to, message } => {
-                    let Outgoing::Bytes(bytes) = event(&message) else { continue };
-                    let bytes = Outgoing::Bytes(bytes.slice(..bytes.len() - 2));
-                    match self.requests.get(&to) {
-                        Some(outlet) => drop(outlet.send(bytes)),
-                        None => self.say(bytes),
-                    }
-                    self.last(to, Outgoing::BreakOff);
-                }
-                Action::Disconnect { to } => self.last(to, Outgoing::BreakOff),
-                Action::Close { request } => drop(self.requests.remove(&request)),
-                Action::PassOn { .. } => {}
                 Action::Tell(notice) => tell(&notice),
             }
         }
     }
 
-    /// Sends the end of what is said to a request.
-    fn last(&mut self, to: u64, outgoing: Outgoing) {
-        match self.requests.remove(&to) {
-            Some(outlet) => drop(outlet.send(outgoing)),
-            None => self.say(outgoing),
-        }
+    /// Sends the last of what is said to a request.
+    fn answer(&mut self, to: u64, message: &[u8]) {
+        let stream = self.requests.get(&to).copied().unwrap_or(BETWEEN);
+        self.streams.send(stream, message);
+        self.close(to);
     }
 
-    fn say(&mut self, outgoing: Outgoing) {
-        match &self.between {
-            Some(outlet) => drop(outlet.send(outgoing)),
-            None if self.kept.len() < KEPT => self.kept.push_back(outgoing),
-            None => {}
+    fn break_off(&mut self, to: u64, message: &[u8], part: usize) {
+        let stream = self.requests.get(&to).copied().unwrap_or(BETWEEN);
+        self.streams.break_off(stream, message, part);
+        self.close(to);
+    }
+
+    /// Nothing more is said to a request.
+    fn close(&mut self, request: u64) {
+        if let Some(stream) = self.requests.remove(&request) {
+            self.streams.close(stream, request);
         }
     }
 }
 
 /// The reply to one request that is answered at once, and says nothing else; or to none. Then what remains of the actions
 /// belongs elsewhere.
-fn at_once(numbers: &Range<u64>, actions: &mut Vec<Action>, tell: &Tell) -> Option<Reply> {
+fn at_once(
+    numbers: &Range<u64>,
+    actions: &mut Vec<Action>,
+    tell: &Tell,
+    beginning: Beginning,
+) -> Option<Reply> {
     let number = match numbers.end - numbers.start {
         0 => return Some(Reply::Accepted),
         1 => numbers.start,
@@ -253,8 +287,14 @@ fn at_once(numbers: &Range<u64>, actions: &mut Vec<Action>, tell: &Tell) -> Opti
     if actions.iter().any(is_said_during) {
         return None;
     }
-    let is_end = |action: &Action| matches!(action, Action::Answer { to, .. } | Action::BreakOff { to, .. } | Action::Disconnect { to } if *to == number);
-    let at = actions.iter().position(is_end)?;
+    let at = actions.iter().position(|action| match action {
+        Action::Answer { to, .. } => *to == number,
+        // A client that can resume is given something to resume.
+        Action::BreakOff { to, .. } | Action::Disconnect { to, .. } => {
+            *to == number && beginning == Beginning::Bare
+        }
+        _ => false,
+    })?;
     for action in &actions[..at] {
         if let Action::Tell(notice) = action {
             tell(notice);

@@ -1,26 +1,85 @@
-//! Enough of MCP for a client to go through `initialize` and call a tool.
+//! Enough of MCP for a client to go through `initialize` and call tools.
+//!
+//! | tool | |
+//! |---|---|
+//! | `echo`, and any other | gives its arguments back |
+//! | `count` | tells its progress and a log message first |
+//! | `ask` | has the client sample something, and gives that back |
+//! | `wait` | never answers; when it is cancelled, it logs that |
+//! | `pid` | which process it is |
 
 use serde_json::{Value, json};
 
-/// The answers to all requests among `lines`, a line each.
+/// What the id of a question begins with; the id of the call for which it is asked follows.
+const QUESTION: &str = "question for ";
+
+/// What is said to all `lines`, a line each.
 pub(crate) fn answer_all(lines: &[u8]) -> Vec<u8> {
     lines
         .split(|byte| *byte == b'\n')
-        .filter_map(answer)
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .flat_map(|message: Value| answer(&message))
         .flat_map(|answer| format!("{answer}\n").into_bytes())
         .collect()
 }
 
-/// Notifications, responses and what isn't JSON get no answer.
-fn answer(line: &[u8]) -> Option<Value> {
-    let request: Value = serde_json::from_slice(line).ok()?;
-    let (id, method) = (request.get("id")?, request.get("method")?.as_str()?);
-    let mut answer = json!({"jsonrpc": "2.0", "id": id});
-    match result(method, request.get("params").unwrap_or(&Value::Null)) {
-        Some(result) => answer["result"] = result,
-        None => answer["error"] = json!({"code": -32601, "message": format!("method not found: {method}")}),
+/// Most notifications and what isn't JSON-RPC get no answer.
+fn answer(message: &Value) -> Vec<Value> {
+    let params = message.get("params").unwrap_or(&Value::Null);
+    match (message.get("id"), message.get("method").and_then(Value::as_str)) {
+        (Some(id), Some("tools/call")) => call(id, params),
+        (Some(id), Some(method)) => vec![match result(method, params) {
+            Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            None => {
+                let error = json!({"code": -32601, "message": format!("method not found: {method}")});
+                json!({"jsonrpc": "2.0", "id": id, "error": error})
+            }
+        }],
+        (None, Some("notifications/cancelled")) => vec![log(&format!("cancelled {}", params["requestId"]))],
+        (Some(Value::String(id)), None) => reply(id, message),
+        _ => Vec::new(),
     }
-    Some(answer)
+}
+
+fn call(id: &Value, params: &Value) -> Vec<Value> {
+    let token = &params["_meta"]["progressToken"];
+    match params["name"].as_str() {
+        Some("count") => {
+            let progress = |n| {
+                let params = json!({"progressToken": token, "progress": n, "total": 3});
+                json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+            };
+            let mut said: Vec<Value> =
+                if token.is_null() { Vec::new() } else { (1..=3).map(progress).collect() };
+            said.extend([log("counted"), text(id, "three")]);
+            said
+        }
+        Some("ask") => {
+            let message = json!({"role": "user", "content": {"type": "text", "text": "who are you?"}});
+            let params = json!({"messages": [message], "maxTokens": 10});
+            let id = format!("{QUESTION}{id}");
+            vec![json!({"jsonrpc": "2.0", "id": id, "method": "sampling/createMessage", "params": params})]
+        }
+        Some("wait") => Vec::new(),
+        Some("pid") => vec![text(id, &std::process::id().to_string())],
+        _ => vec![text(id, &params.get("arguments").unwrap_or(&Value::Null).to_string())],
+    }
+}
+
+/// The client has answered a question.
+fn reply(id: &str, message: &Value) -> Vec<Value> {
+    let call = id.strip_prefix(QUESTION).and_then(|id| serde_json::from_str(id).ok());
+    let said = message.get("result").or(message.get("error")).unwrap_or(&Value::Null);
+    call.map(|call: Value| text(&call, &said.to_string())).into_iter().collect()
+}
+
+fn text(id: &Value, text: &str) -> Value {
+    let result = json!({"content": [{"type": "text", "text": text}], "isError": false});
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+fn log(data: &str) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": data}})
 }
 
 fn result(method: &str, params: &Value) -> Option<Value> {
@@ -36,10 +95,6 @@ fn result(method: &str, params: &Value) -> Option<Value> {
             "description": "Gives its arguments back",
             "inputSchema": {"type": "object"},
         }]})),
-        "tools/call" => {
-            let arguments = params.get("arguments").unwrap_or(&Value::Null).to_string();
-            Some(json!({"content": [{"type": "text", "text": arguments}], "isError": false}))
-        }
         _ => None,
     }
 }

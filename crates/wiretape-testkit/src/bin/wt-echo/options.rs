@@ -9,7 +9,7 @@ pub(crate) const USAGE: &str = "\
 usage: wt-echo [OPTIONS]
 Writes every line from stdin back to stdout, and ends when stdin does.
 
-  --mcp                           answer as an MCP server with one tool instead of echoing
+  --mcp                           answer as an MCP server with a few tools instead of echoing
   --flood BYTES                   first write that many bytes of notifications, about 1 kB each
   --pollute                       first write a line to stdout that isn't JSON
   --stderr TEXT                   first write TEXT and a newline to stderr

@@ -21,7 +21,7 @@ use wiretape_analyze::replay::{
 use wiretape_analyze::volatile::PathPattern;
 use wiretape_proxy::live::Origin;
 use wiretape_proxy::platform;
-use wiretape_proxy::replay::{self, Deck, HttpOptions, Opening, Overture, RealServer, Tell};
+use wiretape_proxy::replay::{self, Deck, HttpOptions, Opening, Overture, RealServers, Tell};
 use wiretape_trace::format;
 use wiretape_trace::name::clean_label;
 
@@ -89,7 +89,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true)]
     on_miss: OnMiss,
 
-    /// Record what the real server says here
+    /// Record what the real server says here; over HTTP each further session has a file of its own beside it
     #[arg(long, value_name = "OUT")]
     record_new: Option<PathBuf>,
 
@@ -153,17 +153,18 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     let recordings = find(&args)?;
     let unused = if args.require_all { Unused::Fail } else { Unused::Allow };
     if let Some(listen) = args.listen {
+        let real = real_servers(&args)?;
         let tapes = load(recordings, &setting)?;
-        let playing = PLAYING.get_or_init(|| Playing { tapes, unused, report: args.report });
+        let playing = PLAYING.get_or_init(|| Playing { tapes, unused, report: args.report, real });
         serve(playing, HttpOptions { listen, allowed_origins: args.allow_origin })?;
         return playing.finish();
     }
     platform::on_termination(end_now);
-    let real = real_server(&args)?;
+    let real = real_servers(&args)?;
     let (opening, tapes) = open(recordings, &setting)?;
-    let playing = PLAYING.get_or_init(|| Playing { tapes, unused, report: args.report });
+    let playing = PLAYING.get_or_init(|| Playing { tapes, unused, report: args.report, real });
     let tape = playing.tapes.first().ok_or_else(|| CommandError::usage("there is no trace"))?;
-    replay::play(&tape.deck, &opening, &tell(), real).map_err(cannot_talk)?;
+    replay::play(&tape.deck, &opening, &tell(), playing.real.as_ref()).map_err(cannot_talk)?;
     playing.finish()
 }
 
@@ -189,7 +190,7 @@ fn open(recordings: Vec<Vec<Recorded>>, setting: &Setting) -> Result<(Opening, V
 fn serve(playing: &Playing, options: HttpOptions) -> Result<(), CommandError> {
     let prefixes = prefixes(&playing.tapes);
     let decks = prefixes.iter().cloned().zip(playing.tapes.iter().map(|tape| Arc::clone(&tape.deck)));
-    replay::listen(options, decks.collect(), &tell(), |address| {
+    replay::listen(options, decks.collect(), &tell(), playing.real.clone(), |address| {
         for (prefix, tape) in prefixes.iter().zip(&playing.tapes) {
             let name = shown(Path::new(tape.path.file_name().unwrap_or(tape.path.as_os_str())));
             output::note(format!("wiretape: {name} is listening on http://{address}{prefix}/mcp"));
@@ -216,11 +217,6 @@ fn prefixes(tapes: &[Played]) -> Vec<String> {
 }
 
 fn check(args: &ReplayArgs) -> Result<(), CommandError> {
-    if args.listen.is_some() && args.on_miss == OnMiss::Passthrough {
-        return Err(CommandError::usage(
-            "--on-miss passthrough is for one client on standard input, not for --listen",
-        ));
-    }
     if args.traces.len() > 1 && args.listen.is_none() && !args.merge {
         let error = CommandError::usage("one client on standard input can be played one trace only");
         return Err(
@@ -228,6 +224,11 @@ fn check(args: &ReplayArgs) -> Result<(), CommandError> {
         );
     }
     let asks = args.on_miss == OnMiss::Passthrough;
+    if asks && args.traces.len() > 1 && !args.merge {
+        let error =
+            CommandError::usage("--on-miss passthrough asks one server, which stands behind one trace");
+        return Err(error.hint("--merge makes one of them"));
+    }
     match (asks, args.command.is_empty()) {
         (true, true) => Err(CommandError::usage("--on-miss passthrough needs a server to ask")
             .hint("put its command behind `--`: wiretape replay TRACE --on-miss passthrough -- COMMAND")),
@@ -340,7 +341,7 @@ fn shown(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()
 }
 
-fn real_server(args: &ReplayArgs) -> Result<Option<RealServer>, CommandError> {
+fn real_servers(args: &ReplayArgs) -> Result<Option<Arc<RealServers>>, CommandError> {
     if args.on_miss != OnMiss::Passthrough {
         return Ok(None);
     }
@@ -348,8 +349,8 @@ fn real_server(args: &ReplayArgs) -> Result<Option<RealServer>, CommandError> {
         Some(_) => Some(redaction::redactor(Config::load(None)?.redact, &[])?),
         None => None,
     };
-    let real = RealServer::new(args.command.clone(), args.record_new.as_deref(), redactor);
-    real.map(Some).map_err(|error| {
+    let real = RealServers::new(args.command.clone(), args.record_new.as_deref(), redactor);
+    real.map(Arc::new).map(Some).map_err(|error| {
         let path = args.record_new.as_deref().map(shown).unwrap_or_default();
         CommandError::because(format!("can't write {path}"), error)
     })

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wiretape_analyze::replay::Tally;
-use wiretape_proxy::replay::Deck;
+use wiretape_proxy::replay::{Deck, RealServers};
 
 /// A trace that is played.
 #[derive(Debug)]
@@ -32,6 +32,7 @@ pub(crate) struct Playing {
     pub(crate) tapes: Vec<Played>,
     pub(crate) unused: Unused,
     pub(crate) report: Option<PathBuf>,
+    pub(crate) real: Option<Arc<RealServers>>,
 }
 
 /// So many unused calls and misses are told one by one.
@@ -40,6 +41,9 @@ const TOLD: usize = 10;
 impl Playing {
     /// Tells what was used and what was missed, writes the report, and says how to end.
     pub(crate) fn finish(&self) -> Result<ExitCode, CommandError> {
+        if let Some(real) = &self.real {
+            real.end();
+        }
         self.tapes.iter().for_each(|tape| self.tell(tape));
         if let Some(path) = &self.report {
             let failed = |error| CommandError::because(format!("can't write {}", path.display()), error);
