@@ -4,7 +4,7 @@
 //! calls [`Driver::tick`] when it has come.
 
 use super::carry::Carried;
-use super::looks::Runs;
+use super::looks::{self, Runs};
 use super::questions::Questions;
 use super::script::{self, LISTEN, Plan, Script, Skip, Writes};
 use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, verdict};
@@ -296,9 +296,11 @@ impl<P: Payloads> Driver<P> {
             || (count > 0 && (is_initialize || self.is_repeating(call)))
     }
 
+    /// Whether a call may repeat something that the server made up.
     fn is_repeating(&self, call: &Recorded) -> bool {
         let mut request = Vec::new();
-        self.payloads.read(call.request, &mut request).is_ok() && Carried::is_repeating(&request)
+        self.payloads.read(call.request, &mut request).is_ok()
+            && (Carried::is_repeating(&request) || !looks::ids(&request).is_empty())
     }
 
     fn next_id(&mut self) -> u64 {

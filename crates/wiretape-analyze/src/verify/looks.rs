@@ -85,14 +85,8 @@ enum Kind {
 impl Runs {
     /// Remembers what the recorded client says.
     pub(super) fn hear(&mut self, request: &[u8]) {
-        let Some(params) = Envelope::scan(request).params else { return };
-        let mut lexer = Lexer::new(params);
-        while let Ok(Some(lexeme)) = lexer.next_token() {
-            if lexeme.token == JsonToken::String && self.repeated.len() < MAX_WORDS {
-                let text = lexeme.text(params).decode();
-                let words = tokens(&text).into_iter().filter(|token| token.kind == Kind::Word);
-                self.repeated.extend(words.map(|token| token.text.to_owned()));
-            }
+        if self.repeated.len() < MAX_WORDS {
+            self.repeated.extend(ids(request));
         }
     }
 
@@ -145,6 +139,21 @@ impl Runs {
             _ => false,
         }
     }
+}
+
+/// What may be an id in a request.
+pub(super) fn ids(request: &[u8]) -> Vec<String> {
+    let Some(params) = Envelope::scan(request).params else { return Vec::new() };
+    let mut lexer = Lexer::new(params);
+    let mut ids = Vec::new();
+    while let Ok(Some(lexeme)) = lexer.next_token() {
+        if lexeme.token == JsonToken::String {
+            let text = lexeme.text(params).decode();
+            let found = tokens(&text).into_iter().filter(|token| matches!(token.kind, Kind::Id | Kind::Word));
+            ids.extend(found.map(|token| token.text.to_owned()));
+        }
+    }
+    ids
 }
 
 fn is_within(ms: i64, run: &Range<i64>, slack_ms: i64) -> bool {

@@ -186,7 +186,7 @@ fn odd_traces_are_no_trouble() {
     let told = env.run(&["verify", "traces/torn.jsonl", "--", replay, "replay", "aaaa"]);
     assert!(told.contains("4 same, 1 skipped") && told.contains("exit 0"), "{told}");
     let told = env.run(&["verify", "traces/empty.jsonl", "--", replay, "replay", "aaaa"]);
-    assert!(told.contains("0 calls") && told.contains("exit 0"), "{told}");
+    assert!(told.contains("is empty: nothing was recorded") && told.contains("exit 1"), "{told}");
     // Two traces are one client, in two connections.
     let told = env.run(&["verify", "aaaa", "traces/torn.jsonl", "--", replay, "replay", "aaaa"]);
     assert!(told.contains("and 1 more") && told.contains("8 same, 2 skipped"), "{told}");

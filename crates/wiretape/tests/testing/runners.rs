@@ -3,7 +3,7 @@
 use crate::folder::Folder;
 
 /// What a miss is called, wherever it is told.
-const MISS: &str = r#"nearest is line 10: params/arguments/city was "Lisbon" and is "Graz""#;
+const MISS: &str = r#"nearest is line 9: params/arguments/city was "Lisbon" and is "Graz""#;
 
 const PYTEST: &str = "python -m pytest -p no:cacheprovider";
 
@@ -19,7 +19,7 @@ fn a_miss_fails_a_test_with_pytest() {
     let Some(folder) = Folder::new() else { return };
     folder.edit("pytest/test_advice.py", r#"["Lisbon", "Oslo"]"#, r#"["Lisbon", "Graz"]"#);
     let told = folder.run("pytest", PYTEST);
-    told.check(1, &["1 failed, 5 passed", MISS, "never asked for: line 12, tools/call weather"]);
+    told.check(1, &["1 failed, 5 passed", MISS, "never asked for: line 11, tools/call weather"]);
 }
 
 /// The page says how the trace was made; made again, it is the same.
