@@ -30,5 +30,7 @@ mod run;
 mod session;
 mod streams;
 
+pub(crate) use parameters::{ToolParameters, header_text};
+
 pub use options::{BridgeOptions, HeaderError, SecretHeader, ServerUrl};
 pub use run::bridge;

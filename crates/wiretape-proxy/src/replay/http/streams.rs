@@ -151,7 +151,7 @@ impl Streams {
     /// Sends a message on a stream.
     pub(super) fn send(&mut self, number: u64, message: &[u8]) {
         let Some(stream) = self.open.get_mut(&number) else { return self.say(message) };
-        if number == BETWEEN && !stream.outlet.as_ref().is_some_and(|outlet| !outlet.is_closed()) {
+        if number == BETWEEN && stream.outlet.as_ref().is_none_or(UnboundedSender::is_closed) {
             if self.unsaid.len() < KEPT {
                 self.unsaid.push_back(message.to_vec());
             }
