@@ -570,7 +570,10 @@ impl<P: Payloads> Player<P> {
             _ => {}
         }
         let Some(recorded) = self.read(call, span, actions) else {
-            let error = json!({ "code": CODE, "message": "wiretape: the trace can't be read any more" });
+            let kind = self.tape.kind(call).clone();
+            let miss = Miss { kind, reason: MissReason::Unreadable, nearest: None };
+            self.lock_tally().miss(&miss);
+            let error = error_of(&miss);
             actions.push(answer(number, &live.id, &json!({ "error": error })));
             return Played::Through;
         };
@@ -601,7 +604,11 @@ impl<P: Payloads> Player<P> {
     fn read(&mut self, call: &Recorded, span: Span, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let mut buffer = Vec::with_capacity(span.len as usize);
         if let Err(error) = self.payloads.read(span, &mut buffer) {
-            actions.push(Action::Tell(Notice::Unreadable { reason: error.to_string() }));
+            let reason = match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => "it has become shorter".to_owned(),
+                _ => error.to_string(),
+            };
+            actions.push(Action::Tell(Notice::Unreadable { reason }));
             return None;
         }
         if is_redacted(&buffer)

@@ -224,6 +224,25 @@ fn a_server_that_goes_away_is_told() {
     stop(service);
 }
 
+#[test]
+fn what_cannot_be_recorded_is_told() {
+    let home = Home::new();
+    let service = start(&home, &[]);
+    let at = service.address();
+    let (one, other) = (session(at, HELLO), session(at, HELLO));
+    pid(at, &[&one], &call(1, "pid", ""));
+    fs::remove_dir_all(home.path("")).unwrap();
+    // The first has its file.
+    pid(at, &[&one], &call(2, "pid", ""));
+    pid(at, &[&other], &call(1, "pid", ""));
+    let start = Instant::now();
+    while !service.said().contains("what the real server says is not recorded") {
+        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.said());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    stop(service);
+}
+
 /// A real client can't tell which answers were recorded.
 #[test]
 fn features_with_a_real_client() {
