@@ -37,13 +37,21 @@ impl Draft {
             let file = File::options().write(true).open(&target)?;
             return Ok(Draft { file, path: target.clone(), target, state: State::InPlace });
         }
-        let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = target.file_name().ok_or_else(|| io::Error::other("this is no file name"))?;
-        if target.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        let (file, path) = create(dir, &name.to_string_lossy())?;
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| platform::on_termination(delete_all));
+        let (file, path) = create_beside(&target)?;
+        unpublished().push(path.clone());
         Ok(Draft { file, path, target, state: State::Beside })
+    }
+
+    /// Whether one could be begun: for who is going to need one at the end. Nothing stays.
+    pub(crate) fn check_beside(target: &Path) -> io::Result<()> {
+        let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
+        if fs::metadata(&target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            return Ok(());
+        }
+        let (_, path) = create_beside(&target)?;
+        fs::remove_file(path)
     }
 
     /// Where it lies now.
@@ -63,17 +71,17 @@ impl Draft {
     }
 }
 
-fn create(dir: &Path, name: &str) -> io::Result<(File, PathBuf)> {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| platform::on_termination(delete_all));
+fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = target.file_name().ok_or_else(|| io::Error::other("this is no file name"))?.to_string_lossy();
+    if target.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
     let mut attempt = 0;
     loop {
         let path = dir.join(format!(".{name}.{}.{attempt}.draft", std::process::id()));
         match platform::create_private_file(&path) {
-            Ok(file) => {
-                unpublished().push(path.clone());
-                return Ok((file, path));
-            }
+            Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
             Err(error) => return Err(error),
         }

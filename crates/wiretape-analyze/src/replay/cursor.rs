@@ -68,6 +68,8 @@ pub enum MissReason {
     OutOfOrder,
     /// It was recorded, and never answered.
     NotAnswered,
+    /// It was recorded, and its answer can't be read any more.
+    Unreadable,
 }
 
 impl MissReason {
@@ -78,6 +80,7 @@ impl MissReason {
             MissReason::UsedUp => "used-up",
             MissReason::OutOfOrder => "out-of-order",
             MissReason::NotAnswered => "not-answered",
+            MissReason::Unreadable => "unreadable",
         }
     }
 }
@@ -101,6 +104,7 @@ impl fmt::Display for Miss {
             MissReason::UsedUp => write!(f, "every recorded call that asks this was used: {kind}")?,
             MissReason::OutOfOrder => write!(f, "{kind} is not what comes next")?,
             MissReason::NotAnswered => write!(f, "{kind} was recorded and never answered")?,
+            MissReason::Unreadable => write!(f, "the answer to {kind} can't be read any more")?,
         }
         let Some(nearest) = &self.nearest else { return Ok(()) };
         let word = if self.reason == MissReason::OutOfOrder { "next" } else { "nearest" };

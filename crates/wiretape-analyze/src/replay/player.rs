@@ -293,7 +293,7 @@ impl<P: Payloads> Player<P> {
         let step = tape.steps(call).first()?;
         let message = self.read_answer(id, call, step, actions);
         let answer = |message| Action::Answer { to: self.requests, message };
-        actions.push(message.map_or_else(|| unreadable(self.requests, id), answer));
+        actions.push(message.map_or_else(|| self.unreadable(self.requests, id, call), answer));
         Some(())
     }
 
@@ -598,7 +598,7 @@ impl<P: Payloads> Player<P> {
             _ => {}
         }
         let Some(mut message) = self.read_answer(&live.id, call, step, actions) else {
-            actions.push(unreadable(number, &live.id));
+            actions.push(self.unreadable(number, &live.id, call));
             return Played::Through;
         };
         if let Some(wanted) = &live.initialize {
@@ -620,6 +620,14 @@ impl<P: Payloads> Player<P> {
                 Played::GoesOn
             }
         }
+    }
+
+    /// The trace has lost the answer to a request: that is a miss.
+    fn unreadable(&self, number: u64, id: &[u8], call: &Recorded) -> Action {
+        let kind = self.tape.kind(call).clone();
+        let miss = Miss { kind, reason: MissReason::Unreadable, nearest: None };
+        self.lock_tally().miss(&miss);
+        answer(number, id, &json!({ "error": error_of(&miss) }))
     }
 
     /// A recorded answer under the id of a request.
@@ -649,7 +657,11 @@ impl<P: Payloads> Player<P> {
     fn read_as_it_is(&self, span: Span, room: usize, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let mut message = Vec::with_capacity(span.len as usize + room);
         if let Err(error) = self.payloads.read(span, &mut message) {
-            actions.push(Action::Tell(Notice::Unreadable { reason: error.to_string() }));
+            let reason = match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => "it has become shorter".to_owned(),
+                _ => error.to_string(),
+            };
+            actions.push(Action::Tell(Notice::Unreadable { reason }));
             return None;
         }
         Some(message)
@@ -793,11 +805,6 @@ fn not_a_message(envelope: &Envelope<'_>) -> Action {
     };
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": error });
     Action::Send { during: None, message: message.to_string().into_bytes() }
-}
-
-fn unreadable(to: u64, id: &[u8]) -> Action {
-    let error = json!({ "code": CODE, "message": "wiretape: the trace can't be read any more" });
-    answer(to, id, &json!({ "error": error }))
 }
 
 /// The answer to a request, with this outcome.

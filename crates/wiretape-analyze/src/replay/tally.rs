@@ -186,6 +186,11 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
+    /// The trace of what a real server says can't be written.
+    NotRecorded {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -216,6 +221,9 @@ impl fmt::Display for Notice {
             Notice::MadeUp { method } => write!(f, "the trace has no `{method}`; the answer is made up"),
             Notice::Struck { kind, fault } => write!(f, "failed on purpose ({}): {kind}", fault.name()),
             Notice::Unreadable { reason } => write!(f, "can't read the trace any more: {reason}"),
+            Notice::NotRecorded { reason } => {
+                write!(f, "what the real server says is not recorded: {reason}")
+            }
         }
     }
 }

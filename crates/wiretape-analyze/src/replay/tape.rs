@@ -12,7 +12,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
-use wiretape_trace::format::{Line, Message, Record, Stamp, parse_line};
+use wiretape_trace::format::{HttpContext, Line, Message, Record, Stamp, parse_line};
 use wiretape_trace::message::{Defect, Direction, Envelope};
 use wiretape_trace::redact::is_redacted;
 
@@ -99,6 +99,8 @@ pub struct Recorded {
     /// The next call in that.
     next: Option<u32>,
     steps: (u32, u32),
+    /// Whether the server found fault with how it was sent.
+    is_refused: bool,
 }
 
 impl Recorded {
@@ -110,6 +112,12 @@ impl Recorded {
     /// Whether it came to an end that can be played: an answer, or none because it was cancelled.
     fn has_end(&self) -> bool {
         self.is_answered() || matches!(self.outcome, Outcome::Cancelled | Outcome::TimedOut)
+    }
+
+    /// Whether it is what its request is answered with. What is wrong with headers, or with what a client says of itself, is
+    /// found anew in each request.
+    fn counts(&self) -> bool {
+        self.has_end() && !self.is_refused
     }
 
     /// By what its request is known.
@@ -266,15 +274,15 @@ impl Tape {
         &self.label
     }
 
-    /// Whether a client need not ask for a call: the handshake and pings come as they come, and what was never answered
-    /// can't be asked for.
+    /// Whether a client need not ask for a call: the handshake and pings come as they come, and what was never answered or
+    /// was refused can't be asked for.
     pub fn may_be_left_out(&self, call: &Recorded) -> bool {
-        self.comes_by_itself(call) || !call.has_end()
+        self.comes_by_itself(call) || !call.counts()
     }
 
-    /// Whether a call belongs to the handshake, or asks whether anybody is there.
+    /// Whether a call belongs to the handshake, asks whether anybody is there, or was refused for how it was sent.
     pub(super) fn comes_by_itself(&self, call: &Recorded) -> bool {
-        matches!(&*self.kind(call).method, "initialize" | "server/discover" | "ping")
+        call.is_refused || matches!(&*self.kind(call).method, "initialize" | "server/discover" | "ping")
     }
 
     /// The calls of a method.
@@ -480,6 +488,7 @@ impl<'m> TapeBuilder<'m> {
             chain: 0,
             next: None,
             steps: (0, 0),
+            is_refused: false,
         });
         self.open.insert(number, OpenCall { number: call, heard_us: time_us(&message.stamp) });
     }
@@ -512,7 +521,10 @@ impl<'m> TapeBuilder<'m> {
 
     fn answer(&mut self, closed: Option<OpenCall>, line: u64, message: &Message<'_>, step: Step) {
         let Some(closed) = closed else { return };
-        self.tape.calls[closed.number as usize].answer_line = line;
+        let call = &mut self.tape.calls[closed.number as usize];
+        call.answer_line = line;
+        call.is_refused =
+            matches!(call.outcome, Outcome::ProtocolError { .. }) && is_bad_request(message.http);
         // It is the last one now.
         self.said(None, message, step);
     }
@@ -592,17 +604,17 @@ impl<'m> TapeBuilder<'m> {
 }
 
 /// Links calls with the same key. One without an answer counts only if there is no other, and if it has not been
-/// cancelled: then having no answer is how it is answered.
+/// cancelled: then having no answer is how it is answered. One that was refused counts only if there is no other, too.
 fn chain(tape: &mut Tape) {
     tape.distinct = vec![Vec::new(); tape.kinds.len()];
     let numbers = || 0..index(tape.calls.len());
     let order: Vec<u32> = numbers()
-        .filter(|number| tape.call(*number).has_end())
-        .chain(numbers().filter(|number| !tape.call(*number).has_end()))
+        .filter(|number| tape.call(*number).counts())
+        .chain(numbers().filter(|number| !tape.call(*number).counts()))
         .collect();
     for number in order {
         let (key, kind) = (tape.call(number).key, tape.call(number).kind as usize);
-        let (ends, is_plain) = (tape.call(number).has_end(), tape.is_plain(number));
+        let (counts, is_plain) = (tape.call(number).counts(), tape.is_plain(number));
         let chain = *tape.by_key.entry(key).or_insert(index(tape.chains.len()));
         tape.calls[number as usize].chain = chain;
         match tape.chains.get_mut(chain as usize) {
@@ -610,7 +622,7 @@ fn chain(tape: &mut Tape) {
                 tape.chains.push(Chain { first: number, last: number, is_plain });
                 tape.distinct[kind].push(number);
             }
-            Some(chain) if ends => {
+            Some(chain) if counts => {
                 chain.is_plain &= is_plain;
                 let before = std::mem::replace(&mut chain.last, number);
                 tape.calls[before as usize].next = Some(number);
@@ -618,6 +630,12 @@ fn chain(tape: &mut Tape) {
             Some(_) => {}
         }
     }
+}
+
+/// Whether an exchange says that its request was a bad one.
+fn is_bad_request(http: Option<&[u8]>) -> bool {
+    let response = http.map(HttpContext::parse).and_then(|http| http.response);
+    response.is_some_and(|response| response.status == 400)
 }
 
 fn index(number: usize) -> u32 {

@@ -31,7 +31,10 @@ struct Session {
 
 impl Session {
     fn new(said: &[Said<'_>], setting: Setting) -> Self {
-        let trace = trace(said);
+        Self::of_trace(trace(said), setting)
+    }
+
+    fn of_trace(trace: Vec<u8>, setting: Setting) -> Self {
         let tape = Arc::new(tape(&trace, &setting.matching));
         let tally = Arc::new(Mutex::new(Tally::new(&tape)));
         let player = Player::new(tape, trace, Arc::new(setting), Arc::clone(&tally));
@@ -98,6 +101,31 @@ fn repeats_answer_in_order_and_then_the_last_one_again() {
     assert_eq!(session.say(&ask("\"x\"")), [r#".{"result":{"sum":4},"jsonrpc":"2.0","id":"x"}"#]);
     assert_eq!(session.say(&ask("9")), [r#".{"result":{"sum":4},"jsonrpc":"2.0","id":9}"#]);
     assert_eq!(session.tally().calls().iter().map(|call| call.used).collect::<Vec<_>>(), [1, 2]);
+}
+
+/// How a request was sent is checked anew each time it comes.
+#[test]
+fn what_was_refused_is_played_only_where_there_is_nothing_else() {
+    let refused = |id: u32| {
+        let raw = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32020,"message":"no"}}}}"#);
+        let http = r#""http":{"x":1,"response":{"status":400}},"raw""#;
+        message("out", 20, &raw).replacen(r#""raw""#, http, 1)
+    };
+    let only = call("1", "other", "{}");
+    let lines = [
+        message("in", 10, ADD),
+        refused(1),
+        message("in", 30, ADD),
+        message("out", 40, r#"{"jsonrpc":"2.0","id":1,"result":{"sum":3}}"#),
+        message("in", 50, &only),
+        refused(1),
+    ];
+    let trace: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut session = Session::of_trace(trace.into_bytes(), Setting::default());
+    for _ in 0..2 {
+        assert_eq!(session.say(ADD), [r#".{"jsonrpc":"2.0","id":1,"result":{"sum":3}}"#]);
+    }
+    assert!(session.say(&only)[0].contains("-32020"));
 }
 
 #[test]

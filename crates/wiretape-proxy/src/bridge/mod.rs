@@ -32,6 +32,8 @@ mod run;
 mod session;
 mod streams;
 
+pub(crate) use parameters::{ToolParameters, header_text};
+
 pub use options::{BridgeOptions, HeaderError, SecretHeader, ServerUrl};
 pub(crate) use remote::Remote;
 pub use run::bridge;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The marked properties of the tools that the server has listed.
 #[derive(Debug, Default)]
-pub(super) struct ToolParameters {
+pub(crate) struct ToolParameters {
     tools: BTreeMap<String, Vec<Marked>>,
 }
 
@@ -22,7 +22,7 @@ struct Marked {
 
 impl ToolParameters {
     /// Learns from the answer to `tools/list`.
-    pub(super) fn learn(&mut self, message: &[u8]) {
+    pub(crate) fn learn(&mut self, message: &[u8]) {
         let Ok(message) = serde_json::from_slice::<Value>(message) else { return };
         let tools = message.get("result").and_then(|result| result.get("tools")).and_then(Value::as_array);
         for tool in tools.into_iter().flatten() {
@@ -42,18 +42,46 @@ impl ToolParameters {
 
     /// Adds the headers that a call needs.
     pub(super) fn add_to(&self, headers: &mut HeaderMap, tool: &str, arguments: &Value) {
-        for Marked { path, header } in self.tools.get(tool).into_iter().flatten() {
-            let value = path.iter().try_fold(arguments, |value, key| value.get(key));
-            let text = match value {
-                Some(Value::String(text)) => text.clone(),
-                Some(Value::Bool(_) | Value::Number(_)) => value.map(Value::to_string).unwrap_or_default(),
-                _ => continue,
-            };
-            if let Some(value) = header_value(&text) {
-                headers.insert(header.clone(), value);
+        for marked in self.tools.get(tool).into_iter().flatten() {
+            if let Some(value) = marked.text(arguments).as_deref().and_then(header_value) {
+                headers.insert(marked.header.clone(), value);
             }
         }
     }
+
+    /// Whether a call has the headers that it needs, and none of those that it must not have; otherwise what is wrong.
+    pub(crate) fn check(&self, headers: &HeaderMap, tool: &str, arguments: &Value) -> Result<(), String> {
+        for marked in self.tools.get(tool).into_iter().flatten() {
+            let (name, expected) = (&marked.header, marked.text(arguments));
+            let sent = headers.get(name).and_then(|value| value.to_str().ok()).map(header_text);
+            let is_right = match (&expected, &sent) {
+                (Some(expected), Some(Some(sent))) => is_same(expected, sent),
+                (None, None) => true,
+                _ => false,
+            };
+            if !is_right {
+                let expected = expected.as_deref().unwrap_or("missing");
+                return Err(format!("the header {name} is not as the argument, which is {expected:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Marked {
+    /// What its header says.
+    fn text(&self, arguments: &Value) -> Option<String> {
+        match self.path.iter().try_fold(arguments, |value, key| value.get(key))? {
+            Value::String(text) => Some(text.clone()),
+            value @ (Value::Bool(_) | Value::Number(_)) => Some(value.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// Numbers may be written in several ways.
+fn is_same(one: &str, other: &str) -> bool {
+    one == other || one.parse::<f64>().is_ok_and(|one| other.parse::<f64>() == Ok(one))
 }
 
 /// Only what `properties` lead to counts.
@@ -76,6 +104,14 @@ pub(super) fn header_value(text: &str) -> Option<HeaderValue> {
         && !(text.starts_with("=?base64?") && text.ends_with("?="));
     let value = if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) };
     HeaderValue::try_from(value).ok()
+}
+
+/// What a header's value says, in whichever way; `None` if it is damaged.
+pub(crate) fn header_text(value: &str) -> Option<String> {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +138,15 @@ mod tests {
             (&HeaderValue::from(3), &HeaderValue::from_static("true"))
         );
         assert_eq!(headers.len(), 3);
+        assert_eq!(parameters.check(&headers, "t", &arguments), Ok(()));
+        headers.insert("mcp-param-n", HeaderValue::from_static("3.0"));
+        assert_eq!(parameters.check(&headers, "t", &arguments), Ok(()));
+        headers.insert("mcp-param-n", HeaderValue::from_static("4"));
+        assert!(parameters.check(&headers, "t", &arguments).is_err());
+        assert!(parameters.check(&HeaderMap::new(), "t", &arguments).is_err());
+        assert_eq!(parameters.check(&HeaderMap::new(), "t", &Value::Null), Ok(()));
+        headers.remove("mcp-param-n");
+        assert!(parameters.check(&headers, "t", &Value::Null).is_err());
     }
 
     #[test]

@@ -4,7 +4,9 @@ use super::file::{DeckError, Indexed, TapeFile};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use wiretape_analyze::replay::{FaultKind, Notice, Player, Setting, StepKind, Tally, Tape, WhenMissed};
+use wiretape_analyze::replay::{
+    FaultKind, Notice, Payloads as _, Player, Setting, StepKind, Tally, Tape, WhenMissed,
+};
 use wiretape_trace::format;
 
 /// Takes what whoever started the replay should know; from any thread.
@@ -62,6 +64,21 @@ impl Deck {
     /// What is odd about the trace, and in which of its files.
     pub fn notices(&self) -> &[(PathBuf, format::Notice)] {
         &self.notices
+    }
+
+    /// Looks at the recorded answers to a method, the first so many of them.
+    pub(super) fn answers_to(&self, method: &str, most: usize, mut each: impl FnMut(&[u8])) {
+        let mut answer = Vec::new();
+        let answered = self.tape.of_method(method).filter(|(_, call)| call.is_answered());
+        for (_, call) in answered.take(most) {
+            let steps = self.tape.steps(call).iter();
+            for step in steps.filter(|step| step.kind == StepKind::Answer) {
+                // What can't be read any more says nothing.
+                if self.file.read(step.span, &mut answer).is_ok() {
+                    each(&answer);
+                }
+            }
+        }
     }
 
     /// Plays to one more client.

@@ -135,14 +135,16 @@ impl TapeFile {
 /// see, for nothing can be read from the middle of it.
 fn open(path: &Path) -> Result<(File, u64), DeckError> {
     let failed = |source| DeckError::Open { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    // Before it is opened: a pipe that nobody writes to would never be.
+    let metadata = std::fs::metadata(path).map_err(failed)?;
     if metadata.is_dir() {
         return Err(failed(io::ErrorKind::IsADirectory.into()));
     }
     if !metadata.is_file() {
         return Err(DeckError::NotAFile { path: path.to_owned() });
     }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     let mut magic = [0; 4];
     let is_compressed = platform::read_exact_at(&file, &mut magic, 0).is_ok()
         && Compression::of_magic(&magic) != Compression::None;

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use wiretape_analyze::replay::{Action, id_of, replaced, with_id};
+use wiretape_analyze::replay::{Action, Notice, id_of, replaced, with_id};
 use wiretape_trace::framing::LineFramer;
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 use wiretape_trace::redact::Redactor;
@@ -98,10 +98,10 @@ impl RealServers {
 
     /// Ends them all, and waits until they have.
     pub fn end(&self) {
-        for running in lock(&self.running).split_off(0) {
-            self.end_one(running);
-        }
-        for ending in lock(&self.ending).split_off(0) {
+        let running = std::mem::take(&mut *lock(&self.running));
+        running.into_iter().for_each(|running| self.end_one(running));
+        let ending = std::mem::take(&mut *lock(&self.ending));
+        for ending in ending {
             // One that panicked has nothing more to say.
             let _ = ending.join();
         }
@@ -112,7 +112,8 @@ impl RealServers {
 
     fn start(&self, report: Report) -> io::Result<Arc<Running>> {
         let Spawned { process, stdin, stdout, .. } = Process::spawn(&self.command, StderrMode::Inherited)?;
-        let recording = self.recordings.as_ref().and_then(|recordings| lock(recordings).next());
+        let recording = self.recordings.as_ref().map(|recordings| lock(recordings).next());
+        let recording = recording.map_or(Journal::Off, Journal::from);
         let (input, lines) = channel();
         write_lines(stdin, lines, Arc::clone(&report));
         read_lines(stdout, report);
@@ -139,7 +140,22 @@ impl RealServers {
 struct Running {
     process: Mutex<Option<Process>>,
     input: Mutex<Option<Sender<Vec<u8>>>>,
-    recording: Mutex<Option<Recording>>,
+    recording: Mutex<Journal>,
+}
+
+/// What becomes of what is said.
+#[derive(Debug)]
+enum Journal {
+    Off,
+    Recorded(Recording),
+    /// It can't be recorded, which has to be told.
+    Failed(io::Error),
+}
+
+impl From<io::Result<Recording>> for Journal {
+    fn from(recording: io::Result<Recording>) -> Self {
+        recording.map_or_else(Journal::Failed, Journal::Recorded)
+    }
 }
 
 impl Running {
@@ -152,8 +168,24 @@ impl Running {
     }
 
     fn record(&self, dir: Direction, message: &[u8]) {
-        if let Some(recording) = lock(&self.recording).as_mut() {
-            recording.message(dir, message);
+        let mut recording = lock(&self.recording);
+        if let Journal::Recorded(journal) = &mut *recording
+            && let Err(error) = journal.message(dir, message)
+        {
+            // The client is answered all the same. A line that was torn must stay the last.
+            *recording = Journal::Failed(error);
+        }
+    }
+
+    /// Why nothing is recorded any more, once.
+    fn failure(&self) -> Option<Notice> {
+        let mut recording = lock(&self.recording);
+        match std::mem::replace(&mut *recording, Journal::Off) {
+            Journal::Failed(error) => Some(Notice::NotRecorded { reason: error.to_string() }),
+            other => {
+                *recording = other;
+                None
+            }
         }
     }
 
@@ -162,7 +194,8 @@ impl Running {
         drop(lock(&self.input).take());
         let process = lock(&self.process).take();
         let exit = process.and_then(end_process);
-        if let Some(recording) = lock(&self.recording).take() {
+        let recording = std::mem::replace(&mut *lock(&self.recording), Journal::Off);
+        if let Journal::Recorded(recording) = recording {
             recording.end(exit);
         }
     }
@@ -336,10 +369,15 @@ impl RealServer {
 
     /// Takes what it did. Returns what the client is to be told.
     pub(super) fn take(&mut self, event: RealEvent) -> Vec<Action> {
-        match event {
-            RealEvent::Line(line) => self.said(&line).into_iter().collect(),
-            RealEvent::Ended => self.gone(),
+        let mut actions = Vec::new();
+        if let State::Greeted(running, _) | State::Ready(running) = &self.state {
+            actions.extend(running.failure().map(Action::Tell));
         }
+        match event {
+            RealEvent::Line(line) => actions.extend(self.said(&line)),
+            RealEvent::Ended => actions.extend(self.gone()),
+        }
+        actions
     }
 
     fn said(&mut self, line: &[u8]) -> Option<Action> {

@@ -39,10 +39,10 @@ impl Recordings {
         })
     }
 
-    /// The trace of one more server; `None` if it can't be written.
-    pub(super) fn next(&mut self) -> Option<Recording> {
+    /// The trace of one more server.
+    pub(super) fn next(&mut self) -> io::Result<Recording> {
         if let Some(first) = self.first.take() {
-            return Some(first);
+            return Ok(first);
         }
         loop {
             self.names += 1;
@@ -50,7 +50,7 @@ impl Recordings {
             match Recording::begin(&path, &self.command, self.redactor.clone()) {
                 // An older one of that name is kept.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                recording => return recording.ok(),
+                recording => return recording,
             }
         }
     }
@@ -91,13 +91,12 @@ impl Recording {
         Ok(Recording { writer, redactor, clock, began: Instant::now() })
     }
 
-    pub(super) fn message(&mut self, dir: Direction, raw: &[u8]) {
+    pub(super) fn message(&mut self, dir: Direction, raw: &[u8]) -> io::Result<()> {
         let clean = match &self.redactor {
             Some(redactor) => redactor.json(raw).unwrap_or_else(|_| redactor.text(raw)),
             None => Cow::Borrowed(raw),
         };
-        // The client is answered all the same.
-        let _ = self.writer.message(self.clock.now(), dir, &clean);
+        self.writer.message(self.clock.now(), dir, &clean)
     }
 
     pub(super) fn end(self, exit: Option<Exit>) {

@@ -82,11 +82,13 @@ fn reports_are_for_programs() {
         let report = std::fs::read(env.data_dir().join(name)).unwrap();
         insta::assert_snapshot!(snapshot, env.redact(&report));
     }
-    let nowhere = play(&env, &["replay", "aaaa", "--report", "no/such/dir/report.json"], &[]);
+    // That is told at once, not when everything is over.
+    let nowhere = play(&env, &["replay", "aaaa", "--report", "no/such/dir/report.json"], &[HELLO]);
     assert!(
         nowhere.contains("can't write no/such/dir/report.json") && nowhere.contains("exit 1"),
         "{nowhere}"
     );
+    assert!(!nowhere.contains("protocolVersion"), "{nowhere}");
 }
 
 #[test]
@@ -237,13 +239,21 @@ fn the_command_line_is_checked() {
     check(&["aaaa", "--listen", "somewhere"], "somewhere");
     check(&["aaaa", "--allow-origin", "https://a.example"], "--listen");
     check(&["aaaa", "--match", "fuzzy"], "fuzzy");
+    check(&["aaaa", "--listen", "8080"], "an address has a port: 127.0.0.1:8080");
     check(&["aaaa", "--speed", "fast"], "a speed is 0 (at once)");
+    check(&["aaaa", "--speed", "-1"], "a speed is 0 (at once)");
+    check(&["aaaa", "--fault", "nonsense"], "say what goes wrong");
     check(&["aaaa", "--fault", "tool:x"], "say what goes wrong");
     check(&["aaaa", "--ignore", "x"], "a path begins with");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let busy = play(&env, &["replay", "aaaa", "--listen", &address], &[]);
     assert!(busy.contains(&format!("can't listen on {address}")) && busy.contains("exit 1"), "{busy}");
+    env.file("taken.jsonl", "");
+    let taken = env.path("taken.jsonl");
+    let record = ["aaaa", "--on-miss", "passthrough", "--record-new", taken.to_str().unwrap(), "--", "cat"];
+    let exists = play(&env, &[&["replay"], &record[..]].concat(), &[]);
+    assert!(exists.contains("a trace is never overwritten") && exists.contains("exit 1"), "{exists}");
     let none = play(&env, &["replay", "zzzz"], &[]);
     assert!(none.contains("there is no trace `zzzz`") && none.contains("exit 1"), "{none}");
 }

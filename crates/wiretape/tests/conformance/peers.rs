@@ -9,7 +9,7 @@ use wiretape_testkit::bins;
 use wiretape_testkit::peer::Peer;
 
 /// After this a process is killed and its test fails: generous, for the machine may be busy.
-const LIMIT: Duration = Duration::from_secs(240);
+pub(crate) const LIMIT: Duration = Duration::from_secs(240);
 
 /// A server that passes the suite.
 pub(crate) struct Server {

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
 mod http;
+mod odd;
 mod raw;
 mod real;
 mod resume;

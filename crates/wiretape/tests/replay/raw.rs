@@ -11,13 +11,19 @@ use wiretape_trace::message::Direction;
 /// No answer takes nearly as long.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A trace of these messages.
+/// A trace of these messages, a millisecond after the other.
 pub(crate) fn trace(home: &Home, said: &[(Direction, &str)]) -> PathBuf {
+    paced_trace(home, said, Duration::from_millis(1))
+}
+
+/// A trace of these messages, each so long after the one before.
+pub(crate) fn paced_trace(home: &Home, said: &[(Direction, &str)], pace: Duration) -> PathBuf {
+    let pace = u64::try_from(pace.as_micros()).unwrap();
     let path = home.path("trace.jsonl");
     let meta = Meta { label: "wire".to_owned(), ..Meta::default() };
     let at = |us| Moment { wall_ms: 1_778_626_800_000, us };
     let mut writer = TraceWriter::new(Vec::new(), at(0), &meta).unwrap();
-    for ((dir, raw), us) in said.iter().zip((1..).map(|n| n * 1000)) {
+    for ((dir, raw), us) in said.iter().zip((1..).map(|n| n * pace)) {
         writer.message(at(us), *dir, raw.as_bytes()).unwrap();
     }
     std::fs::write(&path, writer.end(at(1_000_000), &LineEnd::default()).unwrap()).unwrap();
@@ -53,15 +59,19 @@ pub(crate) fn ask(at: SocketAddr, method: &str, target: &str, headers: &[&str], 
 fn open(at: SocketAddr, method: &str, target: &str, headers: &[&str], body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
-    let host = if headers.iter().any(|header| header.starts_with("Host:")) {
-        String::new()
-    } else {
-        format!("Host: {at}\r\n")
+    let host = format!("Host: {at}");
+    let usual = [&host, "Content-Type: application/json", "Accept: application/json, text/event-stream"];
+    let is_given = |usual: &&str| {
+        let name = usual.split(':').next().unwrap();
+        headers.iter().any(|header| header.split(':').next() == Some(name))
     };
-    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let usual = usual.into_iter().filter(|usual| !is_given(usual));
+    // One without a value is not sent.
+    let headers = headers.iter().copied().chain(usual).filter(|header| !header.ends_with(':'));
+    let headers: String = headers.map(|header| format!("{header}\r\n")).collect();
     let length = body.len();
     let request = format!(
-        "{method} {target} HTTP/1.1\r\n{host}{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "{method} {target} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).unwrap();
     stream
@@ -109,7 +119,7 @@ impl Stream {
     }
 
     /// Reads until the connection ends, in whatever way.
-    pub(crate) fn to_end(mut self) -> String {
+    pub(crate) fn rest(mut self) -> String {
         while self.read() > 0 {}
         self.heard
     }

@@ -24,8 +24,20 @@ fn call(id: u64, tool: &str, more: &str) -> String {
 
 /// The same by a client without a session.
 fn stateless(id: u64, tool: &str, token: &str) -> String {
-    let meta = format!(r#"{token}"io.modelcontextprotocol/protocolVersion":"2026-07-28""#);
+    let era = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+    let meta = format!("{token}{era}");
     call(id, tool, &format!(r#","_meta":{{{meta}}}"#))
+}
+
+/// What a client without a session says beside it.
+fn headers(tool: &'static str) -> [&'static str; 3] {
+    let name = match tool {
+        "pid" => "Mcp-Name: pid",
+        "count" => "Mcp-Name: count",
+        "ask" => "Mcp-Name: ask",
+        _ => "Mcp-Name: wait",
+    };
+    ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", name]
 }
 
 /// Plays a trace that has a handshake and nothing else, with a real server behind it that has these options.
@@ -106,7 +118,7 @@ fn what_it_says_comes_on_the_stream_of_its_request() {
     let id = asking.heard.split(r#""id":"#).nth(1).unwrap().split(',').next().unwrap().to_owned();
     let reply = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"model":"none","role":"assistant"}}}}"#);
     assert_eq!(post(at, &[&session], &reply).status, 202);
-    let heard = asking.to_end();
+    let heard = asking.rest();
     assert!(heard.contains(r#""id":4,"#) && heard.contains("assistant"), "{heard}");
     stop(service);
     check_plays_again(&home);
@@ -141,7 +153,7 @@ fn a_call_is_cancelled() {
             news.until("cancelled");
         }
     }
-    let heard = waiting.to_end();
+    let heard = waiting.rest();
     assert!(!heard.contains(r#""id":5"#), "{heard}");
     stop(service);
 }
@@ -151,10 +163,10 @@ fn clients_without_a_session_share_a_server() {
     let home = Home::new();
     let service = start(&home, &[]);
     let at = service.address();
-    let first = pid(at, &[], &stateless(1, "pid", ""));
-    assert_eq!(pid(at, &[], &stateless(1, "pid", "")), first);
+    let first = pid(at, &headers("pid"), &stateless(1, "pid", ""));
+    assert_eq!(pid(at, &headers("pid"), &stateless(1, "pid", "")), first);
     let count = || {
-        let told = post(at, &[], &stateless(1, "count", r#""progressToken":1,"#));
+        let told = post(at, &headers("count"), &stateless(1, "count", r#""progressToken":1,"#));
         assert_eq!(told.body.matches(r#""progressToken":1,"#).count(), 3, "{}", told.body);
         assert!(told.body.contains("three"), "{}", told.body);
     };
@@ -164,10 +176,10 @@ fn clients_without_a_session_share_a_server() {
         }
     });
     // Nobody can be asked in this era; the server is told so.
-    let told = post(at, &[], &stateless(2, "ask", ""));
+    let told = post(at, &headers("ask"), &stateless(2, "ask", ""));
     assert!(told.body.contains("this client can't be asked"), "{}", told.body);
     // Closing the stream is cancelling.
-    let waiting = Stream::open(at, "POST", "/mcp", &[], &stateless(3, "wait", ""));
+    let waiting = Stream::open(at, "POST", "/mcp", &headers("wait"), &stateless(3, "wait", ""));
     wait_for(&home.path("new.jsonl"), r#""name":"wait""#);
     drop(waiting);
     wait_for(&home.path("new.jsonl"), "notifications/cancelled");
@@ -209,6 +221,25 @@ fn a_server_that_goes_away_is_told() {
     assert!(told.body.contains(gone), "{}", told.body);
     let told = post(at, &[&session], &call(2, "pid", ""));
     assert!(told.body.contains(gone), "{}", told.body);
+    stop(service);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_told() {
+    let home = Home::new();
+    let service = start(&home, &[]);
+    let at = service.address();
+    let (one, other) = (session(at, HELLO), session(at, HELLO));
+    pid(at, &[&one], &call(1, "pid", ""));
+    fs::remove_dir_all(home.path("")).unwrap();
+    // The first has its file.
+    pid(at, &[&one], &call(2, "pid", ""));
+    pid(at, &[&other], &call(1, "pid", ""));
+    let start = Instant::now();
+    while !service.said().contains("what the real server says is not recorded") {
+        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.said());
+        std::thread::sleep(Duration::from_millis(5));
+    }
     stop(service);
 }
 

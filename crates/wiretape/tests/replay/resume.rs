@@ -103,8 +103,10 @@ fn without_a_session_there_is_nothing_to_resume() {
     let home = Home::new();
     let service = start(&home, &[]);
     let at = service.address();
-    let call =
-        CALL.replace(r#""_meta":{"#, r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#);
+    let call = CALL.replace(
+        r#""_meta":{"#,
+        r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"#,
+    );
     let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: add"];
     let told = post(at, &headers, &call);
     assert!(told.body.contains(ANSWER) && ids(&told.body).is_empty(), "{}", told.body);
@@ -132,7 +134,7 @@ fn news_between_calls_are_not_lost_with_their_stream() {
     let mut second = Stream::open(at, "GET", "/mcp", &[&session, NEWEST, GET, &last], "");
     second.until("list_changed");
     assert_eq!(ask(at, "DELETE", "/mcp", &[&session], "").status, 200);
-    second.to_end();
+    second.rest();
     stop(service);
 }
 

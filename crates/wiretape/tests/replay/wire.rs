@@ -11,7 +11,8 @@ const HELLO: &str =
 const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const ADD: &str =
     r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"add","_meta":{"progressToken":5}}}"#;
-const STATELESS: &str = r#"{"jsonrpc":"2.0","id":6,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+const STATELESS: &str = r#"{"jsonrpc":"2.0","id":6,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+const NEWEST: [&str; 2] = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"];
 
 const SAID: [(Direction, &str); 9] = [
     (ClientToServer, HELLO),
@@ -54,7 +55,7 @@ fn sessions_begin_and_end() {
     assert_eq!(ask(at, "DELETE", "/mcp", &[&session], "").status, 200);
     assert_eq!(post(at, &[&session], ADD).status, 404);
     assert_eq!(ask(at, "GET", "/mcp", &[&session], "").status, 404);
-    stream.to_end();
+    stream.rest();
     assert!(service.stop().unwrap().success());
 }
 
@@ -64,13 +65,12 @@ fn clients_without_sessions_are_answered_too() {
     let service = start(&home, &[]);
     let at = service.address();
     let header = "MCP-Protocol-Version: 2026-07-28";
-    let list = post(at, &[header, "Mcp-Method: tools/list"], STATELESS);
+    let list = post(at, &NEWEST, STATELESS);
     assert_eq!((list.status, list.header("mcp-session-id")), (200, None));
     assert!(list.body.contains("resultType"), "{}", list.body);
     assert_eq!(ask(at, "GET", "/mcp", &[header], "").status, 405);
     assert_eq!(ask(at, "DELETE", "/mcp", &[header], "").status, 405);
     assert_eq!(ask(at, "PUT", "/mcp", &[], "").status, 405);
-    assert_eq!(post(at, &["MCP-Protocol-Version: 1999-01-01"], STATELESS).status, 400);
     assert_eq!(ask(at, "POST", "/other", &[], ADD).status, 404);
     assert!(service.stop().unwrap().success());
 }
@@ -81,7 +81,8 @@ fn clients_of_an_older_server_fall_back() {
     let trace = trace(&home, &SAID[..7]);
     let service = replay(&home, &[&trace], &[]);
     let discover = STATELESS.replace("tools/list", "server/discover");
-    let told = post(service.address(), &["MCP-Protocol-Version: 2026-07-28"], &discover);
+    let headers = [NEWEST[0], "Mcp-Method: server/discover"];
+    let told = post(service.address(), &headers, &discover);
     assert!(told.status == 404 && told.body.contains("-32601"), "{} {}", told.status, told.body);
     assert!(service.stop().unwrap().success());
 }
@@ -118,7 +119,7 @@ fn faults_break_connections() {
     let home = Home::new();
     for fault in ["truncate", "disconnect"] {
         let service = start(&home, &["--fault", &format!("method:tools/list {fault}")]);
-        let told = post(service.address(), &[], STATELESS);
+        let told = post(service.address(), &NEWEST, STATELESS);
         assert!(!told.body.contains("resultType"), "{fault}: {}", told.body);
         assert!(service.stop().unwrap().success());
     }
@@ -129,8 +130,77 @@ fn a_miss_shows_in_the_exit_status() {
     let home = Home::new();
     let service = start(&home, &[]);
     let other = ADD.replace("add", "sub");
-    let told = post(service.address(), &[], &other);
+    let session = session(service.address(), HELLO);
+    let told = post(service.address(), &[&session], &other);
     assert!(told.body.contains("no recorded call asks this"), "{}", told.body);
     let status = service.stop().unwrap();
     assert_eq!(status.code(), Some(1));
+}
+
+/// What each server refuses by itself, it is refused here as there.
+#[test]
+fn what_is_wrong_is_refused_as_servers_do() {
+    let home = Home::new();
+    let service = start(&home, &[]);
+    let at = service.address();
+    let session = session(at, HELLO);
+    let check = |headers: &[&str], body: &str, status: u16, code: &str| {
+        let told = post(at, headers, body);
+        assert_eq!(told.status, status, "{headers:?} {body}: {}", told.body);
+        assert!(told.body.contains(code), "{headers:?} {body}: {}", told.body);
+    };
+    check(&[], ADD, 400, "Mcp-Session-Id is missing");
+    check(&[], READY, 400, "Mcp-Session-Id is missing");
+    check(&["Mcp-Session-Id: nobody"], ADD, 404, "-32001");
+    check(&[&session, "MCP-Protocol-Version: 1999-01-01"], ADD, 400, "unsupported protocol version");
+    check(&[&session, "Content-Type: text/plain"], ADD, 415, "application/json");
+    check(&[&session, "Content-Type:"], ADD, 415, "application/json");
+    check(&[&session, "Accept: application/json"], ADD, 406, "text/event-stream");
+    check(&[&session, "Accept:"], ADD, 200, "");
+    check(&[&session], "what?", 400, "-32700");
+    check(&[&session], "", 400, "-32700");
+    check(&[&session], "{}", 400, "-32600");
+    let batch = format!("[{ADD}]");
+    check(&[&session], &batch, 200, r#""id":5,"result""#);
+    check(&[&session, "MCP-Protocol-Version: 2025-06-18"], &batch, 400, "-32600");
+    check(&[&session], &format!("[{HELLO}]"), 400, "can't be in a batch");
+    let [version, method] = NEWEST;
+    check(&[version], STATELESS, 400, r#""id":6,"error":{"code":-32020"#);
+    check(&[version, "Mcp-Method: tools/call"], STATELESS, 400, "-32020");
+    check(&["MCP-Protocol-Version: 2025-11-25", method], STATELESS, 400, "-32020");
+    let future = STATELESS.replace("2026-07-28", "2099-01-01");
+    check(
+        &["MCP-Protocol-Version: 2099-01-01", method],
+        &future,
+        400,
+        r#"-32022,"data":{"requested":"2099-01-01""#,
+    );
+    let bare = STATELESS.replace("io.modelcontextprotocol/clientCapabilities", "other");
+    check(&[version, method], &bare, 400, "-32602");
+    let removed = STATELESS.replace("tools/list", "initialize");
+    check(&[version, "Mcp-Method: initialize"], &removed, 404, "-32601");
+    let get = |headers: &[&str]| ask(at, "GET", "/mcp", headers, "").status;
+    assert_eq!(get(&[&session, "Accept: application/json"]), 406);
+    assert_eq!(get(&[]), 400);
+    assert_eq!(ask(at, "DELETE", "/mcp", &[], "").status, 400);
+    assert!(service.stop().unwrap().success());
+}
+
+/// A browser asks first, and shows a page only what it may see.
+#[test]
+fn pages_that_are_let_in_can_ask() {
+    let home = Home::new();
+    let service = start(&home, &["--allow-origin", "https://inspector.example"]);
+    let at = service.address();
+    let origin = "Origin: https://inspector.example";
+    let first = ask(at, "OPTIONS", "/mcp", &[origin, "Access-Control-Request-Method: POST"], "");
+    assert_eq!(first.status, 204);
+    let hello = post(at, &[origin], HELLO);
+    for answer in [&first, &hello] {
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://inspector.example"));
+    }
+    assert_eq!(hello.header("access-control-expose-headers"), Some("Mcp-Session-Id"));
+    assert_eq!(post(at, &[], HELLO).header("access-control-allow-origin"), None);
+    assert_eq!(ask(at, "OPTIONS", "/mcp", &["Origin: https://evil.example"], "").status, 403);
+    assert!(service.stop().unwrap().success());
 }

@@ -9,6 +9,7 @@
 //! Of several tapes each has a name, which stands before these. One thread serves all: what there is to do for a request is to
 //! look into an index and to read from a file.
 
+mod admission;
 mod body;
 mod gate;
 mod listener;

@@ -2,30 +2,32 @@
 
 use super::super::deck::{Deck, Tell};
 use super::super::real::RealServers;
+use super::admission::{self, Refusal, VERSION, text};
 use super::body::{Heard, Listening, ReplayBody};
 use super::gate::Gate;
 use super::session::{Era, Reply, Session};
 use super::streams::{BETWEEN, Beginning};
+use crate::bridge::ToolParameters;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use memchr::memmem;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use wiretape_analyze::lint::Revision;
-use wiretape_trace::message::Envelope;
+use wiretape_analyze::replay::id_of;
+use wiretape_trace::message::{Envelope, MessageKind, payloads};
 
 const SESSION: &str = "mcp-session-id";
-const VERSION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
-
-/// What a request of the stateless era has.
-const STATELESS: &[u8] = b"io.modelcontextprotocol/protocolVersion";
 
 /// A request's body may be as large as this.
 const MAX_BODY: usize = 256 << 20;
+
+/// So many lists of tools are looked into for what must stand in headers.
+const MAX_LISTS: usize = 100;
 
 /// So many sessions are kept; then the oldest end.
 const MAX_SESSIONS: usize = 10_000;
@@ -46,6 +48,16 @@ struct Stage {
     sessions: Mutex<Sessions>,
     /// Everybody who needs no session.
     stateless: Arc<Session>,
+    /// What the recorded server said of itself, once somebody has to know.
+    knowledge: OnceLock<Knowledge>,
+}
+
+/// What a server says that its clients must keep to.
+struct Knowledge {
+    /// The revisions that it knows.
+    revisions: Vec<String>,
+    /// Which arguments of its tools are repeated in headers.
+    parameters: ToolParameters,
 }
 
 #[derive(Default)]
@@ -96,6 +108,7 @@ impl Site {
             stateless: Session::new(&deck, tell, Era::Stateless, real.as_ref()),
             deck,
             sessions: Mutex::default(),
+            knowledge: OnceLock::new(),
         };
         let stages = decks.into_iter().map(stage).collect();
         Site { gate, stages, tell: Arc::clone(tell), real }
@@ -104,22 +117,37 @@ impl Site {
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<ReplayBody> {
         if let Err(reason) = self.gate.check(request.headers()) {
-            return refusal(StatusCode::FORBIDDEN, -32000, &reason);
+            return refuse(&Refusal::new(StatusCode::FORBIDDEN, -32000, reason), None);
         }
+        let origin = request.headers().get(header::ORIGIN).cloned();
+        let mut response = self.answer_inside(request).await;
+        if let Some(origin) = origin {
+            allow(origin, response.headers_mut());
+        }
+        response
+    }
+
+    /// Answers a request of somebody who may ask.
+    async fn answer_inside(&self, request: Request<Incoming>) -> Response<ReplayBody> {
         let Some((stage, endpoint)) = self.find(request.uri().path()) else {
             let paths: Vec<String> =
                 self.stages.iter().map(|stage| format!("{}/mcp", stage.prefix)).collect();
             let reason = format!("nothing is played at this path; there is {}", paths.join(", "));
-            return refusal(StatusCode::NOT_FOUND, -32000, &reason);
+            return refuse(&Refusal::new(StatusCode::NOT_FOUND, -32000, reason), None);
         };
-        match (endpoint, request.method()) {
-            (Endpoint::Streamable, &Method::POST) => self.post(stage, request).await,
+        let answer = match (endpoint, request.method()) {
+            (Endpoint::Streamable, &Method::POST) => return self.post(stage, request).await,
             (Endpoint::Streamable, &Method::GET) => stage.listen(request.headers()),
             (Endpoint::Streamable, &Method::DELETE) => stage.end(request.headers()),
-            (Endpoint::Sse, &Method::GET) => self.open_sse(stage),
-            (Endpoint::Messages, &Method::POST) => stage.message(request).await,
-            _ => not_allowed(),
-        }
+            (Endpoint::Sse, &Method::GET) => Ok(self.open_sse(stage)),
+            (Endpoint::Messages, &Method::POST) => return stage.message(request).await,
+            // A page's browser asks first.
+            (_, &Method::OPTIONS) if request.headers().contains_key(header::ORIGIN) => {
+                Ok(empty(StatusCode::NO_CONTENT))
+            }
+            _ => Err(not_allowed()),
+        };
+        answer.unwrap_or_else(|refusal| refuse(&refusal, None))
     }
 
     fn find(&self, path: &str) -> Option<(&Stage, Endpoint)> {
@@ -138,34 +166,48 @@ impl Site {
 
     async fn post(&self, stage: &Stage, request: Request<Incoming>) -> Response<ReplayBody> {
         let (head, body) = request.into_parts();
+        if let Err(refusal) = admission::check_media(&head.headers) {
+            return refuse(&refusal, None);
+        }
         let body = match read(body).await {
             Ok(body) => body,
-            Err(reason) => return refusal(StatusCode::PAYLOAD_TOO_LARGE, -32600, &reason),
+            Err(refusal) => return refuse(&refusal, None),
         };
-        if let Err(reason) = check_version(&head.headers) {
-            return refusal(StatusCode::BAD_REQUEST, -32000, &reason);
+        let envelope = Envelope::scan(&body);
+        if let Err(refusal) = admission::check_message(&envelope) {
+            return refuse(&refusal, id_of(&body));
         }
-        let is_initialize = memmem::find(&body, b"\"initialize\"").is_some()
-            && Envelope::scan(&body).method.as_deref() == Some("initialize");
-        let (session, id) = match text(&head.headers, SESSION) {
-            _ if is_initialize => {
-                let session = self.session(stage, Era::Streamable);
-                let id = stage.lock().add(Arc::clone(&session));
-                (session, Some(id))
+        let answer = if admission::is_stateless(&head.headers, &envelope) {
+            stage.post_without_session(&head.headers, &body, &envelope)
+        } else {
+            self.post_with_session(stage, &head.headers, &body, &envelope)
+        };
+        answer.unwrap_or_else(|refusal| refuse(&refusal, id_of(&body)))
+    }
+
+    fn post_with_session(
+        &self,
+        stage: &Stage,
+        headers: &HeaderMap,
+        body: &[u8],
+        envelope: &Envelope<'_>,
+    ) -> Result<Response<ReplayBody>, Refusal> {
+        admission::check_with_session(headers, envelope)?;
+        if is_initialize(envelope) {
+            let session = self.session(stage, Era::Streamable);
+            let id = stage.lock().add(Arc::clone(&session));
+            let mut response = respond(&session, body, Beginning::Bare);
+            if let Ok(id) = HeaderValue::from_str(&id) {
+                response.headers_mut().insert(SESSION, id);
             }
-            Some(id) => match stage.session(id) {
-                Some(session) => (session, None),
-                None => return unknown_session(),
-            },
-            None => (Arc::clone(&stage.stateless), None),
-        };
-        let era = if is_stateless(&head.headers, &body) { session.era() } else { Era::Streamable };
-        let beginning = beginning(&head.headers, session.era());
-        let mut response = respond(&session, &body, era, beginning);
-        if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
-            response.headers_mut().insert(SESSION, id);
+            return Ok(response);
         }
-        response
+        let is_inside = |payload: &&[u8]| is_initialize(&Envelope::scan(payload));
+        if envelope.kind == MessageKind::Batch && payloads(body).iter().any(is_inside) {
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, -32600, "`initialize` can't be in a batch"));
+        }
+        let session = stage.session_of(headers)?;
+        Ok(respond(&session, body, beginning(headers)))
     }
 
     fn session(&self, stage: &Stage, era: Era) -> Arc<Session> {
@@ -190,25 +232,59 @@ impl Stage {
         self.lock().open.get(id).filter(|session| !session.is_over()).cloned()
     }
 
-    /// A client wants to hear what is said between calls, or the rest of a stream that it has lost.
-    fn listen(&self, headers: &HeaderMap) -> Response<ReplayBody> {
-        let Some(id) = text(headers, SESSION) else { return not_allowed() };
-        let Some(session) = self.session(id) else { return unknown_session() };
-        let (number, stream) = match text(headers, LAST_EVENT) {
-            None => (BETWEEN, session.listen(beginning(headers, session.era()))),
-            Some(last) => match session.resume(last) {
-                Some(resumed) => resumed,
-                None => return unknown_event(),
-            },
-        };
-        events(ReplayBody::Stream(stream, Listening { session, what: Heard::Stream(number) }))
+    /// The session that a request belongs to.
+    fn session_of(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+        match text(headers, SESSION) {
+            Some(id) => self.session(id).ok_or_else(unknown_session),
+            None => Err(no_session()),
+        }
     }
 
-    fn end(&self, headers: &HeaderMap) -> Response<ReplayBody> {
+    fn post_without_session(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        envelope: &Envelope<'_>,
+    ) -> Result<Response<ReplayBody>, Refusal> {
+        let Knowledge { revisions, parameters } = self.knowledge();
+        admission::check_stateless(headers, envelope, revisions, parameters)?;
+        Ok(respond(&self.stateless, body, Beginning::Bare))
+    }
+
+    /// What the recorded server said of itself.
+    fn knowledge(&self) -> &Knowledge {
+        self.knowledge.get_or_init(|| {
+            let mut parameters = ToolParameters::default();
+            self.deck.answers_to("tools/list", MAX_LISTS, |answer| parameters.learn(answer));
+            let mut revisions = Vec::new();
+            self.deck.answers_to("server/discover", 1, |answer| revisions = revisions_in(answer));
+            if revisions.is_empty() {
+                revisions = Revision::ALL.map(|revision| revision.name().to_owned()).to_vec();
+            }
+            Knowledge { revisions, parameters }
+        })
+    }
+
+    /// A client wants to hear what is said between calls, or the rest of a stream that it has lost.
+    fn listen(&self, headers: &HeaderMap) -> Result<Response<ReplayBody>, Refusal> {
+        if asks_without_session(headers) {
+            return Err(not_allowed());
+        }
+        admission::check_accept(headers, &["text/event-stream"])?;
+        let session = self.session_of(headers)?;
+        let (number, stream) = match text(headers, LAST_EVENT) {
+            None => (BETWEEN, session.listen(beginning(headers))),
+            Some(last) => session.resume(last).ok_or_else(unknown_event)?,
+        };
+        Ok(events(ReplayBody::Stream(stream, Listening { session, what: Heard::Stream(number) })))
+    }
+
+    fn end(&self, headers: &HeaderMap) -> Result<Response<ReplayBody>, Refusal> {
         match text(headers, SESSION) {
-            None => not_allowed(),
-            Some(id) if self.lock().remove(id) => empty(StatusCode::OK),
-            Some(_) => unknown_session(),
+            _ if asks_without_session(headers) => Err(not_allowed()),
+            None => Err(no_session()),
+            Some(id) if self.lock().remove(id) => Ok(empty(StatusCode::OK)),
+            Some(_) => Err(unknown_session()),
         }
     }
 
@@ -216,11 +292,17 @@ impl Stage {
     async fn message(&self, request: Request<Incoming>) -> Response<ReplayBody> {
         let query = request.uri().query().unwrap_or_default();
         let id = query.split('&').find_map(|parameter| parameter.strip_prefix("sessionId="));
-        let Some(session) = id.and_then(|id| self.session(id)) else { return unknown_session() };
-        match read(request.into_body()).await {
-            Ok(body) => session.hear(&body),
-            Err(reason) => return refusal(StatusCode::PAYLOAD_TOO_LARGE, -32600, &reason),
+        let Some(session) = id.and_then(|id| self.session(id)) else {
+            return refuse(&unknown_session(), None);
+        };
+        let body = match read(request.into_body()).await {
+            Ok(body) => body,
+            Err(refusal) => return refuse(&refusal, None),
+        };
+        if let Err(refusal) = admission::check_message(&Envelope::scan(&body)) {
+            return refuse(&refusal, id_of(&body));
         }
+        session.hear(&body);
         Response::builder()
             .status(StatusCode::ACCEPTED)
             .body(ReplayBody::whole("Accepted"))
@@ -228,11 +310,11 @@ impl Stage {
     }
 }
 
-fn respond(session: &Arc<Session>, body: &[u8], era: Era, beginning: Beginning) -> Response<ReplayBody> {
+fn respond(session: &Arc<Session>, body: &[u8], beginning: Beginning) -> Response<ReplayBody> {
     match session.post(body, beginning) {
         Reply::Accepted => empty(StatusCode::ACCEPTED),
         Reply::Whole(message) => {
-            let status = status_of(&message, era);
+            let status = status_of(&message, session.era());
             json_response(status, ReplayBody::whole(message))
         }
         Reply::Broken(message) => {
@@ -258,55 +340,82 @@ fn status_of(message: &[u8], era: Era) -> StatusCode {
     }
 }
 
-fn is_stateless(headers: &HeaderMap, body: &[u8]) -> bool {
-    let revision = text(headers, VERSION).and_then(Revision::parse);
-    revision.is_some_and(Revision::is_stateless) || memmem::find(body, STATELESS).is_some()
-}
-
 /// Since 2025-11-25 a stream that can be resumed begins with an event that says so.
-fn beginning(headers: &HeaderMap, era: Era) -> Beginning {
-    let revision = text(headers, VERSION).and_then(Revision::parse);
-    match revision {
-        Some(Revision::V2025_11_25) if era == Era::Streamable => Beginning::Primed,
+fn beginning(headers: &HeaderMap) -> Beginning {
+    match text(headers, VERSION).and_then(Revision::parse) {
+        Some(Revision::V2025_11_25) => Beginning::Primed,
         _ => Beginning::Bare,
     }
 }
 
-fn check_version(headers: &HeaderMap) -> Result<(), String> {
-    match text(headers, VERSION) {
-        Some(version) if Revision::parse(version).is_none() => {
-            let names: Vec<&str> = Revision::ALL.into_iter().map(Revision::name).collect();
-            Err(format!("unsupported protocol version {version:?} (supported: {})", names.join(", ")))
-        }
-        _ => Ok(()),
-    }
+/// Whether a client says that it is of the stateless era, which has neither sessions nor streams of their own.
+fn asks_without_session(headers: &HeaderMap) -> bool {
+    text(headers, VERSION).and_then(Revision::parse).is_some_and(Revision::is_stateless)
 }
 
-async fn read(body: Incoming) -> Result<Bytes, String> {
+fn is_initialize(envelope: &Envelope<'_>) -> bool {
+    envelope.kind == MessageKind::Request && envelope.method.as_deref() == Some("initialize")
+}
+
+/// The revisions that an answer to `server/discover` names.
+fn revisions_in(answer: &[u8]) -> Vec<String> {
+    let answer: Json = serde_json::from_slice(answer).unwrap_or_default();
+    let named = answer["result"]["supportedVersions"].as_array();
+    named.into_iter().flatten().filter_map(Json::as_str).map(str::to_owned).collect()
+}
+
+async fn read(body: Incoming) -> Result<Bytes, Refusal> {
     let body = Limited::new(body, MAX_BODY).collect().await;
-    body.map(http_body_util::Collected::to_bytes).map_err(|error| error.to_string())
+    let too_large = |error: Box<dyn std::error::Error + Send + Sync>| {
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, -32600, error.to_string())
+    };
+    body.map(http_body_util::Collected::to_bytes).map_err(too_large)
 }
 
-fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+fn no_session() -> Refusal {
+    let message = "the header Mcp-Session-Id is missing: the answer to `initialize` has it";
+    Refusal::new(StatusCode::BAD_REQUEST, -32000, message)
 }
 
-fn unknown_session() -> Response<ReplayBody> {
-    refusal(StatusCode::NOT_FOUND, -32001, "Session not found")
+fn unknown_session() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, -32001, "Session not found")
 }
 
-fn unknown_event() -> Response<ReplayBody> {
-    refusal(StatusCode::BAD_REQUEST, -32000, "no event with this id is kept: the stream can't be resumed")
+fn unknown_event() -> Refusal {
+    let message = "no event with this id is kept: the stream can't be resumed";
+    Refusal::new(StatusCode::BAD_REQUEST, -32000, message)
 }
 
-fn not_allowed() -> Response<ReplayBody> {
-    refusal(StatusCode::METHOD_NOT_ALLOWED, -32000, "Method not allowed")
+fn not_allowed() -> Refusal {
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, -32000, "Method not allowed")
 }
 
-fn refusal(status: StatusCode, code: i64, message: &str) -> Response<ReplayBody> {
-    let error = json!({ "code": code, "message": message });
-    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
-    json_response(status, ReplayBody::whole(body.to_string()))
+/// The answer to a request that is refused; with its id, if it has one.
+fn refuse(refusal: &Refusal, id: Option<&[u8]>) -> Response<ReplayBody> {
+    let mut error = json!({ "code": refusal.code, "message": refusal.message });
+    if let Some(data) = &refusal.data {
+        error["data"] = data.clone();
+    }
+    let (id, error) = (id.unwrap_or(b"null"), error.to_string());
+    let body = [br#"{"jsonrpc":"2.0","id":"#, id, br#","error":"#, error.as_bytes(), b"}"];
+    let mut response = json_response(refusal.status, ReplayBody::whole(body.concat()));
+    if refusal.status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+    }
+    response
+}
+
+/// Lets a page read the answer, and send what a client sends.
+fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "*, Authorization"),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
 }
 
 fn json_response(status: StatusCode, body: ReplayBody) -> Response<ReplayBody> {

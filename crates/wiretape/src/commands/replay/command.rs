@@ -3,6 +3,7 @@
 use super::outcome::{Played, Playing, Unused};
 use crate::commands::diff::parse_pattern;
 use crate::config::Config;
+use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::recordings::Recording;
@@ -13,6 +14,7 @@ use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wiretape_analyze::replay::{
@@ -54,7 +56,7 @@ pub(crate) struct ReplayArgs {
     traces: Vec<TraceSelector>,
 
     /// Serve clients over HTTP at this address, at /mcp (streamable HTTP) and /sse (HTTP+SSE), instead of one on standard input
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     listen: Option<SocketAddr>,
 
     /// Play all traces as one server, in the order in which they began: a proxy writes one for each connection without a session
@@ -82,7 +84,7 @@ pub(crate) struct ReplayArgs {
     strict: bool,
 
     /// How fast: 0 at once, 1 as recorded, 2 twice as fast
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true)]
     speed: Speed,
 
     /// What becomes of a request that was not recorded: an error, an empty result (null), or the real server is asked (passthrough)
@@ -98,7 +100,7 @@ pub(crate) struct ReplayArgs {
     fault: Vec<Fault>,
 
     /// Decides which calls fail: the same in every run with the same seed
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
 
     /// End with 1 if a recorded call was not asked for
@@ -149,20 +151,33 @@ static PLAYING: OnceLock<Playing> = OnceLock::new();
 /// Runs the command.
 pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     check(&args)?;
+    check_report(args.report.as_deref())?;
     let setting = setting(&args);
     let recordings = find(&args)?;
     let unused = if args.require_all { Unused::Fail } else { Unused::Allow };
     if let Some(listen) = args.listen {
         let real = real_servers(&args)?;
         let tapes = load(recordings, &setting)?;
-        let playing = PLAYING.get_or_init(|| Playing { tapes, unused, report: args.report, real });
+        let playing = PLAYING.get_or_init(|| Playing {
+            tapes,
+            unused,
+            report: args.report,
+            real,
+            is_ending: AtomicBool::new(false),
+        });
         serve(playing, HttpOptions { listen, allowed_origins: args.allow_origin })?;
         return playing.finish();
     }
     platform::on_termination(end_now);
     let real = real_servers(&args)?;
     let (opening, tapes) = open(recordings, &setting)?;
-    let playing = PLAYING.get_or_init(|| Playing { tapes, unused, report: args.report, real });
+    let playing = PLAYING.get_or_init(|| Playing {
+        tapes,
+        unused,
+        report: args.report,
+        real,
+        is_ending: AtomicBool::new(false),
+    });
     let tape = playing.tapes.first().ok_or_else(|| CommandError::usage("there is no trace"))?;
     replay::play(&tape.deck, &opening, &tell(), playing.real.as_ref()).map_err(cannot_talk)?;
     playing.finish()
@@ -240,6 +255,17 @@ fn check(args: &ReplayArgs) -> Result<(), CommandError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Whoever can't be told at the end is told at the beginning.
+fn check_report(report: Option<&Path>) -> Result<(), CommandError> {
+    let Some(path) = report else { return Ok(()) };
+    let failed = |error| CommandError::because(format!("can't write {}", shown(path)), error);
+    Draft::check_beside(path).map_err(failed)
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "an address has a port: 127.0.0.1:8080")
 }
 
 fn setting(args: &ReplayArgs) -> Setting {
@@ -352,7 +378,13 @@ fn real_servers(args: &ReplayArgs) -> Result<Option<Arc<RealServers>>, CommandEr
     let real = RealServers::new(args.command.clone(), args.record_new.as_deref(), redactor);
     real.map(Arc::new).map(Some).map_err(|error| {
         let path = args.record_new.as_deref().map(shown).unwrap_or_default();
-        CommandError::because(format!("can't write {path}"), error)
+        let exists = error.kind() == std::io::ErrorKind::AlreadyExists;
+        let error = CommandError::because(format!("can't write {path}"), error);
+        if exists {
+            error.hint("a trace is never overwritten: name another file, or delete it")
+        } else {
+            error
+        }
     })
 }
 

@@ -9,6 +9,7 @@ use crate::{output, units};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wiretape_analyze::replay::Tally;
 use wiretape_proxy::replay::{Deck, RealServers};
 
@@ -33,6 +34,8 @@ pub(crate) struct Playing {
     pub(crate) unused: Unused,
     pub(crate) report: Option<PathBuf>,
     pub(crate) real: Option<Arc<RealServers>>,
+    /// Whether somebody is about to end everything.
+    pub(crate) is_ending: AtomicBool,
 }
 
 /// So many unused calls and misses are told one by one.
@@ -41,6 +44,7 @@ const TOLD: usize = 10;
 impl Playing {
     /// Tells what was used and what was missed, writes the report, and says how to end.
     pub(crate) fn finish(&self) -> Result<ExitCode, CommandError> {
+        self.end_once();
         if let Some(real) = &self.real {
             real.end();
         }
@@ -51,6 +55,15 @@ impl Playing {
         }
         let failed = self.tapes.iter().any(|tape| self.is_failure(tape));
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::OK })
+    }
+
+    /// A client may go away while a signal comes. Whoever is first ends the process; the other waits for that.
+    fn end_once(&self) {
+        if self.is_ending.swap(true, Ordering::SeqCst) {
+            loop {
+                std::thread::park();
+            }
+        }
     }
 
     fn is_failure(&self, tape: &Played) -> bool {
