@@ -132,7 +132,7 @@ impl Stage {
                     assert_eq!(id_of(message), Some(&*id), "another id than the caller's");
                     self.check_message(message, is_text);
                 }
-                Action::BreakOff { to, .. } | Action::Disconnect { to } => drop(self.end(*to)),
+                Action::BreakOff { to, .. } | Action::Disconnect { to, .. } => drop(self.end(*to)),
                 Action::Send { message, during } => {
                     let is_open = |number: &u64| self.requests[*number as usize - 1].1 == 0;
                     assert!(

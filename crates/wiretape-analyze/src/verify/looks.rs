@@ -114,8 +114,9 @@ impl Runs {
                 return None;
             }
             if one.text != other.text {
-                let is_repeated = one.kind == Kind::Word && self.repeated.contains(one.text);
-                if !(is_repeated && other.kind == Kind::Word) && !self.is_of_the_run(one.kind, other.kind) {
+                let are_words = one.kind == Kind::Word && other.kind == Kind::Word;
+                let is_repeated = are_words && self.repeated.contains(one.text);
+                if !is_repeated && !self.is_of_the_run(one.kind, other.kind) {
                     return None;
                 }
                 if matches!(one.kind, Kind::Id | Kind::Word) {

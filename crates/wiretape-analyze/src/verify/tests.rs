@@ -94,7 +94,7 @@ fn run_with(said: &[Said], setting: Setting, mut server: impl FnMut(&Json) -> Ve
                 }
                 Action::Reconnect => sent.push(json!("reconnect")),
                 Action::Keep(direction, message) => {
-                    kept.push((direction, serde_json::from_slice(&message).unwrap()))
+                    kept.push((direction, serde_json::from_slice(&message).unwrap()));
                 }
                 Action::Tell(notice) => told.push(notice.to_string()),
                 Action::Judged => {}
@@ -381,7 +381,7 @@ fn calls_go_side_by_side_if_they_may() {
                 open.push(message["id"].clone());
                 // Two are there before one is answered, but for the last.
                 let ready = if open.len() == 2 || message["params"]["name"] == "c" {
-                    open.drain(..).collect()
+                    std::mem::take(&mut open)
                 } else {
                     Vec::new()
                 };

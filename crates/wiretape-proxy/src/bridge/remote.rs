@@ -7,15 +7,17 @@ use crate::warning::Warn;
 use bytes::Bytes;
 use std::io;
 use std::thread::JoinHandle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use wiretape_trace::format::Wire;
 
-/// So many lines wait to be sent.
-const WAITING: usize = 16;
+/// So many lines wait to be sent: more than there are requests under way.
+const WAITING: usize = 1 << 17;
 
 /// A connection to a server. It ends when it is dropped.
 pub(crate) struct Remote {
     lines: Option<mpsc::Sender<Line>>,
+    /// Tells that nobody wants to know any more.
+    leave: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -30,21 +32,23 @@ impl Remote {
         let options =
             BridgeOptions { url, headers, label: None, journal: None, redactor: None, live: None, warn };
         let (lines, receiver) = mpsc::channel(WAITING);
-        let run = move || drop(relay(options, receiver, said));
+        let (leave, left) = oneshot::channel();
+        let run = move || drop(relay(options, receiver, left, said));
         let thread = std::thread::Builder::new().name("remote".to_owned()).spawn(run)?;
-        Ok(Remote { lines: Some(lines), thread: Some(thread) })
+        Ok(Remote { lines: Some(lines), leave: Some(leave), thread: Some(thread) })
     }
 
-    /// Sends a line; whether somebody took it.
+    /// Sends a line, without waiting; whether somebody took it.
     pub(crate) fn send(&self, line: &[u8]) -> bool {
         let line = Line { bytes: Bytes::copy_from_slice(line), wire: Wire::default() };
-        self.lines.as_ref().is_some_and(|lines| lines.blocking_send(line).is_ok())
+        self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_ok())
     }
 }
 
 impl Drop for Remote {
     fn drop(&mut self) {
         drop(self.lines.take());
+        drop(self.leave.take());
         if let Some(thread) = self.thread.take() {
             // What went wrong in there has been told.
             let _ = thread.join();

@@ -94,11 +94,12 @@ pub fn bridge(options: BridgeOptions) -> io::Result<RecordOutcome> {
     outcome
 }
 
-/// Connects whoever has lines to send with a server that is reached over HTTP, until there are no more lines. What the server
-/// says is handed to `said`.
+/// Connects whoever has lines to send with a server that is reached over HTTP, until there are no more lines or whoever has them
+/// leaves. What the server says is handed to `said`.
 pub(super) fn relay(
     options: BridgeOptions,
     mut lines: mpsc::Receiver<Line>,
+    left: oneshot::Receiver<()>,
     mut said: impl FnMut(Vec<u8>) + Send + 'static,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -110,8 +111,11 @@ pub(super) fn relay(
             }
         });
         let bridge = Bridge::new(options, output);
-        bridge.take_lines(&mut lines).await;
-        let _ = tokio::time::timeout(End::InputEnded.moment(), bridge.all_answered()).await;
+        // A server that takes nothing would be waited for, otherwise.
+        tokio::select! {
+            () = bridge.take_lines(&mut lines) => {}
+            _ = left => {}
+        }
         bridge.stop_listening();
         let _ = tokio::time::timeout(FAREWELL, bridge.say_goodbye()).await;
         bridge.drop_tasks().await;

@@ -4,19 +4,18 @@
 //! Requests pass under ids and progress tokens of ours, and its own requests under ids that nobody else uses: so what it says
 //! finds its way back, whoever shares it.
 
-use super::recording::{Recording, Recordings};
-use crate::platform::{Exit, Process, Spawned, StderrMode};
+use super::recording::Recordings;
+use crate::child::{end_process, read_lines, write_lines};
+use crate::new_trace::NewTrace;
+use crate::platform::{Process, Spawned, StderrMode};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::io::{self, Read, Write as _};
+use std::io;
 use std::path::Path;
-use std::process::ChildStdin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use wiretape_analyze::replay::{Action, Notice, id_of, replaced, with_id};
-use wiretape_trace::framing::LineFramer;
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 use wiretape_trace::redact::Redactor;
 use wiretape_trace::value::Value;
@@ -26,9 +25,6 @@ const OURS: &str = "wiretape-";
 
 /// What the ids of the real server's requests begin with, on their way to the client.
 const REAL: &str = "wiretape-real-";
-
-/// How long the real server may take to end when its input has ended.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 const TOKEN: [&str; 3] = ["params", "_meta", "progressToken"];
 const PROGRESS: [&str; 2] = ["params", "progressToken"];
@@ -115,8 +111,9 @@ impl RealServers {
         let recording = self.recordings.as_ref().map(|recordings| lock(recordings).next());
         let recording = recording.map_or(Journal::Off, Journal::from);
         let (input, lines) = channel();
-        write_lines(stdin, lines, Arc::clone(&report));
-        read_lines(stdout, report);
+        let ended = Arc::clone(&report);
+        write_lines(stdin, lines, move || ended(RealEvent::Ended));
+        read_lines(stdout, move |line| report(line.map_or(RealEvent::Ended, RealEvent::Line)));
         let running = Arc::new(Running {
             process: Mutex::new(Some(process)),
             input: Mutex::new(Some(input)),
@@ -147,13 +144,13 @@ struct Running {
 #[derive(Debug)]
 enum Journal {
     Off,
-    Recorded(Recording),
+    Recorded(NewTrace),
     /// It can't be recorded, which has to be told.
     Failed(io::Error),
 }
 
-impl From<io::Result<Recording>> for Journal {
-    fn from(recording: io::Result<Recording>) -> Self {
+impl From<io::Result<NewTrace>> for Journal {
+    fn from(recording: io::Result<NewTrace>) -> Self {
         recording.map_or_else(Journal::Failed, Journal::Recorded)
     }
 }
@@ -193,27 +190,13 @@ impl Running {
     fn end(&self) {
         drop(lock(&self.input).take());
         let process = lock(&self.process).take();
-        let exit = process.and_then(end_process);
+        let exit = process.and_then(|process| end_process(process).exit());
         let recording = std::mem::replace(&mut *lock(&self.recording), Journal::Off);
         if let Journal::Recorded(recording) = recording {
-            recording.end(exit);
+            // What is missing then is the last line only.
+            let _ = recording.end(exit);
         }
     }
-}
-
-fn end_process(process: Process) -> Option<Exit> {
-    let process = Arc::new(process);
-    let (sender, ended) = channel();
-    let waiting = Arc::clone(&process);
-    let waiter = std::thread::spawn(move || {
-        let _ = waiting.wait();
-        drop(waiting);
-        let _ = sender.send(());
-    });
-    let _ = ended.recv_timeout(LAST_MOMENT);
-    process.end_group();
-    let _ = waiter.join();
-    Arc::into_inner(process)?.reap().ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -521,31 +504,4 @@ fn number_in(text: &str) -> Option<u64> {
 
 fn value_at<'m>(message: &'m [u8], path: &[&str]) -> Option<&'m [u8]> {
     Some(Value::parse(message).ok()?.at_path(path)?.raw)
-}
-
-/// Writes on a thread of its own: a server that doesn't read makes nobody wait.
-fn write_lines(mut stdin: ChildStdin, lines: std::sync::mpsc::Receiver<Vec<u8>>, report: Report) {
-    std::thread::spawn(move || {
-        for mut line in lines {
-            line.push(b'\n');
-            if stdin.write_all(&line).is_err() {
-                // It reads no more: that is its end.
-                return report(RealEvent::Ended);
-            }
-        }
-    });
-}
-
-fn read_lines(mut stdout: impl Read + Send + 'static, report: Report) {
-    std::thread::spawn(move || {
-        let mut framer = LineFramer::new();
-        let mut chunk = vec![0; 64 * 1024];
-        while let Ok(n @ 1..) = stdout.read(&mut chunk) {
-            framer.push(&chunk[..n]);
-            while let Some(frame) = framer.next_frame() {
-                report(RealEvent::Line(frame.bytes.to_vec()));
-            }
-        }
-        report(RealEvent::Ended);
-    });
 }

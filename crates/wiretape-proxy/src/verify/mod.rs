@@ -7,15 +7,12 @@
 //! |---|---|
 //! | `script` | a trace's file, and the script that it makes |
 //! | `server` | the server: a process, or one that is reached over HTTP |
-//! | `new_trace` | a trace of what is said now |
 //! | `run` | the loop between them |
 
-mod new_trace;
 mod run;
 mod script;
 mod server;
 
-pub use new_trace::NewTrace;
 pub use run::{Progress, verify};
 pub use script::{RecordedClient, read};
 pub use server::{Target, TargetError};

@@ -1,8 +1,8 @@
 //! The loop between a script and a server.
 
-use super::new_trace::NewTrace;
 use super::script::RecordedClient;
 use super::server::{Event, Server, Target, TargetError};
+use crate::new_trace::NewTrace;
 use crate::replay::TapeFile;
 use crate::warning::Warn;
 use std::io;
@@ -94,7 +94,7 @@ impl Run<'_> {
         for action in std::mem::take(actions) {
             match action {
                 Action::Send(message) => {
-                    is_gone |= !self.server.as_mut().is_some_and(|server| server.send(&message));
+                    is_gone |= !self.server.as_ref().is_some_and(|server| server.send(&message));
                 }
                 Action::Reconnect => self.reconnect()?,
                 Action::Keep(direction, message) => {

@@ -1,21 +1,13 @@
 //! The server that is looked at: a process of ours, or one that is reached over HTTP.
 
 use crate::bridge::{Remote, SecretHeader, ServerUrl};
+use crate::child::{End, end_process, read_lines, write_lines};
 use crate::platform::{Exit, Process, Spawned, StderrMode};
 use crate::warning::Warn;
 use std::ffi::OsString;
-use std::io::{self, Read, Write as _};
-use std::process::ChildStdin;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
-use wiretape_trace::framing::LineFramer;
-
-/// How long a server may take to end when its input has ended.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
-
-/// How much is read at a time.
-const CHUNK: usize = 64 * 1024;
 
 /// Where a server is.
 #[derive(Debug, Clone)]
@@ -64,8 +56,8 @@ pub(super) enum Server {
 
 /// A process of ours, and its input.
 pub(super) struct Child {
-    process: Option<Arc<Process>>,
-    stdin: Option<ChildStdin>,
+    process: Option<Process>,
+    input: Option<Sender<Vec<u8>>>,
 }
 
 impl Server {
@@ -86,8 +78,11 @@ impl Server {
                     command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 let Spawned { process, stdin, stdout, .. } =
                     spawned.map_err(|source| TargetError::Start { command: name, source })?;
-                read_lines(stdout, tell);
-                Ok(Server::Child(Child { process: Some(Arc::new(process)), stdin: Some(stdin) }))
+                let (input, lines) = channel();
+                let ended = tell.clone();
+                write_lines(stdin, lines, move || ended(Event::Ended));
+                read_lines(stdout, move |line| tell(line.map_or(Event::Ended, Event::Line)));
+                Ok(Server::Child(Child { process: Some(process), input: Some(input) }))
             }
             Target::Url { url, headers } => {
                 let said = move |line: Vec<u8>| tell(Event::Line(line.trim_ascii_end().to_vec()));
@@ -98,7 +93,7 @@ impl Server {
     }
 
     /// Sends it a message; whether that could be.
-    pub(super) fn send(&mut self, message: &[u8]) -> bool {
+    pub(super) fn send(&self, message: &[u8]) -> bool {
         match self {
             Server::Child(child) => child.send(message),
             Server::Remote(remote) => remote.send(message),
@@ -115,63 +110,28 @@ impl Server {
 }
 
 impl Child {
-    fn send(&mut self, message: &[u8]) -> bool {
-        let line = [message, b"\n"].concat();
-        self.stdin.as_mut().is_some_and(|stdin| stdin.write_all(&line).and_then(|()| stdin.flush()).is_ok())
+    fn send(&self, message: &[u8]) -> bool {
+        self.input.as_ref().is_some_and(|input| input.send(message.to_vec()).is_ok())
     }
 
     fn last_words(mut self) -> String {
-        drop(self.stdin.take());
-        let process = self.process.take();
-        let Some(exit) = process.and_then(|process| ended(process).ok()) else {
-            return "the server has closed its standard output".to_owned();
-        };
-        match exit.signal {
-            Some(signal) => format!("the server was ended by signal {signal}"),
-            None => format!("the server has ended with exit status {}", exit.code),
+        match self.end() {
+            Some(End::ByItself(Exit { signal: Some(signal), .. })) => {
+                format!("the server was ended by signal {signal}")
+            }
+            Some(End::ByItself(exit)) => format!("the server has ended with exit status {}", exit.code),
+            _ => "the server has closed its standard output".to_owned(),
         }
+    }
+
+    fn end(&mut self) -> Option<End> {
+        drop(self.input.take());
+        self.process.take().map(end_process)
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        drop(self.stdin.take());
-        if let Some(process) = self.process.take() {
-            // It ends one way or the other.
-            let _ = ended(process);
-        }
+        self.end();
     }
-}
-
-/// Waits for a process to end, but not for ever: then it is ended. Tells how it ended by itself.
-fn ended(process: Arc<Process>) -> Result<Exit, StillThere> {
-    let (sender, told) = channel();
-    let waiting = Arc::clone(&process);
-    std::thread::spawn(move || {
-        let waited = waiting.wait();
-        drop(waiting);
-        // Nobody may want to know any more.
-        let _ = sender.send(waited);
-    });
-    let is_over = matches!(told.recv_timeout(LAST_MOMENT), Ok(Ok(())));
-    process.end_group();
-    let exit = Arc::into_inner(process).filter(|_| is_over).and_then(|process| process.reap().ok());
-    exit.ok_or(StillThere)
-}
-
-/// A process had to be ended.
-struct StillThere;
-
-fn read_lines(mut stdout: impl Read + Send + 'static, tell: impl Fn(Event) + Send + 'static) {
-    std::thread::spawn(move || {
-        let mut framer = LineFramer::new();
-        let mut chunk = vec![0; CHUNK];
-        while let Ok(n @ 1..) = stdout.read(&mut chunk) {
-            framer.push(&chunk[..n]);
-            while let Some(frame) = framer.next_frame() {
-                tell(Event::Line(frame.bytes.to_vec()));
-            }
-        }
-        tell(Event::Ended);
-    });
 }

@@ -1,7 +1,7 @@
 //! The arguments, and what is done with them.
 
 use super::report::Report;
-use super::text_view::TextView;
+use super::text_view::{Shows, TextView};
 use super::{json_view, text_view};
 use crate::commands::diff::{Slower, parse_pattern, parse_slower};
 use crate::commands::replay::{Recorded, tell_damage};
@@ -23,7 +23,8 @@ use wiretape_analyze::replay::Matching;
 use wiretape_analyze::verify::{Keeps, Offers, Setting, Writes};
 use wiretape_analyze::volatile::{PathPattern, Volatile};
 use wiretape_proxy::bridge::{SecretHeader, ServerUrl};
-use wiretape_proxy::verify::{NewTrace, Progress, RecordedClient, Target, read, verify};
+use wiretape_proxy::new_trace::NewTrace;
+use wiretape_proxy::verify::{Progress, RecordedClient, Target, read, verify};
 use wiretape_proxy::warning::{Warn, Warning};
 use wiretape_trace::redact::Redactor;
 
@@ -149,7 +150,7 @@ pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
     }
     match target {
         None => list(&args, &name, &client),
-        Some(target) => check(args, &name, client, &target, matching),
+        Some(target) => check(&args, &name, client, &target, matching),
     }
 }
 
@@ -201,7 +202,7 @@ fn list(args: &VerifyArgs, name: &str, client: &RecordedClient) -> Result<ExitCo
 }
 
 fn check(
-    args: VerifyArgs,
+    args: &VerifyArgs,
     name: &str,
     client: RecordedClient,
     target: &Target,
@@ -210,9 +211,14 @@ fn check(
     let redactor = Arc::new(redaction::redactor(Config::load(None)?.redact, &[])?);
     let mut update =
         args.update.as_deref().map(|file| Update::begin(file, &client, target, &redactor)).transpose()?;
-    let setting = setting(&args, matching, redactor);
+    let setting = setting(args, matching, redactor);
     let file = Arc::clone(&client.file);
-    let mut view = TextView::new(name, target, &file, args.all, args.json);
+    let shows = match (args.json, args.all) {
+        (true, _) => Shows::Nothing,
+        (false, true) => Shows::All,
+        (false, false) => Shows::Changes,
+    };
+    let mut view = TextView::new(name, target, &file, shows);
     let new_trace = update.as_mut().map(|update| &mut update.trace);
     let outcome = verify(client, target, setting, new_trace, &warn(), |progress| match progress {
         Progress::Judged { script, checked } => view.judged(script, checked),
@@ -296,7 +302,7 @@ impl Update {
     fn end(self, kept: std::io::Result<()>, report: &Report<'_>) -> Result<(), CommandError> {
         let path = self.path.display();
         let failed = |error| CommandError::because(format!("can't write {path}"), error);
-        kept.and_then(|()| self.trace.end()).map_err(failed)?;
+        kept.and_then(|()| self.trace.end(None)).map_err(failed)?;
         if report.is_cut_short() {
             output::warn(format!("wiretape: {path} was not written: not every call was answered"));
             return Ok(());

@@ -71,7 +71,7 @@ pub(super) struct TextView<'v> {
 
 /// What is shown call by call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shows {
+pub(super) enum Shows {
     /// Nothing: a program reads the output.
     Nothing,
     /// What has changed.
@@ -81,12 +81,7 @@ enum Shows {
 }
 
 impl<'v> TextView<'v> {
-    pub(super) fn new(name: &str, target: &Target, file: &'v Arc<TapeFile>, all: bool, json: bool) -> Self {
-        let shows = match (json, all) {
-            (true, _) => Shows::Nothing,
-            (false, true) => Shows::All,
-            (false, false) => Shows::Changes,
-        };
+    pub(super) fn new(name: &str, target: &Target, file: &'v Arc<TapeFile>, shows: Shows) -> Self {
         let mut view = TextView { draw: DifferenceView::new(Output::stdout()), file, shows, failed: Ok(()) };
         if shows != Shows::Nothing {
             let server = match target {

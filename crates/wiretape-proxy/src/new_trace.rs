@@ -1,6 +1,7 @@
-//! A trace of what is said now, without secrets.
+//! A trace of what a server says now, without secrets: of what was not recorded before, or of what was and may be another.
 
 use crate::journal::Clock;
+use crate::platform::Exit;
 use crate::record::meta;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -43,9 +44,11 @@ impl NewTrace {
         self.writer.message(self.clock.now(), dir, &clean)
     }
 
-    /// Writes the last line.
-    pub fn end(self) -> io::Result<()> {
+    /// Writes the last line, with how the server ended if that is known.
+    pub fn end(self, exit: Option<Exit>) -> io::Result<()> {
         let at = self.clock.now();
-        self.writer.end(at, &LineEnd { duration_ms: at.us / 1000, ..LineEnd::default() }).map(drop)
+        let (exit_code, signal) = exit.map_or((0, None), |exit| (exit.code, exit.signal));
+        let end = LineEnd { duration_ms: at.us / 1000, exit_code, signal, ..LineEnd::default() };
+        self.writer.end(at, &end).map(drop)
     }
 }
