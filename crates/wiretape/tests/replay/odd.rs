@@ -126,7 +126,6 @@ fn a_client_that_reads_no_more_is_its_end() {
 fn a_trace_that_changes_while_it_plays() {
     let home = Home::new();
     let trace = trace(&home, &SAID);
-    let whole = fs::read(&trace).unwrap();
 
     let mut client = Client::start(&home, &trace, &[]);
     client.ask(HELLO);
@@ -134,7 +133,14 @@ fn a_trace_that_changes_while_it_plays() {
     assert!(client.ask(LIST).contains(r#""tools":[]"#), "an open file stays");
     assert_eq!(client.finish().0, Some(0));
 
-    fs::write(&trace, &whole).unwrap();
+    // More stands between than is read ahead.
+    let long = format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"data":"{}"}}}}"#,
+        "x".repeat(300_000)
+    );
+    let mut said = SAID.to_vec();
+    said.insert(2, (ClientToServer, &long));
+    let trace = paced_trace(&home, &said, Duration::from_millis(1));
     let mut client = Client::start(&home, &trace, &[]);
     client.ask(HELLO);
     fs::OpenOptions::new().write(true).open(&trace).unwrap().set_len(100).unwrap();
