@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 use wiretape_analyze::replay::{
-    Action, Faults, Matching, Mode, Order, Player, Repeats, Setting, Tally, Tape, TapeBuilder, WhenMissed,
-    id_of,
+    Action, Faults, Matching, MissReason, Mode, Notice, Order, Player, Repeats, Setting, Tally, Tape,
+    TapeBuilder, WhenMissed, id_of,
 };
 use wiretape_trace::format::TraceReader;
 use wiretape_trace::framing::LineFramer;
@@ -63,6 +63,10 @@ fn tape(trace: &[u8], matching: &Matching) -> Tape {
 /// A client, and what it has heard.
 struct Stage {
     player: Player<Vec<u8>>,
+    tape: Arc<Tape>,
+    setting: Arc<Setting>,
+    /// Whether a request may be answered that was recorded otherwise.
+    may_be_another: bool,
     /// Whether what was recorded is text: only then what is sent can be.
     is_text: bool,
     now_us: u64,
@@ -78,6 +82,11 @@ impl Stage {
         let tally = Arc::new(Mutex::new(Tally::new(tape)));
         Stage {
             player: Player::new(Arc::clone(tape), trace.to_vec(), Arc::clone(setting), tally),
+            tape: Arc::clone(tape),
+            setting: Arc::clone(setting),
+            may_be_another: setting.matching.mode == Mode::Loose
+                || has(trace, b"[REDACTED")
+                || has(trace, b"inputResponses"),
             is_text: json::is_utf8(trace),
             now_us: 0,
             pause_us: if setting.speed.is_at_once() { 0 } else { 1000 },
@@ -113,8 +122,24 @@ impl Stage {
         self.requests.extend(ids.map(|id| (id.to_vec(), 0)));
         let mut actions = Vec::new();
         let numbers = self.player.receive(line, self.now_us, &mut actions);
+        self.check_choice(line, &actions);
         assert_eq!(numbers.end - 1, self.requests.len() as u64, "requests are numbered one by one");
         self.check(actions, json::is_utf8(line));
+    }
+
+    /// What nobody recorded is missed, and what somebody did is not taken for that, however it was found.
+    fn check_choice(&self, line: &[u8], actions: &[Action]) {
+        let request = Envelope::scan(line);
+        let method = request.method.as_deref().unwrap_or_default();
+        let matching = &self.setting.matching;
+        let is_told = self.may_be_another || matches!(method, "initialize" | "ping" | "server/discover");
+        if request.kind != MessageKind::Request || matching.order != Order::Free || is_told {
+            return;
+        }
+        let key = matching.key(method, request.params);
+        let is_recorded = self.tape.calls().iter().any(|call| call.key() == key);
+        let is_not_recorded = |action: &Action| matches!(action, Action::Tell(Notice::Missed(miss)) if miss.reason == MissReason::NotRecorded);
+        assert_eq!(!is_recorded, actions.iter().any(is_not_recorded), "not what was recorded");
     }
 
     fn tick(&mut self, now_us: u64) {
@@ -163,6 +188,10 @@ impl Stage {
     }
 }
 
+fn has(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
 fn is_all_json(client: &[u8]) -> bool {
     client.split(|byte| *byte == b'\n').all(|line| json::validate(line).is_ok())
 }
@@ -184,10 +213,8 @@ fn spread(client: &[u8]) -> Vec<u8> {
 
 /// What is said, but for how it is spaced, and for our own words, in which requests are quoted.
 fn meant(said: &[Action]) -> Vec<(u64, Vec<u8>)> {
-    let ours = b"wiretape";
     let mean = |message: &[u8]| {
-        let is_ours = message.windows(ours.len()).any(|window| window == ours);
-        if is_ours { Vec::new() } else { json::compact(message) }
+        if has(message, b"wiretape") { Vec::new() } else { json::compact(message) }
     };
     let said = said.iter().filter_map(|action| match action {
         Action::Answer { to, message } => Some((*to, mean(message))),
