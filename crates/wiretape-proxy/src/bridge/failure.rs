@@ -94,6 +94,16 @@ impl Failure {
         json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
     }
 
+    /// Why there is no talking to the server, if that is what an answer of ours says.
+    pub(super) fn no_connection(answer: &[u8]) -> Option<String> {
+        memchr::memmem::find(answer, br#""source":"wiretape""#)?;
+        let error = serde_json::from_slice::<Value>(answer).ok()?["error"].take();
+        let reason = error["data"]["reason"].as_str()?;
+        let is_final = [Reason::Unreachable, Reason::Unauthorized].iter().any(|one| one.name() == reason);
+        let message = error["message"].as_str().filter(|_| is_final)?;
+        Some(message.strip_prefix("wiretape: ").unwrap_or(message).to_owned())
+    }
+
     /// How the exchange ended, for the trace.
     pub(super) fn ended(&self) -> Ended {
         match self.reason {

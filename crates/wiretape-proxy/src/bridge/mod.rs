@@ -35,5 +35,5 @@ mod streams;
 pub(crate) use parameters::{ToolParameters, header_text};
 
 pub use options::{BridgeOptions, HeaderError, SecretHeader, ServerUrl};
-pub(crate) use remote::Remote;
+pub(crate) use remote::{Heard, Remote};
 pub use run::bridge;

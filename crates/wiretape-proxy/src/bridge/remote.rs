@@ -1,5 +1,6 @@
 //! A server that is reached over HTTP, for whoever has lines to send to it and wants to know what it says.
 
+use super::failure::Failure;
 use super::options::{BridgeOptions, SecretHeader, ServerUrl};
 use super::outgoing::Line;
 use super::run::relay;
@@ -21,18 +22,31 @@ pub(crate) struct Remote {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What is heard from a server.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// It said something.
+    Line(Vec<u8>),
+    /// There is no talking to it.
+    Lost(String),
+}
+
 impl Remote {
-    /// Connects. What the server says is handed to `said`, from another thread.
+    /// Connects. What is heard is handed to `hear`, from another thread.
     pub(crate) fn connect(
         url: ServerUrl,
         headers: Vec<SecretHeader>,
         warn: Warn,
-        said: impl FnMut(Vec<u8>) + Send + 'static,
+        hear: impl Fn(Heard) + Send + 'static,
     ) -> io::Result<Self> {
         let options =
             BridgeOptions { url, headers, label: None, journal: None, redactor: None, live: None, warn };
         let (lines, receiver) = mpsc::channel(WAITING);
         let (leave, left) = oneshot::channel();
+        let said = move |line: Vec<u8>| {
+            let line = line.trim_ascii_end();
+            hear(Failure::no_connection(line).map_or_else(|| Heard::Line(line.to_vec()), Heard::Lost));
+        };
         let run = move || drop(relay(options, receiver, left, said));
         let thread = std::thread::Builder::new().name("remote".to_owned()).spawn(run)?;
         Ok(Remote { lines: Some(lines), leave: Some(leave), thread: Some(thread) })

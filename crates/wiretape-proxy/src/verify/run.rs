@@ -133,6 +133,10 @@ impl Run<'_> {
             Ok((number, _)) if number != self.number => {}
             Ok((_, Event::Line(line))) if line.trim_ascii().is_empty() => {}
             Ok((_, Event::Line(line))) => self.driver.receive(&line, now_us, actions),
+            Ok((_, Event::Lost(reason))) => {
+                self.server = None;
+                self.driver.gone(&reason, now_us, actions);
+            }
             Ok((_, Event::Ended)) | Err(RecvTimeoutError::Disconnected) => self.gone(actions),
             Err(RecvTimeoutError::Timeout) => self.driver.tick(now_us, actions),
         }

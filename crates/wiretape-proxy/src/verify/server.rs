@@ -1,6 +1,6 @@
 //! The server that is looked at: a process of ours, or one that is reached over HTTP.
 
-use crate::bridge::{Remote, SecretHeader, ServerUrl};
+use crate::bridge::{Heard, Remote, SecretHeader, ServerUrl};
 use crate::child::{End, end_process, read_lines, write_lines};
 use crate::platform::{Exit, Process, Spawned, StderrMode};
 use crate::warning::Warn;
@@ -46,6 +46,8 @@ pub(super) enum Event {
     Line(Vec<u8>),
     /// It says no more.
     Ended,
+    /// There is no talking to it.
+    Lost(String),
 }
 
 /// A server that can be talked to. It ends when it is dropped.
@@ -85,8 +87,11 @@ impl Server {
                 Ok(Server::Child(Child { process: Some(process), input: Some(input) }))
             }
             Target::Url { url, headers } => {
-                let said = move |line: Vec<u8>| tell(Event::Line(line.trim_ascii_end().to_vec()));
-                let remote = Remote::connect(url.clone(), headers.clone(), Arc::clone(warn), said);
+                let hear = move |heard| match heard {
+                    Heard::Line(line) => tell(Event::Line(line)),
+                    Heard::Lost(reason) => tell(Event::Lost(reason)),
+                };
+                let remote = Remote::connect(url.clone(), headers.clone(), Arc::clone(warn), hear);
                 remote.map(Server::Remote).map_err(TargetError::Connect)
             }
         }

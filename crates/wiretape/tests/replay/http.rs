@@ -1,33 +1,14 @@
 //! Over HTTP: streamable HTTP and HTTP+SSE, whatever the trace was recorded on.
 
+use crate::servers::{self, everything, run_stateless, wiretape};
 use crate::session::{Home, Sdk, Told, parts};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
-use wiretape_testkit::bins;
 use wiretape_testkit::parts::Parts;
 use wiretape_testkit::service::Service;
 
-/// After this a process is killed and its test fails: generous, for the machine may be busy.
-const LIMIT: Duration = Duration::from_secs(180);
-
 pub(crate) const STREAMABLE: (&str, &str) = ("streamable", "/mcp");
 const SSE: (&str, &str) = ("sse", "/sse");
-
-pub(crate) fn everything(parts: &Parts, transport: &str) -> Service {
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-    let mut command = parts.server_everything_over(transport);
-    command.env("PORT", port.to_string());
-    Service::spawn_at(command, SocketAddr::from((Ipv4Addr::LOCALHOST, port)), LIMIT).unwrap()
-}
-
-pub(crate) fn wiretape(home: &Home, arguments: &[&str]) -> Service {
-    let words = home.wiretape(arguments);
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env("WIRETAPE_DATA_DIR", home.path("data"));
-    Service::spawn(command, LIMIT).unwrap()
-}
 
 /// Plays traces over HTTP.
 pub(crate) fn replay(home: &Home, traces: &[&Path], options: &[&str]) -> Service {
@@ -51,13 +32,7 @@ pub(crate) fn run(
 /// Records a scenario through the proxy; returns what the client told, and the trace of its session.
 fn record(home: &Home, parts: &Parts, sdk: Sdk, transport: (&str, &str), scenario: &str) -> (Told, PathBuf) {
     let server = everything(parts, if transport == SSE { "sse" } else { "streamableHttp" });
-    let upstream = format!("http://{}", server.address());
-    let proxy = wiretape(
-        home,
-        &["proxy", "--no-redact", "--listen", "127.0.0.1:0", "--upstream", &upstream, "--drain", "5s"],
-    );
-    let told = run(home, parts, sdk, transport, proxy.address(), scenario);
-    assert!(proxy.stop().unwrap().success());
+    let told = servers::record(home, &server, |at| run(home, parts, sdk, transport, at, scenario));
     // A client that asks which era it is has a trace of its own for that.
     let largest = home.traces().into_iter().max_by_key(|trace| trace.metadata().unwrap().len());
     (told, largest.unwrap())
@@ -154,29 +129,13 @@ fn calls_are_cancelled() {
     }
 }
 
-/// What the client of the stateless era tells of a server.
-fn run_stateless(parts: &Parts, at: SocketAddr) -> String {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replay/clients/stateless.py");
-    let mut command = Command::new(parts.python());
-    let output = command.arg(script).arg(format!("http://{at}/mcp")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// Several round trips, progress, errors; and a trace for each connection.
 #[test]
 fn the_stateless_era_is_played() {
     let Some(parts) = parts() else { return };
     let home = Home::new();
-    let mut command = Command::new(bins::path("wt-conformance-server"));
-    command.args(["--listen", "127.0.0.1:0"]);
-    let server = Service::spawn(command, LIMIT).unwrap();
-    let upstream = format!("http://{}", server.address());
-    let proxy =
-        wiretape(&home, &["proxy", "--no-redact", "--listen", "127.0.0.1:0", "--upstream", &upstream]);
-    let recorded = run_stateless(&parts, proxy.address());
+    let recorded = servers::record(&home, &servers::of_both_eras(), |at| run_stateless(&parts, at));
     assert!(recorded.contains(r#"["version", "2026-07-28"]"#), "{recorded}");
-    assert!(proxy.stop().unwrap().success());
     let traces = home.traces();
     let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
     let service = replay(&home, &traces, &["--merge", "--strict", "--require-all"]);

@@ -11,6 +11,7 @@ mod odd;
 mod raw;
 mod real;
 mod resume;
+mod servers;
 mod session;
 mod stdio;
 mod wire;

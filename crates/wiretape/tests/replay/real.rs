@@ -1,7 +1,8 @@
 //! A real server behind the recording, over HTTP: it is asked what was not recorded.
 
-use crate::http::{STREAMABLE, run, stop, wiretape};
+use crate::http::{STREAMABLE, run, stop};
 use crate::raw::{Stream, ask, post, session, trace};
+use crate::servers::wiretape;
 use crate::session::{Home, Sdk, parts};
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,8 @@
 //! Streams that are lost, and resumed by the id of the last event.
 
-use crate::http::{STREAMABLE, everything, replay, run, stop, wiretape};
+use crate::http::{STREAMABLE, replay, run, stop};
 use crate::raw::{Stream, ask, post, session, trace};
+use crate::servers::{everything, wiretape};
 use crate::session::{Home, Sdk, parts};
 use std::net::SocketAddr;
 use wiretape_testkit::service::Service;

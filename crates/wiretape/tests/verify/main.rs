@@ -8,6 +8,8 @@
 
 mod everything;
 mod notes;
+#[path = "../replay/servers.rs"]
+mod servers;
 #[path = "../replay/session.rs"]
 #[allow(dead_code, reason = "the tests of replay use all of it")]
 mod session;
