@@ -155,29 +155,19 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     let setting = setting(&args);
     let recordings = find(&args)?;
     let unused = if args.require_all { Unused::Fail } else { Unused::Allow };
+    let report = args.report.clone();
+    let begin = |tapes, real| Playing { tapes, unused, report, real, is_ending: AtomicBool::new(false) };
     if let Some(listen) = args.listen {
         let real = real_servers(&args)?;
         let tapes = load(recordings, &setting)?;
-        let playing = PLAYING.get_or_init(|| Playing {
-            tapes,
-            unused,
-            report: args.report,
-            real,
-            is_ending: AtomicBool::new(false),
-        });
+        let playing = PLAYING.get_or_init(|| begin(tapes, real));
         serve(playing, HttpOptions { listen, allowed_origins: args.allow_origin })?;
         return playing.finish();
     }
     platform::on_termination(end_now);
     let real = real_servers(&args)?;
     let (opening, tapes) = open(recordings, &setting)?;
-    let playing = PLAYING.get_or_init(|| Playing {
-        tapes,
-        unused,
-        report: args.report,
-        real,
-        is_ending: AtomicBool::new(false),
-    });
+    let playing = PLAYING.get_or_init(|| begin(tapes, real));
     let tape = playing.tapes.first().ok_or_else(|| CommandError::usage("there is no trace"))?;
     replay::play(&tape.deck, &opening, &tell(), playing.real.as_ref()).map_err(cannot_talk)?;
     playing.finish()
