@@ -47,39 +47,50 @@ pub(crate) fn stop(service: Service) -> String {
 }
 
 /// What was recorded on one transport is played on each.
-fn check(sdk: Sdk, recorded_on: (&str, &str)) {
+fn check(sdk: Sdk, recorded_on: (&str, &str), scenario: &str) {
     let Some(parts) = parts() else { return };
     let home = Home::new();
-    let (recorded, trace) = record(&home, &parts, sdk, recorded_on, "features");
+    let (recorded, trace) = record(&home, &parts, sdk, recorded_on, scenario);
     for transport in [STREAMABLE, SSE] {
         let service = replay(&home, &[&trace], &[]);
-        let replayed = run(&home, &parts, sdk, transport, service.address(), "features");
+        let replayed = run(&home, &parts, sdk, transport, service.address(), scenario);
         let said = stop(service);
         assert!(!said.contains("missed:"), "{said}");
         replayed.check_same(&recorded);
     }
     let words = home.wiretape(&["replay", trace.to_str().unwrap()]);
-    home.run_stdio(&parts, sdk, &words, "features").check_same(&recorded);
+    home.run_stdio(&parts, sdk, &words, scenario).check_same(&recorded);
 }
 
 #[test]
 fn features_with_the_typescript_sdk() {
-    check(Sdk::TypeScript, STREAMABLE);
+    check(Sdk::TypeScript, STREAMABLE, "features");
 }
 
 #[test]
 fn features_with_the_typescript_sdk_recorded_over_sse() {
-    check(Sdk::TypeScript, SSE);
+    check(Sdk::TypeScript, SSE, "features");
 }
 
 #[test]
 fn features_with_the_python_sdk() {
-    check(Sdk::Python, STREAMABLE);
+    check(Sdk::Python, STREAMABLE, "features");
 }
 
 #[test]
 fn features_with_the_first_python_sdk_recorded_over_sse() {
-    check(Sdk::PythonFirst, SSE);
+    check(Sdk::PythonFirst, SSE, "features");
+}
+
+/// Every tool, prompt and resource.
+#[test]
+fn everything_with_the_typescript_sdk() {
+    check(Sdk::TypeScript, STREAMABLE, "all");
+}
+
+#[test]
+fn everything_with_the_python_sdk_recorded_over_sse() {
+    check(Sdk::Python, SSE, "all");
 }
 
 #[test]

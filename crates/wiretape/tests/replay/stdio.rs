@@ -30,6 +30,14 @@ fn features_with_the_first_python_sdk() {
     check(Sdk::PythonFirst, "features");
 }
 
+/// Every tool, prompt and resource.
+#[test]
+fn everything_with_each_sdk() {
+    for sdk in Sdk::ALL {
+        check(sdk, "all");
+    }
+}
+
 #[test]
 fn calls_are_cancelled() {
     for sdk in Sdk::ALL {

@@ -22,14 +22,25 @@ fn verify(home: &Home, traces: &[PathBuf], server: &[String]) -> String {
 
 #[test]
 fn over_stdio() {
+    check_over_stdio("features", TIMES, &[]);
+}
+
+/// Every tool, prompt and resource.
+#[test]
+fn all_of_it_over_stdio() {
+    // Its environment is not what it was when a client started it.
+    check_over_stdio("all", 2, &["--only", "!tool:get-env"]);
+}
+
+fn check_over_stdio(scenario: &str, times: usize, options: &[&str]) {
     let Some(parts) = parts() else { return };
     let home = Home::new();
-    home.record(&parts, Sdk::TypeScript, "features");
+    home.record(&parts, Sdk::TypeScript, scenario);
     let command = parts.server_everything();
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let mut server = vec!["--".to_owned()];
+    let mut server: Vec<String> = options.iter().chain(&["--"]).map(|word| (*word).to_owned()).collect();
     server.extend(words.map(|word| word.to_str().unwrap().to_owned()));
-    for _ in 0..TIMES {
+    for _ in 0..times {
         verify(&home, &[home.trace()], &server);
     }
 }

@@ -87,6 +87,24 @@ const end = async ({ client, transport }) => {
   await client.close();
 };
 
+// What tools, prompts and templates of the server with everything are asked with.
+const OF_TOOLS = {
+  echo: { message: "hello" },
+  "get-annotated-message": { messageType: "error", includeImage: true },
+  "get-structured-content": { location: "Chicago" },
+  "get-sum": { a: 2, b: 3.5 },
+  "gzip-file-as-resource": { name: "x.gz", data: "data:text/plain;base64,aGVsbG8=", outputType: "resource" },
+  "simulate-research-query": { topic: "tea" },
+  "trigger-long-running-operation": { duration: 0.2, steps: 2 },
+  "trigger-sampling-request": { prompt: "hello" },
+};
+const OF_PROMPTS = {
+  "args-prompt": { city: "Wien", state: "Wien" },
+  "completable-prompt": { department: "Engineering", name: "Alice" },
+  "resource-prompt": { resourceType: "Text", resourceId: "1" },
+};
+const OF_TEMPLATES = ["demo://resource/dynamic/text/1", "demo://resource/dynamic/blob/2"];
+
 const scenarios = {
   async features() {
     const heard = [];
@@ -115,6 +133,27 @@ const scenarios = {
     tell("together", await Promise.all(numbers.map(echo)));
     const told = heard.filter(({ method }) => method !== "notifications/progress");
     tell("heard", [...new Set(told.map((one) => JSON.stringify(one)))].sort());
+    await end(session);
+  },
+
+  async all() {
+    const session = await start();
+    const { client } = session;
+    for (const { name } of (await client.listTools()).tools) {
+      const call = { name, arguments: OF_TOOLS[name] ?? {} };
+      await attempt(name, () => client.callTool(call));
+      // What was turned on is turned off again.
+      if (name.startsWith("toggle")) await attempt(name, () => client.callTool(call));
+    }
+    for (const { name } of (await client.listPrompts()).prompts) {
+      await attempt(name, () => client.getPrompt({ name, arguments: OF_PROMPTS[name] }));
+    }
+    const uris = (await client.listResources()).resources.map(({ uri }) => uri);
+    for (const uri of [...uris, ...OF_TEMPLATES]) await attempt(uri, () => client.readResource({ uri }));
+    tell("templates", await client.listResourceTemplates());
+    const ref = { type: "ref/prompt", name: "completable-prompt" };
+    tell("completion", await client.complete({ ref, argument: { name: "department", value: "" } }));
+    await attempt("ping", () => client.ping());
     await end(session);
   },
 

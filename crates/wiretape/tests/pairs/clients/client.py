@@ -122,6 +122,41 @@ async def features(kind, url):
         tell("log", sorted({one.model_dump_json(by_alias=True) for one in log}))
 
 
+# What tools, prompts and templates of the server with everything are asked with.
+OF_TOOLS = {
+    "echo": {"message": "hello"},
+    "get-annotated-message": {"messageType": "error", "includeImage": True},
+    "get-structured-content": {"location": "Chicago"},
+    "get-sum": {"a": 2, "b": 3.5},
+    "gzip-file-as-resource": {"name": "x.gz", "data": "data:text/plain;base64,aGVsbG8=", "outputType": "resource"},
+    "simulate-research-query": {"topic": "tea"},
+    "trigger-long-running-operation": {"duration": 0.2, "steps": 2},
+    "trigger-sampling-request": {"prompt": "hello"},
+}
+OF_PROMPTS = {
+    "args-prompt": {"city": "Wien", "state": "Wien"},
+    "completable-prompt": {"department": "Engineering", "name": "Alice"},
+    "resource-prompt": {"resourceType": "Text", "resourceId": "1"},
+}
+OF_TEMPLATES = ["demo://resource/dynamic/text/1", "demo://resource/dynamic/blob/2"]
+
+
+async def everything(kind, url):
+    log = []
+    async with session(kind, url, log) as client:
+        await settle(client, log)
+        for tool in (await client.list_tools()).tools:
+            # What was turned on is turned off again.
+            for _ in range(2 if tool.name.startswith("toggle") else 1):
+                await attempt(tool.name, client.call_tool(tool.name, OF_TOOLS.get(tool.name, {})))
+        for prompt in (await client.list_prompts()).prompts:
+            await attempt(prompt.name, client.get_prompt(prompt.name, OF_PROMPTS.get(prompt.name)))
+        uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        for uri in [*uris, *OF_TEMPLATES]:
+            await attempt(uri, client.read_resource(uri))
+        tell("templates", await client.list_resource_templates())
+
+
 async def cancel(kind, url):
     async with session(kind, url, []) as client:
         started = asyncio.Event()
@@ -153,7 +188,7 @@ async def crowd(kind, url):
 
 
 async def main(kind, url, scenario):
-    await {"features": features, "cancel": cancel, "crowd": crowd}[scenario](kind, url)
+    await {"features": features, "all": everything, "cancel": cancel, "crowd": crowd}[scenario](kind, url)
 
 
 asyncio.run(main(*sys.argv[1:]))
