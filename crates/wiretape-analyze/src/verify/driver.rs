@@ -13,7 +13,9 @@ use crate::diff::{Ignored, Pace};
 use crate::drift;
 use crate::lint::Revision;
 use crate::operation::MODERN;
-use crate::replay::{Matching, Payloads, Recorded, Span, StepKind, id_of, replaced, with_id, with_token};
+use crate::replay::{
+    Matching, Payloads, Recorded, Span, StepKind, id_of, may_have_been, replaced, with_id, with_token,
+};
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -137,6 +139,8 @@ pub struct Driver<P> {
     questions: Questions,
     offers: DefinitionsReader,
     checked: Vec<Checked>,
+    /// Whether the server has said something that is no message.
+    is_polluted: bool,
     is_done: bool,
 }
 
@@ -191,6 +195,7 @@ impl<P: Payloads> Driver<P> {
             questions,
             offers: DefinitionsReader::new(),
             checked: Vec::new(),
+            is_polluted: false,
             is_done: false,
         }
     }
@@ -219,7 +224,8 @@ impl<P: Payloads> Driver<P> {
     pub fn finish(self) -> Verified {
         let mut calls = self.checked;
         calls.sort_by_key(|checked| checked.call);
-        let drift = drift::compare(self.script.definitions(), &self.offers.finish());
+        let mut drift = drift::compare(self.script.definitions(), &self.offers.finish());
+        drift.changes.retain(|change| !was_redacted(change));
         Verified { calls, drift }
     }
 
@@ -478,10 +484,7 @@ impl<P: Payloads> Driver<P> {
                     self.notification(&envelope, now_us, actions);
                     self.keep(Direction::ServerToClient, payload, actions);
                 }
-                MessageKind::Batch | MessageKind::NotJsonRpc => {
-                    let text = self.shown(payload);
-                    actions.push(Action::Tell(Notice::NotAMessage { text }));
-                }
+                MessageKind::Batch | MessageKind::NotJsonRpc => self.not_a_message(payload, actions),
             }
         }
         self.go_on(now_us, actions);
@@ -602,6 +605,14 @@ impl<P: Payloads> Driver<P> {
     fn clean<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
         let redactor = self.setting.redactor.as_ref();
         redactor.and_then(|redactor| redactor.json(message).ok()).unwrap_or(Cow::Borrowed(message))
+    }
+
+    /// Tells of the first of them: a server that writes its log there has many.
+    fn not_a_message(&mut self, payload: &[u8], actions: &mut Vec<Action>) {
+        if !std::mem::replace(&mut self.is_polluted, true) {
+            let text = self.shown(payload);
+            actions.push(Action::Tell(Notice::NotAMessage { text }));
+        }
     }
 
     fn shown(&self, text: &[u8]) -> String {
@@ -752,6 +763,14 @@ fn runs(script: &Script, payloads: &impl Payloads, started_ms: i64) -> Runs {
         }
     }
     runs
+}
+
+/// Whether something stood in a definition that was taken out when it was recorded: it is like anything.
+fn was_redacted(change: &drift::Change) -> bool {
+    fn value(json: Option<&Vec<u8>>) -> Option<Value<'_>> {
+        Value::parse(json?).ok()
+    }
+    may_have_been(value(change.before.as_ref()), value(change.after.as_ref()))
 }
 
 fn is_offer(method: &str) -> bool {

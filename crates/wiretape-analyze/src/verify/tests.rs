@@ -218,6 +218,16 @@ fn only_tools_that_read_are_called() {
 }
 
 #[test]
+fn definitions_that_were_redacted_are_like_anything() {
+    let schema = |token: Json| json!({"tools":[{"name":"login","inputSchema":{"type":"object","properties":{"token":token}}}]});
+    let said = session(&[("tools/list", json!({}), schema(json!("[REDACTED]")))]);
+    let ran = run_with(&said, setting(), server(|_, _| schema(json!({"type":"string"}))));
+    assert!(!ran.verified.is_failure(Offers::Any), "{:?}", ran.verified.drift);
+    let gone = run_with(&said, setting(), server(|_, _| json!({"tools":[]})));
+    assert!(gone.verified.is_failure(Offers::Any));
+}
+
+#[test]
 fn the_server_is_asked_what_its_tools_do_if_the_trace_does_not_tell() {
     let said = session(&[
         (call("reads").0, call("reads").1, text("r")),
