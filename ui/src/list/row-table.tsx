@@ -6,6 +6,7 @@ import { memo } from "./memo";
 import type { PagedRows } from "./pages";
 import { Scroller } from "./scroller";
 import { useTableKeys } from "./table-keys";
+import { useOpen } from "./use-open";
 
 export type Column<Row> = {
   name: string;
@@ -130,16 +131,16 @@ export function RowTable<Row>(props: RowTableProps<Row>): JSX.Element {
   const seenLast = Math.min(rows.total, Math.ceil((scroller.position + scroller.viewport) / rowHeight));
   useEffect(() => props.onSeen?.(seenFirst, seenLast), [seenFirst, seenLast, rows]);
 
-  useTableKeys(props, scroller);
+  const open = useOpen(rows, active, props.onOpen);
+  useTableKeys(props, scroller, open);
 
   const columns = useMemo(() => props.columns.filter((column) => width >= (column.from ?? 0)), [props.columns, width]);
   const template = columns.map((column) => column.width).join(" ");
-  const latest = useRef(props);
-  latest.current = props;
+  const latest = useRef({ onActive: props.onActive, open });
+  latest.current = { onActive: props.onActive, open };
   const press = useCallback((index: number): void => {
-    const row = latest.current.rows.get(index);
     latest.current.onActive(index);
-    if (row !== undefined) latest.current.onOpen(row, index);
+    latest.current.open(index);
   }, []);
   const drawn = Array.from({ length: Math.max(0, last - first) }, (_, n) => first + n);
 
@@ -196,9 +197,13 @@ type BodyRowProps = {
 
 const BodyRow = memo(({ id, index, row, columns, template, height, names, isActive, onPress }: BodyRowProps) => {
   const style = { gridTemplateColumns: template, height: `${height}px` };
+  const onClick = (): void => {
+    // A click that ends the marking of text opens nothing.
+    if (window.getSelection()?.isCollapsed !== false) onPress(index);
+  };
   if (row === undefined) {
     return (
-      <div class="table-row loading" role="row" aria-rowindex={index + 2} style={style}>
+      <div class="table-row loading" role="row" aria-rowindex={index + 2} style={style} onClick={onClick}>
         <div role="gridcell" class="clip">
           <span class="skeleton">loading</span>
         </div>
@@ -213,10 +218,7 @@ const BodyRow = memo(({ id, index, row, columns, template, height, names, isActi
       aria-rowindex={index + 2}
       aria-selected={isActive}
       style={style}
-      onClick={() => {
-        // A click that ends the marking of text opens nothing.
-        if (window.getSelection()?.isCollapsed !== false) onPress(index);
-      }}
+      onClick={onClick}
     >
       {columns.map((column) => (
         <div key={column.name} role="gridcell" class={column.isNumber ? "clip num" : "clip"} data-column={column.name}>

@@ -5,7 +5,7 @@ import { useKeys } from "../keys";
 import type { RowTableProps } from "./row-table";
 import type { Scroller } from "./scroller";
 
-export function useTableKeys<Row>(props: RowTableProps<Row>, scroller: Scroller): void {
+export function useTableKeys<Row>(props: RowTableProps<Row>, scroller: Scroller, open: (index: number) => void): void {
   const { rows } = props;
   // Keys may come faster than the table is drawn: each counts from where the one before has led.
   const place = useRef(props.active);
@@ -30,9 +30,7 @@ export function useTableKeys<Row>(props: RowTableProps<Row>, scroller: Scroller)
     Home: () => goTo(0),
     End: () => goTo(Math.max(0, rows.total - 1)),
     Enter: () => {
-      const active = place.current;
-      const row = active === null ? undefined : rows.get(active);
-      if (row !== undefined && active !== null) props.onOpen(row, active);
+      if (place.current !== null) open(place.current);
     },
     e: () => void nextError(props, place.current, goTo),
   });

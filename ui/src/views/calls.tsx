@@ -7,6 +7,7 @@ import type { CallRow } from "../api/types";
 import type { PagedRows } from "../list/pages";
 import { factsOf } from "../list/facts";
 import { RowTable } from "../list/row-table";
+import { useOpen } from "../list/use-open";
 import { useRows } from "../list/use-rows";
 import { useKeys } from "../keys";
 import { filterText, go, route } from "../router";
@@ -51,10 +52,11 @@ export function CallsView(): JSX.Element {
   const columns = useMemo(() => callColumns(isMerged.value, span), [isMerged.value]);
 
   const open = (row: CallRow): void => go({ call: row.call, at: row.trace }, call === null ? "push" : "replace");
+  // With the panel closed nothing follows the keys, nor does what they still waited for.
+  const openAt = useOpen(rows, call === null ? null : active, open);
   const moveTo = (index: number): void => {
     setActive(index);
-    const row = rows.get(index);
-    if (call !== null && row !== undefined) open(row);
+    if (call !== null) openAt(index);
   };
   useKeys({
     "]": () => moveTo(Math.min(rows.total - 1, (active ?? -1) + 1)),

@@ -1,8 +1,8 @@
 // Each view shows what the trace has, and is a URL: back, forward and reload bring it back.
 
 import assert from "node:assert/strict";
-import { at, eventually, list, open, reads, rows, section, tab, test } from "./support.mjs";
-import { fixture, layThree, NOTES, WEATHER } from "./traces.mjs";
+import { active, at, eventually, list, open, reads, rows, section, tab, test } from "./support.mjs";
+import { fixture, layThree, NOTES, Tape, textResult, WEATHER } from "./traces.mjs";
 
 await test(async (bench) => {
   const empty = await bench.view();
@@ -314,6 +314,57 @@ await test(async (bench) => {
     await other.getByRole("searchbox", { name: /^Search in/ }).last().fill("How many notes");
     await reads(other.getByRole("main"), /1 of 1|1 match/);
     await other.getByRole("tree").last().getByText(/How many notes at most/).waitFor();
+    other.quiet();
+    await given.end();
+  });
+
+  await bench.check("a row that is chosen before it has come opens when it comes", async () => {
+    const tape = new Tape("many").greet();
+    for (let n = 1; n <= 1100; n++) tape.tool(n * 10, 5, n, "count", { n }, textResult(`the answer to ${n}`));
+    const given = await bench.view([await tape.end(20_000).write(bench, "many.jsonl")]);
+    const [, address] = await given.program.prints(/(http:\S+)/);
+    const other = await bench.page();
+    let held = [];
+    await other.route(/\/api\/calls\?.*\bfrom=(?!0\b)/, (route) => void held.push(route));
+    const isAsked = () => eventually("the rows are asked for", () => held.length > 0);
+    const release = async () => {
+      await isAsked();
+      for (const route of held) await route.continue().catch(() => undefined);
+      held = [];
+    };
+    const panel = other.getByRole("complementary");
+    const row = (index) => list(other, "Calls").locator(`[role=row][aria-rowindex="${index + 2}"]`);
+    const scrollTo = (index) => list(other, "Calls").evaluate((grid, top) => grid.scrollTo(0, top), index * 24);
+    await other.goto(`${address}&view=calls`);
+    await row(2).click();
+    await reads(panel, "the answer to 2");
+    // The panel follows the keys, unless it was closed meanwhile.
+    await other.keyboard.press("End");
+    await reads(row(1100), "loading");
+    await other.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    await release();
+    await reads(row(1100), "count");
+    assert.equal(await panel.count(), 0);
+    await scrollTo(500);
+    await reads(row(505), "loading");
+    await row(505).click();
+    await release();
+    await reads(panel, "the answer to 505");
+    await at(other, /call=506$/);
+    await reads(active(other, "Calls"), "count");
+    // What was pressed, and is no longer chosen when it comes, stays closed.
+    await scrollTo(900);
+    await reads(row(905), "loading");
+    await row(905).click();
+    await isAsked();
+    await other.keyboard.press("Home");
+    await reads(panel, "2025-11-25");
+    held = [];
+    await scrollTo(900);
+    await release();
+    await reads(row(905), "count");
+    await reads(panel, "2025-11-25");
     other.quiet();
     await given.end();
   });
