@@ -35,7 +35,9 @@ impl<'m> Glance<'m> {
             let value = first.start..lexer.finish_value(first).ok()?;
             match name {
                 b"jsonrpc" => {}
-                b"id" if id.is_none() => id = Some(value),
+                b"id" if id.is_none() && matches!(first.token, Token::String | Token::Number) => {
+                    id = Some(value);
+                }
                 b"method" if method.is_none() && first.token == Token::String && !first.escaped => {
                     method = Some(first.text(message).raw);
                 }
@@ -74,10 +76,11 @@ mod tests {
             Some(("1", "m", Some(r#"{"a":1}"#))),
         );
         check(r#"{"method": "m", "params": {"a": 1}, "id": "x"}"#, Some(("\"x\"", "m", Some(r#"{"a": 1}"#))));
-        check(r#"{"id": [1], "method": "m", "params": {}}"#, Some(("[1]", "m", Some("{}"))));
         check(r#" {"id":1,"method":"m"} "#, Some(("1", "m", None)));
         for odd in [
             r#"{"id":1,"id":2,"method":"m"}"#,
+            r#"{"id":[1],"method":"m"}"#,
+            r#"{"id":null,"method":"m"}"#,
             r#"{"id":1,"method":"m","more":1}"#,
             r#"{"id":1,"method":"m","result":{}}"#,
             r#"{"id":1,"method":"\u006d"}"#,

@@ -249,7 +249,7 @@ impl<P: Payloads> Player<P> {
     }
 
     fn payload(&mut self, payload: &[u8], now_us: u64, actions: &mut Vec<Action>) {
-        if self.setting.is_plain() && self.answer_at_sight(payload, actions).is_some() {
+        if self.answer_at_sight(payload, actions).is_some() {
             return;
         }
         let envelope = Envelope::scan(payload);
@@ -278,8 +278,11 @@ impl<P: Payloads> Player<P> {
     }
 
     /// Answers a request that is word for word a recorded one, if nothing is to be said but the answer. That is so for most, and
-    /// all else takes several times as long. `None` if it is another.
-    fn answer_at_sight(&mut self, message: &[u8], actions: &mut Vec<Action>) -> Option<()> {
+    /// all else takes several times as long. Returns its number; `None` if it is another, which nothing was done about.
+    pub fn answer_at_sight(&mut self, message: &[u8], actions: &mut Vec<Action>) -> Option<u64> {
+        if !self.setting.is_plain() {
+            return None;
+        }
         let request = Glance::at(message)?;
         let tape = Arc::clone(&self.tape);
         let chain = tape.chain_in_words(request.method, request.params)?;
@@ -294,7 +297,7 @@ impl<P: Payloads> Player<P> {
         let message = self.read_answer(id, call, step, actions);
         let answer = |message| Action::Answer { to: self.requests, message };
         actions.push(message.map_or_else(|| self.unreadable(self.requests, id, call), answer));
-        Some(())
+        Some(self.requests)
     }
 
     fn request(&mut self, message: &[u8], envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {

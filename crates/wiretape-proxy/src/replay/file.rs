@@ -41,8 +41,7 @@ pub enum DeckError {
 pub struct TapeFile {
     parts: Vec<Part>,
     len: u64,
-    /// What was read last.
-    block: Mutex<Block>,
+    ahead: Mutex<ReadAhead>,
 }
 
 #[derive(Debug)]
@@ -199,17 +198,18 @@ impl TapeFile {
 
 impl Payloads for TapeFile {
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
-        let mut block = self.block.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = ahead.block_for(span);
         if block.get(span).is_none()
             && block.is_followed_by(span)
-            && self.read_block(&mut block, span.offset).is_err()
+            && self.read_block(block, span.offset).is_err()
         {
             // What can't be read together with more may still be there by itself.
             block.go_to(span.offset);
         }
         let Some(bytes) = block.get(span) else {
             block.go_to(span.offset);
-            drop(block);
+            drop(ahead);
             return self.read_span(span, into);
         };
         into.clear();
@@ -218,8 +218,29 @@ impl Payloads for TapeFile {
     }
 }
 
-/// How much is read ahead.
+/// How much is read ahead at a place.
 const BLOCK: u64 = 64 << 10;
+
+/// At how many places is read ahead: so many clients can each be somewhere else in a trace.
+const PLACES: usize = 32;
+
+/// What was read at different places, the last that was wanted first.
+#[derive(Debug, Default)]
+struct ReadAhead(Vec<Block>);
+
+impl ReadAhead {
+    /// The block that has what stands at a place, or the one that it follows, or else the one that was not wanted for longest.
+    fn block_for(&mut self, span: Span) -> &mut Block {
+        let has_it = self.0.iter().position(|block| block.get(span).is_some());
+        let known = has_it.or_else(|| self.0.iter().position(|block| block.is_followed_by(span)));
+        if known.is_none() && self.0.len() < PLACES {
+            self.0.push(Block::default());
+        }
+        let at = known.unwrap_or(self.0.len() - 1);
+        self.0[..=at].rotate_right(1);
+        &mut self.0[0]
+    }
+}
 
 /// A stretch of a tape's file. A client most likely asks in the order in which was recorded: then the answers to come are read
 /// together with one that is wanted.
@@ -287,7 +308,28 @@ mod tests {
             check(offset, 200);
             check(part + offset, 200);
         }
+        // Clients that are each somewhere else, and more of them than there are blocks.
+        for clients in [2, PLACES + 1] {
+            for offset in (0..3000).step_by(200) {
+                (0..clients).for_each(|client| check(client * ((part - 4000) / PLACES) + offset, 200));
+            }
+        }
         check(whole.len() - 1, 1);
+    }
+
+    #[test]
+    fn each_client_has_what_follows_read_ahead() {
+        let block = |start: u64| Block { start, bytes: vec![0; 1000] };
+        let mut ahead = ReadAhead((0..PLACES as u64).map(|n| block(n * 10 * BLOCK)).collect());
+        let mut check = |offset: u64, expected: u64| {
+            assert_eq!(ahead.block_for(Span { offset, len: 100 }).start, expected, "{offset}");
+        };
+        let last = (PLACES as u64 - 1) * 10 * BLOCK;
+        check(10, 0);
+        check(last + 950, last);
+        // Behind none of them: the oldest makes room.
+        check(last + 5 * BLOCK, last - 10 * BLOCK);
+        check(10 * BLOCK, 10 * BLOCK);
     }
 
     #[test]

@@ -11,10 +11,12 @@ const HELLO: &str =
 const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const ADD: &str =
     r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"add","_meta":{"progressToken":5}}}"#;
+/// Nothing is said but its answer.
+const LIST: &str = r#"{"jsonrpc":"2.0","id":7,"method":"prompts/list","params":{}}"#;
 const STATELESS: &str = r#"{"jsonrpc":"2.0","id":6,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const NEWEST: [&str; 2] = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"];
 
-const SAID: [(Direction, &str); 9] = [
+const SAID: [(Direction, &str); 11] = [
     (ClientToServer, HELLO),
     (ServerToClient, r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}"#),
     (ClientToServer, READY),
@@ -25,6 +27,8 @@ const SAID: [(Direction, &str); 9] = [
         r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1}}"#,
     ),
     (ServerToClient, r#"{"jsonrpc":"2.0","id":5,"result":{"content":[]}}"#),
+    (ClientToServer, LIST),
+    (ServerToClient, r#"{"jsonrpc":"2.0","id":7,"result":{"prompts":[]}}"#),
     (ClientToServer, STATELESS),
     (ServerToClient, r#"{"jsonrpc":"2.0","id":6,"result":{"tools":[],"resultType":"complete"}}"#),
 ];
@@ -149,14 +153,20 @@ fn what_is_wrong_is_refused_as_servers_do() {
         assert_eq!(told.status, status, "{headers:?} {body}: {}", told.body);
         assert!(told.body.contains(code), "{headers:?} {body}: {}", told.body);
     };
-    check(&[], ADD, 400, "Mcp-Session-Id is missing");
     check(&[], READY, 400, "Mcp-Session-Id is missing");
-    check(&["Mcp-Session-Id: nobody"], ADD, 404, "-32001");
-    check(&[&session, "MCP-Protocol-Version: 1999-01-01"], ADD, 400, "unsupported protocol version");
-    check(&[&session, "Content-Type: text/plain"], ADD, 415, "application/json");
-    check(&[&session, "Content-Type:"], ADD, 415, "application/json");
-    check(&[&session, "Accept: application/json"], ADD, 406, "text/event-stream");
-    check(&[&session, "Accept:"], ADD, 200, "");
+    for request in [ADD, LIST] {
+        check(&[], request, 400, "Mcp-Session-Id is missing");
+        check(&["Mcp-Session-Id: nobody"], request, 404, "-32001");
+        check(&[&session, "MCP-Protocol-Version: 1999-01-01"], request, 400, "unsupported protocol version");
+        check(&[&session, NEWEST[0]], request, 400, "-32602");
+        check(&[&session, "Content-Type: text/plain"], request, 415, "application/json");
+        check(&[&session, "Content-Type:"], request, 415, "application/json");
+        check(&[&session, "Accept: application/json"], request, 406, "text/event-stream");
+        check(&[&session, "Accept:"], request, 200, r#""result""#);
+        check(&[&session, "MCP-Protocol-Version: 2025-11-25"], request, 200, r#""result""#);
+    }
+    check(&[&session, NEWEST[0], NEWEST[1]], STATELESS, 200, r#""resultType""#);
+    check(&[&session], &LIST.replace(r#""id":7"#, r#""id": "seven""#), 200, r#""id":"seven","result""#);
     check(&[&session], "what?", 400, "-32700");
     check(&[&session], "", 400, "-32700");
     check(&[&session], "{}", 400, "-32600");

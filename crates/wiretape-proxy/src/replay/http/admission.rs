@@ -2,13 +2,15 @@
 //! is it done here: with the status and the code that a client knows.
 
 use crate::bridge::{ToolParameters, header_text};
-use http::{HeaderMap, StatusCode, header};
+use http::header::AsHeaderName;
+use http::{HeaderMap, HeaderName, StatusCode, header};
+use memchr::memmem;
 use serde_json::{Value as Json, json};
 use wiretape_analyze::lint::Revision;
 use wiretape_trace::message::{Defect, Envelope, MessageKind};
 use wiretape_trace::value::Value;
 
-pub(super) const VERSION: &str = "mcp-protocol-version";
+pub(super) static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// What a request of the stateless era says in its `_meta`.
 pub(super) const STATELESS: &str = "io.modelcontextprotocol/protocolVersion";
@@ -44,18 +46,22 @@ impl Refusal {
 
 /// What the body of a POST is, and what may come back. Who doesn't say what may come takes anything.
 pub(super) fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
-    let content = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    let content = text(headers, header::CONTENT_TYPE).unwrap_or_default();
     let media = content.split(';').next().unwrap_or_default().trim();
     if !media.eq_ignore_ascii_case("application/json") {
         let message = "Content-Type must be application/json";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, REFUSED, message));
+    }
+    // As SDK clients write it.
+    if text(headers, header::ACCEPT) == Some("application/json, text/event-stream") {
+        return Ok(());
     }
     check_accept(headers, &["application/json", "text/event-stream"])
 }
 
 /// Whether a client takes each of these.
 pub(super) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
-    let Some(accepted) = text(headers, header::ACCEPT.as_str()) else { return Ok(()) };
+    let Some(accepted) = text(headers, header::ACCEPT) else { return Ok(()) };
     let accepts = |kind: &&str| {
         let (group, _) = kind.split_once('/').unwrap_or_default();
         accepted.split(',').any(|one| {
@@ -81,9 +87,16 @@ pub(super) fn check_message(envelope: &Envelope<'_>) -> Result<(), Refusal> {
     }
 }
 
+/// Whether a message may be of the stateless era; who has to know takes a closer look.
+pub(super) fn may_be_stateless(headers: &HeaderMap, body: &[u8]) -> bool {
+    // The older revisions have no such thing, and don't mind.
+    let is_older = |version| Revision::parse(version).is_some_and(|revision| !revision.is_stateless());
+    !text(headers, &VERSION).is_none_or(is_older) || memmem::find(body, STATELESS.as_bytes()).is_some()
+}
+
 /// What a message of the older revisions must keep to.
 pub(super) fn check_with_session(headers: &HeaderMap, envelope: &Envelope<'_>) -> Result<(), Refusal> {
-    let version = text(headers, VERSION);
+    let version = text(headers, &VERSION);
     let revision = version.and_then(Revision::parse);
     if let (Some(version), None) = (version, revision) {
         let names = Revision::ALL.map(Revision::name).join(", ");
@@ -100,7 +113,7 @@ pub(super) fn check_with_session(headers: &HeaderMap, envelope: &Envelope<'_>) -
 
 /// Whether a request is of the stateless era.
 pub(super) fn is_stateless(headers: &HeaderMap, envelope: &Envelope<'_>) -> bool {
-    let revision = text(headers, VERSION).and_then(Revision::parse);
+    let revision = text(headers, &VERSION).and_then(Revision::parse);
     revision.is_some_and(Revision::is_stateless) || meta(envelope, STATELESS).is_some()
 }
 
@@ -172,7 +185,7 @@ fn says(headers: &HeaderMap, name: &str, expected: &str) -> Result<(), Refusal> 
     Err(Refusal::bad(HEADER_MISMATCH, message))
 }
 
-pub(super) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 

@@ -9,7 +9,7 @@ use super::session::{Era, Reply, Session};
 use super::streams::{BETWEEN, Beginning};
 use crate::bridge::ToolParameters;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use memchr::memmem;
@@ -20,8 +20,8 @@ use wiretape_analyze::lint::Revision;
 use wiretape_analyze::replay::id_of;
 use wiretape_trace::message::{Envelope, MessageKind, payloads};
 
-const SESSION: &str = "mcp-session-id";
-const LAST_EVENT: &str = "last-event-id";
+static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+static LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A request's body may be as large as this.
 const MAX_BODY: usize = 256 << 20;
@@ -173,6 +173,9 @@ impl Site {
             Ok(body) => body,
             Err(refusal) => return refuse(&refusal, None),
         };
+        if let Some(response) = stage.answer_at_sight(&head.headers, &body) {
+            return response;
+        }
         let envelope = Envelope::scan(&body);
         if let Err(refusal) = admission::check_message(&envelope) {
             return refuse(&refusal, id_of(&body));
@@ -198,7 +201,7 @@ impl Site {
             let id = stage.lock().add(Arc::clone(&session));
             let mut response = respond(&session, body, Beginning::Bare);
             if let Ok(id) = HeaderValue::from_str(&id) {
-                response.headers_mut().insert(SESSION, id);
+                response.headers_mut().insert(&SESSION, id);
             }
             return Ok(response);
         }
@@ -234,10 +237,21 @@ impl Stage {
 
     /// The session that a request belongs to.
     fn session_of(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
-        match text(headers, SESSION) {
+        match text(headers, &SESSION) {
             Some(id) => self.session(id).ok_or_else(unknown_session),
             None => Err(no_session()),
         }
+    }
+
+    /// Answers a request in a session that is word for word a recorded one: what a client must keep to, it keeps to. `None` if it is
+    /// another, which has to be looked into.
+    fn answer_at_sight(&self, headers: &HeaderMap, body: &[u8]) -> Option<Response<ReplayBody>> {
+        let session = self.session(text(headers, &SESSION)?)?;
+        if admission::may_be_stateless(headers, body) {
+            return None;
+        }
+        let reply = session.post_at_sight(body)?;
+        Some(response_of(reply, &session))
     }
 
     fn post_without_session(
@@ -272,7 +286,7 @@ impl Stage {
         }
         admission::check_accept(headers, &["text/event-stream"])?;
         let session = self.session_of(headers)?;
-        let (number, stream) = match text(headers, LAST_EVENT) {
+        let (number, stream) = match text(headers, &LAST_EVENT) {
             None => (BETWEEN, session.listen(beginning(headers))),
             Some(last) => session.resume(last).ok_or_else(unknown_event)?,
         };
@@ -280,7 +294,7 @@ impl Stage {
     }
 
     fn end(&self, headers: &HeaderMap) -> Result<Response<ReplayBody>, Refusal> {
-        match text(headers, SESSION) {
+        match text(headers, &SESSION) {
             _ if asks_without_session(headers) => Err(not_allowed()),
             None => Err(no_session()),
             Some(id) if self.lock().remove(id) => Ok(empty(StatusCode::OK)),
@@ -311,7 +325,11 @@ impl Stage {
 }
 
 fn respond(session: &Arc<Session>, body: &[u8], beginning: Beginning) -> Response<ReplayBody> {
-    match session.post(body, beginning) {
+    response_of(session.post(body, beginning), session)
+}
+
+fn response_of(reply: Reply, session: &Arc<Session>) -> Response<ReplayBody> {
+    match reply {
         Reply::Accepted => empty(StatusCode::ACCEPTED),
         Reply::Whole(message) => {
             let status = status_of(&message, session.era());
@@ -342,7 +360,7 @@ fn status_of(message: &[u8], era: Era) -> StatusCode {
 
 /// Since 2025-11-25 a stream that can be resumed begins with an event that says so.
 fn beginning(headers: &HeaderMap) -> Beginning {
-    match text(headers, VERSION).and_then(Revision::parse) {
+    match text(headers, &VERSION).and_then(Revision::parse) {
         Some(Revision::V2025_11_25) => Beginning::Primed,
         _ => Beginning::Bare,
     }
@@ -350,7 +368,7 @@ fn beginning(headers: &HeaderMap) -> Beginning {
 
 /// Whether a client says that it is of the stateless era, which has neither sessions nor streams of their own.
 fn asks_without_session(headers: &HeaderMap) -> bool {
-    text(headers, VERSION).and_then(Revision::parse).is_some_and(Revision::is_stateless)
+    text(headers, &VERSION).and_then(Revision::parse).is_some_and(Revision::is_stateless)
 }
 
 fn is_initialize(envelope: &Envelope<'_>) -> bool {

@@ -113,6 +113,13 @@ impl Session {
         Reply::Stream(stream, receiver)
     }
 
+    /// Answers a request that is word for word a recorded one, and needs nothing but its answer; `None` if it is another.
+    pub(super) fn post_at_sight(&self, message: &[u8]) -> Option<Reply> {
+        let mut actions = Vec::new();
+        let number = self.lock().player.answer_at_sight(message, &mut actions)?;
+        at_once(&(number..number + 1), &mut actions, &self.tell, Beginning::Bare)
+    }
+
     /// Takes a message that is answered on the one stream that there is.
     pub(super) fn hear(&self, message: &[u8]) {
         let mut actions = Vec::new();
