@@ -55,6 +55,8 @@ pub struct Miss {
     pub reason: MissReason,
     /// The recorded call that comes nearest.
     pub nearest: Option<Nearest>,
+    /// Why the real server could not be asked either, if there is one.
+    pub unasked: Option<String>,
 }
 
 /// Why there is nothing to answer.
@@ -106,7 +108,18 @@ impl fmt::Display for Miss {
             MissReason::NotAnswered => write!(f, "{kind} was recorded and never answered")?,
             MissReason::Unreadable => write!(f, "the answer to {kind} can't be read any more")?,
         }
-        let Some(nearest) = &self.nearest else { return Ok(()) };
+        if let Some(nearest) = &self.nearest {
+            self.fmt_nearest(nearest, f)?;
+        }
+        match &self.unasked {
+            Some(reason) => write!(f, "; the real server can't be asked: {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Miss {
+    fn fmt_nearest(&self, nearest: &Nearest, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.reason == MissReason::OutOfOrder { "next" } else { "nearest" };
         write!(f, "; {word} is line {}", nearest.line)?;
         if nearest.kind != self.kind {
@@ -347,7 +360,7 @@ impl<P: Payloads> Search<'_, P> {
 
     fn miss(&self, reason: MissReason) -> Box<Miss> {
         let nearest = self.nearest().map(|(number, departures)| self.told(number, departures));
-        Box::new(Miss { kind: self.wanted.kind.clone(), reason, nearest })
+        Box::new(Miss { kind: self.wanted.kind.clone(), reason, nearest, unasked: None })
     }
 
     fn miss_of_order(&self, due: Option<u32>) -> Box<Miss> {
@@ -359,7 +372,12 @@ impl<P: Payloads> Search<'_, P> {
         let is_same_kind = *self.tape.kind(self.tape.call(due)) == self.wanted.kind;
         let departures = if is_same_kind { departures } else { Vec::new() };
         let nearest = Some(self.told(due, departures));
-        Box::new(Miss { kind: self.wanted.kind.clone(), reason: MissReason::OutOfOrder, nearest })
+        Box::new(Miss {
+            kind: self.wanted.kind.clone(),
+            reason: MissReason::OutOfOrder,
+            nearest,
+            unasked: None,
+        })
     }
 
     fn told(&self, number: u32, departures: Vec<Departure>) -> Nearest {

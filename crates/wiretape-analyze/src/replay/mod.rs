@@ -40,6 +40,6 @@ pub use edit::{id_of, replaced, with_id};
 pub use fault::{Fault, FaultError, FaultKind, Faults};
 pub(crate) use matching::may_have_been;
 pub use matching::{Matching, Mode, Order, Repeats};
-pub use player::{Action, Player, Setting, Speed, SpeedError, WhenMissed};
+pub use player::{Action, Player, Setting, Speed, SpeedError, WhenMissed, missed_after_all};
 pub use tally::{CallTally, MissNote, Notice, Tally};
 pub use tape::{Kind, Payloads, Recorded, Span, Step, StepKind, Tape, TapeBuilder};

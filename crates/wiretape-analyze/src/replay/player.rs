@@ -140,6 +140,8 @@ pub enum Action {
         request: u64,
         /// The message.
         message: Vec<u8>,
+        /// Why it has to be asked.
+        miss: Box<Miss>,
     },
     /// Tell whoever started the replay.
     Tell(Notice),
@@ -352,7 +354,8 @@ impl<P: Payloads> Player<P> {
         let tape = Arc::clone(&self.tape);
         let call = tape.call(found.call);
         if !call.is_answered() && !stays_silent(&tape, call) {
-            let miss = Miss { kind: kind(envelope), reason: MissReason::NotAnswered, nearest: None };
+            let miss =
+                Miss { kind: kind(envelope), reason: MissReason::NotAnswered, nearest: None, unasked: None };
             return self.failed(number, &id, envelope, Box::new(miss), actions);
         }
         self.lock_tally().use_call(found.call, &found.how);
@@ -415,7 +418,7 @@ impl<P: Payloads> Player<P> {
         }
         if self.setting.when_missed == WhenMissed::PassOn {
             self.lock_tally().pass_on();
-            return actions.push(Action::PassOn { request: number, message: message.to_vec() });
+            return actions.push(Action::PassOn { request: number, message: message.to_vec(), miss });
         }
         self.failed(number, id, envelope, miss, actions);
     }
@@ -628,7 +631,7 @@ impl<P: Payloads> Player<P> {
     /// The trace has lost the answer to a request: that is a miss.
     fn unreadable(&self, number: u64, id: &[u8], call: &Recorded) -> Action {
         let kind = self.tape.kind(call).clone();
-        let miss = Miss { kind, reason: MissReason::Unreadable, nearest: None };
+        let miss = Miss { kind, reason: MissReason::Unreadable, nearest: None, unasked: None };
         self.lock_tally().miss(&miss);
         answer(number, id, &json!({ "error": error_of(&miss) }))
     }
@@ -816,6 +819,13 @@ fn answer(to: u64, id: &[u8], outcome: &Json) -> Action {
     // The id's bytes are the caller's own, digits beyond any number type included.
     let message = [br#"{"jsonrpc":"2.0","id":"#, id, b",", &outcome.as_bytes()[1..]].concat();
     Action::Answer { to, message }
+}
+
+/// What becomes of a request that was passed on, and that the real server can't be asked: it is missed after all.
+pub fn missed_after_all(to: u64, id: &[u8], miss: Box<Miss>, tally: &mut Tally) -> [Action; 2] {
+    tally.miss_after_all(&miss);
+    let answer = answer(to, id, &json!({ "error": error_of(&miss) }));
+    [Action::Tell(Notice::Missed(miss)), answer]
 }
 
 fn error_of(miss: &Miss) -> Json {

@@ -62,7 +62,7 @@ impl Tally {
         self.missed
     }
 
-    /// How many requests a real server was asked instead.
+    /// How many requests a real server took instead.
     pub fn passed_on(&self) -> u64 {
         self.passed_on
     }
@@ -114,6 +114,12 @@ impl Tally {
 
     pub(super) fn pass_on(&mut self) {
         self.passed_on += 1;
+    }
+
+    /// The real server could not be asked.
+    pub(super) fn miss_after_all(&mut self, miss: &Miss) {
+        self.passed_on = self.passed_on.saturating_sub(1);
+        self.miss(miss);
     }
 
     pub(super) fn other_reply(&mut self) {

@@ -1,6 +1,9 @@
 //! Transcripts: what a client says, and what a tape answers.
 
-use super::{Action, Matching, Mode, Order, Player, Repeats, Setting, Tally, Tape, TapeBuilder, WhenMissed};
+use super::{
+    Action, Matching, Miss, Mode, Order, Player, Repeats, Setting, Tally, Tape, TapeBuilder, WhenMissed,
+    missed_after_all,
+};
 use crate::testing::message;
 use std::sync::{Arc, Mutex, PoisonError};
 use wiretape_trace::format::TraceReader;
@@ -221,6 +224,25 @@ fn misses_may_be_empty_or_somebody_elses() {
     let mut passing = with(WhenMissed::PassOn);
     assert_eq!(passing.say(&other), [format!("pass on {other}")]);
     assert_eq!((passing.tally().missed(), passing.tally().passed_on()), (0, 1));
+}
+
+#[test]
+fn what_nobody_can_answer_is_missed_after_all() {
+    let setting = Setting { when_missed: WhenMissed::PassOn, ..Setting::default() };
+    let mut session = Session::new(&TWO_SUMS, setting);
+    let mut actions = Vec::new();
+    session.player.receive(call("5", "sub", "{}").as_bytes(), 0, &mut actions);
+    let Some(Action::PassOn { request, miss, .. }) = actions.pop() else { panic!("{actions:?}") };
+    let miss = Box::new(Miss { unasked: Some("it has gone".to_owned()), ..*miss });
+    let actions = missed_after_all(request, b"5", miss, &mut session.tally.lock().unwrap());
+    let [notice, answer] = told(actions.into()).try_into().unwrap();
+    assert!(
+        notice.starts_with("# missed: no recorded call asks this: tools/call sub; nearest is line"),
+        "{notice}"
+    );
+    assert!(notice.ends_with("; the real server can't be asked: it has gone"), "{notice}");
+    assert!(answer.starts_with(r#".{"jsonrpc":"2.0","id":5,"error":{"code":"#), "{answer}");
+    assert_eq!((session.tally().missed(), session.tally().passed_on()), (1, 0));
 }
 
 const IN_ORDER: [Said<'_>; 6] = [

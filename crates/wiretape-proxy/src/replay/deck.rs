@@ -61,6 +61,11 @@ impl Deck {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The same, for whoever plays a part in it.
+    pub(super) fn shared_tally(&self) -> Arc<Mutex<Tally>> {
+        Arc::clone(&self.tally)
+    }
+
     /// What is odd about the trace, and in which of its files.
     pub fn notices(&self) -> &[(PathBuf, format::Notice)] {
         &self.notices

@@ -4,6 +4,7 @@
 //! Requests pass under ids and progress tokens of ours, and its own requests under ids that nobody else uses: so what it says
 //! finds its way back, whoever shares it.
 
+use super::deck::Deck;
 use super::recording::Recordings;
 use crate::child::{end_process, read_lines, write_lines};
 use crate::new_trace::NewTrace;
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use wiretape_analyze::replay::{Action, Notice, id_of, replaced, with_id};
+use wiretape_analyze::replay::{Action, Miss, Notice, Tally, id_of, missed_after_all, replaced, with_id};
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 use wiretape_trace::redact::Redactor;
 use wiretape_trace::value::Value;
@@ -56,6 +57,8 @@ pub(super) enum Clients {
 pub struct RealServers {
     command: Vec<OsString>,
     recordings: Option<Mutex<Recordings>>,
+    /// Why not all that they said is recorded.
+    lost: Arc<Mutex<Option<String>>>,
     running: Mutex<Vec<Arc<Running>>>,
     ending: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -72,16 +75,18 @@ impl RealServers {
         Ok(RealServers {
             command,
             recordings: recordings.map(Mutex::new),
+            lost: Arc::default(),
             running: Mutex::default(),
             ending: Mutex::default(),
         })
     }
 
-    /// A server for one more client, or for many.
-    pub(super) fn server(self: &Arc<Self>, clients: Clients) -> RealServer {
+    /// A server for one more client, or for many, of a tape.
+    pub(super) fn server(self: &Arc<Self>, clients: Clients, deck: &Deck) -> RealServer {
         RealServer {
             servers: Arc::clone(self),
             clients,
+            tally: deck.shared_tally(),
             report: Arc::new(|_| ()),
             initialize: None,
             state: State::NotStarted,
@@ -101,15 +106,26 @@ impl RealServers {
             // One that panicked has nothing more to say.
             let _ = ending.join();
         }
-        if let Some(recordings) = &self.recordings {
-            lock(recordings).end();
+        if let Some(recordings) = &self.recordings
+            && let Err(error) = lock(recordings).end()
+        {
+            Journal::failed(&error, &self.lost);
         }
+    }
+
+    /// Why not all that they said is recorded, if it isn't.
+    pub fn lost(&self) -> Option<String> {
+        lock(&self.lost).clone()
     }
 
     fn start(&self, report: Report) -> io::Result<Arc<Running>> {
         let Spawned { process, stdin, stdout, .. } = Process::spawn(&self.command, StderrMode::Inherited)?;
         let recording = self.recordings.as_ref().map(|recordings| lock(recordings).next());
-        let recording = recording.map_or(Journal::Off, Journal::from);
+        let recording = match recording {
+            None => Journal::Off,
+            Some(Ok(trace)) => Journal::Recorded(trace),
+            Some(Err(error)) => Journal::failed(&error, &self.lost),
+        };
         let (input, lines) = channel();
         let ended = Arc::clone(&report);
         write_lines(stdin, lines, move || ended(RealEvent::Ended));
@@ -118,6 +134,7 @@ impl RealServers {
             process: Mutex::new(Some(process)),
             input: Mutex::new(Some(input)),
             recording: Mutex::new(recording),
+            lost: Arc::clone(&self.lost),
         });
         lock(&self.running).push(Arc::clone(&running));
         Ok(running)
@@ -138,6 +155,7 @@ struct Running {
     process: Mutex<Option<Process>>,
     input: Mutex<Option<Sender<Vec<u8>>>>,
     recording: Mutex<Journal>,
+    lost: Arc<Mutex<Option<String>>>,
 }
 
 /// What becomes of what is said.
@@ -146,12 +164,14 @@ enum Journal {
     Off,
     Recorded(NewTrace),
     /// It can't be recorded, which has to be told.
-    Failed(io::Error),
+    Failed(Notice),
 }
 
-impl From<io::Result<NewTrace>> for Journal {
-    fn from(recording: io::Result<NewTrace>) -> Self {
-        recording.map_or_else(Journal::Failed, Journal::Recorded)
+impl Journal {
+    fn failed(error: &io::Error, lost: &Mutex<Option<String>>) -> Self {
+        let reason = error.to_string();
+        lock(lost).get_or_insert_with(|| reason.clone());
+        Journal::Failed(Notice::NotRecorded { reason })
     }
 }
 
@@ -170,7 +190,7 @@ impl Running {
             && let Err(error) = journal.message(dir, message)
         {
             // The client is answered all the same. A line that was torn must stay the last.
-            *recording = Journal::Failed(error);
+            *recording = Journal::failed(&error, &self.lost);
         }
     }
 
@@ -178,7 +198,7 @@ impl Running {
     fn failure(&self) -> Option<Notice> {
         let mut recording = lock(&self.recording);
         match std::mem::replace(&mut *recording, Journal::Off) {
-            Journal::Failed(error) => Some(Notice::NotRecorded { reason: error.to_string() }),
+            Journal::Failed(notice) => Some(notice),
             other => {
                 *recording = other;
                 None
@@ -192,9 +212,10 @@ impl Running {
         let process = lock(&self.process).take();
         let exit = process.and_then(|process| end_process(process).exit());
         let recording = std::mem::replace(&mut *lock(&self.recording), Journal::Off);
-        if let Journal::Recorded(recording) = recording {
-            // What is missing then is the last line only.
-            let _ = recording.end(exit);
+        if let Journal::Recorded(recording) = recording
+            && let Err(error) = recording.end(exit)
+        {
+            Journal::failed(&error, &self.lost);
         }
     }
 }
@@ -207,6 +228,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct RealServer {
     servers: Arc<RealServers>,
     clients: Clients,
+    tally: Arc<Mutex<Tally>>,
     report: Report,
     initialize: Option<Vec<u8>>,
     state: State,
@@ -235,6 +257,8 @@ struct Waiting {
     token: Option<Vec<u8>>,
     /// Whether it stays open for news.
     is_subscription: bool,
+    /// Why it had to be asked.
+    miss: Box<Miss>,
 }
 
 impl RealServer {
@@ -289,8 +313,8 @@ impl RealServer {
         self.send_when_ready(notification.to_string().into_bytes());
     }
 
-    /// Asks it something. If it can't be asked, the answer says so.
-    pub(super) fn ask(&mut self, request: u64, message: &[u8]) -> Option<Vec<u8>> {
+    /// Asks it something. If it can't be asked, the client is to be told so.
+    pub(super) fn ask(&mut self, request: u64, message: &[u8], miss: Box<Miss>) -> Vec<Action> {
         self.asked += 1;
         let ours = quoted(OURS, self.asked);
         let waiting = Waiting {
@@ -298,6 +322,7 @@ impl RealServer {
             id: id_of(message).unwrap_or(b"null").to_vec(),
             token: value_at(message, &TOKEN).map(<[u8]>::to_vec),
             is_subscription: Envelope::scan(message).method.as_deref() == Some("subscriptions/listen"),
+            miss,
         };
         let mut question = with_id(message, &ours);
         if waiting.token.is_some() {
@@ -308,10 +333,9 @@ impl RealServer {
             self.start();
         }
         if self.send_when_ready(question) {
-            return None;
+            return Vec::new();
         }
-        let waiting = self.waiting.remove(&self.asked)?;
-        Some(self.cannot_answer(&waiting.id))
+        self.waiting.remove(&self.asked).map_or_else(Vec::new, |waiting| self.cannot_answer(waiting).into())
     }
 
     fn start(&mut self) {
@@ -458,19 +482,14 @@ impl RealServer {
     fn gone(&mut self) -> Vec<Action> {
         self.end("it has gone");
         let waiting = std::mem::take(&mut self.waiting);
-        let answer = |waiting: &Waiting| Action::Answer {
-            to: waiting.request,
-            message: self.cannot_answer(&waiting.id),
-        };
-        waiting.values().map(answer).collect()
+        waiting.into_values().flat_map(|waiting| self.cannot_answer(waiting)).collect()
     }
 
-    fn cannot_answer(&self, id: &[u8]) -> Vec<u8> {
+    /// What becomes of a request that it can't be asked.
+    fn cannot_answer(&self, waiting: Waiting) -> [Action; 2] {
         let reason = if let State::Gone(reason) = &self.state { reason } else { "it takes no more input" };
-        let message = format!("wiretape: the real server can't be asked: {reason}");
-        let error =
-            serde_json::json!({ "code": -32000, "message": message, "data": { "source": "wiretape" } });
-        failure(id, &error)
+        let miss = Miss { unasked: Some(reason.to_owned()), ..*waiting.miss };
+        missed_after_all(waiting.request, &waiting.id, Box::new(miss), &mut lock(&self.tally))
     }
 
     fn end(&mut self, reason: &str) {

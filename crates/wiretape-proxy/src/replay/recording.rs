@@ -50,11 +50,8 @@ impl Recordings {
     }
 
     /// There will be no more servers.
-    pub(super) fn end(&mut self) {
-        if let Some(first) = self.first.take() {
-            // Nobody is there any more whom it could be told.
-            let _ = first.end(None);
-        }
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.first.take().map_or(Ok(()), |first| first.end(None))
     }
 }
 

@@ -30,7 +30,7 @@ pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<&Arc<RealS
         player: deck.player(),
         stdout,
         out: Vec::with_capacity(CHUNK),
-        real: real.map(|real| real.server(Clients::One)),
+        real: real.map(|real| real.server(Clients::One, deck)),
         is_greeted: opening.is_answered,
         is_over: false,
     };
@@ -197,10 +197,10 @@ impl Stage<'_> {
                 }
                 Action::Disconnect { .. } => self.is_over = true,
                 Action::Close { .. } => {}
-                Action::PassOn { request, message } => {
-                    if let Some(answer) = self.real.as_mut().and_then(|real| real.ask(request, &message)) {
-                        self.out.extend_from_slice(&answer);
-                        self.out.push(b'\n');
+                Action::PassOn { request, message, miss } => {
+                    if let Some(real) = &mut self.real {
+                        let mut actions = real.ask(request, &message, miss);
+                        self.act(&mut actions)?;
                     }
                 }
                 Action::Tell(notice) => (self.tell)(&notice),

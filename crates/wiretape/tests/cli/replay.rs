@@ -141,6 +141,10 @@ fn a_real_server_that_cannot_be_started_is_told() {
     let env = environment();
     let told = play(&env, &["replay", "aaaa", "--on-miss", "passthrough", "--", "no-such-command"], &[NINE]);
     assert!(told.contains("the real server can't be asked: it can't be started"), "{told}");
+    assert!(
+        told.contains("wiretape: missed: ") && told.contains("1 missed") && told.contains("exit 1"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -39,10 +39,15 @@ fn record(home: &Home, parts: &Parts, sdk: Sdk, transport: (&str, &str), scenari
 }
 
 pub(crate) fn stop(service: Service) -> String {
+    stop_with(service, 0)
+}
+
+/// Stops a replay that ends with this status.
+pub(crate) fn stop_with(service: Service, expected: i32) -> String {
     let said = service.pid();
     let text = service.said();
     let status = service.stop().unwrap();
-    assert!(status.success(), "{said}: {text}");
+    assert_eq!(status.code(), Some(expected), "{said}: {text}");
     text
 }
 

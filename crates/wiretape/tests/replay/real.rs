@@ -1,6 +1,6 @@
 //! A real server behind the recording, over HTTP: it is asked what was not recorded.
 
-use crate::http::{STREAMABLE, run, stop};
+use crate::http::{STREAMABLE, run, stop, stop_with};
 use crate::raw::{Stream, ask, post, session, trace};
 use crate::servers::wiretape;
 use crate::session::{Home, Sdk, parts};
@@ -222,7 +222,8 @@ fn a_server_that_goes_away_is_told() {
     assert!(told.body.contains(gone), "{}", told.body);
     let told = post(at, &[&session], &call(2, "pid", ""));
     assert!(told.body.contains(gone), "{}", told.body);
-    stop(service);
+    let said = stop_with(service, 1);
+    assert_eq!(said.matches(gone).count(), 2, "{said}");
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn what_cannot_be_recorded_is_told() {
         assert!(start.elapsed() < Duration::from_secs(30), "{}", service.said());
         std::thread::sleep(Duration::from_millis(5));
     }
-    stop(service);
+    stop_with(service, 1);
 }
 
 /// A real client can't tell which answers were recorded.

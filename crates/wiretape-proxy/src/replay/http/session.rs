@@ -65,7 +65,7 @@ impl Session {
             player: deck.player(),
             streams: Streams::new(events),
             requests: HashMap::new(),
-            real: real.map(|real| real.server(clients)),
+            real: real.map(|real| real.server(clients, deck)),
             is_over: false,
         };
         let session = Arc::new(Session {
@@ -244,10 +244,10 @@ impl State {
                 }
                 Action::Disconnect { to, message } => self.break_off(to, &message, 0),
                 Action::Close { request } => self.close(request),
-                Action::PassOn { request, message } => {
-                    let answer = self.real.as_mut().and_then(|real| real.ask(request, &message));
-                    if let Some(answer) = answer {
-                        self.answer(request, &answer);
+                Action::PassOn { request, message, miss } => {
+                    if let Some(real) = &mut self.real {
+                        let actions = real.ask(request, &message, miss);
+                        self.route(actions, tell);
                     }
                 }
                 Action::Tell(notice) => tell(&notice),

@@ -49,11 +49,15 @@ impl Playing {
             real.end();
         }
         self.tapes.iter().for_each(|tape| self.tell(tape));
+        let lost = self.real.as_ref().and_then(|real| real.lost());
+        if let Some(reason) = &lost {
+            output::warn(format!("wiretape: not all that the real server said is recorded: {reason}"));
+        }
         if let Some(path) = &self.report {
             let failed = |error| CommandError::because(format!("can't write {}", path.display()), error);
             self.write_report(path).map_err(failed)?;
         }
-        let failed = self.tapes.iter().any(|tape| self.is_failure(tape));
+        let failed = lost.is_some() || self.tapes.iter().any(|tape| self.is_failure(tape));
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::OK })
     }
 
