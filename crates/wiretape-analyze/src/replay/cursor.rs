@@ -251,9 +251,9 @@ impl Cursor {
             return None;
         }
         search.tape.kind_number(&search.wanted.kind)?;
-        let (nearest, departures) = search.nearest()?;
+        let nearest = search.nearest()?;
         let chain = search.tape.call(nearest).chain;
-        self.take_or_repeat(search.tape, search.matching, chain, How::Nearest(departures))
+        self.take_or_repeat(search.tape, search.matching, chain, How::Nearest(search.departures(nearest)))
     }
 
     /// The next call that is due, or one that was open at the same time.
@@ -300,14 +300,21 @@ struct Search<'s, P> {
 }
 
 impl<P: Payloads> Search<'_, P> {
-    /// How the request departs from a recorded one, in how many places, and in which.
-    fn compare(&self, call: &Recorded) -> Option<(usize, Vec<Departure>)> {
+    /// In how many places the request departs from a recorded one.
+    fn distance(&self, call: &Recorded) -> Option<usize> {
         let mut bytes = Vec::new();
         self.payloads.read(call.request, &mut bytes).ok()?;
-        let recorded = Envelope::scan(&bytes);
-        let found = self.matching.differences(recorded.params, self.wanted.params);
-        let count = found.list.len() + usize::from(found.more) * 1000;
-        Some((count, Departure::of_all("params", &found)))
+        let found = self.matching.differences(Envelope::scan(&bytes).params, self.wanted.params);
+        Some(found.list.len() + usize::from(found.more) * 1000)
+    }
+
+    /// How the request departs from a recorded one.
+    fn departures(&self, call: u32) -> Vec<Departure> {
+        let mut bytes = Vec::new();
+        match self.payloads.read(self.tape.call(call).request, &mut bytes) {
+            Ok(()) => self.matching.departures(Envelope::scan(&bytes).params, self.wanted.params),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// The calls that ask the same but for what was redacted in them.
@@ -318,7 +325,7 @@ impl<P: Payloads> Search<'_, P> {
     }
 
     fn is_same_but_redacted(&self, call: &Recorded) -> bool {
-        self.compare(call).is_some_and(|(count, _)| count == 0)
+        self.distance(call) == Some(0)
     }
 
     fn with_input(&self) -> &[u32] {
@@ -326,9 +333,7 @@ impl<P: Payloads> Search<'_, P> {
     }
 
     fn other_input(&self, call: u32) -> How {
-        How::OtherInput(
-            self.compare(self.tape.call(call)).map(|(_, departures)| departures).unwrap_or_default(),
-        )
+        How::OtherInput(self.departures(call))
     }
 
     /// Why a recorded call may be the one that is meant.
@@ -344,22 +349,21 @@ impl<P: Payloads> Search<'_, P> {
             return Some(self.other_input(number));
         }
         let may_be_nearest = self.matching.mode == Mode::Loose && *self.tape.kind(call) == self.wanted.kind;
-        may_be_nearest.then(|| How::Nearest(self.compare(call).map(|(_, told)| told).unwrap_or_default()))
+        may_be_nearest.then(|| How::Nearest(self.departures(number)))
     }
 
     /// The recorded call that comes nearest.
-    fn nearest(&self) -> Option<(u32, Vec<Departure>)> {
+    fn nearest(&self) -> Option<u32> {
         let candidates = self.tape.distinct(&self.wanted.kind);
         let compared = candidates.iter().take(MAX_CANDIDATES).filter_map(|number| {
-            let (count, departures) = self.compare(self.tape.call(*number))?;
-            Some((count, *number, departures))
+            let distance = self.distance(self.tape.call(*number))?;
+            Some((distance, *number))
         });
-        let (_, number, departures) = compared.min_by_key(|(count, number, _)| (*count, *number))?;
-        Some((number, departures))
+        compared.min().map(|(_, number)| number)
     }
 
     fn miss(&self, reason: MissReason) -> Box<Miss> {
-        let nearest = self.nearest().map(|(number, departures)| self.told(number, departures));
+        let nearest = self.nearest().map(|number| self.told(number, self.departures(number)));
         Box::new(Miss { kind: self.wanted.kind.clone(), reason, nearest, unasked: None })
     }
 
@@ -368,9 +372,8 @@ impl<P: Payloads> Search<'_, P> {
         if self.wanted.chain.is_none() {
             return self.miss(MissReason::NotRecorded);
         }
-        let departures = self.compare(self.tape.call(due)).map(|(_, told)| told).unwrap_or_default();
         let is_same_kind = *self.tape.kind(self.tape.call(due)) == self.wanted.kind;
-        let departures = if is_same_kind { departures } else { Vec::new() };
+        let departures = if is_same_kind { self.departures(due) } else { Vec::new() };
         let nearest = Some(self.told(due, departures));
         Box::new(Miss {
             kind: self.wanted.kind.clone(),

@@ -1,7 +1,10 @@
 //! How a request departs from a recorded one, in words.
 
 use crate::json_diff::{Difference, Differences};
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::LazyLock;
+use wiretape_trace::redact::Redactor;
 use wiretape_trace::value::Value;
 
 /// A place where a request departs from a recorded one.
@@ -22,17 +25,55 @@ pub(super) const TOLD: usize = 5;
 const SHOWN: usize = 80;
 
 impl Departure {
-    /// The first of some differences of a part of a message.
-    pub(super) fn of_all(part: &str, differences: &Differences<'_>) -> Vec<Self> {
-        differences.list.iter().take(TOLD).map(|difference| Self::of(part, difference)).collect()
+    /// The first differences of a part of two messages, without the secrets in them.
+    pub(super) fn of_all(
+        part: &str,
+        (recorded, asked): (&[u8], &[u8]),
+        secrets: Option<&Secrets>,
+        diff: impl for<'a> Fn(&'a [u8], &'a [u8]) -> Differences<'a>,
+    ) -> Vec<Self> {
+        let found = diff(recorded, asked);
+        let first = || found.list.iter().take(TOLD);
+        let Some(secrets) = secrets.filter(|_| !found.list.is_empty()) else {
+            return first().map(|difference| Self::of(part, difference)).collect();
+        };
+        let clean = secrets.taken_out_of(recorded).zip(secrets.taken_out_of(asked));
+        let told: Vec<Self> = clean.map_or_else(Vec::new, |(recorded, asked)| {
+            let found = diff(&recorded, &asked);
+            found.list.iter().take(TOLD).map(|difference| Self::of(part, difference)).collect()
+        });
+        if told.is_empty() { first().map(|difference| Self::at(part, difference)).collect() } else { told }
     }
 
     fn of(part: &str, difference: &Difference<'_>) -> Self {
-        Departure {
-            path: format!("{part}{}", difference.pointer),
-            recorded: difference.before.map(shown),
-            asked: difference.after.map(shown),
-        }
+        let (recorded, asked) = (difference.before.map(shown), difference.after.map(shown));
+        Departure { recorded, asked, ..Self::at(part, difference) }
+    }
+
+    /// Only where it is: nothing else of it may be told.
+    fn at(part: &str, difference: &Difference<'_>) -> Self {
+        Departure { path: format!("{part}{}", difference.pointer), recorded: None, asked: None }
+    }
+}
+
+/// What must not be told. How it is found out is made ready when it is needed first: most replays miss nothing, and have to start
+/// soon.
+pub struct Secrets(LazyLock<Option<Redactor>, Box<dyn FnOnce() -> Option<Redactor> + Send>>);
+
+impl Secrets {
+    /// Secrets that this redactor knows. Without one, nothing that may be a secret is told.
+    pub fn new(redactor: impl FnOnce() -> Option<Redactor> + Send + 'static) -> Self {
+        Secrets(LazyLock::new(Box::new(redactor)))
+    }
+
+    fn taken_out_of<'m>(&self, json: &'m [u8]) -> Option<Cow<'m, [u8]>> {
+        self.0.as_ref()?.json(json).ok()
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets")
     }
 }
 
@@ -43,7 +84,7 @@ impl fmt::Display for Departure {
             (Some(recorded), Some(asked)) => write!(f, "{path} was {recorded} and is {asked}"),
             (Some(recorded), None) => write!(f, "{path} was {recorded} and is missing"),
             (None, Some(asked)) => write!(f, "{path} was not there and is {asked}"),
-            (None, None) => f.write_str(path),
+            (None, None) => write!(f, "{path} is another"),
         }
     }
 }

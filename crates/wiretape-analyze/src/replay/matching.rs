@@ -1,10 +1,11 @@
 //! What counts when two requests are compared.
 
+use super::difference::{Departure, Secrets};
 use crate::fingerprint::{combine, fingerprint_without, in_order, text};
 use crate::json_diff::{Differences, diff};
 use crate::volatile::{Part, PathPattern, Paths, Trail, Volatile};
 use memchr::memmem::Finder;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use wiretape_trace::redact::markers;
 use wiretape_trace::value::Value;
 
@@ -69,6 +70,7 @@ pub struct Matching {
     params: Left,
     without_input: Left,
     answers: Volatile,
+    secrets: Option<Arc<Secrets>>,
 }
 
 impl Default for Matching {
@@ -93,7 +95,12 @@ impl Matching {
         let params = volatile.of(Part::Params);
         let without_input = Left::new(params.with(&["inputResponses"]));
         let params = Left::new(params.clone());
-        Matching { mode, order, repeats, params, without_input, answers }
+        Matching { mode, order, repeats, params, without_input, answers, secrets: None }
+    }
+
+    /// Compares as before, and keeps secrets where it tells how messages differ.
+    pub fn keeping(self, secrets: Secrets) -> Self {
+        Matching { secrets: Some(Arc::new(secrets)), ..self }
     }
 
     /// By what a request is known: equal for requests that ask the same.
@@ -115,9 +122,25 @@ impl Matching {
         let is_bare = |params: Value<'_>| self.params.leaves_nothing_of_meta(params.raw);
         let paths =
             if is_bare(recorded) && is_bare(asked) { &self.params.without_meta } else { &self.params.paths };
-        let mut found = diff(recorded, asked, paths, MAX_DIFFERENCES);
-        found.list.retain(|difference| !may_have_been(difference.before, difference.after));
-        found
+        but_for_redacted(diff(recorded, asked, paths, MAX_DIFFERENCES))
+    }
+
+    /// The same in words.
+    pub(super) fn departures(&self, recorded: Option<&[u8]>, asked: Option<&[u8]>) -> Vec<Departure> {
+        let both = (recorded.unwrap_or(NO_PARAMS), asked.unwrap_or(NO_PARAMS));
+        Departure::of_all("params", both, self.secrets.as_deref(), |recorded, asked| {
+            self.differences(Some(recorded), Some(asked))
+        })
+    }
+
+    /// How a part of a client's answer departs from the recorded one.
+    pub(super) fn departures_of_answer(&self, part: Part, recorded: &[u8], live: &[u8]) -> Vec<Departure> {
+        Departure::of_all(part.name(), (recorded, live), self.secrets.as_deref(), |recorded, live| {
+            let values = Value::parse(recorded).ok().zip(Value::parse(live).ok());
+            values.map_or_else(Differences::default, |(recorded, live)| {
+                but_for_redacted(diff(recorded, live, self.answers(part), MAX_DIFFERENCES))
+            })
+        })
     }
 
     /// What is left out where answers are compared.
@@ -175,6 +198,11 @@ impl Left {
         meta.members(|name, _| is_left |= self.paths.member(&self.at_meta, &name.decode()).is_some());
         !is_left
     }
+}
+
+fn but_for_redacted(mut found: Differences<'_>) -> Differences<'_> {
+    found.list.retain(|difference| !may_have_been(difference.before, difference.after));
+    found
 }
 
 /// Whether a value may have stood where something was redacted.

@@ -34,7 +34,7 @@ mod tape;
 mod tests;
 
 pub use cursor::{Cursor, Found, How, Miss, MissReason, Nearest};
-pub use difference::Departure;
+pub use difference::{Departure, Secrets};
 pub(crate) use edit::with_token;
 pub use edit::{id_of, replaced, with_id};
 pub use fault::{Fault, FaultError, FaultKind, Faults};

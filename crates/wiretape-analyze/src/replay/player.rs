@@ -16,7 +16,6 @@ use super::matching::{Matching, Order};
 use super::tally::{Notice, Tally};
 use super::tape::{LISTEN, Payloads, Recorded, Span, Step, StepKind, Tape};
 use crate::call::Outcome;
-use crate::json_diff::diff;
 use crate::volatile::Part;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeSet, HashMap};
@@ -29,9 +28,6 @@ use wiretape_trace::value::Value;
 
 /// JSON-RPC's code for errors of an implementation.
 const CODE: i64 = -32000;
-
-/// Differences of a client's answers that are looked for.
-const MAX_DIFFERENCES: usize = 50;
 
 /// How fast a tape is played.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -792,14 +788,10 @@ fn reply_departures(matching: &Matching, recorded: &Envelope<'_>, live: &Envelop
             |part: Part| Some(format!("{} {}", if part == Part::Error { "an" } else { "a" }, part.name()));
         return vec![Departure { path: "the answer".to_owned(), recorded: shown(was), asked: shown(is) }];
     }
-    let body = |envelope: &Envelope<'_>| envelope.error.or(envelope.result).map(<[u8]>::to_vec);
-    let (Some(recorded), Some(live)) = (body(recorded), body(live)) else { return Vec::new() };
-    match (Value::parse(&recorded), Value::parse(&live)) {
-        (Ok(before), Ok(after)) => {
-            Departure::of_all(is.name(), &diff(before, after, matching.answers(is), MAX_DIFFERENCES))
-        }
-        _ => Vec::new(),
-    }
+    let (recorded, live) = (recorded.error.or(recorded.result), live.error.or(live.result));
+    recorded
+        .zip(live)
+        .map_or_else(Vec::new, |(recorded, live)| matching.departures_of_answer(is, recorded, live))
 }
 
 fn not_a_message(envelope: &Envelope<'_>) -> Action {

@@ -74,6 +74,30 @@ fn what_is_asked_too_often_or_never_can_fail() {
     assert!(order.contains("tools/call add is not what comes next; next is line 4, tools/list"), "{order}");
 }
 
+/// Nothing else takes secrets out of what a client says: it is not recorded.
+#[test]
+fn what_is_told_of_a_client_has_no_secrets() {
+    let env = environment();
+    let secret = ["ghp_", &"a1B2c3D4e5".repeat(4)].concat();
+    let login = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"add","arguments":{"a":9,"password":"hunter two","text":"it is SECRET"}}}"#;
+    let login = login.replace("SECRET", &secret);
+    for options in [&[][..], &["--match", "loose"], &["--order", "recorded"]] {
+        for report in ["report.json", "report.xml"] {
+            let args = [&["replay", "aaaa", "--report", report], options].concat();
+            let told = play(&env, &args, &[HELLO, READY, &login]);
+            let report = std::fs::read_to_string(env.data_dir().join(report)).unwrap();
+            for text in [&told, &report] {
+                assert!(!text.contains("hunter") && !text.contains(&secret), "{text}");
+            }
+            assert!(told.contains("params/arguments/password was not there and is \"[REDACTED:"), "{told}");
+        }
+    }
+    // Without rules that work, no values are told.
+    std::fs::write(env.data_dir().join("config.toml"), "[redact]\nkeys = 7\n").unwrap();
+    let told = play(&env, &["replay", "aaaa"], &[&login]);
+    assert!(told.contains("params/arguments/password is another") && !told.contains("hunter"), "{told}");
+}
+
 #[test]
 fn reports_are_for_programs() {
     let env = environment();

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wiretape_analyze::replay::{
-    Fault, Faults, Matching, Mode, Notice, Order, Repeats, Setting, Speed, WhenMissed,
+    Fault, Faults, Matching, Mode, Notice, Order, Repeats, Secrets, Setting, Speed, WhenMissed,
 };
 use wiretape_analyze::volatile::PathPattern;
 use wiretape_proxy::live::Origin;
@@ -26,6 +26,7 @@ use wiretape_proxy::platform;
 use wiretape_proxy::replay::{self, Deck, HttpOptions, Opening, Overture, RealServers, Tell};
 use wiretape_trace::format;
 use wiretape_trace::name::clean_label;
+use wiretape_trace::redact::Redactor;
 
 /// Play a trace back as an MCP server
 ///
@@ -270,7 +271,8 @@ fn setting(args: &ReplayArgs) -> Setting {
     };
     let repeats = if args.strict { Repeats::Never } else { Repeats::Last };
     Setting {
-        matching: Matching::new(mode, order, repeats, &args.ignore),
+        matching: Matching::new(mode, order, repeats, &args.ignore)
+            .keeping(Secrets::new(redactor_of_notices)),
         speed: args.speed,
         when_missed: match args.on_miss {
             OnMiss::Error => WhenMissed::Error,
@@ -355,6 +357,12 @@ pub(crate) fn tell_damage(notices: &[(PathBuf, format::Notice)]) {
 
 fn shown(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()
+}
+
+/// The redactor for what is told of requests that differ. If the configuration has none that works, no values are told.
+fn redactor_of_notices() -> Option<Redactor> {
+    let redactor = Config::load(None).and_then(|config| redaction::redactor(config.redact, &[]));
+    redactor.inspect_err(|error| output::warn(format!("wiretape: values are not shown: {error}"))).ok()
 }
 
 fn real_servers(args: &ReplayArgs) -> Result<Option<Arc<RealServers>>, CommandError> {
