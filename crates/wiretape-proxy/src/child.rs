@@ -11,6 +11,9 @@ use wiretape_trace::framing::LineFramer;
 /// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
 
+/// How long a server that reads no more may go on to say what it still has to say.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// How long a server may take to end when its input has ended.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
@@ -28,11 +31,15 @@ pub(crate) fn read_lines(
                 each(Some(frame.bytes.to_vec()));
             }
         }
+        if let Some(frame) = framer.finish() {
+            each(Some(frame.bytes.to_vec()));
+        }
         each(None);
     });
 }
 
-/// Writes lines on a thread of its own: a server that doesn't read makes nobody wait. `failed` is called if it reads no more.
+/// Writes lines on a thread of its own: a server that doesn't read makes nobody wait. `failed` is called if it reads no more, after
+/// what it said before its end.
 pub(crate) fn write_lines(
     mut stdin: ChildStdin,
     lines: Receiver<Vec<u8>>,
@@ -42,6 +49,7 @@ pub(crate) fn write_lines(
         for mut line in lines {
             line.push(b'\n');
             if stdin.write_all(&line).is_err() {
+                std::thread::sleep(LAST_WORDS);
                 return failed();
             }
         }

@@ -222,28 +222,35 @@ impl Cursor {
         if search.wanted.chain.is_some() {
             return Err(search.miss(MissReason::UsedUp));
         }
-        if let Some(found) = self.first_of(search, &search.redacted(), |_| How::Redacted) {
-            return Ok(found);
+        if let Some(found) =
+            self.first_of(search, search.redacted(), |call| search.is_same_but_redacted(call))
+        {
+            return Ok(Found { how: How::Redacted, ..found });
         }
-        if let Some(found) = self.first_of(search, search.with_input(), |call| search.other_input(call)) {
-            return Ok(found);
+        if let Some(found) = self.first_of(search, search.with_input(), |_| true) {
+            return Ok(Found { how: search.other_input(found.call), ..found });
         }
         self.find_nearest(search).ok_or_else(|| search.miss(MissReason::NotRecorded))
     }
 
-    /// The first of some calls that was not used; else the last, if that may be.
+    /// The first of some calls that is meant and was not used; else the last that is meant, if that may be.
     fn first_of<P>(
         &mut self,
         search: &Search<'_, P>,
         calls: &[u32],
-        how: impl Fn(u32) -> How,
+        is_meant: impl Fn(u32) -> bool,
     ) -> Option<Found> {
-        if let Some(call) = calls.iter().copied().find(|call| !self.is_used(*call)) {
+        // Most likely the next is meant: what was used is passed over without a look.
+        let unused = calls.iter().copied().filter(|call| !self.is_used(*call));
+        if let Some(call) = unused.into_iter().find(|call| is_meant(*call)) {
             self.used.insert(call);
-            return Some(Found { call, how: how(call), is_repeat: false });
+            return Some(Found { call, how: How::Same, is_repeat: false });
         }
-        let last = calls.last().copied().filter(|_| search.matching.repeats == Repeats::Last)?;
-        Some(Found { call: last, how: how(last), is_repeat: true })
+        if search.matching.repeats == Repeats::Never {
+            return None;
+        }
+        let call = calls.iter().rev().copied().find(|call| self.is_used(*call) && is_meant(*call))?;
+        Some(Found { call, how: How::Same, is_repeat: true })
     }
 
     fn find_nearest<P: Payloads>(&mut self, search: &Search<'_, P>) -> Option<Found> {
@@ -317,15 +324,13 @@ impl<P: Payloads> Search<'_, P> {
         }
     }
 
-    /// The calls that ask the same but for what was redacted in them.
-    fn redacted(&self) -> Vec<u32> {
-        let Some(kind) = self.tape.kind_number(&self.wanted.kind) else { return Vec::new() };
-        let candidates = self.tape.redacted(kind).iter().take(MAX_CANDIDATES).copied();
-        candidates.filter(|number| self.is_same_but_redacted(self.tape.call(*number))).collect()
+    /// The calls of this kind with something redacted in them.
+    fn redacted(&self) -> &[u32] {
+        self.tape.kind_number(&self.wanted.kind).map_or(&[], |kind| self.tape.redacted(kind))
     }
 
-    fn is_same_but_redacted(&self, call: &Recorded) -> bool {
-        self.distance(call) == Some(0)
+    fn is_same_but_redacted(&self, call: u32) -> bool {
+        self.distance(self.tape.call(call)) == Some(0)
     }
 
     fn with_input(&self) -> &[u32] {
@@ -341,8 +346,7 @@ impl<P: Payloads> Search<'_, P> {
         if Some(call.chain) == self.wanted.chain {
             return Some(How::Same);
         }
-        let kind = self.tape.kind_number(&self.wanted.kind)?;
-        if self.tape.redacted(kind).binary_search(&number).is_ok() && self.is_same_but_redacted(call) {
+        if self.redacted().binary_search(&number).is_ok() && self.is_same_but_redacted(number) {
             return Some(How::Redacted);
         }
         if self.with_input().contains(&number) {

@@ -306,10 +306,21 @@ impl<P: Payloads> Player<P> {
         match envelope.method.as_deref() {
             Some("initialize") => self.initialize(number, id, envelope, now_us, actions),
             _ => match self.cursor.find(&self.tape, &self.setting.matching, &self.payloads, envelope) {
+                Ok(found) if self.has_no_answer(&found) => {
+                    let reason = MissReason::NotAnswered;
+                    let miss = Miss { kind: kind(envelope), reason, nearest: None, unasked: None };
+                    self.missed(number, &id, message, envelope, Box::new(miss), actions);
+                }
                 Ok(found) => self.found(number, id, envelope, &found, now_us, actions),
                 Err(miss) => self.missed(number, &id, message, envelope, miss, actions),
             },
         }
+    }
+
+    /// Whether a call was never answered, though it should have been.
+    fn has_no_answer(&self, found: &Found) -> bool {
+        let call = self.tape.call(found.call);
+        !call.is_answered() && !stays_silent(&self.tape, call)
     }
 
     fn initialize(
@@ -349,11 +360,6 @@ impl<P: Payloads> Player<P> {
     ) {
         let tape = Arc::clone(&self.tape);
         let call = tape.call(found.call);
-        if !call.is_answered() && !stays_silent(&tape, call) {
-            let miss =
-                Miss { kind: kind(envelope), reason: MissReason::NotAnswered, nearest: None, unasked: None };
-            return self.failed(number, &id, envelope, Box::new(miss), actions);
-        }
         self.lock_tally().use_call(found.call, &found.how);
         if let Some(notice) = told(&tape, call, &found.how) {
             actions.push(Action::Tell(notice));

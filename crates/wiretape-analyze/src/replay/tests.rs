@@ -268,6 +268,25 @@ fn calls_in_recorded_order_may_change_places_only_if_they_overlap() {
 }
 
 #[test]
+fn of_many_redacted_calls_each_is_found() {
+    let key = |n: usize, key: &str| format!(r#"{{"n":{n},"key":"{key}"}}"#);
+    let said: Vec<String> = (0..700)
+        .flat_map(|n| {
+            let answer = format!(r#"{{"id":1,"result":{{"n":{n}}}}}"#);
+            [call("1", "get", &key(n, "[REDACTED:key:01234567]")), answer]
+        })
+        .collect();
+    let said: Vec<Said<'_>> =
+        said.iter().zip(1..).map(|(raw, us)| (if us % 2 == 1 { "in" } else { "out" }, us, &**raw)).collect();
+    let mut session = Session::new(&said, Setting::default());
+    for n in [699, 3, 3, 650, 0] {
+        let answer = session.say(&call("8", "get", &key(n, "mine")));
+        assert_eq!(answer, [format!(r#".{{"id":8,"result":{{"n":{n}}}}}"#)], "{n}");
+    }
+    assert!(session.say(&call("8", "get", &key(700, "mine")))[0].starts_with("# missed"));
+}
+
+#[test]
 fn redacted_places_are_like_anything() {
     let said = [
         (
@@ -392,6 +411,9 @@ fn what_was_never_answered_is_a_miss_and_what_was_cancelled_stays_open() {
     ];
     let mut session = Session::new(&said, Setting::default());
     assert_eq!(session.say(r#"{"id":1,"method":"x/a"}"#)[0], "# missed: x/a was recorded and never answered");
+    let asking = Setting { when_missed: WhenMissed::PassOn, ..Setting::default() };
+    let passed = Session::new(&said, asking).say(r#"{"id":1,"method":"x/a"}"#);
+    assert_eq!(passed, [r#"pass on {"id":1,"method":"x/a"}"#]);
     assert_eq!(session.say(r#"{"id":2,"method":"x/b"}"#), Vec::<String>::new());
     assert_eq!(session.player.open_requests(), 1);
 }

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use wiretape_analyze::replay::{Action, Miss, Notice, Tally, id_of, missed_after_all, replaced, with_id};
-use wiretape_trace::message::{Direction, Envelope, MessageKind};
+use wiretape_trace::message::{Direction, Envelope, MessageKind, payloads};
 use wiretape_trace::redact::Redactor;
 use wiretape_trace::value::Value;
 
@@ -177,9 +177,11 @@ impl Journal {
 
 impl Running {
     /// Sends it a message; whether that could be.
-    fn send(&self, message: Vec<u8>) -> bool {
+    fn send(&self, mut message: Vec<u8>) -> bool {
         let input = lock(&self.input);
         let Some(input) = input.as_ref() else { return false };
+        // A message is a line there. In JSON these can only be white space.
+        message.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
         self.record(Direction::ClientToServer, &message);
         input.send(message).is_ok()
     }
@@ -297,6 +299,11 @@ impl RealServer {
         true
     }
 
+    /// Whether it owes an answer.
+    pub(super) fn is_asked(&self) -> bool {
+        self.waiting.values().any(|waiting| !waiting.is_subscription)
+    }
+
     /// The request that has this id with the client, if it was passed on.
     fn waits_for(&self, id: &[u8]) -> Option<u64> {
         self.waiting.values().find(|waiting| waiting.id == id).map(|waiting| waiting.request)
@@ -381,16 +388,22 @@ impl RealServer {
             actions.extend(running.failure().map(Action::Tell));
         }
         match event {
-            RealEvent::Line(line) => actions.extend(self.said(&line)),
+            RealEvent::Line(line) => {
+                self.record(&line);
+                actions.extend(payloads(&line).into_iter().filter_map(|payload| self.said(payload)));
+            }
             RealEvent::Ended => actions.extend(self.gone()),
         }
         actions
     }
 
-    fn said(&mut self, line: &[u8]) -> Option<Action> {
+    fn record(&self, line: &[u8]) {
         if let State::Greeted(running, _) | State::Ready(running) = &self.state {
             running.record(Direction::ServerToClient, line);
         }
+    }
+
+    fn said(&mut self, line: &[u8]) -> Option<Action> {
         let envelope = Envelope::scan(line);
         match envelope.kind {
             MessageKind::Response => self.answered(line, &envelope),
@@ -469,9 +482,8 @@ impl RealServer {
 
     /// It has answered `initialize`.
     fn is_ready(&mut self) {
-        let State::Greeted(running, queue) = std::mem::replace(&mut self.state, State::NotStarted) else {
-            return;
-        };
+        let State::Greeted(running, queue) = &mut self.state else { return };
+        let (running, queue) = (Arc::clone(running), std::mem::take(queue));
         running.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec());
         for message in queue {
             running.send(message);

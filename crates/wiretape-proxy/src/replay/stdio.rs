@@ -11,15 +11,19 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wiretape_analyze::replay::{Action, Player};
 use wiretape_trace::framing::LineFramer;
+use wiretape_trace::message::payloads;
 
 /// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
 
 /// Output is written when so much of it is there, though more input waits.
 const FULL: usize = 256 * 1024;
+
+/// How long what is under way may take when the client has sent its last. Clients that end a server give it about two seconds.
+const LAST_MOMENT: Duration = Duration::from_millis(1500);
 
 /// Plays a tape to the client at our standard streams, until it goes away.
 pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<&Arc<RealServers>>) -> io::Result<()> {
@@ -87,9 +91,23 @@ fn play_timed(mut stage: Stage<'_>, mut framer: LineFramer, stdin: File) -> io::
             }
             Some(Event::ClientEnded) => {
                 stage.last_line(&mut framer)?;
-                break;
+                return wind_up(stage, &events);
             }
             Some(Event::Real(event)) => stage.real_did(event)?,
+            None => stage.tick()?,
+        }
+    }
+    Ok(())
+}
+
+/// The client has sent its last; what it still waits for is said, for a moment.
+fn wind_up(mut stage: Stage<'_>, events: &Receiver<Event>) -> io::Result<()> {
+    let end = Instant::now() + LAST_MOMENT;
+    while !stage.is_over && stage.has_more_to_say() && Instant::now() < end {
+        let rest = end.saturating_duration_since(Instant::now());
+        match next(events, Some(stage.wait().map_or(rest, |wait| wait.min(rest)))) {
+            Some(Event::Real(event)) => stage.real_did(event)?,
+            Some(Event::Client(_) | Event::ClientEnded) => {}
             None => stage.tick()?,
         }
     }
@@ -163,13 +181,21 @@ impl Stage<'_> {
         if self.is_over || line.trim_ascii().is_empty() {
             return Ok(());
         }
-        if let Some(real) = &mut self.real
-            && real.hear(line, actions)
-        {
+        let Some(real) = &mut self.real else {
+            self.player.receive(line, now_us, actions);
             return self.act(actions);
+        };
+        for payload in payloads(line) {
+            if !real.hear(payload, actions) {
+                self.player.receive(payload, now_us, actions);
+            }
         }
-        self.player.receive(line, now_us, actions);
         self.act(actions)
+    }
+
+    /// Whether an answer is due, or the real server owes one.
+    fn has_more_to_say(&self) -> bool {
+        self.player.deadline().is_some() || self.real.as_ref().is_some_and(RealServer::is_asked)
     }
 
     fn tick(&mut self) -> io::Result<()> {

@@ -160,6 +160,25 @@ fn a_real_server_is_asked_what_was_not_recorded() {
     assert!(again.contains(r#""id":3"#) && again.contains("0 missed"), "{again}");
 }
 
+/// As from a file: the last answers come though the input has ended.
+#[test]
+fn a_client_that_has_said_its_last_is_answered() {
+    let env = environment();
+    let server = [env!("CARGO_BIN_EXE_wiretape"), "sample-server"];
+    let mut args = vec!["replay", "aaaa", "--on-miss", "passthrough", "--record-new", "last.jsonl", "--"];
+    args.extend(server);
+    let list = r#"{"jsonrpc":"2.0","id":3,"method":"resources/list"}"#;
+    // A batch is as good.
+    let batch = r#"[{"jsonrpc":"2.0","id":4,"method":"resources/list"}]"#;
+    let told = play(&env, &args, &[HELLO, READY, list, batch]);
+    assert!(told.contains(r#""id":3,"result""#) && told.contains(r#""id":4,"result""#), "{told}");
+    assert!(told.contains("exit 0"), "{told}");
+    let new = std::fs::read_to_string(env.data_dir().join("last.jsonl")).unwrap();
+    assert_eq!(new.matches(r#""resources":["#).count(), 2, "{new}");
+    let slowly = play(&env, &["replay", "aaaa", "--fault", "delay=200ms"], &[ONE]);
+    assert!(slowly.contains(r#""id":"x","result""#), "{slowly}");
+}
+
 #[test]
 fn a_real_server_that_cannot_be_started_is_told() {
     let env = environment();

@@ -179,13 +179,41 @@ fn clients_without_a_session_share_a_server() {
     // Nobody can be asked in this era; the server is told so.
     let told = post(at, &headers("ask"), &stateless(2, "ask", ""));
     assert!(told.body.contains("this client can't be asked"), "{}", told.body);
-    // Closing the stream is cancelling.
+    // Closing the stream is cancelling, and nothing else is: another client may use the same id.
     let waiting = Stream::open(at, "POST", "/mcp", &headers("wait"), &stateless(3, "wait", ""));
     wait_for(&home.path("new.jsonl"), r#""name":"wait""#);
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
+    assert_eq!(post(at, &["MCP-Protocol-Version: 2026-07-28"], cancel).status, 202);
+    assert_eq!(pid(at, &headers("pid"), &stateless(1, "pid", "")), first);
+    assert!(!fs::read_to_string(home.path("new.jsonl")).unwrap().contains("cancelled"));
     drop(waiting);
     wait_for(&home.path("new.jsonl"), "notifications/cancelled");
     stop(service);
     wait_for_end(first);
+}
+
+/// Waits until something was said so many times on standard error.
+fn wait_until_said(service: &Service, text: &str, times: usize) {
+    let start = Instant::now();
+    while service.said().matches(text).count() < times {
+        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.said());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Over stdio a message is a line; over HTTP it may have several.
+#[test]
+fn messages_of_several_lines_are_passed_on() {
+    let home = Home::new();
+    let service = start(&home, &[]);
+    let at = service.address();
+    let in_lines = |message: &str| message.replace(',', ",\r\n  ");
+    let session = session(at, &in_lines(HELLO));
+    let first = pid(at, &[&session], &in_lines(&call(1, "pid", "")));
+    assert_eq!(pid(at, &[&session], &call(2, "pid", "")), first);
+    stop(service);
+    let new = fs::read_to_string(home.path("new.jsonl")).unwrap();
+    assert_eq!(new.matches(r#""name":"pid""#).count(), 2, "{new}");
 }
 
 fn wait_for(file: &Path, text: &str) {
@@ -222,8 +250,8 @@ fn a_server_that_goes_away_is_told() {
     assert!(told.body.contains(gone), "{}", told.body);
     let told = post(at, &[&session], &call(2, "pid", ""));
     assert!(told.body.contains(gone), "{}", told.body);
-    let said = stop_with(service, 1);
-    assert_eq!(said.matches(gone).count(), 2, "{said}");
+    wait_until_said(&service, gone, 2);
+    stop_with(service, 1);
 }
 
 #[test]
@@ -237,11 +265,7 @@ fn what_cannot_be_recorded_is_told() {
     // The first has its file.
     pid(at, &[&one], &call(2, "pid", ""));
     pid(at, &[&other], &call(1, "pid", ""));
-    let start = Instant::now();
-    while !service.said().contains("what the real server says is not recorded") {
-        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.said());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until_said(&service, "what the real server says is not recorded", 1);
     stop_with(service, 1);
 }
 

@@ -71,12 +71,21 @@ impl Sessions {
         let id = uuid::Uuid::new_v4().to_string();
         self.open.insert(id.clone(), session);
         self.order.push_back(id.clone());
-        while self.order.len() > MAX_SESSIONS {
-            if let Some(oldest) = self.order.pop_front() {
-                self.remove(&oldest);
-            }
+        if self.order.len() > MAX_SESSIONS {
+            self.make_room();
         }
         id
+    }
+
+    /// Forgets the sessions that have ended; if there are none, the oldest ends.
+    fn make_room(&mut self) {
+        self.open.retain(|_, session| !session.is_over());
+        self.order.retain(|id| self.open.contains_key(id));
+        if self.order.len() > MAX_SESSIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.remove(&oldest);
+        }
     }
 
     fn remove(&mut self, id: &str) -> bool {
@@ -262,6 +271,10 @@ impl Stage {
     ) -> Result<Response<ReplayBody>, Refusal> {
         let Knowledge { revisions, parameters } = self.knowledge();
         admission::check_stateless(headers, envelope, revisions, parameters)?;
+        if envelope.method.as_deref() == Some("notifications/cancelled") {
+            // Whose request that is can't be told: others use the same ids. Here a client cancels by closing its stream.
+            return Ok(empty(StatusCode::ACCEPTED));
+        }
         Ok(respond(&self.stateless, body, Beginning::Bare))
     }
 

@@ -119,7 +119,7 @@ fn summary(tape: &Played, tally: &Tally) -> String {
     for (count, what) in [
         (inexact, "not asked as recorded"),
         (tally.other_replies(), "answered otherwise by the client"),
-        (tally.passed_on(), "answered by the real server"),
+        (tally.passed_on(), "passed on to the real server"),
         (tally.struck(), "failed on purpose"),
     ] {
         if count > 0 {
