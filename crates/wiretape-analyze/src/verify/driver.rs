@@ -5,23 +5,20 @@
 
 use super::carry::Carried;
 use super::looks::{self, Runs};
+use super::offers::{self, Offered, is_offer, without_secrets};
 use super::questions::Questions;
 use super::script::{self, LISTEN, Plan, Script, Skip, Writes};
 use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, verdict};
-use crate::definitions::{DefinitionsReader, ListKind};
+use crate::definitions::Definitions;
 use crate::diff::{Ignored, Pace};
-use crate::drift;
 use crate::lint::Revision;
 use crate::operation::MODERN;
-use crate::replay::{
-    Matching, Payloads, Recorded, Span, StepKind, id_of, may_have_been, replaced, with_id, with_token,
-};
+use crate::replay::{Matching, Payloads, Recorded, Span, StepKind, id_of, replaced, with_id, with_token};
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use wiretape_trace::format::{DirectionField, Message, Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
 use wiretape_trace::redact::{Redactor, is_redacted};
 use wiretape_trace::value::Value;
@@ -137,7 +134,10 @@ pub struct Driver<P> {
     connection: Connection,
     carried: Carried,
     questions: Questions,
-    offers: DefinitionsReader,
+    /// What the recorded server offered.
+    offered: Definitions,
+    /// What the server offers now.
+    offers: Offered,
     checked: Vec<Checked>,
     /// Whether the server has said something that is no message.
     is_polluted: bool,
@@ -179,6 +179,8 @@ impl<P: Payloads> Driver<P> {
     pub fn new(script: Arc<Script>, payloads: P, setting: Setting) -> Self {
         let questions = Questions::read(&script, &payloads, &setting.matching);
         let runs = runs(&script, &payloads, setting.started_ms);
+        let offered = Offered::recorded(&script, &payloads, setting.redactor.clone());
+        let offers = Offered::new(setting.redactor.clone());
         Driver {
             script,
             payloads,
@@ -193,7 +195,8 @@ impl<P: Payloads> Driver<P> {
             connection: Connection::New,
             carried: Carried::default(),
             questions,
-            offers: DefinitionsReader::new(),
+            offered,
+            offers,
             checked: Vec::new(),
             is_polluted: false,
             is_done: false,
@@ -224,8 +227,7 @@ impl<P: Payloads> Driver<P> {
     pub fn finish(self) -> Verified {
         let mut calls = self.checked;
         calls.sort_by_key(|checked| checked.call);
-        let mut drift = drift::compare(self.script.definitions(), &self.offers.finish());
-        drift.changes.retain(|change| !was_redacted(change));
+        let drift = offers::compare(self.offered, &self.offers.finish());
         Verified { calls, drift }
     }
 
@@ -360,7 +362,7 @@ impl<P: Payloads> Driver<P> {
     fn ask(&mut self, own: Own, method: &str, params: &Json, now_us: u64, actions: &mut Vec<Action>) {
         let id = self.next_id();
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        self.offered(Direction::ClientToServer, 0, request.as_bytes());
+        self.offers.hear(Direction::ClientToServer, 0, request.as_bytes());
         self.own = Some((id, own));
         let due_us = now_us.saturating_add(self.setting.timeout_us);
         // It has a place among the others for its deadline's sake.
@@ -393,7 +395,7 @@ impl<P: Payloads> Driver<P> {
         let id = self.next_id();
         let request = self.carried.put_into(renumbered(&recorded, id));
         if is_offer(&script.tape().kind(call).method) {
-            self.offered(Direction::ClientToServer, call.line, &request);
+            self.offers.hear(Direction::ClientToServer, call.line, &request);
         }
         let took_us = script::recorded_us(script.tape(), call).unwrap_or(0);
         let due_us = now_us.saturating_add(self.setting.timeout_us.max(took_us.saturating_mul(3)));
@@ -500,7 +502,7 @@ impl<P: Payloads> Driver<P> {
         }
         let call = self.script.tape().call(open.call);
         if is_offer(&self.script.tape().kind(call).method) {
-            self.offered(Direction::ServerToClient, call.line, payload);
+            self.offers.hear(Direction::ServerToClient, call.line, payload);
         }
         self.keep(Direction::ServerToClient, payload, actions);
         self.answered(open, payload, envelope, now_us, actions);
@@ -515,7 +517,7 @@ impl<P: Payloads> Driver<P> {
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
-        self.offered(Direction::ServerToClient, 0, payload);
+        self.offers.hear(Direction::ServerToClient, 0, payload);
         match own {
             Own::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
             Own::Initialize => self.greeted(actions),
@@ -604,7 +606,7 @@ impl<P: Payloads> Driver<P> {
     /// A message without secrets.
     fn clean<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
         let redactor = self.setting.redactor.as_ref();
-        redactor.and_then(|redactor| redactor.json(message).ok()).unwrap_or(Cow::Borrowed(message))
+        redactor.map_or(Cow::Borrowed(message), |redactor| without_secrets(redactor, message))
     }
 
     /// Tells of the first of them: a server that writes its log there has many.
@@ -738,18 +740,6 @@ impl<P: Payloads> Driver<P> {
             actions.push(Action::Keep(direction, message.to_vec()));
         }
     }
-
-    /// Notes what the server offers.
-    fn offered(&mut self, direction: Direction, line: u64, payload: &[u8]) {
-        let message = Message {
-            stamp: Stamp::default(),
-            dir: DirectionField::Known(direction),
-            raw: payload,
-            session: None,
-            http: None,
-        };
-        self.offers.observe(line, &Record::Message(message));
-    }
 }
 
 /// When the trace was recorded, and what its client said; and that it is said again from now on.
@@ -763,18 +753,6 @@ fn runs(script: &Script, payloads: &impl Payloads, started_ms: i64) -> Runs {
         }
     }
     runs
-}
-
-/// Whether something stood in a definition that was taken out when it was recorded: it is like anything.
-fn was_redacted(change: &drift::Change) -> bool {
-    fn value(json: Option<&Vec<u8>>) -> Option<Value<'_>> {
-        Value::parse(json?).ok()
-    }
-    may_have_been(value(change.before.as_ref()), value(change.after.as_ref()))
-}
-
-fn is_offer(method: &str) -> bool {
-    matches!(method, "initialize" | "server/discover") || ListKind::of_method(method).is_some()
 }
 
 /// A request under another id, which is also what its progress goes by.

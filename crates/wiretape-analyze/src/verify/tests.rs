@@ -1,6 +1,8 @@
 //! Transcripts: what is said to a server, and what is made of its answers.
 
-use super::{Action, Driver, Keeps, Offers, Plan, Script, ScriptBuilder, Setting, Verified, Writes};
+use super::{
+    Action, Driver, Keeps, Offers, Plan, Script, ScriptBuilder, Setting, Verified, Writes, without_secrets,
+};
 use crate::diff::{Ignored, Pace};
 use crate::filter::Filter;
 use crate::replay::Matching;
@@ -10,6 +12,7 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use wiretape_trace::format::TraceReader;
 use wiretape_trace::message::Direction;
+use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
 
 /// Something that was said: by whom, when, and what.
 type Said = (&'static str, u64, String);
@@ -225,6 +228,64 @@ fn definitions_that_were_redacted_are_like_anything() {
     assert!(!ran.verified.is_failure(Offers::Any), "{:?}", ran.verified.drift);
     let gone = run_with(&said, setting(), server(|_, _| json!({"tools":[]})));
     assert!(gone.verified.is_failure(Offers::Any));
+}
+
+/// A redactor of an installation: each has a key of its own.
+fn redactor(key: u8) -> Arc<Redactor> {
+    Arc::new(Redactor::new(&Rules::default(), &RedactionKey::new([key; 32])).unwrap())
+}
+
+/// A session that was recorded without secrets.
+fn redacted(said: &[Said]) -> Vec<Said> {
+    let clean = |raw: &str| without_secrets(&redactor(1), raw.as_bytes()).into_owned();
+    said.iter().map(|(dir, us, raw)| (*dir, *us, String::from_utf8(clean(raw)).unwrap())).collect()
+}
+
+#[test]
+fn no_secret_in_a_definition_is_told_and_none_is_a_change() {
+    const KEY: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let offer = |key: &str, word: &str| {
+        let words = format!("{word} {key}");
+        move |method: &str, _: &Json| match method {
+            "prompts/list" => {
+                json!({"prompts":[{"name":"p","arguments":[{"name":"key","description":words}]}]})
+            }
+            "resources/list" => {
+                json!({"resources":[{"uri":format!("db://me:{words}@host/x").replace(' ', "-"),"name":"x"}]})
+            }
+            _ => {
+                json!({"tools":[{"name":"t","description":words,"inputSchema":{"type":"object","properties":{"a":{"examples":[words],"default":words}}}}]})
+            }
+        }
+    };
+    let methods = ["prompts/list", "resources/list", "tools/list"];
+    let said = session(&methods.map(|method| (method, json!({}), offer(KEY, "use")(method, &json!({})))));
+    let run = |said: &[Said], key: u8, word: &str| {
+        let setting = Setting { redactor: Some(redactor(key)), ..setting() };
+        run_with(said, setting, server(offer(KEY, word))).verified
+    };
+    // Recorded here, recorded elsewhere, and recorded with its secrets.
+    for (said, key) in [(redacted(&said), 1), (redacted(&said), 2), (said.clone(), 1)] {
+        let same = run(&said, key, "use");
+        assert!(!same.is_failure(Offers::Any), "{:?}", same.drift);
+        let other = format!("{:?}", run(&said, key, "take").drift);
+        assert!(other.contains("the description of the tool `t` has changed"), "{other}");
+        let bytes = format!("{:?}", KEY.as_bytes());
+        assert!(!other.contains(KEY) && !other.contains(bytes.trim_matches(['[', ']'])), "{other}");
+    }
+}
+
+#[test]
+fn a_redacted_definition_hides_no_other_change() {
+    let tools = |secret: &str, required: Json| {
+        let schema = json!({"type":"object","properties":{"a":{"default":secret}},"required":required});
+        json!({"tools":[{"name":"t","inputSchema":schema}]})
+    };
+    let said = session(&[("tools/list", json!({}), tools("[REDACTED:token:01234567]", json!([])))]);
+    let ran = run_with(&said, setting(), server(|_, _| tools("x", json!(["a"]))));
+    let sentences: Vec<&str> =
+        ran.verified.drift.changes.iter().map(|change| change.sentence.as_str()).collect();
+    assert_eq!(sentences, ["the tool `t`: the argument `a` must be given now"]);
 }
 
 #[test]
