@@ -71,6 +71,38 @@ fn nothing_is_done_in_a_dry_run() {
     insta::assert_snapshot!("verify-dry-run-json", env.run(&["verify", "aaaa", "--dry-run", "--json"]));
 }
 
+#[test]
+fn no_secret_is_shown() {
+    const KEY: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let env = TestEnvironment::new();
+    let recorded = |instructions: &str| {
+        let mut calls = calls("3", "Adds");
+        calls[0].2.insert_str(1, &format!(r#""instructions":"{instructions} {KEY}","#));
+        calls[2].1 = r#"{"name":"add","arguments":{"a":1,"password":"hunter2hunter2"}}"#.to_owned();
+        calls
+    };
+    env.file("old.jsonl", trace("aaaa", "sums", &recorded("Use")));
+    env.file("new.jsonl", trace("bbbb", "sums", &recorded("Never use")));
+    let check = |told: &str, words: &[&str]| {
+        assert!(!told.contains(KEY) && !told.contains("hunter2"), "{told}");
+        for word in words {
+            assert!(told.contains(word), "lacks {word:?}:\n{told}");
+        }
+    };
+    check(&env.run(&["verify", "aaaa", "--dry-run"]), &[r#""password": "[REDACTED:"#]);
+    let all = verify(&env, &["--all"], "bbbb");
+    check(&all, &["instructions to the model have changed", r#""password": "[REDACTED:"#]);
+    check(&verify(&env, &["--json"], "bbbb"), &["Never use [REDACTED:"]);
+    for name in ["report.xml", "report.json"] {
+        verify(&env, &["--report", name], "bbbb");
+        check(&std::fs::read_to_string(env.data_dir().join(name)).unwrap(), &["instructions"]);
+    }
+    let started = env.run(&["verify", "aaaa", "--", "sh", "-c", "exit 3", "--password", "hunter2hunter2"]);
+    check(&started, &["against sh -c exit 3 --password [REDACTED:"]);
+    let reached = env.run(&["verify", "aaaa", "--url", "http://127.0.0.1:9/mcp?api_key=hunter2hunter2"]);
+    check(&reached, &["against http://127.0.0.1:9/mcp?api_key=[REDACTED:"]);
+}
+
 /// How long something took is another each time.
 fn no_times(text: &str) -> String {
     let mut clean = String::new();
