@@ -254,6 +254,7 @@ impl<P: Payloads> Driver<P> {
         let script = Arc::clone(&self.script);
         let call = script.tape().call(self.next);
         let is_initialize = &*script.tape().kind(call).method == "initialize";
+        let is_introduction = script::is_introduction(script.tape(), call);
         if self.has_to_wait(call, is_initialize) {
             return false;
         }
@@ -263,22 +264,21 @@ impl<P: Payloads> Driver<P> {
             return true;
         }
         match self.connection {
+            // What became of one session is nothing to the next.
+            Connection::Over if is_introduction => self.begin_session(actions),
             Connection::Over => {
                 self.skip(self.next, Skip::Gone, actions);
                 self.next += 1;
             }
-            Connection::New
-                if !script::is_introduction(script.tape(), call) && !script.tape().is_modern() =>
-            {
+            Connection::New if !is_introduction && !script.tape().is_modern() => {
                 self.introduce_ourselves(actions, now_us);
             }
             Connection::Greeted | Connection::Ready if is_initialize => {
-                self.connection = Connection::New;
-                actions.push(Action::Reconnect);
+                // The client's last words in a session are for the server that it had.
+                self.remark(call, actions);
+                self.begin_session(actions);
             }
-            Connection::New | Connection::Greeted
-                if !script::is_introduction(script.tape(), call) && self.wants_to_know_tools() =>
-            {
+            Connection::New | Connection::Greeted if !is_introduction && self.wants_to_know_tools() => {
                 self.ask_for_tools(None, now_us, actions);
             }
             Connection::New | Connection::Greeted | Connection::Ready => {
@@ -288,6 +288,11 @@ impl<P: Payloads> Driver<P> {
             }
         }
         true
+    }
+
+    fn begin_session(&mut self, actions: &mut Vec<Action>) {
+        self.connection = Connection::New;
+        actions.push(Action::Reconnect);
     }
 
     /// Whether others must be answered first.
@@ -370,14 +375,17 @@ impl<P: Payloads> Driver<P> {
         actions.push(Action::Send(request.into_bytes()));
     }
 
-    /// Says what the client said unasked before a call.
+    /// Says what the client said unasked before a call. Before the handshake nobody listens: what was said before that belongs to
+    /// a session that has failed.
     fn remark(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
+        let is_heard =
+            self.connection != Connection::New || !script::is_introduction(self.script.tape(), call);
         while let Some(span) = self.script.remarks.get(self.remarked).copied() {
             if span.offset > call.request.offset {
                 return;
             }
             self.remarked += 1;
-            if let Some(remark) = self.read(span, actions) {
+            if let Some(remark) = is_heard.then(|| self.read(span, actions)).flatten() {
                 self.send(remark, actions);
             }
         }

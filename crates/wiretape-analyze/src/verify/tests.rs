@@ -433,6 +433,74 @@ fn several_sessions_are_several_connections() {
 }
 
 #[test]
+fn a_session_that_fails_is_nothing_to_the_next() {
+    // The client speaks of a version that the server doesn't know, and then of another.
+    let refusal = json!({"code":-32602,"message":"unsupported protocol version"});
+    let mut said = vec![
+        (
+            "in",
+            0,
+            json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"x"}})
+                .to_string(),
+        ),
+        ("out", 1, json!({"jsonrpc":"2.0","id":0,"error":refusal}).to_string()),
+    ];
+    said.extend(session(&[(call("a").0, call("a").1, text("x"))]));
+    let mut answers = server(|_, _| text("x"));
+    let ran = run_with(&said, setting(), |message| match message["params"]["protocolVersion"].as_str() {
+        Some("x") => vec![json!({"jsonrpc":"2.0","id":message["id"],"error":refusal})],
+        _ => answers(message),
+    });
+    assert_eq!(ran.verdicts(), ["same"; 3]);
+    assert_eq!(ran.sent.iter().filter(|sent| *sent == "reconnect").count(), 1);
+    assert!(ran.told.is_empty(), "{:?}", ran.told);
+}
+
+#[test]
+fn a_server_that_falls_is_started_again_for_the_next_session() {
+    let mut said = session(&["a", "b"].map(|name| (call(name).0, call(name).1, text("x"))));
+    said.extend(session(&[(call("c").0, call("c").1, text("x"))]));
+    let trace = trace(&said);
+    let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting());
+    let mut actions = Vec::new();
+    driver.go_on(0, &mut actions);
+    driver.gone("it fell", 5, &mut actions);
+    assert!(actions.contains(&Action::Reconnect) && !actions.contains(&Action::Done), "{actions:?}");
+    let introduced = json!({"jsonrpc":"2.0","id":2,"result":introduction()});
+    driver.receive(introduced.to_string().as_bytes(), 6, &mut actions);
+    let answer = json!({"jsonrpc":"2.0","id":3,"result":text("x")});
+    driver.receive(answer.to_string().as_bytes(), 7, &mut actions);
+    assert_eq!(actions.last(), Some(&Action::Done));
+    let names: Vec<&str> = driver.finish().calls.iter().map(|call| call.verdict.name()).collect();
+    assert_eq!(names, ["missing", "skipped", "skipped", "same", "same"]);
+}
+
+#[test]
+fn what_a_client_says_last_is_said_to_the_server_that_it_had() {
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#.to_owned();
+    let mut said = session(&[(call("a").0, call("a").1, text("x"))]);
+    said.push(("in", 200_000, changed));
+    said.extend(session(&[(call("b").0, call("b").1, text("x"))]));
+    let heard = |refuses: bool| {
+        let mut answers = server(|_, _| text("x"));
+        let mut is_refused = refuses;
+        let ran = run_with(&said, setting(), |message| {
+            if message["method"] == "initialize" && std::mem::take(&mut is_refused) {
+                return vec![json!({"jsonrpc":"2.0","id":message["id"],"error":{"code":1,"message":"no"}})];
+            }
+            answers(message)
+        });
+        let name = |sent: &Json| sent["method"].as_str().or(sent.as_str()).unwrap_or_default().to_owned();
+        ran.sent.iter().map(name).collect::<Vec<_>>()
+    };
+    let whole = ["initialize", "notifications/initialized", "tools/call"];
+    let last = ["notifications/roots/list_changed", "reconnect"];
+    assert_eq!(heard(false), [&whole[..], &last, &whole].concat());
+    // A server that didn't want to talk doesn't hear it, and neither does the next.
+    assert_eq!(heard(true), [&["initialize", "reconnect"][..], &whole].concat());
+}
+
+#[test]
 fn a_trace_without_a_handshake_gets_one() {
     let said = session(&[(call("a").0, call("a").1, text("x"))])[3..].to_vec();
     let ran = run_with(&said, setting(), server(|_, _| text("x")));

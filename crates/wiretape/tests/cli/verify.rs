@@ -183,6 +183,17 @@ fn servers_that_misbehave_are_named() {
 }
 
 #[test]
+fn a_server_that_falls_is_started_again_for_the_next_session() {
+    let env = environment();
+    env.file("again.jsonl", trace("cccc", "sums", &calls("3", "Adds")));
+    let falls_once = r#"[ -e fallen ] || { touch fallen; exit 3; }; exec "$0" replay aaaa"#;
+    let binary = env!("CARGO_BIN_EXE_wiretape");
+    let told = env.run(&["verify", "aaaa", "cccc", "--", "sh", "-c", falls_once, binary]);
+    assert!(told.contains("the server has ended with exit status 3"), "{told}");
+    assert!(told.contains("10 calls: 4 same, 1 missing, 5 skipped") && told.contains("exit 1"), "{told}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let env = environment();
     let check = |args: &[&str], words: &[&str]| {
