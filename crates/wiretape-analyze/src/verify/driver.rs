@@ -13,7 +13,9 @@ use crate::definitions::Definitions;
 use crate::diff::{Ignored, Pace};
 use crate::lint::Revision;
 use crate::operation::MODERN;
-use crate::replay::{Matching, Payloads, Recorded, Span, StepKind, id_of, replaced, with_id, with_token};
+use crate::replay::{
+    Matching, Payloads, Recorded, Span, Step, StepKind, id_of, replaced, with_id, with_token,
+};
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -459,13 +461,26 @@ impl<P: Payloads> Driver<P> {
         let id = self.next_id();
         let Some(request) = self.read(call.request, actions) else { return };
         actions.push(Action::Keep(Direction::ClientToServer, renumbered(&request, id)));
-        for step in script.tape().steps(call) {
+        let id = id.to_string();
+        let steps = script.tape().steps(call);
+        let cancellation = id_of(&request).and_then(|id| script.cancellation(call, id));
+        let said_before = |span: Span| steps.partition_point(|step| step.span.offset < span.offset);
+        let (before, after) = steps.split_at(cancellation.map_or(steps.len(), said_before));
+        self.keep_steps(before, id.as_bytes(), actions);
+        if let Some(message) = cancellation.and_then(|span| self.read(span, actions)) {
+            let message = replaced(&message, &["params", "requestId"], id.as_bytes());
+            actions.push(Action::Keep(Direction::ClientToServer, message));
+        }
+        self.keep_steps(after, id.as_bytes(), actions);
+    }
+
+    fn keep_steps(&self, steps: &[Step], id: &[u8], actions: &mut Vec<Action>) {
+        for step in steps {
             let Some(message) = self.read(step.span, actions) else { continue };
-            let id = id.to_string();
             let (direction, message) = match step.kind {
                 StepKind::Reply => (Direction::ClientToServer, message),
-                StepKind::Answer => (Direction::ServerToClient, with_id(&message, id.as_bytes())),
-                StepKind::Notification => (Direction::ServerToClient, with_token(&message, id.as_bytes())),
+                StepKind::Answer => (Direction::ServerToClient, with_id(&message, id)),
+                StepKind::Notification => (Direction::ServerToClient, with_token(&message, id)),
                 StepKind::Question => (Direction::ServerToClient, message),
             };
             actions.push(Action::Keep(direction, message));

@@ -601,8 +601,12 @@ fn a_new_trace_has_what_is_said_now_and_what_was_skipped() {
             "ClientToServer tools/call",
             "ServerToClient \"new\"",
             "ClientToServer tools/call",
+            "ClientToServer notifications/cancelled",
         ]
     );
+    // It is the kept request that is cancelled, by the id that it has now.
+    let [.., (_, request), (_, cancelled)] = ran.kept.as_slice() else { unreachable!() };
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
     assert_eq!(ran.script.tape().calls().len(), 3);
 }
 

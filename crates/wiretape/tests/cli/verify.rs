@@ -153,6 +153,21 @@ fn a_new_trace_is_written() {
 }
 
 #[test]
+fn a_call_that_was_cancelled_is_so_in_a_new_trace() {
+    let env = environment();
+    let whole = String::from_utf8(trace("cccc", "sums", &calls("3", "Adds"))).unwrap();
+    let cancelled = r#"{"dir":"in","us":500100,"raw":{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}}"#;
+    let lines = whole.lines().map(|line| if line.contains("gone") { cancelled } else { line });
+    env.file("cancelled.jsonl", lines.map(|line| format!("{line}\n")).collect::<String>());
+    let replay = env!("CARGO_BIN_EXE_wiretape");
+    let update = ["verify", "traces/cancelled.jsonl", "--update", "updated.jsonl"];
+    let told = env.run(&[&update[..], &["--", replay, "replay", "aaaa"]].concat());
+    assert!(told.contains("4 same, 1 skipped") && told.contains("was cancelled"), "{told}");
+    let told = env.run(&["verify", "updated.jsonl", "--", replay, "replay", "aaaa"]);
+    assert!(told.contains("4 same, 1 skipped") && told.contains("was cancelled"), "{told}");
+}
+
+#[test]
 fn servers_that_misbehave_are_named() {
     let env = environment();
     let check = |options: &[&str], server: &[&str], words: &[&str]| {
