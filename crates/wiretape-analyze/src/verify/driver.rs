@@ -556,8 +556,19 @@ impl<P: Payloads> Driver<P> {
     }
 
     fn greeted(&mut self, actions: &mut Vec<Action>) {
-        self.connection = Connection::Greeted;
+        self.connection = self.after_greeting();
         self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec(), actions);
+    }
+
+    /// Whether nothing has to be found out before calls are made.
+    #[cfg(test)]
+    pub(super) fn is_ready(&self) -> bool {
+        self.connection == Connection::Ready
+    }
+
+    /// Whether the server has to be asked first is found out once for a connection: it takes a look at each call.
+    fn after_greeting(&self) -> Connection {
+        if self.wants_to_know_tools() { Connection::Greeted } else { Connection::Ready }
     }
 
     /// A call is answered.
@@ -578,7 +589,7 @@ impl<P: Payloads> Driver<P> {
             ("initialize", false) => self.greeted(actions),
             // A client asks so which era it is, and goes on with the other if the server doesn't know.
             ("server/discover", true) => {}
-            _ if self.connection == Connection::New => self.connection = Connection::Greeted,
+            _ if self.connection == Connection::New => self.connection = self.after_greeting(),
             _ => {}
         }
         let Some(recorded) = script::answer(tape, call).and_then(|span| self.read(span, actions)) else {

@@ -305,6 +305,21 @@ fn the_server_is_asked_what_its_tools_do_if_the_trace_does_not_tell() {
 }
 
 #[test]
+fn what_the_trace_tells_of_tools_is_looked_at_once() {
+    let list = ("tools/list", json!({}), json!({"tools":[tool("a", true)]}));
+    let used = (call("a").0, call("a").1, text("x"));
+    for (calls, is_told) in [(&[list, used.clone()][..], true), (&[used][..], false)] {
+        let trace = trace(&session(calls));
+        let setting = Setting { writes: Writes::Skip, ..setting() };
+        let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting);
+        let introduced = json!({"jsonrpc":"2.0","id":1,"result":introduction()}).to_string();
+        driver.go_on(0, &mut Vec::new());
+        driver.receive(introduced.as_bytes(), 1, &mut Vec::new());
+        assert_eq!(driver.is_ready(), is_told);
+    }
+}
+
+#[test]
 fn what_the_server_makes_up_is_repeated_to_it() {
     let calls = [
         ("resources/list", json!({}), json!({"resources":[],"nextCursor":"old"})),
