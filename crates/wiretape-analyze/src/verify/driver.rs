@@ -5,23 +5,22 @@
 
 use super::carry::Carried;
 use super::looks::{self, Runs};
+use super::offers::{self, Offered, is_offer, without_secrets};
 use super::questions::Questions;
 use super::script::{self, LISTEN, Plan, Script, Skip, Writes};
 use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, verdict};
-use crate::definitions::{DefinitionsReader, ListKind};
+use crate::definitions::Definitions;
 use crate::diff::{Ignored, Pace};
-use crate::drift;
 use crate::lint::Revision;
 use crate::operation::MODERN;
 use crate::replay::{
-    Matching, Payloads, Recorded, Span, StepKind, id_of, may_have_been, replaced, with_id, with_token,
+    Matching, Payloads, Recorded, Span, Step, StepKind, id_of, replaced, with_id, with_token,
 };
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use wiretape_trace::format::{DirectionField, Message, Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
 use wiretape_trace::redact::{Redactor, is_redacted};
 use wiretape_trace::value::Value;
@@ -137,7 +136,10 @@ pub struct Driver<P> {
     connection: Connection,
     carried: Carried,
     questions: Questions,
-    offers: DefinitionsReader,
+    /// What the recorded server offered.
+    offered: Definitions,
+    /// What the server offers now.
+    offers: Offered,
     checked: Vec<Checked>,
     /// Whether the server has said something that is no message.
     is_polluted: bool,
@@ -179,6 +181,8 @@ impl<P: Payloads> Driver<P> {
     pub fn new(script: Arc<Script>, payloads: P, setting: Setting) -> Self {
         let questions = Questions::read(&script, &payloads, &setting.matching);
         let runs = runs(&script, &payloads, setting.started_ms);
+        let offered = Offered::recorded(&script, &payloads, setting.redactor.clone());
+        let offers = Offered::new(setting.redactor.clone());
         Driver {
             script,
             payloads,
@@ -193,7 +197,8 @@ impl<P: Payloads> Driver<P> {
             connection: Connection::New,
             carried: Carried::default(),
             questions,
-            offers: DefinitionsReader::new(),
+            offered,
+            offers,
             checked: Vec::new(),
             is_polluted: false,
             is_done: false,
@@ -224,8 +229,7 @@ impl<P: Payloads> Driver<P> {
     pub fn finish(self) -> Verified {
         let mut calls = self.checked;
         calls.sort_by_key(|checked| checked.call);
-        let mut drift = drift::compare(self.script.definitions(), &self.offers.finish());
-        drift.changes.retain(|change| !was_redacted(change));
+        let drift = offers::compare(self.offered, &self.offers.finish());
         Verified { calls, drift }
     }
 
@@ -252,6 +256,7 @@ impl<P: Payloads> Driver<P> {
         let script = Arc::clone(&self.script);
         let call = script.tape().call(self.next);
         let is_initialize = &*script.tape().kind(call).method == "initialize";
+        let is_introduction = script::is_introduction(script.tape(), call);
         if self.has_to_wait(call, is_initialize) {
             return false;
         }
@@ -261,22 +266,21 @@ impl<P: Payloads> Driver<P> {
             return true;
         }
         match self.connection {
+            // What became of one session is nothing to the next.
+            Connection::Over if is_introduction => self.begin_session(actions),
             Connection::Over => {
                 self.skip(self.next, Skip::Gone, actions);
                 self.next += 1;
             }
-            Connection::New
-                if !script::is_introduction(script.tape(), call) && !script.tape().is_modern() =>
-            {
+            Connection::New if !is_introduction && !script.tape().is_modern() => {
                 self.introduce_ourselves(actions, now_us);
             }
             Connection::Greeted | Connection::Ready if is_initialize => {
-                self.connection = Connection::New;
-                actions.push(Action::Reconnect);
+                // The client's last words in a session are for the server that it had.
+                self.remark(call, actions);
+                self.begin_session(actions);
             }
-            Connection::New | Connection::Greeted
-                if !script::is_introduction(script.tape(), call) && self.wants_to_know_tools() =>
-            {
+            Connection::New | Connection::Greeted if !is_introduction && self.wants_to_know_tools() => {
                 self.ask_for_tools(None, now_us, actions);
             }
             Connection::New | Connection::Greeted | Connection::Ready => {
@@ -286,6 +290,11 @@ impl<P: Payloads> Driver<P> {
             }
         }
         true
+    }
+
+    fn begin_session(&mut self, actions: &mut Vec<Action>) {
+        self.connection = Connection::New;
+        actions.push(Action::Reconnect);
     }
 
     /// Whether others must be answered first.
@@ -360,7 +369,7 @@ impl<P: Payloads> Driver<P> {
     fn ask(&mut self, own: Own, method: &str, params: &Json, now_us: u64, actions: &mut Vec<Action>) {
         let id = self.next_id();
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        self.offered(Direction::ClientToServer, 0, request.as_bytes());
+        self.offers.hear(Direction::ClientToServer, 0, request.as_bytes());
         self.own = Some((id, own));
         let due_us = now_us.saturating_add(self.setting.timeout_us);
         // It has a place among the others for its deadline's sake.
@@ -368,14 +377,17 @@ impl<P: Payloads> Driver<P> {
         actions.push(Action::Send(request.into_bytes()));
     }
 
-    /// Says what the client said unasked before a call.
+    /// Says what the client said unasked before a call. Before the handshake nobody listens: what was said before that belongs to
+    /// a session that has failed.
     fn remark(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
+        let is_heard =
+            self.connection != Connection::New || !script::is_introduction(self.script.tape(), call);
         while let Some(span) = self.script.remarks.get(self.remarked).copied() {
             if span.offset > call.request.offset {
                 return;
             }
             self.remarked += 1;
-            if let Some(remark) = self.read(span, actions) {
+            if let Some(remark) = is_heard.then(|| self.read(span, actions)).flatten() {
                 self.send(remark, actions);
             }
         }
@@ -393,7 +405,7 @@ impl<P: Payloads> Driver<P> {
         let id = self.next_id();
         let request = self.carried.put_into(renumbered(&recorded, id));
         if is_offer(&script.tape().kind(call).method) {
-            self.offered(Direction::ClientToServer, call.line, &request);
+            self.offers.hear(Direction::ClientToServer, call.line, &request);
         }
         let took_us = script::recorded_us(script.tape(), call).unwrap_or(0);
         let due_us = now_us.saturating_add(self.setting.timeout_us.max(took_us.saturating_mul(3)));
@@ -449,13 +461,26 @@ impl<P: Payloads> Driver<P> {
         let id = self.next_id();
         let Some(request) = self.read(call.request, actions) else { return };
         actions.push(Action::Keep(Direction::ClientToServer, renumbered(&request, id)));
-        for step in script.tape().steps(call) {
+        let id = id.to_string();
+        let steps = script.tape().steps(call);
+        let cancellation = id_of(&request).and_then(|id| script.cancellation(call, id));
+        let said_before = |span: Span| steps.partition_point(|step| step.span.offset < span.offset);
+        let (before, after) = steps.split_at(cancellation.map_or(steps.len(), said_before));
+        self.keep_steps(before, id.as_bytes(), actions);
+        if let Some(message) = cancellation.and_then(|span| self.read(span, actions)) {
+            let message = replaced(&message, &["params", "requestId"], id.as_bytes());
+            actions.push(Action::Keep(Direction::ClientToServer, message));
+        }
+        self.keep_steps(after, id.as_bytes(), actions);
+    }
+
+    fn keep_steps(&self, steps: &[Step], id: &[u8], actions: &mut Vec<Action>) {
+        for step in steps {
             let Some(message) = self.read(step.span, actions) else { continue };
-            let id = id.to_string();
             let (direction, message) = match step.kind {
                 StepKind::Reply => (Direction::ClientToServer, message),
-                StepKind::Answer => (Direction::ServerToClient, with_id(&message, id.as_bytes())),
-                StepKind::Notification => (Direction::ServerToClient, with_token(&message, id.as_bytes())),
+                StepKind::Answer => (Direction::ServerToClient, with_id(&message, id)),
+                StepKind::Notification => (Direction::ServerToClient, with_token(&message, id)),
                 StepKind::Question => (Direction::ServerToClient, message),
             };
             actions.push(Action::Keep(direction, message));
@@ -500,7 +525,7 @@ impl<P: Payloads> Driver<P> {
         }
         let call = self.script.tape().call(open.call);
         if is_offer(&self.script.tape().kind(call).method) {
-            self.offered(Direction::ServerToClient, call.line, payload);
+            self.offers.hear(Direction::ServerToClient, call.line, payload);
         }
         self.keep(Direction::ServerToClient, payload, actions);
         self.answered(open, payload, envelope, now_us, actions);
@@ -515,7 +540,7 @@ impl<P: Payloads> Driver<P> {
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
-        self.offered(Direction::ServerToClient, 0, payload);
+        self.offers.hear(Direction::ServerToClient, 0, payload);
         match own {
             Own::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
             Own::Initialize => self.greeted(actions),
@@ -531,8 +556,19 @@ impl<P: Payloads> Driver<P> {
     }
 
     fn greeted(&mut self, actions: &mut Vec<Action>) {
-        self.connection = Connection::Greeted;
+        self.connection = self.after_greeting();
         self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec(), actions);
+    }
+
+    /// Whether nothing has to be found out before calls are made.
+    #[cfg(test)]
+    pub(super) fn is_ready(&self) -> bool {
+        self.connection == Connection::Ready
+    }
+
+    /// Whether the server has to be asked first is found out once for a connection: it takes a look at each call.
+    fn after_greeting(&self) -> Connection {
+        if self.wants_to_know_tools() { Connection::Greeted } else { Connection::Ready }
     }
 
     /// A call is answered.
@@ -553,7 +589,7 @@ impl<P: Payloads> Driver<P> {
             ("initialize", false) => self.greeted(actions),
             // A client asks so which era it is, and goes on with the other if the server doesn't know.
             ("server/discover", true) => {}
-            _ if self.connection == Connection::New => self.connection = Connection::Greeted,
+            _ if self.connection == Connection::New => self.connection = self.after_greeting(),
             _ => {}
         }
         let Some(recorded) = script::answer(tape, call).and_then(|span| self.read(span, actions)) else {
@@ -604,7 +640,7 @@ impl<P: Payloads> Driver<P> {
     /// A message without secrets.
     fn clean<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
         let redactor = self.setting.redactor.as_ref();
-        redactor.and_then(|redactor| redactor.json(message).ok()).unwrap_or(Cow::Borrowed(message))
+        redactor.map_or(Cow::Borrowed(message), |redactor| without_secrets(redactor, message))
     }
 
     /// Tells of the first of them: a server that writes its log there has many.
@@ -738,18 +774,6 @@ impl<P: Payloads> Driver<P> {
             actions.push(Action::Keep(direction, message.to_vec()));
         }
     }
-
-    /// Notes what the server offers.
-    fn offered(&mut self, direction: Direction, line: u64, payload: &[u8]) {
-        let message = Message {
-            stamp: Stamp::default(),
-            dir: DirectionField::Known(direction),
-            raw: payload,
-            session: None,
-            http: None,
-        };
-        self.offers.observe(line, &Record::Message(message));
-    }
 }
 
 /// When the trace was recorded, and what its client said; and that it is said again from now on.
@@ -763,18 +787,6 @@ fn runs(script: &Script, payloads: &impl Payloads, started_ms: i64) -> Runs {
         }
     }
     runs
-}
-
-/// Whether something stood in a definition that was taken out when it was recorded: it is like anything.
-fn was_redacted(change: &drift::Change) -> bool {
-    fn value(json: Option<&Vec<u8>>) -> Option<Value<'_>> {
-        Value::parse(json?).ok()
-    }
-    may_have_been(value(change.before.as_ref()), value(change.after.as_ref()))
-}
-
-fn is_offer(method: &str) -> bool {
-    matches!(method, "initialize" | "server/discover") || ListKind::of_method(method).is_some()
 }
 
 /// A request under another id, which is also what its progress goes by.

@@ -10,12 +10,14 @@
 //! | `driver` | one run against a server |
 //! | `carry` | what a server makes up and its client repeats |
 //! | `questions` | what the server asks its client |
+//! | `offers` | what the server offers, then and now |
 //! | `looks` | what differs from run to run by its looks |
 //! | `verdict` | how answers are compared, and what came of it |
 
 mod carry;
 mod driver;
 mod looks;
+mod offers;
 mod questions;
 mod script;
 #[cfg(test)]
@@ -23,5 +25,6 @@ mod tests;
 mod verdict;
 
 pub use driver::{Action, Driver, Keeps, Notice, Setting};
+pub use offers::without_secrets;
 pub use script::{Plan, Script, ScriptBuilder, Skip, Writes};
 pub use verdict::{Change, Checked, Missing, Offers, Verdict, Verified};

@@ -15,6 +15,12 @@ use wiretape_trace::value::Value;
 /// A request that is open for as long as its client wants news.
 pub(super) const LISTEN: &str = "subscriptions/listen";
 
+/// By this a client takes a request back. What was taken back is not asked for.
+const CANCELLED: &str = "notifications/cancelled";
+
+/// What is not repeated: that the client is ready is said after the handshake.
+const SAID_ANYWAY: [&str; 2] = ["notifications/initialized", "notifications/progress"];
+
 /// What a recorded client said.
 #[derive(Debug)]
 pub struct Script {
@@ -23,8 +29,17 @@ pub struct Script {
     plans: Vec<Plan>,
     /// What the client said unasked, in order.
     pub(super) remarks: Vec<Span>,
+    cancellations: Vec<Cancellation>,
     definitions: Definitions,
     pub(super) recorded_ms: Range<i64>,
+}
+
+/// That the client doesn't want an answer any more.
+#[derive(Debug)]
+struct Cancellation {
+    /// The id of the request, as it is written.
+    id: Vec<u8>,
+    span: Span,
 }
 
 /// What is to become of a recorded call.
@@ -153,6 +168,16 @@ impl Script {
         }
     }
 
+    /// Where the client takes back a call, whose request has this id.
+    pub(super) fn cancellation(&self, call: &Recorded, id: &[u8]) -> Option<Span> {
+        if !matches!(call.outcome, Outcome::Cancelled | Outcome::TimedOut | Outcome::Late) {
+            return None;
+        }
+        let later = self.cancellations.partition_point(|said| said.span.offset < call.request.offset);
+        let meant = self.cancellations[later..].iter().find(|said| said.id == id);
+        meant.map(|said| said.span)
+    }
+
     /// Tools that are going to be called though the trace doesn't say what they do.
     pub fn unknown_tools(&self) -> impl Iterator<Item = &str> {
         let sent = self.entries().filter(|(_, plan)| *plan == Plan::Send);
@@ -224,6 +249,7 @@ pub struct ScriptBuilder<'m> {
     tape: TapeBuilder<'m>,
     definitions: DefinitionsReader,
     remarks: Vec<Span>,
+    cancellations: Vec<Cancellation>,
     recorded_ms: Option<Range<i64>>,
 }
 
@@ -234,6 +260,7 @@ impl<'m> ScriptBuilder<'m> {
             tape: TapeBuilder::new(matching),
             definitions: DefinitionsReader::new(),
             remarks: Vec::new(),
+            cancellations: Vec::new(),
             recorded_ms: None,
         }
     }
@@ -248,8 +275,24 @@ impl<'m> ScriptBuilder<'m> {
             *run = run.start.min(ms)..run.end.max(ms);
         }
         if message.dir.known() == Some(Direction::ClientToServer) {
-            let remarks = payloads(message.raw).into_iter().filter(|payload| is_remark(payload));
-            self.remarks.extend(remarks.filter_map(|payload| Span::of(line, payload)));
+            payloads(message.raw).into_iter().for_each(|payload| self.heard(line, payload));
+        }
+    }
+
+    /// Notes what the client says unasked.
+    fn heard(&mut self, line: &Line<'_>, payload: &[u8]) {
+        let envelope = Envelope::scan(payload);
+        let Some(method) = envelope.method.as_deref().filter(|_| envelope.kind == MessageKind::Notification)
+        else {
+            return;
+        };
+        let Some(span) = Span::of(line, payload) else { return };
+        if method == CANCELLED {
+            let params = envelope.params.and_then(|params| Value::parse(params).ok());
+            let id = params.and_then(|params| params.get("requestId"));
+            self.cancellations.extend(id.map(|id| Cancellation { id: id.raw.to_vec(), span }));
+        } else if !SAID_ANYWAY.contains(&method) && !is_redacted(payload) {
+            self.remarks.push(span);
         }
     }
 
@@ -266,6 +309,7 @@ impl<'m> ScriptBuilder<'m> {
             tape,
             plans,
             remarks: self.remarks,
+            cancellations: self.cancellations,
             definitions: self.definitions.finish(),
             recorded_ms: self.recorded_ms.unwrap_or(0..0),
         }
@@ -278,14 +322,4 @@ fn first_plan(tape: &Tape, call: &Recorded) -> Plan {
         Outcome::Cancelled | Outcome::TimedOut => Plan::Skip(Skip::Cancelled),
         _ => Plan::Skip(Skip::NeverAnswered),
     }
-}
-
-/// Something that the client says unasked, and that a server may want to know. That it is ready is said after the handshake,
-/// and what was cancelled is not asked for.
-fn is_remark(payload: &[u8]) -> bool {
-    let envelope = Envelope::scan(payload);
-    let said_anyway = ["notifications/initialized", "notifications/cancelled", "notifications/progress"];
-    envelope.kind == MessageKind::Notification
-        && envelope.method.is_some_and(|method| !said_anyway.contains(&&*method))
-        && !is_redacted(payload)
 }

@@ -1,6 +1,8 @@
 //! Transcripts: what is said to a server, and what is made of its answers.
 
-use super::{Action, Driver, Keeps, Offers, Plan, Script, ScriptBuilder, Setting, Verified, Writes};
+use super::{
+    Action, Driver, Keeps, Offers, Plan, Script, ScriptBuilder, Setting, Verified, Writes, without_secrets,
+};
 use crate::diff::{Ignored, Pace};
 use crate::filter::Filter;
 use crate::replay::Matching;
@@ -10,6 +12,7 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use wiretape_trace::format::TraceReader;
 use wiretape_trace::message::Direction;
+use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
 
 /// Something that was said: by whom, when, and what.
 type Said = (&'static str, u64, String);
@@ -227,6 +230,64 @@ fn definitions_that_were_redacted_are_like_anything() {
     assert!(gone.verified.is_failure(Offers::Any));
 }
 
+/// A redactor of an installation: each has a key of its own.
+fn redactor(key: u8) -> Arc<Redactor> {
+    Arc::new(Redactor::new(&Rules::default(), &RedactionKey::new([key; 32])).unwrap())
+}
+
+/// A session that was recorded without secrets.
+fn redacted(said: &[Said]) -> Vec<Said> {
+    let clean = |raw: &str| without_secrets(&redactor(1), raw.as_bytes()).into_owned();
+    said.iter().map(|(dir, us, raw)| (*dir, *us, String::from_utf8(clean(raw)).unwrap())).collect()
+}
+
+#[test]
+fn no_secret_in_a_definition_is_told_and_none_is_a_change() {
+    const KEY: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let offer = |key: &str, word: &str| {
+        let words = format!("{word} {key}");
+        move |method: &str, _: &Json| match method {
+            "prompts/list" => {
+                json!({"prompts":[{"name":"p","arguments":[{"name":"key","description":words}]}]})
+            }
+            "resources/list" => {
+                json!({"resources":[{"uri":format!("db://me:{words}@host/x").replace(' ', "-"),"name":"x"}]})
+            }
+            _ => {
+                json!({"tools":[{"name":"t","description":words,"inputSchema":{"type":"object","properties":{"a":{"examples":[words],"default":words}}}}]})
+            }
+        }
+    };
+    let methods = ["prompts/list", "resources/list", "tools/list"];
+    let said = session(&methods.map(|method| (method, json!({}), offer(KEY, "use")(method, &json!({})))));
+    let run = |said: &[Said], key: u8, word: &str| {
+        let setting = Setting { redactor: Some(redactor(key)), ..setting() };
+        run_with(said, setting, server(offer(KEY, word))).verified
+    };
+    // Recorded here, recorded elsewhere, and recorded with its secrets.
+    for (said, key) in [(redacted(&said), 1), (redacted(&said), 2), (said.clone(), 1)] {
+        let same = run(&said, key, "use");
+        assert!(!same.is_failure(Offers::Any), "{:?}", same.drift);
+        let other = format!("{:?}", run(&said, key, "take").drift);
+        assert!(other.contains("the description of the tool `t` has changed"), "{other}");
+        let bytes = format!("{:?}", KEY.as_bytes());
+        assert!(!other.contains(KEY) && !other.contains(bytes.trim_matches(['[', ']'])), "{other}");
+    }
+}
+
+#[test]
+fn a_redacted_definition_hides_no_other_change() {
+    let tools = |secret: &str, required: Json| {
+        let schema = json!({"type":"object","properties":{"a":{"default":secret}},"required":required});
+        json!({"tools":[{"name":"t","inputSchema":schema}]})
+    };
+    let said = session(&[("tools/list", json!({}), tools("[REDACTED:token:01234567]", json!([])))]);
+    let ran = run_with(&said, setting(), server(|_, _| tools("x", json!(["a"]))));
+    let sentences: Vec<&str> =
+        ran.verified.drift.changes.iter().map(|change| change.sentence.as_str()).collect();
+    assert_eq!(sentences, ["the tool `t`: the argument `a` must be given now"]);
+}
+
 #[test]
 fn the_server_is_asked_what_its_tools_do_if_the_trace_does_not_tell() {
     let said = session(&[
@@ -241,6 +302,21 @@ fn the_server_is_asked_what_its_tools_do_if_the_trace_does_not_tell() {
     let ran = run_with(&said, Setting { writes: Writes::Skip, ..setting() }, server(answers));
     assert_eq!(ran.verdicts(), ["same", "same", "skipped"]);
     assert!(ran.verified.drift.changes.is_empty(), "what nobody recorded can't have changed");
+}
+
+#[test]
+fn what_the_trace_tells_of_tools_is_looked_at_once() {
+    let list = ("tools/list", json!({}), json!({"tools":[tool("a", true)]}));
+    let used = (call("a").0, call("a").1, text("x"));
+    for (calls, is_told) in [(&[list, used.clone()][..], true), (&[used][..], false)] {
+        let trace = trace(&session(calls));
+        let setting = Setting { writes: Writes::Skip, ..setting() };
+        let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting);
+        let introduced = json!({"jsonrpc":"2.0","id":1,"result":introduction()}).to_string();
+        driver.go_on(0, &mut Vec::new());
+        driver.receive(introduced.as_bytes(), 1, &mut Vec::new());
+        assert_eq!(driver.is_ready(), is_told);
+    }
 }
 
 #[test]
@@ -372,6 +448,74 @@ fn several_sessions_are_several_connections() {
 }
 
 #[test]
+fn a_session_that_fails_is_nothing_to_the_next() {
+    // The client speaks of a version that the server doesn't know, and then of another.
+    let refusal = json!({"code":-32602,"message":"unsupported protocol version"});
+    let mut said = vec![
+        (
+            "in",
+            0,
+            json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"x"}})
+                .to_string(),
+        ),
+        ("out", 1, json!({"jsonrpc":"2.0","id":0,"error":refusal}).to_string()),
+    ];
+    said.extend(session(&[(call("a").0, call("a").1, text("x"))]));
+    let mut answers = server(|_, _| text("x"));
+    let ran = run_with(&said, setting(), |message| match message["params"]["protocolVersion"].as_str() {
+        Some("x") => vec![json!({"jsonrpc":"2.0","id":message["id"],"error":refusal})],
+        _ => answers(message),
+    });
+    assert_eq!(ran.verdicts(), ["same"; 3]);
+    assert_eq!(ran.sent.iter().filter(|sent| *sent == "reconnect").count(), 1);
+    assert!(ran.told.is_empty(), "{:?}", ran.told);
+}
+
+#[test]
+fn a_server_that_falls_is_started_again_for_the_next_session() {
+    let mut said = session(&["a", "b"].map(|name| (call(name).0, call(name).1, text("x"))));
+    said.extend(session(&[(call("c").0, call("c").1, text("x"))]));
+    let trace = trace(&said);
+    let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting());
+    let mut actions = Vec::new();
+    driver.go_on(0, &mut actions);
+    driver.gone("it fell", 5, &mut actions);
+    assert!(actions.contains(&Action::Reconnect) && !actions.contains(&Action::Done), "{actions:?}");
+    let introduced = json!({"jsonrpc":"2.0","id":2,"result":introduction()});
+    driver.receive(introduced.to_string().as_bytes(), 6, &mut actions);
+    let answer = json!({"jsonrpc":"2.0","id":3,"result":text("x")});
+    driver.receive(answer.to_string().as_bytes(), 7, &mut actions);
+    assert_eq!(actions.last(), Some(&Action::Done));
+    let names: Vec<&str> = driver.finish().calls.iter().map(|call| call.verdict.name()).collect();
+    assert_eq!(names, ["missing", "skipped", "skipped", "same", "same"]);
+}
+
+#[test]
+fn what_a_client_says_last_is_said_to_the_server_that_it_had() {
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#.to_owned();
+    let mut said = session(&[(call("a").0, call("a").1, text("x"))]);
+    said.push(("in", 200_000, changed));
+    said.extend(session(&[(call("b").0, call("b").1, text("x"))]));
+    let heard = |refuses: bool| {
+        let mut answers = server(|_, _| text("x"));
+        let mut is_refused = refuses;
+        let ran = run_with(&said, setting(), |message| {
+            if message["method"] == "initialize" && std::mem::take(&mut is_refused) {
+                return vec![json!({"jsonrpc":"2.0","id":message["id"],"error":{"code":1,"message":"no"}})];
+            }
+            answers(message)
+        });
+        let name = |sent: &Json| sent["method"].as_str().or(sent.as_str()).unwrap_or_default().to_owned();
+        ran.sent.iter().map(name).collect::<Vec<_>>()
+    };
+    let whole = ["initialize", "notifications/initialized", "tools/call"];
+    let last = ["notifications/roots/list_changed", "reconnect"];
+    assert_eq!(heard(false), [&whole[..], &last, &whole].concat());
+    // A server that didn't want to talk doesn't hear it, and neither does the next.
+    assert_eq!(heard(true), [&["initialize", "reconnect"][..], &whole].concat());
+}
+
+#[test]
 fn a_trace_without_a_handshake_gets_one() {
     let said = session(&[(call("a").0, call("a").1, text("x"))])[3..].to_vec();
     let ran = run_with(&said, setting(), server(|_, _| text("x")));
@@ -472,8 +616,12 @@ fn a_new_trace_has_what_is_said_now_and_what_was_skipped() {
             "ClientToServer tools/call",
             "ServerToClient \"new\"",
             "ClientToServer tools/call",
+            "ClientToServer notifications/cancelled",
         ]
     );
+    // It is the kept request that is cancelled, by the id that it has now.
+    let [.., (_, request), (_, cancelled)] = ran.kept.as_slice() else { unreachable!() };
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
     assert_eq!(ran.script.tape().calls().len(), 3);
 }
 

@@ -96,7 +96,11 @@ impl Run<'_> {
                 Action::Send(message) => {
                     is_gone |= !self.server.as_ref().is_some_and(|server| server.send(&message));
                 }
-                Action::Reconnect => self.reconnect()?,
+                Action::Reconnect => {
+                    self.reconnect()?;
+                    // The one before has gone, and this one has not.
+                    is_gone = false;
+                }
                 Action::Keep(direction, message) => {
                     if let (Some(trace), Ok(())) = (trace.as_deref_mut(), &self.kept) {
                         self.kept = trace.message(direction, &message);

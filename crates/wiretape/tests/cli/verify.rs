@@ -71,6 +71,38 @@ fn nothing_is_done_in_a_dry_run() {
     insta::assert_snapshot!("verify-dry-run-json", env.run(&["verify", "aaaa", "--dry-run", "--json"]));
 }
 
+#[test]
+fn no_secret_is_shown() {
+    const KEY: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let env = TestEnvironment::new();
+    let recorded = |instructions: &str| {
+        let mut calls = calls("3", "Adds");
+        calls[0].2.insert_str(1, &format!(r#""instructions":"{instructions} {KEY}","#));
+        calls[2].1 = r#"{"name":"add","arguments":{"a":1,"password":"hunter2hunter2"}}"#.to_owned();
+        calls
+    };
+    env.file("old.jsonl", trace("aaaa", "sums", &recorded("Use")));
+    env.file("new.jsonl", trace("bbbb", "sums", &recorded("Never use")));
+    let check = |told: &str, words: &[&str]| {
+        assert!(!told.contains(KEY) && !told.contains("hunter2"), "{told}");
+        for word in words {
+            assert!(told.contains(word), "lacks {word:?}:\n{told}");
+        }
+    };
+    check(&env.run(&["verify", "aaaa", "--dry-run"]), &[r#""password": "[REDACTED:"#]);
+    let all = verify(&env, &["--all"], "bbbb");
+    check(&all, &["instructions to the model have changed", r#""password": "[REDACTED:"#]);
+    check(&verify(&env, &["--json"], "bbbb"), &["Never use [REDACTED:"]);
+    for name in ["report.xml", "report.json"] {
+        verify(&env, &["--report", name], "bbbb");
+        check(&std::fs::read_to_string(env.data_dir().join(name)).unwrap(), &["instructions"]);
+    }
+    let started = env.run(&["verify", "aaaa", "--", "sh", "-c", "exit 3", "--password", "hunter2hunter2"]);
+    check(&started, &["against sh -c exit 3 --password [REDACTED:"]);
+    let reached = env.run(&["verify", "aaaa", "--url", "http://127.0.0.1:9/mcp?api_key=hunter2hunter2"]);
+    check(&reached, &["against http://127.0.0.1:9/mcp?api_key=[REDACTED:"]);
+}
+
 /// How long something took is another each time.
 fn no_times(text: &str) -> String {
     let mut clean = String::new();
@@ -121,6 +153,21 @@ fn a_new_trace_is_written() {
 }
 
 #[test]
+fn a_call_that_was_cancelled_is_so_in_a_new_trace() {
+    let env = environment();
+    let whole = String::from_utf8(trace("cccc", "sums", &calls("3", "Adds"))).unwrap();
+    let cancelled = r#"{"dir":"in","us":500100,"raw":{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}}"#;
+    let lines = whole.lines().map(|line| if line.contains("gone") { cancelled } else { line });
+    env.file("cancelled.jsonl", lines.map(|line| format!("{line}\n")).collect::<String>());
+    let replay = env!("CARGO_BIN_EXE_wiretape");
+    let update = ["verify", "traces/cancelled.jsonl", "--update", "updated.jsonl"];
+    let told = env.run(&[&update[..], &["--", replay, "replay", "aaaa"]].concat());
+    assert!(told.contains("4 same, 1 skipped") && told.contains("was cancelled"), "{told}");
+    let told = env.run(&["verify", "updated.jsonl", "--", replay, "replay", "aaaa"]);
+    assert!(told.contains("4 same, 1 skipped") && told.contains("was cancelled"), "{told}");
+}
+
+#[test]
 fn servers_that_misbehave_are_named() {
     let env = environment();
     let check = |options: &[&str], server: &[&str], words: &[&str]| {
@@ -148,6 +195,17 @@ fn servers_that_misbehave_are_named() {
         told.contains("    can't reach http://127.0.0.1:9: ") && told.contains("1 missing, 4 skipped"),
         "{told}"
     );
+}
+
+#[test]
+fn a_server_that_falls_is_started_again_for_the_next_session() {
+    let env = environment();
+    env.file("again.jsonl", trace("cccc", "sums", &calls("3", "Adds")));
+    let falls_once = r#"[ -e fallen ] || { touch fallen; exit 3; }; exec "$0" replay aaaa"#;
+    let binary = env!("CARGO_BIN_EXE_wiretape");
+    let told = env.run(&["verify", "aaaa", "cccc", "--", "sh", "-c", falls_once, binary]);
+    assert!(told.contains("the server has ended with exit status 3"), "{told}");
+    assert!(told.contains("10 calls: 4 same, 1 missing, 5 skipped") && told.contains("exit 1"), "{told}");
 }
 
 #[test]

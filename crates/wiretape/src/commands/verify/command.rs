@@ -148,9 +148,10 @@ pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
     if !args.allow_writes {
         client.script.skip_writes();
     }
+    let redactor = Arc::new(redaction::redactor(Config::load(None)?.redact, &[])?);
     match target {
-        None => list(&args, &name, &client),
-        Some(target) => check(&args, &name, client, &target, matching),
+        None => list(&args, &name, &client, &redactor),
+        Some(target) => check(&args, &name, client, &target, matching, &redactor),
     }
 }
 
@@ -192,11 +193,16 @@ fn filter(args: &VerifyArgs) -> Result<Filter, CommandError> {
 }
 
 /// Says what would be called.
-fn list(args: &VerifyArgs, name: &str, client: &RecordedClient) -> Result<ExitCode, CommandError> {
+fn list(
+    args: &VerifyArgs,
+    name: &str,
+    client: &RecordedClient,
+    redactor: &Redactor,
+) -> Result<ExitCode, CommandError> {
     if args.json {
         json_view::print_plan(client)?;
     } else {
-        text_view::print_plan(name, client)?;
+        text_view::print_plan(name, client, redactor)?;
     }
     Ok(ExitCode::OK)
 }
@@ -207,18 +213,18 @@ fn check(
     client: RecordedClient,
     target: &Target,
     matching: Matching,
+    redactor: &Arc<Redactor>,
 ) -> Result<ExitCode, CommandError> {
-    let redactor = Arc::new(redaction::redactor(Config::load(None)?.redact, &[])?);
     let mut update =
-        args.update.as_deref().map(|file| Update::begin(file, &client, target, &redactor)).transpose()?;
-    let setting = setting(args, matching, redactor);
+        args.update.as_deref().map(|file| Update::begin(file, &client, target, redactor)).transpose()?;
+    let setting = setting(args, matching, Arc::clone(redactor));
     let file = Arc::clone(&client.file);
     let shows = match (args.json, args.all) {
         (true, _) => Shows::Nothing,
         (false, true) => Shows::All,
         (false, false) => Shows::Changes,
     };
-    let mut view = TextView::new(name, target, &file, shows);
+    let mut view = TextView::new(name, target, &file, redactor, shows);
     let new_trace = update.as_mut().map(|update| &mut update.trace);
     let outcome = verify(client, target, setting, new_trace, &warn(), |progress| match progress {
         Progress::Judged { script, checked } => view.judged(script, checked),

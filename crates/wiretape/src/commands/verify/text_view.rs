@@ -10,15 +10,20 @@ use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use wiretape_analyze::replay::{Payloads as _, Recorded};
-use wiretape_analyze::verify::{Checked, Plan, Script, Skip, Verdict};
+use wiretape_analyze::verify::{Checked, Plan, Script, Skip, Verdict, without_secrets};
 use wiretape_proxy::replay::TapeFile;
 use wiretape_proxy::verify::{RecordedClient, Target};
+use wiretape_trace::redact::Redactor;
 
 /// More changes of one call are not shown.
 const MAX_SHOWN: usize = 20;
 
 /// Says what would be called.
-pub(super) fn print_plan(name: &str, client: &RecordedClient) -> Result<(), CommandError> {
+pub(super) fn print_plan(
+    name: &str,
+    client: &RecordedClient,
+    redactor: &Redactor,
+) -> Result<(), CommandError> {
     let mut draw = DifferenceView::new(Output::stdout());
     let styles = draw.styles;
     let calls = client.script.entries().count() as u64;
@@ -30,7 +35,7 @@ pub(super) fn print_plan(name: &str, client: &RecordedClient) -> Result<(), Comm
         let call_name = printable(&client.script.tape().kind(call).to_string()).into_owned();
         match plan {
             Plan::Send => {
-                let asked = format!("  {}", asked(&client.file, call));
+                let asked = format!("  {}", asked(&client.file, call, redactor));
                 draw.line(&[(styles.dim, &line), (styles.name, &call_name), (styles.plain, &asked)])?;
             }
             Plan::Skip(skip) => {
@@ -52,18 +57,30 @@ pub(super) fn print_plan(name: &str, client: &RecordedClient) -> Result<(), Comm
     Ok(draw.out.flush()?)
 }
 
-/// What a call asks, on one line.
-fn asked(file: &TapeFile, call: &Recorded) -> String {
+/// What a call asks, on one line and without secrets: they stand in a trace that was recorded to test calls that need them.
+fn asked(file: &TapeFile, call: &Recorded, redactor: &Redactor) -> String {
     let mut request = Vec::new();
     // It was read a moment ago.
     let _ = file.read(call.request, &mut request);
-    arguments(&request)
+    arguments(&without_secrets(redactor, &request))
+}
+
+/// Where the server is, without secrets.
+fn server(target: &Target, redactor: &Redactor) -> String {
+    match target {
+        Target::Command(command) => {
+            let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            redactor.command(&words).join(" ")
+        }
+        Target::Url { url, .. } => redactor.url(&url.to_string()).into_owned(),
+    }
 }
 
 /// Shows what comes of it while it does.
 pub(super) struct TextView<'v> {
     draw: DifferenceView,
     file: &'v Arc<TapeFile>,
+    redactor: &'v Redactor,
     shows: Shows,
     /// What could not be shown.
     failed: io::Result<()>,
@@ -81,15 +98,17 @@ pub(super) enum Shows {
 }
 
 impl<'v> TextView<'v> {
-    pub(super) fn new(name: &str, target: &Target, file: &'v Arc<TapeFile>, shows: Shows) -> Self {
-        let mut view = TextView { draw: DifferenceView::new(Output::stdout()), file, shows, failed: Ok(()) };
+    pub(super) fn new(
+        name: &str,
+        target: &Target,
+        file: &'v Arc<TapeFile>,
+        redactor: &'v Redactor,
+        shows: Shows,
+    ) -> Self {
+        let draw = DifferenceView::new(Output::stdout());
+        let mut view = TextView { draw, file, redactor, shows, failed: Ok(()) };
         if shows != Shows::Nothing {
-            let server = match target {
-                Target::Command(command) => {
-                    command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
-                }
-                Target::Url { url, .. } => url.to_string(),
-            };
+            let server = server(target, redactor);
             let head = format!("{} against {}", printable(name), printable(&server));
             let strong = view.draw.styles.strong;
             view.failed = view.draw.line(&[(strong, &head)]).and_then(|()| view.draw.out.flush());
@@ -115,7 +134,7 @@ impl<'v> TextView<'v> {
         let name = printable(&script.tape().kind(call).to_string()).into_owned();
         let (paint, mark) = mark(&checked.verdict, &styles);
         let line = format!("  line {}  ", call.line);
-        let asked = asked(self.file, call);
+        let asked = asked(self.file, call, self.redactor);
         self.draw.line(&[
             (paint, mark),
             (styles.name, &name),

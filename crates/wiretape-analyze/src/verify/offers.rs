@@ -1,0 +1,145 @@
+//! What a server offers, then and now. Secrets are taken out of both before they are compared: what a server says of itself
+//! and of its tools is shown to people and programs.
+
+use super::script::{self, Script};
+use crate::definitions::{Definition, Definitions, DefinitionsReader, ListKind, Listing};
+use crate::drift::{self, Drift};
+use crate::json_diff::diff;
+use crate::replay::{Payloads, may_have_been};
+use crate::volatile::Paths;
+use std::borrow::Cow;
+use std::sync::Arc;
+use wiretape_trace::format::{DirectionField, Message, Record, Stamp};
+use wiretape_trace::message::Direction;
+use wiretape_trace::redact::{Redactor, is_redacted};
+use wiretape_trace::splice::{Edit, splice};
+use wiretape_trace::value::Value;
+
+/// More differences of two definitions are not looked at.
+const MAX_DIFFERENCES: usize = 1000;
+
+/// A message without secrets.
+pub fn without_secrets<'m>(redactor: &Redactor, message: &'m [u8]) -> Cow<'m, [u8]> {
+    redactor.json(message).unwrap_or_else(|_| redactor.text(message))
+}
+
+/// Whether an answer to this method says what a server offers.
+pub(super) fn is_offer(method: &str) -> bool {
+    matches!(method, "initialize" | "server/discover") || ListKind::of_method(method).is_some()
+}
+
+/// Gathers what a server offers from what is said.
+#[derive(Debug)]
+pub(super) struct Offered {
+    reader: DefinitionsReader,
+    redactor: Option<Arc<Redactor>>,
+}
+
+impl Offered {
+    pub(super) fn new(redactor: Option<Arc<Redactor>>) -> Self {
+        Offered { reader: DefinitionsReader::new(), redactor }
+    }
+
+    /// All that the recorded server offered.
+    pub(super) fn recorded(
+        script: &Script,
+        payloads: &impl Payloads,
+        redactor: Option<Arc<Redactor>>,
+    ) -> Definitions {
+        let tape = script.tape();
+        let mut offered = Offered::new(redactor);
+        let mut bytes = Vec::new();
+        for call in tape.calls().iter().filter(|call| is_offer(&tape.kind(call).method)) {
+            let answer = script::answer(tape, call).zip(call.answer_line());
+            let answer = answer.map(|(span, line)| (Direction::ServerToClient, span, line));
+            let request = (Direction::ClientToServer, call.request, call.line);
+            for (direction, span, line) in std::iter::once(request).chain(answer) {
+                if payloads.read(span, &mut bytes).is_ok() {
+                    offered.hear(direction, line, &bytes);
+                }
+            }
+        }
+        offered.finish()
+    }
+
+    /// Takes a request, or its answer.
+    pub(super) fn hear(&mut self, direction: Direction, line: u64, payload: &[u8]) {
+        let redactor = self.redactor.as_deref();
+        let clean = redactor.map_or(Cow::Borrowed(payload), |redactor| without_secrets(redactor, payload));
+        let message = Message {
+            stamp: Stamp::default(),
+            dir: DirectionField::Known(direction),
+            raw: &clean,
+            session: None,
+            http: None,
+        };
+        self.reader.observe(line, &Record::Message(message));
+    }
+
+    /// What was heard so far, but for lists of which more pages are to come.
+    pub(super) fn so_far(&self) -> &Definitions {
+        self.reader.so_far()
+    }
+
+    pub(super) fn finish(self) -> Definitions {
+        self.reader.finish()
+    }
+}
+
+/// What has become of what the server offered.
+pub(super) fn compare(mut recorded: Definitions, live: &Definitions) -> Drift {
+    fill_in(&mut recorded, live);
+    drift::compare(&recorded, live)
+}
+
+/// What was taken out when it was recorded is like anything: it is taken for what stands there now.
+fn fill_in(recorded: &mut Definitions, live: &Definitions) {
+    for (fact, was) in &mut recorded.server {
+        if let Some(is) = live.server.get(fact) {
+            was.raw = filled_in(&was.raw, &is.raw);
+        }
+    }
+    for (kind, was) in &mut recorded.lists {
+        let Some(is) = live.lists.get(kind) else { continue };
+        fill_in_names(*kind, was, is);
+        for (name, was) in &mut was.entries {
+            if let Some(is) = is.entries.get(name) {
+                was.raw = filled_in(&was.raw, &is.raw);
+            }
+        }
+    }
+}
+
+/// Something may have been taken out of what an entry goes by: a resource's URI may hold a password.
+fn fill_in_names(kind: ListKind, recorded: &mut Listing, live: &Listing) {
+    let redacted: Vec<String> =
+        recorded.entries.keys().filter(|name| is_redacted(name.as_bytes())).cloned().collect();
+    for old in redacted {
+        let Some(was) = recorded.entries.remove(&old) else { continue };
+        let is_it = |(name, is): &(&String, &Definition)| {
+            !recorded.entries.contains_key(*name)
+                && may_have_been(member(&was.raw, kind.key()), member(&is.raw, kind.key()))
+        };
+        let new = live.entries.iter().find(is_it).map_or(old, |(name, _)| name.clone());
+        recorded.entries.insert(new, was);
+    }
+}
+
+fn member<'d>(definition: &'d [u8], name: &str) -> Option<Value<'d>> {
+    Value::parse(definition).ok()?.get(name)
+}
+
+/// A definition with what stands now where something was taken out.
+fn filled_in(recorded: &[u8], live: &[u8]) -> Vec<u8> {
+    let (Ok(was), Ok(is)) = (Value::parse(recorded), Value::parse(live)) else { return recorded.to_vec() };
+    if !is_redacted(recorded) {
+        return recorded.to_vec();
+    }
+    let found = diff(was, is, Paths::none(), MAX_DIFFERENCES).list;
+    let places = found.iter().filter(|place| may_have_been(place.before, place.after));
+    let places = places.filter_map(|place| place.before.zip(place.after));
+    let edit = |(was, is): (Value<'_>, Value<'_>)| (was.offset..was.offset + was.raw.len(), is.raw.to_vec());
+    let mut edits: Vec<Edit> = places.map(edit).collect();
+    edits.sort_by_key(|(place, _)| place.start);
+    splice(recorded, &edits)
+}
