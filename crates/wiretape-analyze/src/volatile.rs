@@ -117,6 +117,8 @@ pub const DEFAULTS: &[&str] = &[
     "params/elicitationId",
     "/_meta/io.modelcontextprotocol~1related-task",
     "/_meta/io.modelcontextprotocol~1subscriptionId",
+    // Who answers: told once, where servers are compared.
+    "result/_meta/io.modelcontextprotocol~1serverInfo",
     // Trace context.
     "/_meta/traceparent",
     "/_meta/tracestate",

@@ -32,6 +32,13 @@ impl DifferenceView {
         line.write(&mut self.out, self.width)
     }
 
+    /// A line that matters to its end: a narrow terminal goes on with it below.
+    pub(crate) fn whole_line(&mut self, paint: Paint, text: &str) -> io::Result<()> {
+        let mut line = StyledLine::default();
+        line.push(paint, text);
+        line.write(&mut self.out, None)
+    }
+
     /// What has become of a definition.
     pub(crate) fn definition(&mut self, change: &Change) -> io::Result<()> {
         let styles = self.styles;

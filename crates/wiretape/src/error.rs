@@ -67,6 +67,11 @@ impl CommandError {
         let _ = self.write(&mut stderr, &output::Styles::coloured());
     }
 
+    /// Whether nobody reads our output any more.
+    pub(crate) fn is_output_closed(&self) -> bool {
+        self.kind == ErrorKind::OutputClosed
+    }
+
     /// What the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self.kind {

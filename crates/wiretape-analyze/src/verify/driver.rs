@@ -86,7 +86,7 @@ pub enum Notice {
         /// What it says, without secrets.
         text: String,
     },
-    /// The server asks for something that the recorded one never did.
+    /// The server asks for something that the recorded one did not.
     NotAsked {
         /// The method.
         method: String,
@@ -107,7 +107,7 @@ impl fmt::Display for Notice {
             Notice::NotAsked { method } => {
                 write!(
                     f,
-                    "the server asks for `{method}`, which it never did when it was recorded; it was refused"
+                    "the server asks for `{method}`, which it did not there when it was recorded; it was refused"
                 )
             }
             Notice::MadeUp => f.write_str("the trace has no handshake; one was made up"),
@@ -140,6 +140,8 @@ pub struct Driver<P> {
     offered: Definitions,
     /// What the server offers now.
     offers: Offered,
+    /// What it says when we ask of our own accord: only for us to know.
+    told: Offered,
     checked: Vec<Checked>,
     /// Whether the server has said something that is no message.
     is_polluted: bool,
@@ -151,8 +153,6 @@ pub struct Driver<P> {
 enum Connection {
     /// Nothing was said.
     New,
-    /// The handshake is made, and what the tools do is not known yet.
-    Greeted,
     /// Calls can be made.
     Ready,
     /// The server has gone, or doesn't want to talk.
@@ -183,6 +183,7 @@ impl<P: Payloads> Driver<P> {
         let runs = runs(&script, &payloads, setting.started_ms);
         let offered = Offered::recorded(&script, &payloads, setting.redactor.clone());
         let offers = Offered::new(setting.redactor.clone());
+        let told = Offered::new(setting.redactor.clone());
         Driver {
             script,
             payloads,
@@ -199,6 +200,7 @@ impl<P: Payloads> Driver<P> {
             questions,
             offered,
             offers,
+            told,
             checked: Vec::new(),
             is_polluted: false,
             is_done: false,
@@ -275,15 +277,15 @@ impl<P: Payloads> Driver<P> {
             Connection::New if !is_introduction && !script.tape().is_modern() => {
                 self.introduce_ourselves(actions, now_us);
             }
-            Connection::Greeted | Connection::Ready if is_initialize => {
+            Connection::Ready if is_initialize => {
                 // The client's last words in a session are for the server that it had.
                 self.remark(call, actions);
                 self.begin_session(actions);
             }
-            Connection::New | Connection::Greeted if !is_introduction && self.wants_to_know_tools() => {
+            Connection::New | Connection::Ready if self.has_to_ask_about(call) => {
                 self.ask_for_tools(None, now_us, actions);
             }
-            Connection::New | Connection::Greeted | Connection::Ready => {
+            Connection::New | Connection::Ready => {
                 self.remark(call, actions);
                 self.call(self.next, now_us, actions);
                 self.next += 1;
@@ -323,12 +325,19 @@ impl<P: Payloads> Driver<P> {
         self.ids
     }
 
-    /// Whether only the server can say what the tools do that are to be called.
-    fn wants_to_know_tools(&self) -> bool {
-        let is_known = |tool: &str| script::listed(self.offers.so_far(), tool).is_some();
+    /// Whether the server has not said yet what the tool does that is to be called: it may do something else than when it was
+    /// recorded. It is asked once.
+    fn has_to_ask_about(&self, call: &Recorded) -> bool {
+        let tool = script::tool(self.script.tape(), call);
         self.setting.writes == Writes::Skip
-            && self.pages < MAX_PAGES
-            && self.script.unknown_tools().any(|tool| !is_known(tool))
+            && self.pages == 0
+            && tool.is_some_and(|tool| self.only_reads(tool).is_none())
+    }
+
+    /// Whether a tool says now that it changes nothing; `None` if the server has not said.
+    fn only_reads(&self, tool: &str) -> Option<bool> {
+        let says = |offered: &Offered| script::only_reads(offered.so_far(), tool);
+        says(&self.offers).or_else(|| says(&self.told))
     }
 
     fn introduce_ourselves(&mut self, actions: &mut Vec<Action>, now_us: u64) {
@@ -369,7 +378,7 @@ impl<P: Payloads> Driver<P> {
     fn ask(&mut self, own: Own, method: &str, params: &Json, now_us: u64, actions: &mut Vec<Action>) {
         let id = self.next_id();
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        self.offers.hear(Direction::ClientToServer, 0, request.as_bytes());
+        self.told.hear(Direction::ClientToServer, 0, request.as_bytes());
         self.own = Some((id, own));
         let due_us = now_us.saturating_add(self.setting.timeout_us);
         // It has a place among the others for its deadline's sake.
@@ -423,7 +432,7 @@ impl<P: Payloads> Driver<P> {
         }
         let tool = script::tool(self.script.tape(), call).filter(|_| self.setting.writes == Writes::Skip)?;
         let recorded = script::only_reads(self.script.definitions(), tool);
-        match script::only_reads(self.offers.so_far(), tool).or(recorded) {
+        match self.only_reads(tool).or(recorded) {
             Some(true) => None,
             Some(false) if recorded == Some(true) => Some(Skip::WritesNow),
             _ => Some(Skip::Writes),
@@ -540,7 +549,7 @@ impl<P: Payloads> Driver<P> {
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
-        self.offers.hear(Direction::ServerToClient, 0, payload);
+        self.told.hear(Direction::ServerToClient, 0, payload);
         match own {
             Own::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
             Own::Initialize => self.greeted(actions),
@@ -556,19 +565,8 @@ impl<P: Payloads> Driver<P> {
     }
 
     fn greeted(&mut self, actions: &mut Vec<Action>) {
-        self.connection = self.after_greeting();
+        self.connection = Connection::Ready;
         self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec(), actions);
-    }
-
-    /// Whether nothing has to be found out before calls are made.
-    #[cfg(test)]
-    pub(super) fn is_ready(&self) -> bool {
-        self.connection == Connection::Ready
-    }
-
-    /// Whether the server has to be asked first is found out once for a connection: it takes a look at each call.
-    fn after_greeting(&self) -> Connection {
-        if self.wants_to_know_tools() { Connection::Greeted } else { Connection::Ready }
     }
 
     /// A call is answered.
@@ -589,7 +587,7 @@ impl<P: Payloads> Driver<P> {
             ("initialize", false) => self.greeted(actions),
             // A client asks so which era it is, and goes on with the other if the server doesn't know.
             ("server/discover", true) => {}
-            _ if self.connection == Connection::New => self.connection = self.after_greeting(),
+            _ if self.connection == Connection::New => self.connection = Connection::Ready,
             _ => {}
         }
         let Some(recorded) = script::answer(tape, call).and_then(|span| self.read(span, actions)) else {

@@ -80,17 +80,23 @@ impl Questions {
         &self.list[question]
     }
 
-    /// The recorded question that comes nearest to a live one: first of those of the calls that are open, and of those the one
-    /// that asks the same. One that was asked before is answered again if there is no other.
+    /// The recorded question that a live one repeats: of the calls that are open, or one that was asked between calls, and of those
+    /// the one that asks the same. What was agreed to in one call is not agreed to in another, nor twice; which directories there
+    /// are can be asked at any time.
     pub(super) fn find(&mut self, matching: &Matching, asked: &Envelope<'_>, open: &[u32]) -> Option<Reply> {
         let method = asked.method.as_deref().unwrap_or_default();
         let key = matching.key(method, asked.params);
+        let is_harmless = method == "roots/list";
+        let is_meant = |question: &Question| {
+            let is_in_place = open.contains(&question.call) || !question.is_within;
+            question.method == method && (is_harmless || (is_in_place && !question.is_asked))
+        };
         let rank = |question: &Question| {
             let is_open = open.contains(&question.call);
             (question.is_asked, !is_open, question.key != key)
         };
-        let same = self.list.iter().enumerate().filter(|(_, question)| question.method == method);
-        let (found, question) = same.min_by_key(|(at, question)| (rank(question), *at))?;
+        let meant = self.list.iter().enumerate().filter(|(_, question)| is_meant(question));
+        let (found, question) = meant.min_by_key(|(at, question)| (rank(question), *at))?;
         let span = question.reply;
         self.list[found].is_asked = true;
         Some(Reply { question: found, span })

@@ -136,23 +136,24 @@ impl Script {
         self.plans[call as usize]
     }
 
-    /// Skips the calls that a filter doesn't let through. The handshake is always made.
-    pub fn select(&mut self, filter: &Filter, payloads: &impl Payloads) {
+    /// Skips the calls that a filter doesn't let through. The handshake is always made. Whether the filter lets anything through.
+    pub fn select(&mut self, filter: &Filter, payloads: &impl Payloads) -> bool {
         let finders: Vec<TextFinder> =
             filter.needles().map(|needle| TextFinder::literal(&needle.text)).collect();
         let needles: Vec<_> = filter.needles().collect();
+        let mut lets_through = false;
         for (call, plan) in self.tape.calls().iter().zip(&mut self.plans) {
-            if *plan != Plan::Send || is_introduction(&self.tape, call) {
-                continue;
-            }
             let has = |needle: &Needle| {
                 let at = needles.iter().position(|other| *other == needle);
                 at.is_some_and(|at| is_in_call(&self.tape, call, &finders[at], payloads))
             };
-            if !filter.matches(&subject(&self.tape, call), has) {
+            let is_meant = filter.matches(&subject(&self.tape, call), has);
+            lets_through |= is_meant;
+            if *plan == Plan::Send && !is_meant && !is_introduction(&self.tape, call) {
                 *plan = Plan::Skip(Skip::NotSelected);
             }
         }
+        lets_through
     }
 
     /// Skips the calls that may change something, as far as the trace tells. What it doesn't tell of is left to the server's word

@@ -79,10 +79,20 @@ impl Ran {
 }
 
 /// Drives a server that answers each message with these, until there is nothing left to do. What it leaves unanswered times out.
-fn run_with(said: &[Said], setting: Setting, mut server: impl FnMut(&Json) -> Vec<Json>) -> Ran {
+fn run_with(said: &[Said], setting: Setting, server: impl FnMut(&Json) -> Vec<Json>) -> Ran {
     let trace = trace(said);
-    let script = Arc::new(script(&trace));
-    let mut driver = Driver::new(Arc::clone(&script), trace, setting);
+    run_script(script(&trace), &trace, setting, server)
+}
+
+/// The same with a script of some of the calls.
+fn run_script(
+    script: Script,
+    trace: &[u8],
+    setting: Setting,
+    mut server: impl FnMut(&Json) -> Vec<Json>,
+) -> Ran {
+    let script = Arc::new(script);
+    let mut driver = Driver::new(Arc::clone(&script), trace.to_vec(), setting);
     let (mut sent, mut told, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     let (mut actions, mut now_us, mut is_done) = (Vec::new(), 0, false);
     driver.go_on(0, &mut actions);
@@ -288,6 +298,34 @@ fn a_redacted_definition_hides_no_other_change() {
     assert_eq!(sentences, ["the tool `t`: the argument `a` must be given now"]);
 }
 
+/// Whatever else is asked, and when.
+#[test]
+fn a_tool_that_no_longer_only_reads_is_not_called() {
+    let used = (call("wipe").0, call("wipe").1, text("done"));
+    let list = ("tools/list", json!({}), json!({"tools":[tool("wipe", true)]}));
+    let answers = |method: &str, _: &Json| match method {
+        "tools/list" => json!({"tools":[tool("wipe", false)]}),
+        _ => text("done"),
+    };
+    for (calls, concurrency) in
+        [([list.clone(), used.clone()], 1), ([list.clone(), used.clone()], 4), ([used, list], 1)]
+    {
+        let trace = trace(&session(&calls));
+        let only = Filter::parse("tool:wipe").unwrap();
+        for filter in [None, Some(only)] {
+            let mut script = script(&trace);
+            if let Some(filter) = &filter {
+                assert!(script.select(filter, &trace));
+            }
+            let setting = Setting { writes: Writes::Skip, concurrency, ..setting() };
+            let ran = run_script(script, &trace, setting, server(answers));
+            let called = ran.sent.iter().any(|message| message["method"] == "tools/call");
+            assert!(!called, "{concurrency} {filter:?} {:?}", ran.sent);
+            assert!(ran.verdicts().contains(&"skipped"));
+        }
+    }
+}
+
 #[test]
 fn the_server_is_asked_what_its_tools_do_if_the_trace_does_not_tell() {
     let said = session(&[
@@ -302,21 +340,6 @@ fn the_server_is_asked_what_its_tools_do_if_the_trace_does_not_tell() {
     let ran = run_with(&said, Setting { writes: Writes::Skip, ..setting() }, server(answers));
     assert_eq!(ran.verdicts(), ["same", "same", "skipped"]);
     assert!(ran.verified.drift.changes.is_empty(), "what nobody recorded can't have changed");
-}
-
-#[test]
-fn what_the_trace_tells_of_tools_is_looked_at_once() {
-    let list = ("tools/list", json!({}), json!({"tools":[tool("a", true)]}));
-    let used = (call("a").0, call("a").1, text("x"));
-    for (calls, is_told) in [(&[list, used.clone()][..], true), (&[used][..], false)] {
-        let trace = trace(&session(calls));
-        let setting = Setting { writes: Writes::Skip, ..setting() };
-        let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting);
-        let introduced = json!({"jsonrpc":"2.0","id":1,"result":introduction()}).to_string();
-        driver.go_on(0, &mut Vec::new());
-        driver.receive(introduced.as_bytes(), 1, &mut Vec::new());
-        assert_eq!(driver.is_ready(), is_told);
-    }
 }
 
 #[test]
@@ -388,6 +411,51 @@ fn the_servers_questions_are_answered_as_recorded() {
     assert_eq!(more.sent[3]["error"]["code"], -32601);
     assert!(more.of(1).contains(r#"asked:  -> "roots/list""#), "{}", more.of(1));
     assert!(more.told[0].contains("`roots/list`"), "{:?}", more.told);
+}
+
+/// What a client agreed to once, it has not agreed to for ever.
+#[test]
+fn a_question_that_was_not_asked_there_is_refused() {
+    let ask = |id: u64, text: &str| json!({"jsonrpc":"2.0","id":id,"method":"elicitation/create","params":{"message":text}});
+    let mut said = session(&["look", "send"].map(|name| (call(name).0, call(name).1, text("done"))));
+    let answer = said.len() - 1;
+    let asked_us = said[answer].1 - 2;
+    said.insert(answer, ("out", asked_us, ask(7, "Send it?").to_string()));
+    let accepted = json!({"jsonrpc":"2.0","id":7,"result":{"action":"accept"}});
+    said.insert(answer + 1, ("in", asked_us + 1, accepted.to_string()));
+    let asks = |tool: &'static str, times: usize| {
+        let mut waiting = None;
+        let mut left = 0;
+        move |message: &Json| match message["method"].as_str() {
+            Some("initialize") => {
+                vec![json!({"jsonrpc":"2.0","id":message["id"],"result":introduction()})]
+            }
+            Some("tools/call") if message["params"]["name"] == tool => {
+                waiting = Some(message["id"].clone());
+                left = times - 1;
+                vec![ask(90, "Send it?")]
+            }
+            Some("tools/call") => vec![json!({"jsonrpc":"2.0","id":message["id"],"result":text("done")})],
+            None if left > 0 => {
+                left -= 1;
+                vec![ask(91, "Send it?")]
+            }
+            None => vec![json!({"jsonrpc":"2.0","id":waiting.take(),"result":text("done")})],
+            _ => vec![],
+        }
+    };
+    let replies = |ran: &Ran| -> Vec<bool> {
+        let replies = ran.sent.iter().filter(|message| message.get("method").is_none());
+        replies.map(|reply| reply.get("result").is_some()).collect()
+    };
+    let same = run_with(&said, setting(), asks("send", 1));
+    assert_eq!((same.verdicts(), replies(&same)), (vec!["same"; 3], vec![true]));
+    let elsewhere = run_with(&said, setting(), asks("look", 1));
+    assert_eq!(elsewhere.of(1), r#"changed asked:  -> "elicitation/create""#);
+    assert_eq!(replies(&elsewhere), [false]);
+    let twice = run_with(&said, setting(), asks("send", 2));
+    assert_eq!(twice.of(2), r#"changed asked:  -> "elicitation/create""#);
+    assert_eq!(replies(&twice), [true, false]);
 }
 
 #[test]
@@ -558,12 +626,13 @@ fn a_filter_says_which_calls_are_made() {
     let trace = trace(&said);
     let planned = |filter: &str| {
         let mut script = script(&trace);
-        script.select(&Filter::parse(filter).unwrap(), &trace);
+        assert!(script.select(&Filter::parse(filter).unwrap(), &trace));
         script.entries().map(|(_, plan)| plan == Plan::Send).collect::<Vec<_>>()
     };
     assert_eq!(planned("tool:search*"), [true, true, true, false]);
     assert_eq!(planned("text:search_b"), [true, false, true, false]);
-    assert_eq!(planned("method:tools/list"), [true, false, false, false]);
+    assert_eq!(planned("method:initialize"), [true, false, false, false]);
+    assert!(!script(&trace).select(&Filter::parse("method:tools/list").unwrap(), &trace));
 }
 
 #[test]

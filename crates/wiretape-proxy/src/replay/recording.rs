@@ -49,9 +49,12 @@ impl Recordings {
         }
     }
 
-    /// There will be no more servers.
+    /// There will be no more servers. If there was none at all, there is nothing to be kept, and the name is free for next time.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        self.first.take().map_or(Ok(()), |first| first.end(None))
+        self.first.take().map_or(Ok(()), |first| {
+            drop(first);
+            std::fs::remove_file(&self.path)
+        })
     }
 }
 

@@ -56,7 +56,7 @@ fn the_same_server_is_the_same() {
 fn what_has_changed_is_named() {
     let env = environment();
     insta::assert_snapshot!("verify-changed", verify(&env, &[], "bbbb"));
-    let definitions = verify(&env, &["--definitions", "none", "--only", "tool:nothing"], "bbbb");
+    let definitions = verify(&env, &["--definitions", "none", "--only", "method:initialize"], "bbbb");
     assert!(definitions.contains("exit 0"), "{definitions}");
     let ignored = verify(&env, &["--definitions", "breaking", "--ignore", "/content/*/text"], "bbbb");
     assert!(ignored.contains("4 same, 1 skipped") && ignored.contains("exit 0"), "{ignored}");
@@ -185,6 +185,7 @@ fn servers_that_misbehave_are_named() {
     check(&[], &["sh", "-c", "kill -9 $$"], &["ended by signal 9"]);
     check(&[], &["sleep", "100"], &["no answer in time", "1 missing, 4 skipped"]);
     check(&[], &["sh", "-c", "echo Listening; sleep 100"], &["no message: Listening", "no answer in time"]);
+    check(&[], &["yes"], &["no message: y", "no answer in time"]);
     let refuses =
         r#"read x; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}'; sleep 100"#;
     check(&[], &["sh", "-c", refuses], &["1 new error, 4 skipped", "exit 1"]);
@@ -195,6 +196,24 @@ fn servers_that_misbehave_are_named() {
         told.contains("    can't reach http://127.0.0.1:9: ") && told.contains("1 missing, 4 skipped"),
         "{told}"
     );
+}
+
+/// The verdict is the exit status, and the report is there, whoever reads how much.
+#[test]
+fn whoever_has_read_enough_still_learns_how_it_ended() {
+    let env = environment();
+    let binary = env!("CARGO_BIN_EXE_wiretape");
+    for options in [&[][..], &["--json"], &["--all"]] {
+        let report = env.data_dir().join("report.xml");
+        let args =
+            [&["verify", "aaaa", "--report", "report.xml"], options, &["--", binary, "replay", "bbbb"]];
+        let mut command = env.command(&args.concat());
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{options:?}");
+        assert!(std::fs::read_to_string(&report).unwrap().contains("<failure"), "{options:?}");
+        std::fs::remove_file(report).unwrap();
+    }
 }
 
 #[test]
@@ -223,6 +242,7 @@ fn what_makes_no_sense_is_refused() {
         &["aaaa", "--only", "tool", "--only", "latency>soon", "--dry-run"],
         &["--only latency>soon", "docs/calls.md"],
     );
+    check(&["aaaa", "--only", "tool:zzz", "--", "x"], &["--only tool:zzz lets none of the recorded calls"]);
     check(&["aaaa", "--ignore", "nothing", "--", "x"], &["a path begins with"]);
     check(&["aaaa", "--concurrency", "0", "--", "x"], &["--concurrency"]);
     check(&["aaaa", "--slower", "much", "--", "x"], &["is not a percentage"]);

@@ -142,8 +142,10 @@ pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
     let parts: Vec<Vec<PathBuf>> = recordings.into_iter().map(|recording| recording.parts).collect();
     let mut client = read(&parts, &matching).map_err(CommandError::failure)?;
     tell_damage(&client.notices);
-    if !filter.is_empty() {
-        client.script.select(&filter, &client.file);
+    if !filter.is_empty() && !client.script.select(&filter, &client.file) {
+        let only: Vec<_> = args.only.iter().map(|words| printable(words)).collect();
+        let message = format!("--only {} lets none of the recorded calls through", only.join(" --only "));
+        return Err(CommandError::usage(message).hint("`wiretape calls` with the same words lists the calls"));
     }
     if !args.allow_writes {
         client.script.skip_writes();
@@ -239,11 +241,7 @@ fn check(
         Definitions::None => Offers::None,
     };
     let report = Report { name, script: &script, verified: &verified, offers };
-    if args.json {
-        json_view::print(&report)?;
-    } else {
-        view.finish(&report)?;
-    }
+    let shown = if args.json { json_view::print(&report) } else { view.finish(&report) };
     if let Some(file) = &args.report {
         report
             .write(file)
@@ -252,7 +250,9 @@ fn check(
     if let Some(update) = update {
         update.end(kept, &report)?;
     }
-    Ok(if verified.is_failure(offers) { ExitCode::FAILURE } else { ExitCode::OK })
+    let code = if verified.is_failure(offers) { ExitCode::FAILURE } else { ExitCode::OK };
+    // Whoever has read enough still wants to know how it ended.
+    shown.map(|()| code).or_else(|error| if error.is_output_closed() { Ok(code) } else { Err(error) })
 }
 
 fn setting(args: &VerifyArgs, matching: Matching, redactor: Arc<Redactor>) -> Setting {

@@ -52,7 +52,7 @@ pub(super) fn print_plan(
             "The trace doesn't say whether these tools only read; the server will be asked, or --allow-writes calls them: {}",
             printable(&unknown.join(", "))
         );
-        draw.line(&[(styles.hint, &note)])?;
+        draw.whole_line(styles.hint, &note)?;
     }
     Ok(draw.out.flush()?)
 }
@@ -183,11 +183,10 @@ impl<'v> TextView<'v> {
         for change in &drift.changes {
             self.draw.definition(change)?;
         }
-        let strong = self.draw.styles.strong;
-        self.draw.line(&[(strong, &summary(report))])?;
+        let (strong, dim) = (self.draw.styles.strong, self.draw.styles.dim);
+        self.draw.whole_line(strong, &summary(report))?;
         for note in skipped(report) {
-            let dim = self.draw.styles.dim;
-            self.draw.line(&[(dim, &note)])?;
+            self.draw.whole_line(dim, &note)?;
         }
         Ok(self.draw.out.flush()?)
     }
@@ -207,8 +206,10 @@ fn mark(verdict: &Verdict, styles: &crate::output::Styles) -> (Paint, &'static s
 fn summary(report: &Report<'_>) -> String {
     let counts = report.verified.counts().into_iter().filter(|(_, count)| *count > 0);
     let counts: Vec<String> = counts.map(|(name, count)| format!("{count} {name}")).collect();
-    let mut summary =
-        format!("{}: {}", units::count(report.verified.calls.len() as u64, "call"), counts.join(", "));
+    let mut summary = units::count(report.verified.calls.len() as u64, "call");
+    if !counts.is_empty() {
+        summary.push_str(&format!(": {}", counts.join(", ")));
+    }
     let drift = &report.verified.drift;
     if !drift.changes.is_empty() {
         let changes = units::count(drift.changes.len() as u64, "change");
