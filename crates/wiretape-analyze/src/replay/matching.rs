@@ -93,8 +93,8 @@ impl Matching {
             answers.add(pattern);
         }
         let params = volatile.of(Part::Params);
-        let without_input = Left::new(params.with(&["inputResponses"]));
-        let params = Left::new(params.clone());
+        let without_input = Left::new(&params.with(&["inputResponses"]));
+        let params = Left::new(params);
         Matching { mode, order, repeats, params, without_input, answers, secrets: None }
     }
 
@@ -119,9 +119,7 @@ impl Matching {
         let (Some(recorded), Some(asked)) = (value(recorded), value(asked)) else {
             return Differences::default();
         };
-        let is_bare = |params: Value<'_>| self.params.leaves_nothing_of_meta(params.raw);
-        let paths =
-            if is_bare(recorded) && is_bare(asked) { &self.params.without_meta } else { &self.params.paths };
+        let (paths, _) = self.params.of([recorded.raw, asked.raw]);
         but_for_redacted(diff(recorded, asked, paths, MAX_DIFFERENCES))
     }
 
@@ -159,30 +157,35 @@ const NO_PARAMS: &[u8] = b"{}";
 
 fn key(method: &str, params: Option<&[u8]>, left: &Left) -> u64 {
     let params = params.unwrap_or(NO_PARAMS);
-    let (paths, start) = if left.leaves_nothing_of_meta(params) {
-        (&left.without_meta, &left.start_without_meta)
-    } else {
-        (&left.paths, &left.start)
-    };
+    let (paths, start) = left.of([params]);
     combine(text(method), fingerprint_without(params, paths, start))
 }
 
-/// What is left out of parameters. A `_meta` of which nothing is left is like none at all.
+/// What is left out of parameters. A `_meta` of which nothing is left is like none at all, and so are no arguments like empty ones:
+/// some clients send `{}` where others send nothing.
 #[derive(Debug, Clone)]
 struct Left {
-    paths: Paths,
-    start: Trail,
-    without_meta: Paths,
-    start_without_meta: Trail,
+    /// By what of the two is there: both, only the arguments, only `_meta`, none.
+    variants: [(Paths, Trail); 4],
     at_meta: Trail,
 }
 
 impl Left {
-    fn new(paths: Paths) -> Self {
-        let without_meta = paths.with(&["_meta"]);
-        let (start, start_without_meta) = (paths.start(), without_meta.start());
-        let at_meta = paths.member(&start, "_meta").unwrap_or_default();
-        Left { paths, start, without_meta, start_without_meta, at_meta }
+    fn new(paths: &Paths) -> Self {
+        let at_meta = paths.member(&paths.start(), "_meta").unwrap_or_default();
+        let variants = [&[][..], &["_meta"], &["arguments"], &["_meta", "arguments"]].map(|names| {
+            let paths = names.iter().fold(paths.clone(), |paths, name| paths.with(&[name]));
+            let start = paths.start();
+            (paths, start)
+        });
+        Left { variants, at_meta }
+    }
+
+    /// What is left out where all of these are compared.
+    fn of<const N: usize>(&self, params: [&[u8]; N]) -> &(Paths, Trail) {
+        let no_meta = params.iter().all(|params| self.leaves_nothing_of_meta(params));
+        let no_arguments = params.iter().all(|params| has_no_arguments(params));
+        &self.variants[usize::from(no_meta) + 2 * usize::from(no_arguments)]
     }
 
     fn leaves_nothing_of_meta(&self, params: &[u8]) -> bool {
@@ -194,10 +197,34 @@ impl Left {
         let Some(meta) = Value::parse(params).ok().and_then(|params| params.get("_meta")) else {
             return true;
         };
+        let (paths, _) = &self.variants[0];
         let mut is_left = !meta.is_object();
-        meta.members(|name, _| is_left |= self.paths.member(&self.at_meta, &name.decode()).is_some());
+        meta.members(|name, _| is_left |= paths.member(&self.at_meta, &name.decode()).is_some());
         !is_left
     }
+}
+
+fn has_no_arguments(params: &[u8]) -> bool {
+    static ARGUMENTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"arguments\""));
+    let mut places = ARGUMENTS.find_iter(params).peekable();
+    if places.peek().is_none() {
+        return true;
+    }
+    // Mostly there are some: then nothing has to be read as JSON.
+    places.any(|at| is_followed_by_nothing(&params[at + "\"arguments\"".len()..])) && {
+        let arguments = Value::parse(params).ok().and_then(|params| params.get("arguments"));
+        let mut is_empty = true;
+        arguments.is_none_or(|arguments| {
+            arguments.members(|_, _| is_empty = false);
+            arguments.is_object() && is_empty
+        })
+    }
+}
+
+/// Whether a name's value is an empty object, as it seems.
+fn is_followed_by_nothing(rest: &[u8]) -> bool {
+    let mut bytes = rest.iter().filter(|byte| !byte.is_ascii_whitespace());
+    [b':', b'{', b'}'].iter().all(|expected| bytes.next() == Some(expected))
 }
 
 fn but_for_redacted(mut found: Differences<'_>) -> Differences<'_> {
@@ -252,6 +279,12 @@ mod tests {
         check(Exact, r#"{"_meta":{"traceparent":"a"}}"#, r#"{"_meta":{}}"#, false);
         check(Default, r#"{"_meta":{"progressToken":1}}"#, "{}", true);
         check(Default, r#"{"_meta":{"other":1}}"#, "{}", false);
+        check(Default, r#"{"name":"x"}"#, r#"{"arguments": { }, "name":"x"}"#, true);
+        check(Exact, r#"{"name":"x","_meta":{"progressToken":1}}"#, r#"{"name":"x","arguments":{}}"#, true);
+        check(Default, r#"{"name":"x"}"#, r#"{"name":"x","arguments":{"a":{}}}"#, false);
+        check(Default, r#"{"name":"x"}"#, r#"{"name":"x","arguments":[]}"#, false);
+        check(Default, r#"{"a":{"arguments":{}}}"#, r#"{"a":{}}"#, false);
+        check(Default, r#"{"a":{"arguments":{}},"arguments":{}}"#, r#"{"a":{"arguments":{}}}"#, true);
         check(Default, r#"{"cursor":"a"}"#, r#"{"cursor":"b"}"#, false);
         check(Default, r#"{"arguments":{"now":1,"a":1}}"#, r#"{"arguments":{"a":1.0,"now":2}}"#, true);
     }

@@ -2,7 +2,7 @@
 //!
 //! UUIDs are ids. Other words are, if they look as if nobody had chosen them and the recorded client repeats them in a later request.
 //! A time counts as one of the run only if it lies within the run: that an appointment has moved is a change, though both
-//! values are times. A clock without a date is compared with the run's own up to the quarter of an hour, for nobody says in
+//! values are times. A time without a zone is compared with the run's own up to the quarter of an hour, for nobody says in
 //! which zone it goes.
 
 use base64::Engine as _;
@@ -16,7 +16,7 @@ use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
 /// So far a clock may be off, or a time lie before the first message.
-const SLACK_MS: i64 = 60 * 60 * 1000;
+const SLACK_MS: i64 = 2 * 60 * 1000;
 
 /// So far a time is off that doesn't say its zone.
 const ZONES_MS: i64 = 15 * 60 * 60 * 1000;
@@ -73,10 +73,13 @@ enum Kind {
     Id,
     /// Something that looks as if nobody had chosen it.
     Word,
-    /// A moment, and by how much it may be off.
+    /// A moment.
     Time {
         ms: i64,
-        slack_ms: i64,
+    },
+    /// A moment in some zone.
+    Local {
+        ms: i64,
     },
     /// A time of some day.
     Clock {
@@ -140,8 +143,12 @@ impl Runs {
     fn is_of_the_run(&self, recorded: Kind, live: Kind) -> bool {
         match (recorded, live) {
             (Kind::Id, Kind::Id) => true,
-            (Kind::Time { ms: one, slack_ms }, Kind::Time { ms: other, .. }) => {
-                is_within(one, &self.recorded, slack_ms) && is_within(other, &self.live, slack_ms)
+            (Kind::Time { ms: one }, Kind::Time { ms: other }) => {
+                is_within(one, &self.recorded, SLACK_MS) && is_within(other, &self.live, SLACK_MS)
+            }
+            (Kind::Local { ms: one }, Kind::Local { ms: other }) => {
+                let is_now = |ms, run| is_within(ms, run, ZONES_MS) && shows(ms, run);
+                is_now(one, &self.recorded) && is_now(other, &self.live)
             }
             (Kind::Clock { ms: one }, Kind::Clock { ms: other }) => {
                 shows(one, &self.recorded) && shows(other, &self.live)
@@ -216,9 +223,11 @@ fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
             let time = seconds(number(3)?, number(4)?, number(5)?);
             ((number(2)?, month(groups.get(1)?)?, number(0)?), time, groups.get(6))
         };
-        let offset = zone.map(|zone| offset_seconds(zone));
-        let slack_ms = if offset.is_some() { SLACK_MS } else { ZONES_MS };
-        Kind::Time { ms: (days(date) * 86_400 + time - offset.unwrap_or(0)) * 1000, slack_ms }
+        let local_ms = (days(date) * 86_400 + time) * 1000;
+        match zone {
+            Some(zone) => Kind::Time { ms: local_ms - offset_seconds(zone) * 1000 },
+            None => Kind::Local { ms: local_ms },
+        }
     };
     Some(Token { text: whole.as_str(), start: whole.start(), kind })
 }
@@ -275,7 +284,7 @@ fn epoch(number: i64) -> Option<Kind> {
         18 => number / 1_000_000,
         _ => return None,
     };
-    Some(Kind::Time { ms, slack_ms: SLACK_MS })
+    Some(Kind::Time { ms })
 }
 
 #[cfg(test)]
@@ -297,6 +306,8 @@ mod tests {
         check("2026-05-13T01:00:03+02:00", "2026-11-16 22:07:12+0100", true);
         check("2026-05-13 09:00", "2026-11-16 12:07", true);
         check("2026-05-12T23:00:03Z", "2026-11-17T21:07:12Z", false);
+        check("2026-05-12T23:10:00Z", "2026-11-16T21:50:00Z", false);
+        check("2026-05-13T02:00:00", "2026-11-16T23:10:00", false);
         check("2026-04-01T10:00:00Z", "2026-04-01T11:00:00Z", false);
         check("Tue May 12 2026 23:00:03 GMT+0000", "Mon Nov 16 2026 21:07:12 GMT+0000", true);
         check("Tue, 12 May 2026 23:00:03 GMT", "Mon, 16 Nov 2026 21:07:12 GMT", true);

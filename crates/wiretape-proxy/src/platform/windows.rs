@@ -10,7 +10,8 @@ use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 use win32job::{ExtendedLimitInfo, Job};
 
 pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
@@ -83,8 +84,10 @@ impl StandardStreams {
 #[derive(Debug)]
 pub struct Process {
     child: Mutex<Child>,
-    _job: Option<Job>,
 }
+
+/// How often is looked whether a process has ended. A wait would keep it from being ended meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl Process {
     /// Starts a command with its streams in our hands.
@@ -92,7 +95,7 @@ impl Process {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         // Before the start, so that the server and all that it starts are in it from the first moment. Where a job
         // can't be had, the server sees the end of its input.
-        let job = join_job().ok();
+        join_job();
         let mut builder = Command::new(resolve(program));
         builder.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         builder.stderr(if stderr == StderrMode::Recorded { Stdio::piped() } else { Stdio::inherit() });
@@ -101,7 +104,7 @@ impl Process {
             stdin: child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?,
             stdout: child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?,
             stderr: child.stderr.take(),
-            process: Process { child: Mutex::new(child), _job: job },
+            process: Process { child: Mutex::new(child) },
         })
     }
 
@@ -112,11 +115,17 @@ impl Process {
 
     /// Waits until the process has ended.
     pub fn wait(&self) -> io::Result<()> {
-        self.child().wait().map(|_| ())
+        while self.child().try_wait()?.is_none() {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
     }
 
-    /// Nothing to do: the job ends what is left when we end.
-    pub fn end_group(&self) {}
+    /// Ends the process. What else is left the job ends when we end.
+    pub fn end_group(&self) {
+        // One that has ended already can't be.
+        let _ = self.child().kill();
+    }
 
     /// How the process ended.
     pub fn reap(self) -> io::Result<Exit> {
@@ -129,12 +138,17 @@ impl Process {
     }
 }
 
-fn join_job() -> Result<Job, win32job::JobError> {
-    let mut limits = ExtendedLimitInfo::new();
-    limits.limit_kill_on_job_close();
-    let job = Job::create_with_limit_info(&limits)?;
-    job.assign_current_process()?;
-    Ok(job)
+/// One job for all processes of ours. It is never closed while we run: that would end us, too.
+fn join_job() {
+    static JOINED: Once = Once::new();
+    JOINED.call_once(|| {
+        let mut limits = ExtendedLimitInfo::new();
+        limits.limit_kill_on_job_close();
+        let job = Job::create_with_limit_info(&limits);
+        if let Ok(job) = job.and_then(|job| job.assign_current_process().map(|()| job)) {
+            job.into_handle();
+        }
+    });
 }
 
 /// The program as the shell would find it: `npx` is `npx.cmd` here.
