@@ -175,6 +175,13 @@ fn a_client_that_has_said_its_last_is_answered() {
     assert!(told.contains("exit 0"), "{told}");
     let new = std::fs::read_to_string(env.data_dir().join("last.jsonl")).unwrap();
     assert_eq!(new.matches(r#""resources":["#).count(), 2, "{new}");
+    // Where nothing was new, nothing is left behind: the same command works again.
+    args[5] = "none.jsonl";
+    for _ in 0..2 {
+        let told = play(&env, &args, &[HELLO, READY, ONE]);
+        assert!(told.contains("exit 0"), "{told}");
+        assert!(!env.data_dir().join("none.jsonl").exists());
+    }
     let slowly = play(&env, &["replay", "aaaa", "--fault", "delay=200ms"], &[ONE]);
     assert!(slowly.contains(r#""id":"x","result""#), "{slowly}");
 }
