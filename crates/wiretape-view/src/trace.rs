@@ -159,11 +159,7 @@ impl Follower {
         loop {
             let Some(trace) = self.trace.upgrade() else { return };
             let read = read_on(&trace, &mut reader, &mut builder);
-            let Some(is_new) = tell_failure(&trace, read) else { return };
-            let is_over = self.settle(&trace, &mut builder, is_new);
-            if is_new || is_over {
-                tell_notices(&trace, &reader);
-            }
+            let is_over = self.settle(&trace, &mut builder, &reader, read);
             if is_over {
                 return;
             }
@@ -174,21 +170,30 @@ impl Follower {
     }
 
     /// All that is there was read: says where the recording stands, and whether nothing more can come.
-    fn settle(&self, trace: &OpenTrace, builder: &mut Builder, is_new: bool) -> bool {
+    ///
+    /// That the index is complete is said last: who waits for it finds what became of open calls, and all remarks.
+    fn settle(
+        &self,
+        trace: &OpenTrace,
+        builder: &mut Builder,
+        reader: &TraceReader<File>,
+        read: Result<bool, ReadError>,
+    ) -> bool {
         let standing = (self.standing)();
-        let was_complete = trace.is_complete.swap(true, Ordering::AcqRel);
-        let is_over = trace.index().ending.is_some() || !trace.source.may_grow();
-        let mut known = trace.standing.write().unwrap_or_else(PoisonError::into_inner);
-        let is_other = *known != standing;
-        *known = standing;
-        drop(known);
-        if is_new || is_other || !was_complete {
-            if !trace.is_live() {
-                builder.settle();
-                add(trace, builder);
-            }
-            trace.changed();
+        let is_first = !trace.is_complete.load(Ordering::Acquire);
+        let is_new = read.as_ref().is_ok_and(|is_new| *is_new);
+        let is_over = read.is_err() || trace.index().ending.is_some() || !trace.source.may_grow();
+        if !(is_new || is_over || is_first || standing != trace.standing()) {
+            return false;
         }
+        if is_over || standing.state != TraceState::Running {
+            builder.settle();
+            add(trace, builder);
+        }
+        *trace.standing.write().unwrap_or_else(PoisonError::into_inner) = standing;
+        *trace.notices.write().unwrap_or_else(PoisonError::into_inner) = notices_of(reader, read.err());
+        trace.is_complete.store(true, Ordering::Release);
+        trace.changed();
         is_over
     }
 }
@@ -223,30 +228,12 @@ fn add(trace: &OpenTrace, builder: &mut Builder) {
     trace.changed();
 }
 
-/// What was read; `None` if it can't be read on, which is told.
-fn tell_failure(trace: &OpenTrace, read: Result<bool, ReadError>) -> Option<bool> {
-    match read {
-        Ok(is_new) => Some(is_new),
-        Err(error) => {
-            let why = format!("{error}: {}", error.source);
-            trace.notices.write().unwrap_or_else(PoisonError::into_inner).push(why);
-            trace.is_complete.store(true, Ordering::Release);
-            trace.changed();
-            None
-        }
-    }
-}
-
-fn tell_notices(trace: &OpenTrace, reader: &TraceReader<File>) {
-    let mut told: Vec<String> = reader.notices().iter().map(ToString::to_string).collect();
+/// What there is to say of what was read, and why it can't be read on.
+fn notices_of(reader: &TraceReader<File>, failure: Option<ReadError>) -> Vec<String> {
+    let mut notices: Vec<String> = reader.notices().iter().map(ToString::to_string).collect();
     if reader.more_notices() > 0 {
-        told.push(format!("and {} more remarks of this kind", reader.more_notices()));
+        notices.push(format!("and {} more remarks of this kind", reader.more_notices()));
     }
-    let mut notices = trace.notices.write().unwrap_or_else(PoisonError::into_inner);
-    let is_other = *notices != told;
-    *notices = told;
-    drop(notices);
-    if is_other {
-        trace.changed();
-    }
+    notices.extend(failure.map(|error| format!("{error}: {}", error.source)));
+    notices
 }

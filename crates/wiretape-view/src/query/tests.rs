@@ -9,7 +9,7 @@ use crate::trace::OpenTrace;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 use tempfile::NamedTempFile;
@@ -107,6 +107,35 @@ fn check_row(row: &CallRow, listed: &ListedCall, path: &Path) {
         (row.progress, row.nested, row.person_us, row.client_us),
         (call.progress, call.nested, call.person_us, call.client_us)
     );
+}
+
+/// Whoever waits until a trace is read finds what became of its calls, however soon they look.
+#[test]
+fn a_trace_is_complete_when_it_is_known_what_became_of_its_calls() {
+    let (began, has_begun) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let (began, may_go) = (Mutex::new(began), Mutex::new(may_go));
+    let standing = move || {
+        // The first time is before anything is read.
+        if thread::current().name() == Some("index") {
+            began.lock().unwrap().send(()).unwrap();
+            may_go.lock().unwrap().recv().unwrap();
+        }
+        Standing { state: TraceState::Ended, text: "ended".to_owned() }
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/view/weather.jsonl");
+    let trace = OpenTrace::open("w".to_owned(), "w".to_owned(), &path, Arc::new(standing)).unwrap();
+    has_begun.recv().unwrap();
+    let held = trace.index();
+    go.send(()).unwrap();
+    thread::sleep(Duration::from_millis(30));
+    assert!(!trace.progress().is_complete, "nothing could be said of open calls yet");
+    drop(held);
+    while !trace.progress().is_complete {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let set = Set { traces: vec![trace] };
+    assert_eq!(rows(&set, "id:6", "")[0].status, "cancelled");
 }
 
 const META: &str =
