@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,9 @@ const TRACE = fileURLToPath(new URL("../weather.jsonl", import.meta.url));
 
 /** Plays the trace back. At the end, `misses` says what was asked for and not recorded. */
 async function start(...options: string[]) {
-  const report = join(mkdtempSync(join(tmpdir(), "replay-")), "report.json");
+  const directory = mkdtempSync(join(tmpdir(), "replay-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const report = join(directory, "report.json");
   const args = ["replay", TRACE, "--strict", "--report", report, ...options];
   const client = new Client({ name: "advice", version: "1.0.0" });
   await client.connect(new StdioClientTransport({ command: "wiretape", args }));

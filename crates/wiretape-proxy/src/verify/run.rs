@@ -1,13 +1,12 @@
 //! The loop between a script and a server.
 
 use super::script::RecordedClient;
-use super::server::{Event, Server, Target, TargetError};
+use super::server::{Connection, Event, Target, TargetError};
 use crate::new_trace::NewTrace;
 use crate::replay::TapeFile;
 use crate::warning::Warn;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use wiretape_analyze::verify::{Action, Checked, Driver, Notice, Script, Setting, Verified};
 
@@ -36,14 +35,11 @@ pub fn verify(
 ) -> Result<(Verified, Arc<Script>, io::Result<()>), TargetError> {
     let script = Arc::new(client.script);
     let driver = Driver::new(Arc::clone(&script), client.file, setting);
-    let (sender, events) = channel();
     let mut run = Run {
         started: Instant::now(),
         driver,
-        server: Some(Server::begin(target, 0, &sender, warn)?),
-        number: 0,
+        connection: Some(Connection::begin(target, warn)?),
         target,
-        sender,
         warn,
         is_done: false,
         kept: Ok(()),
@@ -55,9 +51,9 @@ pub fn verify(
         if run.is_done {
             break;
         }
-        run.wait(&events, &mut actions);
+        run.wait(&mut actions);
     }
-    drop(run.server.take());
+    drop(run.connection.take());
     Ok((run.driver.finish(), script, run.kept))
 }
 
@@ -65,11 +61,8 @@ pub fn verify(
 struct Run<'r> {
     started: Instant,
     driver: Driver<Arc<TapeFile>>,
-    server: Option<Server>,
-    /// The number of the server: what an earlier one does is of no interest.
-    number: u64,
+    connection: Option<Connection>,
     target: &'r Target,
-    sender: Sender<(u64, Event)>,
     warn: &'r Warn,
     is_done: bool,
     /// Whether the new trace could be written.
@@ -94,7 +87,7 @@ impl Run<'_> {
         for action in std::mem::take(actions) {
             match action {
                 Action::Send(message) => {
-                    is_gone |= !self.server.as_ref().is_some_and(|server| server.send(&message));
+                    is_gone |= !self.connection.as_ref().is_some_and(|connection| connection.send(&message));
                 }
                 Action::Reconnect => {
                     self.reconnect()?;
@@ -121,37 +114,42 @@ impl Run<'_> {
     }
 
     fn reconnect(&mut self) -> Result<(), TargetError> {
-        drop(self.server.take());
-        self.number += 1;
-        self.server = Some(Server::begin(self.target, self.number, &self.sender, self.warn)?);
+        drop(self.connection.take());
+        self.connection = Some(Connection::begin(self.target, self.warn)?);
         Ok(())
     }
 
     /// Waits until something happens or is due.
-    fn wait(&mut self, events: &Receiver<(u64, Event)>, actions: &mut Vec<Action>) {
+    fn wait(&mut self, actions: &mut Vec<Action>) {
         let due = self.driver.deadline().unwrap_or(u64::MAX);
         let now_us = self.now_us();
         if due <= now_us {
             // Whatever else there is to be heard: a server that never stops talking has not answered.
             return self.driver.tick(now_us, actions);
         }
-        let event = events.recv_timeout(Duration::from_micros(due - now_us).min(Duration::from_secs(3600)));
+        let pause = Duration::from_micros(due - now_us).min(Duration::from_secs(3600));
+        let event = match &self.connection {
+            Some(connection) => connection.next_event(pause),
+            None => {
+                std::thread::sleep(pause);
+                None
+            }
+        };
         let now_us = self.now_us();
         match event {
-            Ok((number, _)) if number != self.number => {}
-            Ok((_, Event::Line(line))) if line.trim_ascii().is_empty() => {}
-            Ok((_, Event::Line(line))) => self.driver.receive(&line, now_us, actions),
-            Ok((_, Event::Lost(reason))) => {
-                self.server = None;
+            Some(Event::Line(line)) if line.trim_ascii().is_empty() => {}
+            Some(Event::Line(line)) => self.driver.receive(&line, now_us, actions),
+            Some(Event::Lost(reason)) => {
+                self.connection = None;
                 self.driver.gone(&reason, now_us, actions);
             }
-            Ok((_, Event::Ended)) | Err(RecvTimeoutError::Disconnected) => self.gone(actions),
-            Err(RecvTimeoutError::Timeout) => self.driver.tick(now_us, actions),
+            Some(Event::Ended) => self.gone(actions),
+            None => self.driver.tick(now_us, actions),
         }
     }
 
     fn gone(&mut self, actions: &mut Vec<Action>) {
-        let reason = self.server.take().map(Server::last_words).unwrap_or_default();
+        let reason = self.connection.take().map(Connection::last_words).unwrap_or_default();
         self.driver.gone(&reason, self.now_us(), actions);
     }
 }

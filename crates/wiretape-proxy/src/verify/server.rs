@@ -7,7 +7,8 @@ use crate::warning::Warn;
 use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::time::Duration;
 
 /// Where a server is.
 #[derive(Debug, Clone)]
@@ -50,30 +51,34 @@ pub(super) enum Event {
     Lost(String),
 }
 
+/// So many events wait to be looked at. A server that says more than can be followed waits, and nobody's memory fills.
+const WAITING: usize = 256;
+
 /// A server that can be talked to. It ends when it is dropped.
-pub(super) enum Server {
+pub(super) struct Connection {
+    /// What it does. Let go of first: then nobody waits for room any more, and the server can end.
+    events: Receiver<Event>,
+    server: Server,
+}
+
+enum Server {
     Child(Child),
     Remote(Remote),
 }
 
 /// A process of ours, and its input.
-pub(super) struct Child {
+struct Child {
     process: Option<Process>,
     input: Option<Sender<Vec<u8>>>,
 }
 
-impl Server {
-    /// Starts it, or connects to it. What it does is told under a number: there may be one after the other.
-    pub(super) fn begin(
-        target: &Target,
-        number: u64,
-        events: &Sender<(u64, Event)>,
-        warn: &Warn,
-    ) -> Result<Self, TargetError> {
-        let events = events.clone();
+impl Connection {
+    /// Starts a server, or connects to it.
+    pub(super) fn begin(target: &Target, warn: &Warn) -> Result<Self, TargetError> {
+        let (sender, events) = sync_channel(WAITING);
         // When nobody listens any more, everything is over.
-        let tell = move |event| drop(events.send((number, event)));
-        match target {
+        let tell = move |event| drop(sender.send(event));
+        let server = match target {
             Target::Command(command) => {
                 let spawned = Process::spawn(command, StderrMode::Inherited);
                 let name =
@@ -84,7 +89,7 @@ impl Server {
                 let ended = tell.clone();
                 write_lines(stdin, lines, move || ended(Event::Ended));
                 read_lines(stdout, move |line| tell(line.map_or(Event::Ended, Event::Line)));
-                Ok(Server::Child(Child { process: Some(process), input: Some(input) }))
+                Server::Child(Child { process: Some(process), input: Some(input) })
             }
             Target::Url { url, headers } => {
                 let hear = move |heard| match heard {
@@ -92,22 +97,34 @@ impl Server {
                     Heard::Lost(reason) => tell(Event::Lost(reason)),
                 };
                 let remote = Remote::connect(url.clone(), headers.clone(), Arc::clone(warn), hear);
-                remote.map(Server::Remote).map_err(TargetError::Connect)
+                Server::Remote(remote.map_err(TargetError::Connect)?)
             }
-        }
+        };
+        Ok(Connection { events, server })
     }
 
     /// Sends it a message; whether that could be.
     pub(super) fn send(&self, message: &[u8]) -> bool {
-        match self {
+        match &self.server {
             Server::Child(child) => child.send(message),
             Server::Remote(remote) => remote.send(message),
         }
     }
 
+    /// Waits until it does something; `None` if it doesn't.
+    pub(super) fn next_event(&self, at_most: Duration) -> Option<Event> {
+        match self.events.recv_timeout(at_most) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Event::Ended),
+        }
+    }
+
     /// How it ended, if it has.
     pub(super) fn last_words(self) -> String {
-        match self {
+        let Connection { events, server } = self;
+        drop(events);
+        match server {
             Server::Child(child) => child.last_words(),
             Server::Remote(_) => "the connection has ended".to_owned(),
         }

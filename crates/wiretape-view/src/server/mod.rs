@@ -83,14 +83,16 @@ pub fn serve(options: ViewOptions, ready: impl FnOnce(&PageAddress)) -> Result<(
     })
 }
 
-/// Waits for the signal that ends a program.
+/// Waits for the signal that ends a program; a terminal that is closed is one, too. Files of our own go away then.
 async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        let signals = [SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        if let [Ok(mut terminate), Ok(mut hangup)] = signals {
             tokio::select! {
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
                 _ = tokio::signal::ctrl_c() => {}
             }
             return;

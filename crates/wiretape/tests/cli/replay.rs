@@ -42,6 +42,8 @@ const ONE: &str =
     r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"arguments":{"b":2,"a":1},"name":"add"}}"#;
 const NINE: &str =
     r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"add","arguments":{"a":9,"b":2}}}"#;
+const TEN: &str =
+    r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"add","arguments":{"a":10,"b":2}}}"#;
 
 #[test]
 fn a_trace_answers() {
@@ -102,7 +104,7 @@ fn what_is_told_of_a_client_has_no_secrets() {
 fn reports_are_for_programs() {
     let env = environment();
     for (name, snapshot) in [("report.json", "replay-json"), ("report.xml", "replay-junit")] {
-        play(&env, &["replay", "aaaa", "--require-all", "--report", name], &[HELLO, ONE, NINE, NINE]);
+        play(&env, &["replay", "aaaa", "--require-all", "--report", name], &[HELLO, ONE, NINE, NINE, TEN]);
         let report = std::fs::read(env.data_dir().join(name)).unwrap();
         insta::assert_snapshot!(snapshot, env.redact(&report));
     }
@@ -293,7 +295,7 @@ fn the_command_line_is_checked() {
     check(&["aaaa", "--listen", "somewhere"], "somewhere");
     check(&["aaaa", "--allow-origin", "https://a.example"], "--listen");
     check(&["aaaa", "--match", "fuzzy"], "fuzzy");
-    check(&["aaaa", "--listen", "8080"], "an address has a port: 127.0.0.1:8080");
+    check(&["aaaa", "--listen", "8080"], "an address is an IP address and a port: 127.0.0.1:8080");
     check(&["aaaa", "--speed", "fast"], "a speed is 0 (at once)");
     check(&["aaaa", "--speed", "-1"], "a speed is 0 (at once)");
     check(&["aaaa", "--fault", "nonsense"], "say what goes wrong");

@@ -132,6 +132,10 @@ fn programs_are_told() {
         let report = std::fs::read_to_string(env.data_dir().join(name)).unwrap();
         insta::assert_snapshot!(format!("verify-{name}"), no_times(&env.redact(report.as_bytes())));
     }
+    // That is told at once, before anything is called.
+    let nowhere = verify(&env, &["--report", "no/such/dir/report.json"], "bbbb");
+    assert!(nowhere.contains("can't write no/such/dir/report.json"), "{nowhere}");
+    assert!(!nowhere.contains("against"), "{nowhere}");
 }
 
 #[test]
@@ -145,6 +149,13 @@ fn a_new_trace_is_written() {
     assert!(again.contains("5 calls: 5 same\n") && again.contains("exit 0"), "{again}");
     let shown = env.run(&["calls", "updated.jsonl"]);
     assert!(shown.contains("drop"), "{shown}");
+    // Compressed, if its name says so.
+    for (name, magic) in [("packed.jsonl.gz", &b"\x1f\x8b"[..]), ("packed.jsonl.zst", b"\x28\xb5\x2f\xfd")] {
+        verify(&env, &["--update", name], "bbbb");
+        assert!(std::fs::read(env.data_dir().join(name)).unwrap().starts_with(magic), "{name}");
+        let again = env.run(&["verify", name, "--allow-writes", "--", replay, "replay", "bbbb"]);
+        assert!(again.contains("5 calls: 5 same\n"), "{again}");
+    }
     // The trace itself can be the one that is written.
     let told = verify(&env, &["--update", "traces/old.jsonl"], "bbbb");
     assert!(told.contains("exit 1"), "{told}");

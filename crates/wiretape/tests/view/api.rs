@@ -104,6 +104,19 @@ fn what_is_handed_over_must_be_a_trace() {
     assert_eq!(viewer.ask(&format!("/api/set?trace={key}")).json()["traces"][0]["label"], "many");
 }
 
+/// What is handed over may have secrets in it.
+#[cfg(unix)]
+#[test]
+fn what_is_handed_over_goes_away_with_the_program() {
+    for signal in [2, 15, 1] {
+        let mut viewer = notes();
+        viewer.post("/api/upload?name=many.jsonl", "application/octet-stream", &many(2)).json();
+        assert_eq!(viewer.own_files(), 1);
+        viewer.end_by(signal);
+        assert_eq!(viewer.own_files(), 0, "signal {signal}");
+    }
+}
+
 #[test]
 fn only_recorders_of_this_machine_are_listened_to() {
     let viewer = notes();

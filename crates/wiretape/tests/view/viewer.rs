@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
+#[cfg(unix)]
+use wiretape_testkit::process;
 
 /// Nothing takes nearly as long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,7 +19,7 @@ pub(crate) struct Viewer {
     child: Child,
     address: SocketAddr,
     pub(crate) token: String,
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 /// What came back.
@@ -46,24 +48,38 @@ impl Viewer {
         let home = tempfile::tempdir().unwrap();
         let shelf = home.path().join("traces");
         fs::create_dir(&shelf).unwrap();
+        fs::create_dir(home.path().join("tmp")).unwrap();
         for (name, text) in traces {
             fs::write(shelf.join(name), text).unwrap();
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_wiretape"));
         command.args(["view", "--no-open"]).env("WIRETAPE_DATA_DIR", home.path());
+        command.env("TMPDIR", home.path().join("tmp"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut printed = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
         let (_, url) = printed.split_once("http://").unwrap();
         let (address, token) = url.trim().split_once("/#token=").unwrap();
         let (address, token) = (address.parse().unwrap(), token.to_owned());
-        Viewer { child, address, token, _home: home }
+        Viewer { child, address, token, home }
     }
 
     /// Serves a trace of `fixtures`.
     pub(crate) fn of_fixture(name: &str) -> Self {
         let text = fs::read_to_string(fixtures().join(name)).unwrap();
         Viewer::with(&[(name.rsplit('/').next().unwrap(), &text)])
+    }
+
+    /// The files that the server has made for itself.
+    pub(crate) fn own_files(&self) -> usize {
+        fs::read_dir(self.home.path().join("tmp")).unwrap().count()
+    }
+
+    /// Sends it a signal, and waits until it has ended.
+    #[cfg(unix)]
+    pub(crate) fn end_by(&mut self, signal: i32) {
+        process::signal(self.child.id(), signal).unwrap();
+        self.child.wait().unwrap();
     }
 
     pub(crate) fn port(&self) -> u16 {

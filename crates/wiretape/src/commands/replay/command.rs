@@ -249,14 +249,14 @@ fn check(args: &ReplayArgs) -> Result<(), CommandError> {
 }
 
 /// Whoever can't be told at the end is told at the beginning.
-fn check_report(report: Option<&Path>) -> Result<(), CommandError> {
+pub(crate) fn check_report(report: Option<&Path>) -> Result<(), CommandError> {
     let Some(path) = report else { return Ok(()) };
     let failed = |error| CommandError::because(format!("can't write {}", shown(path)), error);
     Draft::check_beside(path).map_err(failed)
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "an address has a port: 127.0.0.1:8080")
+    text.parse().map_err(|_| "an address is an IP address and a port: 127.0.0.1:8080")
 }
 
 fn setting(args: &ReplayArgs) -> Setting {

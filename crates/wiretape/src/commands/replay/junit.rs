@@ -2,7 +2,9 @@
 //! fails for each miss.
 
 use super::outcome::{Played, Unused};
+use crate::units;
 use crate::xml::escape;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use wiretape_analyze::replay::{MissNote, Recorded, Tally, Tape};
 
@@ -45,8 +47,13 @@ fn write_suite(out: &mut impl Write, tape: &Played, counts: &Counts, unused: Unu
         r#"  <testsuite name="{name}" tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}">"#
     )?;
     write_calls(out, index, &tally, &name, unused)?;
+    let mut seen: HashMap<String, usize> = HashMap::new();
     for note in tally.misses() {
-        write_miss(out, note, &name)?;
+        let kind = note.miss.kind.to_string();
+        let nth = seen.entry(kind.clone()).and_modify(|nth| *nth += 1).or_insert(1);
+        // Programs that read it take cases of one name for one.
+        let case = if *nth > 1 { format!("{kind} ({nth})") } else { kind };
+        write_miss(out, note, &escape(&case), &name)?;
     }
     writeln!(out, "  </testsuite>")
 }
@@ -76,11 +83,10 @@ fn case(index: &Tape, call: &Recorded) -> String {
     escape(&format!("{} (line {})", index.kind(call), call.line))
 }
 
-fn write_miss(out: &mut impl Write, note: &MissNote, class: &str) -> io::Result<()> {
-    let kind = escape(&note.miss.kind.to_string());
+fn write_miss(out: &mut impl Write, note: &MissNote, case: &str, class: &str) -> io::Result<()> {
     let message = escape(&note.miss.to_string());
-    let (reason, times) = (note.miss.reason.name(), note.times);
-    writeln!(out, r#"    <testcase name="missed: {kind}" classname="{class}">"#)?;
-    writeln!(out, r#"      <failure type="{reason}" message="{message}">asked {times} times</failure>"#)?;
+    let (reason, times) = (note.miss.reason.name(), units::count(note.times, "time"));
+    writeln!(out, r#"    <testcase name="missed: {case}" classname="{class}">"#)?;
+    writeln!(out, r#"      <failure type="{reason}" message="{message}">asked {times}</failure>"#)?;
     writeln!(out, "    </testcase>")
 }

@@ -4,7 +4,7 @@ use super::report::Report;
 use super::text_view::{Shows, TextView};
 use super::{json_view, text_view};
 use crate::commands::diff::{Slower, parse_pattern, parse_slower};
-use crate::commands::replay::{Recorded, tell_damage};
+use crate::commands::replay::{Recorded, check_report, tell_damage};
 use crate::config::Config;
 use crate::draft::Draft;
 use crate::error::CommandError;
@@ -14,6 +14,8 @@ use crate::text::printable;
 use crate::{output, redaction, units};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,6 +28,7 @@ use wiretape_proxy::bridge::{SecretHeader, ServerUrl};
 use wiretape_proxy::new_trace::NewTrace;
 use wiretape_proxy::verify::{Progress, RecordedClient, Target, read, verify};
 use wiretape_proxy::warning::{Warn, Warning};
+use wiretape_trace::compress::{Compression, Compressor};
 use wiretape_trace::redact::Redactor;
 
 /// Test a server with the calls of a trace
@@ -136,6 +139,7 @@ enum Definitions {
 pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
     let target = target(&mut args)?;
     let filter = filter(&args)?;
+    check_report(args.report.as_deref())?;
     let recordings = Recorded::find_all(&args.traces)?;
     let name = name(&recordings);
     let matching = Matching::default();
@@ -294,7 +298,7 @@ impl Update {
     ) -> Result<Self, CommandError> {
         let failed = |error| CommandError::because(format!("can't write {}", path.display()), error);
         let draft = Draft::beside(path).map_err(failed)?;
-        let file = std::fs::File::options().append(true).open(draft.path()).map_err(failed)?;
+        let file = File::options().append(true).open(draft.path()).map_err(failed)?;
         let server = match target {
             Target::Command(command) => command.clone(),
             Target::Url { url, .. } => vec![redactor.url(&url.to_string()).into_owned().into()],
@@ -305,7 +309,7 @@ impl Update {
     }
 
     /// Puts it into its place, unless there is less in it than was recorded.
-    fn end(self, kept: std::io::Result<()>, report: &Report<'_>) -> Result<(), CommandError> {
+    fn end(self, kept: io::Result<()>, report: &Report<'_>) -> Result<(), CommandError> {
         let path = self.path.display();
         let failed = |error| CommandError::because(format!("can't write {path}"), error);
         kept.and_then(|()| self.trace.end(None)).map_err(failed)?;
@@ -313,8 +317,19 @@ impl Update {
             output::warn(format!("wiretape: {path} was not written: not every call was answered"));
             return Ok(());
         }
-        self.draft.publish().map_err(failed)?;
+        publish(self.draft, &self.path).map_err(failed)?;
         output::note(format!("wiretape: what the server says now is in {path}"));
         Ok(())
     }
+}
+
+/// Puts a trace into its place, compressed if its name says so.
+fn publish(draft: Draft, path: &Path) -> io::Result<()> {
+    let compression = Compression::of_path(path);
+    if compression == Compression::None {
+        return draft.publish();
+    }
+    let mut packed = Compressor::new(Draft::beside(path)?, compression)?;
+    io::copy(&mut File::open(draft.path())?, &mut packed)?;
+    packed.finish()?.publish()
 }

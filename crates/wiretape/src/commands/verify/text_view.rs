@@ -29,7 +29,7 @@ pub(super) fn print_plan(
     let calls = client.script.entries().count() as u64;
     let made = client.script.entries().filter(|(_, plan)| *plan == Plan::Send).count();
     let head = format!("{}: {made} of {} would be made", printable(name), units::count(calls, "call"));
-    draw.line(&[(styles.strong, &head)])?;
+    draw.whole_line(styles.strong, &head)?;
     for (call, plan) in client.script.entries() {
         let line = format!("{:>6}  ", call.line);
         let call_name = printable(&client.script.tape().kind(call).to_string()).into_owned();
@@ -111,7 +111,7 @@ impl<'v> TextView<'v> {
             let server = server(target, redactor);
             let head = format!("{} against {}", printable(name), printable(&server));
             let strong = view.draw.styles.strong;
-            view.failed = view.draw.line(&[(strong, &head)]).and_then(|()| view.draw.out.flush());
+            view.failed = view.draw.whole_line(strong, &head).and_then(|()| view.draw.out.flush());
         }
         view
     }
