@@ -10,7 +10,7 @@ use crate::platform::StandardStreams;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 use wiretape_analyze::replay::{Action, Player};
 use wiretape_trace::framing::LineFramer;
@@ -21,6 +21,9 @@ const CHUNK: usize = 64 * 1024;
 
 /// Output is written when so much of it is there, though more input waits.
 const FULL: usize = 256 * 1024;
+
+/// So many events wait to be looked at. Who says more than can be followed waits, and nobody's memory fills.
+const WAITING: usize = 256;
 
 /// How long what is under way may take when the client has sent its last. Clients that end a server give it about two seconds.
 const LAST_MOMENT: Duration = Duration::from_millis(1500);
@@ -75,7 +78,7 @@ enum Event {
 }
 
 fn play_timed(mut stage: Stage<'_>, mut framer: LineFramer, stdin: File) -> io::Result<()> {
-    let (sender, events) = channel();
+    let (sender, events) = sync_channel(WAITING);
     read_client(stdin, sender.clone());
     if let Some(real) = &mut stage.real {
         let sender = sender.clone();
@@ -123,7 +126,7 @@ fn next(events: &Receiver<Event>, wait: Option<Duration>) -> Option<Event> {
     }
 }
 
-fn read_client(mut stdin: File, events: Sender<Event>) {
+fn read_client(mut stdin: File, events: SyncSender<Event>) {
     std::thread::spawn(move || {
         let mut chunk = vec![0; CHUNK];
         while let Ok(n @ 1..) = read(&mut stdin, &mut chunk) {

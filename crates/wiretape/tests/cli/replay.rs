@@ -189,6 +189,13 @@ fn a_client_that_has_said_its_last_is_answered() {
 }
 
 #[test]
+fn a_real_server_that_never_stops_talking_keeps_nobody() {
+    let env = environment();
+    let told = play(&env, &["replay", "aaaa", "--on-miss", "passthrough", "--", "yes"], &[HELLO, NINE]);
+    assert!(told.contains("1 passed on to the real server"), "{told}");
+}
+
+#[test]
 fn a_real_server_that_cannot_be_started_is_told() {
     let env = environment();
     let told = play(&env, &["replay", "aaaa", "--on-miss", "passthrough", "--", "no-such-command"], &[NINE]);
