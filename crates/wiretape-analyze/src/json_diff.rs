@@ -8,7 +8,7 @@
 use crate::align::{self, Key, Row};
 use crate::fingerprint::{combine, fingerprint_without, text};
 use crate::volatile::{Paths, Trail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use wiretape_trace::value::Value;
 
 /// Deeper than this values are compared whole.
@@ -48,11 +48,31 @@ impl Difference<'_> {
 impl Inside {
     /// How what is in them differs.
     pub fn differences(&self, paths: &Paths, limit: usize) -> Differences<'_> {
+        self.differences_beyond(paths, limit, None)
+    }
+
+    /// How what is in them differs, where some values are alike.
+    pub fn differences_beyond(
+        &self,
+        paths: &Paths,
+        limit: usize,
+        alike: Option<Alike<'_>>,
+    ) -> Differences<'_> {
         match (Value::parse(&self.before), Value::parse(&self.after)) {
-            (Ok(before), Ok(after)) => diff_at(before, after, paths, self.trail.clone(), limit),
+            (Ok(before), Ok(after)) => diff_at((before, after), paths, self.trail.clone(), limit, alike),
             _ => Differences::default(),
         }
     }
+}
+
+/// Values that are alike though they differ: ids that are made up in each run, what stands for a secret. An element of an array
+/// whose id is like that of another may have become that one.
+#[derive(Clone, Copy)]
+pub struct Alike<'f> {
+    /// Whether a value is like another that stands in its place.
+    pub is_alike: &'f dyn Fn(Value<'_>, Value<'_>) -> bool,
+    /// Whether such are told as differences all the same.
+    pub is_told: bool,
 }
 
 /// The places where two values differ, in the order of the later value's elements and of the names of members.
@@ -79,17 +99,28 @@ pub struct Differences<'a> {
 /// assert_eq!(differences.list[0].after.unwrap().raw, b"7");
 /// ```
 pub fn diff<'a>(before: Value<'a>, after: Value<'a>, paths: &Paths, limit: usize) -> Differences<'a> {
-    diff_at(before, after, paths, paths.start(), limit)
+    diff_at((before, after), paths, paths.start(), limit, None)
+}
+
+/// The same, where some values are alike.
+pub fn diff_beyond<'a>(
+    (before, after): (Value<'a>, Value<'a>),
+    paths: &Paths,
+    limit: usize,
+    alike: Alike<'_>,
+) -> Differences<'a> {
+    diff_at((before, after), paths, paths.start(), limit, Some(alike))
 }
 
 fn diff_at<'a>(
-    before: Value<'a>,
-    after: Value<'a>,
+    (before, after): (Value<'a>, Value<'a>),
     paths: &Paths,
     trail: Trail,
     limit: usize,
+    alike: Option<Alike<'_>>,
 ) -> Differences<'a> {
-    let mut walk = Walk { paths, limit, places: Vec::new(), work: Vec::new(), found: Differences::default() };
+    let (places, work, found) = (Vec::new(), Vec::new(), Differences::default());
+    let mut walk = Walk { paths, limit, alike, places, work, found };
     walk.work.push(Work { place: None, depth: 0, trail, before: Some(before), after: Some(after) });
     walk.run();
     walk.found
@@ -98,6 +129,7 @@ fn diff_at<'a>(
 struct Walk<'a, 'p> {
     paths: &'p Paths,
     limit: usize,
+    alike: Option<Alike<'p>>,
     /// Where the values stand that were looked into.
     places: Vec<Place>,
     work: Vec<Work<'a>>,
@@ -128,15 +160,8 @@ struct Work<'a> {
 
 impl<'a> Walk<'a, '_> {
     fn run(&mut self) {
-        while let Some(work) = self.work.pop() {
-            if self.found.list.len() == self.limit {
-                // What is left may be equal; that is found out only as far as it is needed.
-                self.found.more |= !self.is_same(&work);
-                if self.found.more {
-                    return;
-                }
-                continue;
-            }
+        // What is left when there are enough may be equal; that is found out only as far as it is needed.
+        while let Some(work) = self.work.pop().filter(|_| !self.found.more) {
             match (work.before, work.after) {
                 (Some(before), Some(after)) => self.compare(&work, before, after),
                 _ => self.differs(&work),
@@ -189,7 +214,12 @@ impl<'a> Walk<'a, '_> {
     fn arrays(&mut self, work: &Work<'a>, before: Value<'a>, after: Value<'a>) {
         let (before, after) = (elements(before), elements(after));
         let (first, second) = (self.keys(&work.trail, &before), self.keys(&work.trail, &after));
-        for row in align::align(&first, &second).into_iter().rev() {
+        let rows = align::align(&first, &second);
+        let rows = match self.alike {
+            Some(alike) => rejoined(&rows, &before, &after, alike),
+            None => rows,
+        };
+        for row in rows.into_iter().rev() {
             let (i, j) = match row {
                 Row::Both(i, j) if first[i].exact == second[j].exact => continue,
                 Row::Both(i, j) => (Some(i), Some(j)),
@@ -220,6 +250,11 @@ impl<'a> Walk<'a, '_> {
         self.work.push(Work { place, depth: parent.depth + 1, trail, before, after });
     }
 
+    fn are_alike(&self, work: &Work<'a>) -> bool {
+        let Some(alike) = self.alike.filter(|alike| !alike.is_told) else { return false };
+        work.before.zip(work.after).is_some_and(|(before, after)| (alike.is_alike)(before, after))
+    }
+
     /// By what elements are aligned.
     fn keys(&self, trail: &Trail, elements: &[Value<'a>]) -> Vec<Key> {
         let key = |(index, element): (usize, &Value<'a>)| {
@@ -233,6 +268,13 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn differs(&mut self, work: &Work<'a>) {
+        if self.are_alike(work) {
+            return;
+        }
+        if self.found.list.len() == self.limit {
+            self.found.more = true;
+            return;
+        }
         let mut steps = Vec::new();
         let mut at = work.place;
         while let Some(place) = at.map(|at| &self.places[at]) {
@@ -298,14 +340,56 @@ fn kind(element: Value<'_>) -> u64 {
     if !element.is_object() {
         return u64::from(element.is_array());
     }
+    let name = identity(element).and_then(|(_, name)| name.string());
+    name.map_or(2, |name| combine(3, text(&name)))
+}
+
+/// By what an element is known: which of the names it has, and the text there.
+fn identity(element: Value<'_>) -> Option<(usize, Value<'_>)> {
     // An element that is large costs no more than to be read once.
-    let mut known: [Option<u64>; NAMES.len()] = [None; NAMES.len()];
+    let mut known: [Option<Value<'_>>; NAMES.len()] = [None; NAMES.len()];
     element.members(|name, value| {
         if let Some(at) = NAMES.iter().position(|known| name.is(known)) {
-            known[at] = value.string().map(|value| text(&value));
+            known[at] = value.string().map(|_| value);
         }
     });
-    known.into_iter().flatten().next().map_or(2, |print| combine(3, print))
+    known.into_iter().enumerate().find_map(|(at, value)| Some((at, value?)))
+}
+
+/// An element is looked for among so many of those that have no counterpart.
+const LOOKED_AT: usize = 8;
+
+/// Rows where elements whose ids are alike stand side by side: each that has no counterpart with the next such that may be it.
+fn rejoined(rows: &[Row], before: &[Value<'_>], after: &[Value<'_>], alike: Alike<'_>) -> Vec<Row> {
+    let mut joined = Vec::with_capacity(rows.len());
+    for gap in rows.chunk_by(|one, other| is_single(*one) && is_single(*other)) {
+        let firsts = gap.iter().filter_map(|row| if let Row::First(i) = row { Some(*i) } else { None });
+        let seconds = gap.iter().filter_map(|row| if let Row::Second(j) = row { Some(*j) } else { None });
+        let mut waiting: VecDeque<_> = seconds.map(|j| (j, identity(after[j]))).collect();
+        if waiting.is_empty() {
+            joined.extend_from_slice(gap);
+            continue;
+        }
+        for i in firsts {
+            let was = identity(before[i]);
+            let may_be = |(_, is): &(usize, Option<(usize, Value<'_>)>)| match (was, *is) {
+                (Some((name, was)), Some((other, is))) => name == other && (alike.is_alike)(was, is),
+                _ => false,
+            };
+            let Some(at) = waiting.iter().take(LOOKED_AT).position(may_be) else {
+                joined.push(Row::First(i));
+                continue;
+            };
+            joined.extend(waiting.drain(..at).map(|(j, _)| Row::Second(j)));
+            joined.extend(waiting.pop_front().map(|(j, _)| Row::Both(i, j)));
+        }
+        joined.extend(waiting.into_iter().map(|(j, _)| Row::Second(j)));
+    }
+    joined
+}
+
+fn is_single(row: Row) -> bool {
+    !matches!(row, Row::Both(..))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::json;
 use crate::output::{Output, Paint, StyledLine, Styles};
 use crate::text::{ELLIPSIS, printable};
 use std::io;
-use wiretape_analyze::drift::{Change, Effect};
+use wiretape_analyze::drift::{Change, Drift, Effect};
 use wiretape_trace::message::Envelope;
 
 /// How much of a value is shown where nothing need be cut.
@@ -37,6 +37,16 @@ impl DifferenceView {
         let mut line = StyledLine::default();
         line.push(paint, text);
         line.write(&mut self.out, None)
+    }
+
+    /// The lists that could not be compared as a whole.
+    pub(crate) fn partial_lists(&mut self, drift: &Drift) -> io::Result<()> {
+        for kind in &drift.partial {
+            let note = format!("  `{}` was only read partly: what is missing may be there", kind.method());
+            let dim = self.styles.dim;
+            self.line(&[(dim, &note)])?;
+        }
+        Ok(())
     }
 
     /// What has become of a definition.

@@ -1,7 +1,7 @@
 //! How one call differs from another.
 
 use super::index::Ignored;
-use crate::json_diff::{Differences, diff};
+use crate::json_diff::{Alike, Differences, diff, diff_beyond};
 use crate::volatile::Part;
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
@@ -58,17 +58,31 @@ pub fn compare<'a>(
     before: CallPayloads<'a>,
     after: CallPayloads<'a>,
 ) -> CallDifferences<'a> {
+    compare_beyond(ignored, method, (before, after), None)
+}
+
+/// The same, where some values are alike.
+pub fn compare_beyond<'a>(
+    ignored: &Ignored,
+    method: &str,
+    (before, after): (CallPayloads<'a>, CallPayloads<'a>),
+    alike: Option<Alike<'_>>,
+) -> CallDifferences<'a> {
+    let diff = |before, after, part| match alike {
+        Some(alike) => diff_beyond((before, after), ignored.of(method, part), MAX_DIFFERENCES, alike),
+        None => diff(before, after, ignored.of(method, part), MAX_DIFFERENCES),
+    };
     let params = |call: CallPayloads<'a>| {
         let params = Envelope::scan(call.request).params.unwrap_or(b"{}");
         Value::parse(params).ok()
     };
     let params = match (params(before), params(after)) {
-        (Some(before), Some(after)) => diff(before, after, ignored.of(method, Part::Params), MAX_DIFFERENCES),
+        (Some(before), Some(after)) => diff(before, after, Part::Params),
         _ => Differences::default(),
     };
     let answer = match (answer(before.response), answer(after.response)) {
         (Some((part, before)), Some((other, after))) if part == other => {
-            Answer::Alike(part, diff(before, after, ignored.of(method, part), MAX_DIFFERENCES))
+            Answer::Alike(part, diff(before, after, part))
         }
         (before, after) => Answer::Other { before, after },
     };

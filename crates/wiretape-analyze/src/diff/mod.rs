@@ -14,7 +14,7 @@ mod index;
 mod payloads;
 mod rows;
 
-pub use compare::{Answer, CallDifferences, CallPayloads, compare};
+pub use compare::{Answer, CallDifferences, CallPayloads, compare, compare_beyond};
 pub use index::{CallIndex, CallIndexer, Ignored, IndexedCall};
 pub use payloads::{PayloadPlace, Payloads};
 pub use rows::{CallRow, Pace, PaceChange, Status, Summary, align};

@@ -233,24 +233,32 @@ impl Cursor {
         self.find_nearest(search).ok_or_else(|| search.miss(MissReason::NotRecorded))
     }
 
-    /// The first of some calls that is meant and was not used; else the last that is meant, if that may be.
+    /// The first of some calls that is meant and was not used; else the last that is meant, if that may be. One that was never
+    /// answered is, if no other is meant.
     fn first_of<P>(
         &mut self,
         search: &Search<'_, P>,
         calls: &[u32],
         is_meant: impl Fn(u32) -> bool,
     ) -> Option<Found> {
+        let counting = |call: &u32| search.tape.call(*call).counts();
         // Most likely the next is meant: what was used is passed over without a look.
-        let unused = calls.iter().copied().filter(|call| !self.is_used(*call));
-        if let Some(call) = unused.into_iter().find(|call| is_meant(*call)) {
+        let mut unused = calls.iter().copied().filter(|call| !self.is_used(*call));
+        if let Some(call) = unused.clone().filter(counting).find(|call| is_meant(*call)) {
             self.used.insert(call);
             return Some(Found { call, how: How::Same, is_repeat: false });
         }
-        if search.matching.repeats == Repeats::Never {
-            return None;
+        let mut used = calls.iter().rev().copied().filter(|call| self.is_used(*call) && counting(call));
+        match used.find(|call| is_meant(*call)) {
+            Some(call) if search.matching.repeats == Repeats::Last => {
+                Some(Found { call, how: How::Same, is_repeat: true })
+            }
+            Some(_) => None,
+            None => {
+                let call = unused.find(|call| is_meant(*call))?;
+                Some(Found { call, how: How::Same, is_repeat: false })
+            }
         }
-        let call = calls.iter().rev().copied().find(|call| self.is_used(*call) && is_meant(*call))?;
-        Some(Found { call, how: How::Same, is_repeat: true })
     }
 
     fn find_nearest<P: Payloads>(&mut self, search: &Search<'_, P>) -> Option<Found> {
@@ -258,7 +266,7 @@ impl Cursor {
             return None;
         }
         search.tape.kind_number(&search.wanted.kind)?;
-        let nearest = search.nearest()?;
+        let nearest = search.nearest(Recorded::counts).or_else(|| search.nearest(|_| true))?;
         let chain = search.tape.call(nearest).chain;
         self.take_or_repeat(search.tape, search.matching, chain, How::Nearest(search.departures(nearest)))
     }
@@ -269,25 +277,33 @@ impl Cursor {
         while calls.get(self.first_unused as usize).is_some_and(|_| self.is_used(self.first_unused)) {
             self.first_unused += 1;
         }
+        let due = self.due(search.tape);
+        match search.best_of(&due) {
+            Some((call, how)) => {
+                self.used.insert(call);
+                Ok(Found { call, how, is_repeat: false })
+            }
+            None => Err(search.miss_of_order(due.first().copied())),
+        }
+    }
+
+    /// The next call, and those that were made before it was answered.
+    fn due(&self, tape: &Tape) -> Vec<u32> {
+        let mut due = Vec::new();
         let mut until = u64::MAX;
-        let mut due = None;
-        for number in self.first_unused..u32::try_from(calls.len()).unwrap_or(u32::MAX) {
-            let call = search.tape.call(number);
-            if self.is_used(number) || search.tape.comes_by_itself(call) {
+        for number in self.first_unused..u32::try_from(tape.calls().len()).unwrap_or(u32::MAX) {
+            let call = tape.call(number);
+            if self.is_used(number) || tape.comes_by_itself(call) {
                 continue;
             }
-            if call.line > until {
+            if call.request.offset > until {
                 break;
             }
-            due = due.or(Some(number));
+            due.push(number);
             // A call that was never answered need not come.
-            until = until.min(call.answer_line().unwrap_or(u64::MAX));
-            if let Some(how) = search.is_meant(number, call) {
-                self.used.insert(number);
-                return Ok(Found { call: number, how, is_repeat: false });
-            }
+            until = until.min(tape.answered_at(call).unwrap_or(u64::MAX));
         }
-        Err(search.miss_of_order(due))
+        due
     }
 }
 
@@ -341,33 +357,51 @@ impl<P: Payloads> Search<'_, P> {
         How::OtherInput(self.departures(call))
     }
 
-    /// Why a recorded call may be the one that is meant.
-    fn is_meant(&self, number: u32, call: &Recorded) -> Option<How> {
-        if Some(call.chain) == self.wanted.chain {
-            return Some(How::Same);
-        }
-        if self.redacted().binary_search(&number).is_ok() && self.is_same_but_redacted(number) {
-            return Some(How::Redacted);
-        }
-        if self.with_input().contains(&number) {
-            return Some(self.other_input(number));
-        }
-        let may_be_nearest = self.matching.mode == Mode::Loose && *self.tape.kind(call) == self.wanted.kind;
-        may_be_nearest.then(|| How::Nearest(self.departures(number)))
+    /// Of some calls the one that is meant, and why. One that was never answered is, if no other is meant.
+    fn best_of(&self, calls: &[u32]) -> Option<(u32, How)> {
+        let (counting, others): (Vec<u32>, Vec<u32>) =
+            calls.iter().partition(|call| self.tape.call(**call).counts());
+        self.meant_of(&counting).or_else(|| self.meant_of(&others))
     }
 
-    /// The recorded call that comes nearest.
-    fn nearest(&self) -> Option<u32> {
-        let candidates = self.tape.distinct(&self.wanted.kind);
-        let compared = candidates.iter().take(MAX_CANDIDATES).filter_map(|number| {
-            let distance = self.distance(self.tape.call(*number))?;
-            Some((distance, *number))
+    fn meant_of(&self, calls: &[u32]) -> Option<(u32, How)> {
+        let calls = calls.iter().copied();
+        let is_same = |call: &u32| Some(self.tape.call(*call).chain) == self.wanted.chain;
+        if let Some(call) = calls.clone().find(is_same) {
+            return Some((call, How::Same));
+        }
+        let redacted = self.redacted();
+        let is_redacted = |call: &u32| redacted.binary_search(call).is_ok();
+        if let Some(call) = calls.clone().filter(is_redacted).find(|call| self.is_same_but_redacted(*call)) {
+            return Some((call, How::Redacted));
+        }
+        if let Some(call) = calls.clone().find(|call| self.with_input().contains(call)) {
+            return Some((call, self.other_input(call)));
+        }
+        if self.matching.mode != Mode::Loose {
+            return None;
+        }
+        let call =
+            self.nearest_of(calls.filter(|call| *self.tape.kind(self.tape.call(*call)) == self.wanted.kind))?;
+        Some((call, How::Nearest(self.departures(call))))
+    }
+
+    /// The recorded call that comes nearest, of those that may be.
+    fn nearest(&self, may_be: impl Fn(&Recorded) -> bool) -> Option<u32> {
+        let distinct = self.tape.distinct(&self.wanted.kind);
+        self.nearest_of(distinct.iter().copied().filter(|number| may_be(self.tape.call(*number))))
+    }
+
+    fn nearest_of(&self, calls: impl Iterator<Item = u32>) -> Option<u32> {
+        let compared = calls.take(MAX_CANDIDATES).filter_map(|number| {
+            let distance = self.distance(self.tape.call(number))?;
+            Some((distance, number))
         });
         compared.min().map(|(_, number)| number)
     }
 
     fn miss(&self, reason: MissReason) -> Box<Miss> {
-        let nearest = self.nearest().map(|number| self.told(number, self.departures(number)));
+        let nearest = self.nearest(|_| true).map(|number| self.told(number, self.departures(number)));
         Box::new(Miss { kind: self.wanted.kind.clone(), reason, nearest, unasked: None })
     }
 

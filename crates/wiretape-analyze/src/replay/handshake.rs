@@ -1,7 +1,8 @@
 //! `initialize`, `server/discover` and `ping`: what a server answers to any client, whatever was recorded.
 
 use super::edit::replaced;
-use super::tape::{Payloads, Tape};
+use super::tape::{Payloads, Recorded, Tape};
+use crate::call::Outcome;
 use crate::lint::Revision;
 use serde_json::{Map, Value as Json, json};
 use wiretape_trace::message::Envelope;
@@ -16,26 +17,41 @@ pub(super) fn wanted_revision(params: Option<&[u8]>) -> Option<String> {
     params.get("protocolVersion")?.string().map(std::borrow::Cow::into_owned)
 }
 
-/// The recorded `initialize` that answers a client best: one that asked for the same revision, else the first.
+/// The recorded `initialize` that answers a client best: one that asked for the same revision, else the first. One that failed does
+/// only if there is no other.
 pub(super) fn recorded_initialize(
     tape: &Tape,
     payloads: &impl Payloads,
     wanted: Option<&str>,
     is_used: impl Fn(u32) -> bool,
 ) -> Option<u32> {
-    let answered: Vec<u32> = tape
-        .of_method("initialize")
-        .filter(|(_, call)| call.is_answered())
-        .map(|(number, _)| number)
-        .collect();
     let mut bytes = Vec::new();
-    let mut asked_for = |number: u32| {
-        payloads.read(tape.call(number).request, &mut bytes).ok()?;
-        wanted_revision(Envelope::scan(&bytes).params)
+    let mut is_same = |call: &Recorded| {
+        let request = payloads.read(call.request, &mut bytes).ok();
+        let asked_for = request.and_then(|()| wanted_revision(Envelope::scan(&bytes).params));
+        asked_for.as_deref() == wanted
     };
-    let same: Vec<u32> =
-        answered.iter().copied().filter(|number| asked_for(*number).as_deref() == wanted).collect();
-    let candidates = if same.is_empty() { &answered } else { &same };
+    best(tape, "initialize", |call| call.outcome == Outcome::Ok, &mut is_same, &is_used)
+        .or_else(|| best(tape, "initialize", Recorded::is_answered, &mut is_same, &is_used))
+}
+
+/// The recorded `server/discover` that answers a client best: one that asked the same, else the first that did not fail.
+pub(super) fn recorded_discover(tape: &Tape, key: u64, is_used: impl Fn(u32) -> bool) -> Option<u32> {
+    best(tape, "server/discover", |call| call.outcome == Outcome::Ok, |call| call.key() == key, is_used)
+}
+
+/// Of the calls of a method that may be played, the first that is not used; else the last. Those that asked the same come first.
+fn best(
+    tape: &Tape,
+    method: &str,
+    may_be: impl Fn(&Recorded) -> bool,
+    mut is_same: impl FnMut(&Recorded) -> bool,
+    is_used: impl Fn(u32) -> bool,
+) -> Option<u32> {
+    let all: Vec<u32> =
+        tape.of_method(method).filter(|(_, call)| may_be(call)).map(|(number, _)| number).collect();
+    let same: Vec<u32> = all.iter().copied().filter(|number| is_same(tape.call(*number))).collect();
+    let candidates = if same.is_empty() { &all } else { &same };
     candidates.iter().copied().find(|number| !is_used(*number)).or_else(|| candidates.last().copied())
 }
 

@@ -13,6 +13,9 @@ enum Role {
     Tools,
     Tool,
     Params,
+    /// What a client is asked for in several round trips, by name, and one of these.
+    Inputs,
+    Input,
     /// A schema that must be of an object.
     Whole,
     Schema,
@@ -35,6 +38,9 @@ impl Role {
             (Role::Message, "result") => Role::Result,
             (Role::Message, "params") => Role::Params,
             (Role::Result, "tools") => Role::Tools,
+            (Role::Result, "inputRequests") => Role::Inputs,
+            (Role::Inputs, _) => Role::Input,
+            (Role::Input, "params") => Role::Params,
             (Role::Tool, "inputSchema" | "outputSchema") => Role::Whole,
             (Role::Params, "requestedSchema") => Role::Form,
             (Role::Form, "properties") => Role::Fields,
@@ -151,6 +157,12 @@ mod tests {
 
     #[test]
     fn questions_can_be_asked_again() {
+        check(
+            r#"{"id":1,"result":{"inputRequests":{"k":{"params":{"requestedSchema":{"properties":{"password":"[REDACTED]"}}}}}}}"#,
+            Some(
+                r#"{"id":1,"result":{"inputRequests":{"k":{"params":{"requestedSchema":{"properties":{"password":{"type":"string"}}}}}}}}"#,
+            ),
+        );
         check(
             r#"{"method":"sampling/createMessage","params":{"maxTokens":"[REDACTED]"}}"#,
             Some(r#"{"method":"sampling/createMessage","params":{"maxTokens":1000}}"#),

@@ -2,7 +2,7 @@
 
 use super::difference::{Departure, Secrets};
 use crate::fingerprint::{combine, fingerprint_without, in_order, text};
-use crate::json_diff::{Differences, diff};
+use crate::json_diff::{Alike, Differences, diff_beyond};
 use crate::volatile::{Part, PathPattern, Paths, Trail, Volatile};
 use memchr::memmem::Finder;
 use std::sync::{Arc, LazyLock};
@@ -120,7 +120,7 @@ impl Matching {
             return Differences::default();
         };
         let (paths, _) = self.params.of([recorded.raw, asked.raw]);
-        but_for_redacted(diff(recorded, asked, paths, MAX_DIFFERENCES))
+        diff_beyond((recorded, asked), paths, MAX_DIFFERENCES, REDACTED)
     }
 
     /// The same in words.
@@ -136,7 +136,7 @@ impl Matching {
         Departure::of_all(part.name(), (recorded, live), self.secrets.as_deref(), |recorded, live| {
             let values = Value::parse(recorded).ok().zip(Value::parse(live).ok());
             values.map_or_else(Differences::default, |(recorded, live)| {
-                but_for_redacted(diff(recorded, live, self.answers(part), MAX_DIFFERENCES))
+                diff_beyond((recorded, live), self.answers(part), MAX_DIFFERENCES, REDACTED)
             })
         })
     }
@@ -227,14 +227,12 @@ fn is_followed_by_nothing(rest: &[u8]) -> bool {
     [b':', b'{', b'}'].iter().all(|expected| bytes.next() == Some(expected))
 }
 
-fn but_for_redacted(mut found: Differences<'_>) -> Differences<'_> {
-    found.list.retain(|difference| !may_have_been(difference.before, difference.after));
-    found
-}
+/// What was redacted is like anything.
+const REDACTED: Alike<'static> = Alike { is_alike: &may_have_been, is_told: false };
 
 /// Whether a value may have stood where something was redacted.
-pub(crate) fn may_have_been(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> bool {
-    let (Some(pattern), Some(asked)) = (recorded.and_then(Value::string_bytes), asked) else { return false };
+pub(crate) fn may_have_been(recorded: Value<'_>, asked: Value<'_>) -> bool {
+    let Some(pattern) = recorded.string_bytes() else { return false };
     let places = markers(&pattern);
     match places.as_slice() {
         [] => false,

@@ -9,7 +9,8 @@ use super::edit::{self, Listener};
 use super::fault::{FaultKind, Faults};
 use super::glance::Glance;
 use super::handshake::{
-    METHOD_NOT_FOUND, made_up_discover, made_up_initialize, negotiated, recorded_initialize, wanted_revision,
+    METHOD_NOT_FOUND, made_up_discover, made_up_initialize, negotiated, recorded_discover,
+    recorded_initialize, wanted_revision,
 };
 use super::heal::healed;
 use super::matching::{Matching, Order};
@@ -305,6 +306,7 @@ impl<P: Payloads> Player<P> {
         let id = envelope.id_place.clone().map_or(&b"null"[..], |place| &message[place]).to_vec();
         match envelope.method.as_deref() {
             Some("initialize") => self.initialize(number, id, envelope, now_us, actions),
+            Some("server/discover") => self.discover(number, id, envelope, now_us, actions),
             _ => match self.cursor.find(&self.tape, &self.setting.matching, &self.payloads, envelope) {
                 Ok(found) if self.has_no_answer(&found) => {
                     let reason = MissReason::NotAnswered;
@@ -347,6 +349,35 @@ impl<P: Payloads> Player<P> {
         let fault = self.strike(envelope, self.tape.call(call).key(), actions);
         let live = Live::new(id, envelope, call, now_us);
         self.begin(number, Live { is_repeat, fault, initialize: Some(wanted), ..live }, now_us, actions);
+    }
+
+    /// A server of the time before knows of no such thing, whatever it said: that is how a client finds out.
+    fn discover(
+        &mut self,
+        number: u64,
+        id: Vec<u8>,
+        envelope: &Envelope<'_>,
+        now_us: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        if !self.tape.is_modern() {
+            let probe = self.tape.of_method("server/discover").map(|(call, _)| call);
+            if let Some(call) = probe.into_iter().find(|call| !self.cursor.is_used(*call)) {
+                self.cursor.mark(call);
+                self.lock_tally().use_call(call, &How::Same);
+            }
+            let error = json!({ "code": METHOD_NOT_FOUND, "message": "Method not found" });
+            return actions.push(answer(number, &id, &json!({ "error": error })));
+        }
+        let key = self.setting.matching.key("server/discover", envelope.params);
+        let cursor = &self.cursor;
+        let Some(call) = recorded_discover(&self.tape, key, |call| cursor.is_used(call)) else {
+            actions.push(Action::Tell(Notice::MadeUp { method: "server/discover" }));
+            return actions.push(answer(number, &id, &json!({ "result": made_up_discover(&self.tape) })));
+        };
+        let found = Found { call, how: How::Same, is_repeat: self.cursor.is_used(call) };
+        self.cursor.mark(call);
+        self.found(number, id, envelope, &found, now_us, actions);
     }
 
     fn found(
@@ -405,18 +436,8 @@ impl<P: Payloads> Player<P> {
         miss: Box<Miss>,
         actions: &mut Vec<Action>,
     ) {
-        match envelope.method.as_deref() {
-            Some("ping") => return actions.push(answer(number, id, &json!({ "result": {} }))),
-            Some("server/discover") if !self.tape.is_modern() => {
-                let error = json!({ "code": METHOD_NOT_FOUND, "message": "Method not found" });
-                return actions.push(answer(number, id, &json!({ "error": error })));
-            }
-            Some("server/discover") => {
-                actions.push(Action::Tell(Notice::MadeUp { method: "server/discover" }));
-                let result = made_up_discover(&self.tape);
-                return actions.push(answer(number, id, &json!({ "result": result })));
-            }
-            _ => {}
+        if envelope.method.as_deref() == Some("ping") {
+            return actions.push(answer(number, id, &json!({ "result": {} })));
         }
         if self.setting.when_missed == WhenMissed::PassOn {
             self.lock_tally().pass_on();

@@ -116,7 +116,7 @@ impl Recorded {
 
     /// Whether it is what its request is answered with. What is wrong with headers, or with what a client says of itself, is
     /// found anew in each request.
-    fn counts(&self) -> bool {
+    pub(super) fn counts(&self) -> bool {
         self.has_end() && !self.is_refused
     }
 
@@ -264,6 +264,12 @@ impl Tape {
         &self.steps[call.steps.0 as usize..call.steps.1 as usize]
     }
 
+    /// Where the answer to a call stands among all that was said, if there is one.
+    pub(super) fn answered_at(&self, call: &Recorded) -> Option<u64> {
+        let mut steps = self.steps(call).iter();
+        steps.find(|step| step.kind == StepKind::Answer).map(|step| step.span.offset)
+    }
+
     /// Whether there are requests of the stateless era.
     pub fn is_modern(&self) -> bool {
         self.is_modern
@@ -294,7 +300,7 @@ impl Tape {
     /// Whether nothing is to be said in a call but the recorded answer.
     fn is_plain(&self, call: u32) -> bool {
         let call = self.call(call);
-        let is_more = matches!(&*self.kind(call).method, "initialize" | LISTEN);
+        let is_more = matches!(&*self.kind(call).method, "initialize" | "server/discover" | LISTEN);
         matches!(self.steps(call), [step] if step.kind == StepKind::Answer) && !is_more
     }
 

@@ -564,3 +564,105 @@ fn of_several_sessions_that_of_the_same_revision_is_answered() {
         assert!(told[0].contains(expected), "{version}: {told:?}");
     }
 }
+
+fn ok(id: u64, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
+
+const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a"}}}}"#;
+
+#[test]
+fn a_server_is_discovered_as_it_was_recorded_by_any_client_at_any_time() {
+    let recorded = ok(1, r#"{"supportedVersions":["2026-07-28"],"instructions":"be kind"}"#);
+    let said = [("in", 0, DISCOVER), ("out", 1, &*recorded), ("in", 2, ADD), ("out", 3, TWO_SUMS[1].2)];
+    for mode in [Mode::Exact, Mode::Default, Mode::Loose] {
+        for (order, repeats) in [(Order::Recorded, Repeats::Last), (Order::Free, Repeats::Never)] {
+            let mut session = Session::new(&said, setting(mode, order, repeats));
+            let expected = [format!(".{recorded}")];
+            for client in ["a", "b"] {
+                let asked = DISCOVER.replace(r#""name":"a""#, &format!(r#""name":"{client}""#));
+                assert_eq!(session.say(&asked), expected, "{mode:?} {order:?} {repeats:?} {client}");
+            }
+        }
+    }
+}
+
+/// Real servers refuse to be discovered in many ways; a client must find its way all the same.
+#[test]
+fn a_server_of_the_time_before_is_not_discovered_whatever_it_said() {
+    let refused =
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#;
+    let said = [("in", 0, DISCOVER), ("out", 1, refused), ("in", 2, ADD), ("out", 3, TWO_SUMS[1].2)];
+    let mut session = Session::new(&said, Setting::default());
+    let told = session.say(DISCOVER);
+    assert!(told.len() == 1 && told[0].contains(r#""code":-32601"#), "{told:?}");
+    assert_eq!((session.tally().used(), session.tally().missed()), (1, 0));
+}
+
+#[test]
+fn a_handshake_that_failed_is_played_only_if_there_is_no_other() {
+    let initialize =
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+    let refused = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Unauthorized"}}"#;
+    let greeted = ok(1, r#"{"protocolVersion":"2025-11-25"}"#);
+    let said = [("in", 0, initialize), ("out", 1, refused), ("in", 2, initialize), ("out", 3, &*greeted)];
+    let mut session = Session::new(&said, Setting::default());
+    assert_eq!(session.say(initialize), [format!(".{greeted}")]);
+    let mut session = Session::new(&said[..2], Setting::default());
+    assert_eq!(session.say(initialize), [format!(".{refused}")]);
+}
+
+/// Calls, each asked and answered at these lines.
+fn tries(calls: &[(&str, Option<&str>)]) -> Vec<u8> {
+    let mut said = Vec::new();
+    for (id, (arguments, answer)) in (0..).zip(calls) {
+        said.push(("in", call(&id.to_string(), "find", arguments)));
+        said.extend(answer.map(|answer| ("out", ok(id, answer))));
+    }
+    let said: Vec<Said<'_>> = (0..).zip(&said).map(|(us, (dir, raw))| (*dir, us, &**raw)).collect();
+    trace(&said)
+}
+
+#[test]
+fn a_call_that_was_never_answered_stands_back_behind_one_that_was() {
+    let check = |setting: Setting, calls: &[(&str, Option<&str>)], asked: &str| {
+        let told = Session::of_trace(tries(calls), setting).say(&call("7", "find", asked));
+        assert_eq!(told.last().unwrap(), &format!(".{}", ok(7, "1")), "{calls:?} {told:?}");
+    };
+    let loose = || setting(Mode::Loose, Order::Free, Repeats::Last);
+    let in_order = |mode| setting(mode, Order::Recorded, Repeats::Last);
+    let redacted = r#"{"token":"[REDACTED]"}"#;
+    let retried = [(redacted, None), (redacted, Some("1"))];
+    check(Setting::default(), &retried, r#"{"token":"x"}"#);
+    check(in_order(Mode::Default), &retried, r#"{"token":"x"}"#);
+    check(in_order(Mode::Default), &[(r#"{"q":1}"#, None), (r#"{"q":1}"#, Some("1"))], r#"{"q":1}"#);
+    let others = [(r#"{"q":1}"#, None), (r#"{"q":2}"#, Some("1"))];
+    check(loose(), &others, r#"{"q":3}"#);
+    check(in_order(Mode::Loose), &others, r#"{"q":3}"#);
+}
+
+#[test]
+fn what_asks_the_same_comes_before_what_comes_near() {
+    let asked: Vec<String> = ["1", "2"].map(|q| call(q, "find", &format!(r#"{{"q":{q}}}"#))).into();
+    let said =
+        [("in", 0, &*asked[0]), ("in", 1, &asked[1]), ("out", 2, &*ok(1, "1")), ("out", 3, &*ok(2, "2"))];
+    let mut session = Session::new(&said, setting(Mode::Loose, Order::Recorded, Repeats::Last));
+    assert_eq!(session.say(&asked[1]), [format!(".{}", ok(2, "2"))]);
+    assert_eq!(session.say(&asked[0]), [format!(".{}", ok(1, "1"))]);
+}
+
+#[test]
+fn redacted_places_are_like_anything_however_many_and_wherever() {
+    let rows = |value: &str| {
+        let rows: Vec<String> = (0..60).map(|n| format!(r#"{{"n":{n},"password":"{value}"}}"#)).collect();
+        format!(r#"{{"rows":[{}]}}"#, rows.join(","))
+    };
+    let listed = |key: &str| format!(r#"{{"keys":[{{"key":"{key}","use":"a"}},{{"key":"b"}}]}}"#);
+    for (recorded, asked) in
+        [(rows("[REDACTED]"), rows("x")), (listed("[REDACTED:token:01234567]"), listed("sesame"))]
+    {
+        let told = Session::of_trace(tries(&[(&recorded, Some("1"))]), Setting::default())
+            .say(&call("7", "find", &asked));
+        assert_eq!(told, [format!(".{}", ok(7, "1"))]);
+    }
+}

@@ -9,7 +9,7 @@ use super::offers::{self, Offered, is_offer, without_secrets};
 use super::questions::Questions;
 use super::script::{self, LISTEN, Plan, Script, Skip, Writes};
 use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, verdict};
-use crate::definitions::Definitions;
+use crate::definitions::{Definitions, ListKind};
 use crate::diff::{Ignored, Pace};
 use crate::lint::Revision;
 use crate::operation::MODERN;
@@ -18,7 +18,7 @@ use crate::replay::{
 };
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
@@ -132,6 +132,8 @@ pub struct Driver<P> {
     /// A request of our own, which no client made.
     own: Option<(u64, Own)>,
     pages: usize,
+    /// Pages that are still to be asked for.
+    rest: VecDeque<Rest>,
     ids: u64,
     connection: Connection,
     carried: Carried,
@@ -170,10 +172,20 @@ struct Open {
 }
 
 /// What we ask of our own accord.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Own {
     Initialize,
     Tools,
+    /// The rest of a list that had no more pages when it was recorded.
+    Rest(Rest),
+}
+
+/// A page of a list that the recorded client had no reason to ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rest {
+    kind: ListKind,
+    cursor: String,
+    number: usize,
 }
 
 impl<P: Payloads> Driver<P> {
@@ -194,6 +206,7 @@ impl<P: Payloads> Driver<P> {
             open: BTreeMap::new(),
             own: None,
             pages: 0,
+            rest: VecDeque::new(),
             ids: 0,
             connection: Connection::New,
             carried: Carried::default(),
@@ -252,6 +265,11 @@ impl<P: Payloads> Driver<P> {
 
     /// Does the next thing; whether there was one that can be done now.
     fn step(&mut self, now_us: u64, actions: &mut Vec<Action>) -> bool {
+        if let Some(rest) = self.rest.pop_front() {
+            let (kind, cursor) = (rest.kind, rest.cursor.clone());
+            self.ask_for_list(Own::Rest(rest), kind, Some(&cursor), now_us, actions);
+            return true;
+        }
         if self.is_at_end() {
             return false;
         }
@@ -296,6 +314,7 @@ impl<P: Payloads> Driver<P> {
 
     fn begin_session(&mut self, actions: &mut Vec<Action>) {
         self.connection = Connection::New;
+        self.rest.clear();
         actions.push(Action::Reconnect);
     }
 
@@ -352,6 +371,17 @@ impl<P: Payloads> Driver<P> {
 
     fn ask_for_tools(&mut self, cursor: Option<&str>, now_us: u64, actions: &mut Vec<Action>) {
         self.pages += 1;
+        self.ask_for_list(Own::Tools, ListKind::Tools, cursor, now_us, actions);
+    }
+
+    fn ask_for_list(
+        &mut self,
+        own: Own,
+        kind: ListKind,
+        cursor: Option<&str>,
+        now_us: u64,
+        actions: &mut Vec<Action>,
+    ) {
         let mut params = json!({});
         if let Some(cursor) = cursor {
             params["cursor"] = cursor.into();
@@ -359,7 +389,18 @@ impl<P: Payloads> Driver<P> {
         if let Some(meta) = self.modern_meta() {
             params["_meta"] = meta;
         }
-        self.ask(Own::Tools, "tools/list", &params, now_us, actions);
+        self.ask(own, kind.method(), &params, now_us, actions);
+    }
+
+    /// A list that was whole may have more pages now: what is missing from the first may stand on another.
+    fn look_for_more(&mut self, method: &str, recorded: &[u8], live: &[u8]) {
+        let cursor = |message| next_cursor(&Envelope::scan(message));
+        if let Some(kind) = ListKind::of_method(method)
+            && cursor(recorded).is_none()
+            && let Some(cursor) = cursor(live)
+        {
+            self.rest.push_back(Rest { kind, cursor, number: 2 });
+        }
     }
 
     /// What a client of the stateless era says of itself with each request.
@@ -378,12 +419,20 @@ impl<P: Payloads> Driver<P> {
     fn ask(&mut self, own: Own, method: &str, params: &Json, now_us: u64, actions: &mut Vec<Action>) {
         let id = self.next_id();
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        self.told.hear(Direction::ClientToServer, 0, request.as_bytes());
+        self.hears(&own).hear(Direction::ClientToServer, 0, request.as_bytes());
         self.own = Some((id, own));
         let due_us = now_us.saturating_add(self.setting.timeout_us);
         // It has a place among the others for its deadline's sake.
         self.open.insert(id, Open { call: u32::MAX, sent_us: now_us, due_us, found: Found::default() });
         actions.push(Action::Send(request.into_bytes()));
+    }
+
+    /// Whom a request of our own, and its answer, are for.
+    fn hears(&mut self, own: &Own) -> &mut Offered {
+        match own {
+            Own::Initialize | Own::Tools => &mut self.told,
+            Own::Rest(_) => &mut self.offers,
+        }
     }
 
     /// Says what the client said unasked before a call. Before the handshake nobody listens: what was said before that belongs to
@@ -427,7 +476,7 @@ impl<P: Payloads> Driver<P> {
         if let Some(what) = self.carried.lacks(request) {
             return Some(Skip::Depends(what));
         }
-        if is_redacted(&self.carried.put_into(request.to_vec())) {
+        if is_redacted(&self.carried.put_into(request.to_vec())) || self.has_redacted_reply(call) {
             return Some(Skip::Redacted);
         }
         let tool = script::tool(self.script.tape(), call).filter(|_| self.setting.writes == Writes::Skip)?;
@@ -439,12 +488,22 @@ impl<P: Payloads> Driver<P> {
         }
     }
 
+    /// Whether something was taken out of what the client answered to a question during a call.
+    fn has_redacted_reply(&self, call: &Recorded) -> bool {
+        let mut reply = Vec::new();
+        let replies = self.script.tape().steps(call).iter().filter(|step| step.kind == StepKind::Reply);
+        replies.into_iter().any(|step| {
+            self.payloads.read(step.span, &mut reply).is_ok()
+                && is_redacted(&self.carried.put_into(reply.clone()))
+        })
+    }
+
     fn skip(&mut self, number: u32, skip: Skip, actions: &mut Vec<Action>) {
         let script = Arc::clone(&self.script);
         let call = script.tape().call(number);
         if let Some(recorded) = script::answer(script.tape(), call).and_then(|span| self.read(span, actions))
         {
-            self.carried.learn(&self.runs, &recorded, None);
+            self.carried.learn(&self.runs, &script.tape().kind(call).method, &recorded, None);
         }
         self.keep_as_recorded(call, actions);
         let recorded_us = script::recorded_us(script.tape(), call);
@@ -530,7 +589,7 @@ impl<P: Payloads> Driver<P> {
         let Some(id) = id.parse::<u64>().ok().filter(|id| self.open.contains_key(id)) else { return };
         let Some(open) = self.open.remove(&id) else { return };
         if let Some((_, own)) = self.own.take_if(|(own, _)| *own == id) {
-            return self.answered_ourselves(own, payload, envelope, now_us, actions);
+            return self.answered_ourselves(&own, payload, envelope, now_us, actions);
         }
         let call = self.script.tape().call(open.call);
         if is_offer(&self.script.tape().kind(call).method) {
@@ -543,23 +602,24 @@ impl<P: Payloads> Driver<P> {
     /// A request of our own is answered.
     fn answered_ourselves(
         &mut self,
-        own: Own,
+        own: &Own,
         payload: &[u8],
         envelope: &Envelope<'_>,
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
-        self.told.hear(Direction::ServerToClient, 0, payload);
+        self.hears(own).hear(Direction::ServerToClient, 0, payload);
         match own {
             Own::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
             Own::Initialize => self.greeted(actions),
-            Own::Tools => {
-                let result = envelope.result.and_then(|result| Value::parse(result).ok());
-                let cursor = result.and_then(|result| result.get("nextCursor")).and_then(Value::string);
-                match cursor.filter(|_| self.pages < MAX_PAGES) {
-                    Some(cursor) => self.ask_for_tools(Some(&cursor), now_us, actions),
-                    None => self.connection = Connection::Ready,
-                }
+            Own::Tools => match next_cursor(envelope).filter(|_| self.pages < MAX_PAGES) {
+                Some(cursor) => self.ask_for_tools(Some(&cursor), now_us, actions),
+                None => self.connection = Connection::Ready,
+            },
+            Own::Rest(Rest { kind, number, .. }) => {
+                let cursor = next_cursor(envelope).filter(|_| *number < MAX_PAGES);
+                let next = cursor.map(|cursor| Rest { kind: *kind, cursor, number: number + 1 });
+                next.into_iter().for_each(|next| self.rest.push_front(next));
             }
         }
     }
@@ -594,7 +654,8 @@ impl<P: Payloads> Driver<P> {
             // One that listens was told that nothing more comes.
             return self.heard(open, Verdict::Same, now_us, actions);
         };
-        self.carried.learn(&self.runs, &recorded, Some(payload));
+        self.carried.learn(&self.runs, method, &recorded, Some(payload));
+        self.look_for_more(method, &recorded, payload);
         let (recorded, live) = (self.clean(&recorded), self.clean(payload));
         let mut found = self.judge().answers(method, &recorded, &live);
         let unasked = self.questions.unasked(open.call);
@@ -673,9 +734,14 @@ impl<P: Payloads> Driver<P> {
         };
         self.compare_question(reply.question, payload, actions);
         // What the recorded client left open stays so.
-        if let Some(message) = reply.span.and_then(|span| self.read(span, actions)) {
-            self.send(with_id(&message, id), actions);
+        let Some(message) = reply.span.and_then(|span| self.read(span, actions)) else { return };
+        let message = self.carried.put_into(message);
+        if is_redacted(&message) {
+            // Nobody ever answers with what stands for a secret.
+            let error = br#","error":{"code":-32603,"message":"wiretape: a secret was taken out of the recorded answer"}}"#;
+            return self.send([br#"{"jsonrpc":"2.0","id":"#, id, error].concat(), actions);
         }
+        self.send(with_id(&message, id), actions);
     }
 
     fn refuse(&mut self, id: &[u8], method: &str, actions: &mut Vec<Action>) {
@@ -728,6 +794,7 @@ impl<P: Payloads> Driver<P> {
             match self.own.take_if(|(own, _)| *own == id) {
                 Some((_, Own::Initialize)) => self.connection = Connection::Over,
                 Some((_, Own::Tools)) => self.connection = Connection::Ready,
+                Some((_, Own::Rest(_))) => {}
                 None => self.missed(open, Missing::TimedOut, actions),
             }
         }
@@ -738,6 +805,7 @@ impl<P: Payloads> Driver<P> {
     pub fn gone(&mut self, reason: &str, now_us: u64, actions: &mut Vec<Action>) {
         self.connection = Connection::Over;
         self.own = None;
+        self.rest.clear();
         for open in std::mem::take(&mut self.open).into_values() {
             self.missed(open, Missing::Gone(reason.to_owned()), actions);
         }
@@ -753,7 +821,7 @@ impl<P: Payloads> Driver<P> {
             self.connection = Connection::Over;
         }
         if let Some(recorded) = script::answer(tape, call).and_then(|span| self.read(span, actions)) {
-            self.carried.learn(&self.runs, &recorded, None);
+            self.carried.learn(&self.runs, &tape.kind(call).method, &recorded, None);
         }
         let recorded_us = script::recorded_us(tape, call);
         let Found { changes, more } = open.found;
@@ -785,6 +853,12 @@ fn runs(script: &Script, payloads: &impl Payloads, started_ms: i64) -> Runs {
         }
     }
     runs
+}
+
+/// Where a list goes on.
+fn next_cursor(answer: &Envelope<'_>) -> Option<String> {
+    let result = Value::parse(answer.result?).ok()?;
+    result.get("nextCursor")?.string().map(Cow::into_owned)
 }
 
 /// A request under another id, which is also what its progress goes by.

@@ -4,7 +4,7 @@
 use super::script::{self, Script};
 use crate::definitions::{Definition, Definitions, DefinitionsReader, ListKind, Listing};
 use crate::drift::{self, Drift};
-use crate::json_diff::diff;
+use crate::json_diff::{Alike, diff_beyond};
 use crate::replay::{Payloads, may_have_been};
 use crate::volatile::Paths;
 use std::borrow::Cow;
@@ -118,7 +118,9 @@ fn fill_in_names(kind: ListKind, recorded: &mut Listing, live: &Listing) {
         let Some(was) = recorded.entries.remove(&old) else { continue };
         let is_it = |(name, is): &(&String, &Definition)| {
             !recorded.entries.contains_key(*name)
-                && may_have_been(member(&was.raw, kind.key()), member(&is.raw, kind.key()))
+                && member(&was.raw, kind.key())
+                    .zip(member(&is.raw, kind.key()))
+                    .is_some_and(|(was, is)| may_have_been(was, is))
         };
         let new = live.entries.iter().find(is_it).map_or(old, |(name, _)| name.clone());
         recorded.entries.insert(new, was);
@@ -135,9 +137,10 @@ fn filled_in(recorded: &[u8], live: &[u8]) -> Vec<u8> {
     if !is_redacted(recorded) {
         return recorded.to_vec();
     }
-    let found = diff(was, is, Paths::none(), MAX_DIFFERENCES).list;
-    let places = found.iter().filter(|place| may_have_been(place.before, place.after));
-    let places = places.filter_map(|place| place.before.zip(place.after));
+    let alike = Alike { is_alike: &may_have_been, is_told: true };
+    let found = diff_beyond((was, is), Paths::none(), MAX_DIFFERENCES, alike).list;
+    let places = found.iter().filter_map(|place| place.before.zip(place.after));
+    let places = places.filter(|(was, is)| may_have_been(*was, *is));
     let edit = |(was, is): (Value<'_>, Value<'_>)| (was.offset..was.offset + was.raw.len(), is.raw.to_vec());
     let mut edits: Vec<Edit> = places.map(edit).collect();
     edits.sort_by_key(|(place, _)| place.start);

@@ -722,3 +722,99 @@ fn the_stateless_era_needs_no_handshake() {
     let asked = ran.sent.iter().find(|sent| sent["method"] == "tools/list").unwrap();
     assert_eq!(asked["params"]["_meta"], meta);
 }
+
+#[test]
+fn ids_in_lists_are_made_up_anew_and_repeated() {
+    let id = |n: u32| format!("0a1b2c3d-0000-4000-8000-{n:012}");
+    let notes =
+        |from: u32| json!({"notes":[{"id":id(from),"title":"milk"},{"id":id(from + 1),"title":"bread"}]});
+    let get = |n: u32| json!({"name":"get","arguments":{"id":id(n)}});
+    let list = json!({"name":"list","arguments":{}});
+    let said = session(&[
+        ("tools/call", list, json!({"structuredContent":notes(1),"content":[]})),
+        ("tools/call", get(2), text("bread")),
+    ]);
+    let ran = run_with(
+        &said,
+        setting(),
+        server(|_, params| match params["arguments"]["id"].as_str() {
+            None => json!({"structuredContent":notes(7),"content":[]}),
+            Some(asked) if asked == id(8) => text("bread"),
+            Some(_) => json!({"code":-32602,"message":"no such note"}),
+        }),
+    );
+    assert_eq!(ran.verdicts(), ["same", "same", "same"], "{}", ran.of(1));
+}
+
+#[test]
+fn many_ids_are_as_good_as_one() {
+    let ids = |from: u32| {
+        let ids = (from..from + 1200).map(|n| json!({"v":format!("0a1b2c3d-0000-4000-8000-{n:012}")}));
+        json!({"content":[],"structuredContent":{"ids":ids.collect::<Vec<_>>()}})
+    };
+    let (method, params) = call("ids");
+    let said = session(&[(method, params, ids(0))]);
+    let ran = run_with(&said, setting(), server(|_, _| ids(5000)));
+    assert_eq!(ran.verdicts(), ["same", "same"], "{}", ran.of(1));
+}
+
+/// A new version is what verify is for: the client goes on to ask for the one that it asked for.
+#[test]
+fn what_a_server_says_of_itself_is_put_into_no_request() {
+    let params = json!({"name":"install","arguments":{"version":"v1.0.0"}});
+    let mut said = session(&[("tools/call", params.clone(), text("done"))]);
+    said[1].2 = said[1].2.replace(r#""version":"1""#, r#""version":"v1.0.0""#);
+    let ran = run_with(&said, setting(), server(|_, _| text("done")));
+    assert_eq!(ran.sent.last().unwrap()["params"], params);
+}
+
+#[test]
+fn a_list_that_has_more_pages_now_is_read_to_its_end() {
+    let page = |names: &[&str], next: Option<&str>| {
+        let tools: Vec<Json> = names.iter().map(|name| tool(name, true)).collect();
+        match next {
+            Some(next) => json!({"tools":tools,"nextCursor":next}),
+            None => json!({"tools":tools}),
+        }
+    };
+    let said = session(&[("tools/list", json!({}), page(&["a", "b", "c"], None))]);
+    let check = |last: &[&str], expected: &[&str]| {
+        let ran = run_with(
+            &said,
+            setting(),
+            server(|_, params| match params["cursor"].as_str() {
+                None => page(&["a"], Some("2")),
+                Some("2") => page(&["b"], Some("3")),
+                Some(_) => page(last, None),
+            }),
+        );
+        let changes: Vec<&str> =
+            ran.verified.drift.changes.iter().map(|change| change.sentence.as_str()).collect();
+        assert_eq!(changes, expected);
+        assert_eq!(ran.verdicts(), ["same", "same"]);
+    };
+    check(&["c"], &[]);
+    check(&[], &["the tool `c` is gone"]);
+}
+
+#[test]
+fn what_stands_for_a_secret_is_no_answer_to_a_question() {
+    let mut said = session(&[]);
+    let (method, params) = call("login");
+    let lines = [
+        ("in", json!({"jsonrpc":"2.0","id":1,"method":method,"params":params})),
+        (
+            "out",
+            json!({"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Password?"}}),
+        ),
+        (
+            "in",
+            json!({"jsonrpc":"2.0","id":"q","result":{"action":"accept","content":{"password":"[REDACTED:password:01234567]"}}}),
+        ),
+        ("out", json!({"jsonrpc":"2.0","id":1,"result":text("welcome")})),
+    ];
+    said.extend((20..).zip(lines).map(|(us, (dir, raw))| (dir, us, raw.to_string())));
+    let ran = run_with(&said, setting(), server(|_, _| text("welcome")));
+    assert_eq!(ran.verdicts(), ["same", "skipped"]);
+    assert!(!ran.sent.iter().any(|sent| sent["method"] == "tools/call"), "{:?}", ran.sent);
+}

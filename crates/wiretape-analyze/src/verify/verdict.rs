@@ -3,13 +3,13 @@
 use super::looks::Runs;
 use super::script::Skip;
 use crate::call::Outcome;
-use crate::diff::{Answer, CallPayloads, Ignored, compare};
+use crate::diff::{Answer, CallPayloads, Ignored, compare_beyond};
 use crate::drift::{Change as Drifted, ChangeKind, Drift, Effect};
-use crate::json_diff::{Difference, Differences};
-use crate::replay::may_have_been;
+use crate::json_diff::{Alike, Difference, Differences};
 use crate::volatile::{Part, Paths};
 use std::fmt;
 use wiretape_trace::message::Envelope;
+use wiretape_trace::value::Value;
 
 /// How the answer to a call compares with the recorded one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,10 +171,13 @@ impl Judge<'_> {
     /// How the answer to a call of this method differs from the recorded one.
     pub(super) fn answers(&self, method: &str, recorded: &[u8], live: &[u8]) -> Found {
         let payloads = |response| CallPayloads { request: b"{}", response: Some(response) };
-        match compare(self.ignored, method, payloads(recorded), payloads(live)).answer {
-            Answer::Alike(part, found) => self.told(part.name(), &found, self.ignored.of(method, part)),
+        let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
+        let alike = Alike { is_alike: &is_alike, is_told: false };
+        let both = (payloads(recorded), payloads(live));
+        match compare_beyond(self.ignored, method, both, Some(alike)).answer {
+            Answer::Alike(part, found) => told(part.name(), &found, self.ignored.of(method, part), alike),
             Answer::Other { before, after } => {
-                let raw = |side: Option<(Part, wiretape_trace::value::Value<'_>)>| {
+                let raw = |side: Option<(Part, Value<'_>)>| {
                     side.map(|(part, value)| {
                         [b"{\"", part.name().as_bytes(), b"\":", value.raw, b"}"].concat()
                     })
@@ -192,39 +195,34 @@ impl Judge<'_> {
     /// How a question of the server differs from the recorded one.
     pub(super) fn questions(&self, method: &str, recorded: &[u8], live: &[u8]) -> Found {
         let request = |request| CallPayloads { request, response: None };
-        let found = compare(self.ignored, method, request(recorded), request(live)).params;
-        self.told(&format!("{method} params"), &found, self.ignored.of(method, Part::Params))
-    }
-
-    fn told(&self, place: &str, found: &Differences<'_>, paths: &Paths) -> Found {
-        let mut told = Found { changes: Vec::new(), more: found.more };
-        for difference in found.list.iter().filter(|difference| !self.is_made_up(difference)) {
-            match difference.inside(paths) {
-                Some(inside) => {
-                    let found = inside.differences(paths, MAX_CHANGES);
-                    let within = format!("{place}{} in JSON: ", difference.pointer);
-                    let inner = found.list.iter().filter(|difference| !self.is_made_up(difference));
-                    told.changes.extend(inner.map(|difference| change(&within, difference)));
-                    told.more |= found.more;
-                }
-                None => told.changes.push(change(place, difference)),
-            }
-        }
-        told.more |= told.changes.len() > MAX_CHANGES;
-        told.changes.truncate(MAX_CHANGES);
-        told
-    }
-
-    fn is_made_up(&self, difference: &Difference<'_>) -> bool {
-        let (before, after) = (difference.before, difference.after);
-        let is_alike = || before.zip(after).is_some_and(|(before, after)| self.runs.are_alike(before, after));
-        may_have_been(before, after) || is_alike()
+        let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
+        let alike = Alike { is_alike: &is_alike, is_told: false };
+        let both = (request(recorded), request(live));
+        let found = compare_beyond(self.ignored, method, both, Some(alike)).params;
+        told(&format!("{method} params"), &found, self.ignored.of(method, Part::Params), alike)
     }
 }
 
+fn told(place: &str, found: &Differences<'_>, paths: &Paths, alike: Alike<'_>) -> Found {
+    let mut told = Found { changes: Vec::new(), more: found.more };
+    for difference in &found.list {
+        match difference.inside(paths) {
+            Some(inside) => {
+                let found = inside.differences_beyond(paths, MAX_CHANGES, Some(alike));
+                let within = format!("{place}{} in JSON: ", difference.pointer);
+                told.changes.extend(found.list.iter().map(|difference| change(&within, difference)));
+                told.more |= found.more;
+            }
+            None => told.changes.push(change(place, difference)),
+        }
+    }
+    told.more |= told.changes.len() > MAX_CHANGES;
+    told.changes.truncate(MAX_CHANGES);
+    told
+}
+
 fn change(place: &str, difference: &Difference<'_>) -> Change {
-    let raw =
-        |value: Option<wiretape_trace::value::Value<'_>>| value.map(|value| shortened(value.raw.to_vec()));
+    let raw = |value: Option<Value<'_>>| value.map(|value| shortened(value.raw.to_vec()));
     Change {
         place: format!("{place}{}", difference.pointer),
         before: raw(difference.before),

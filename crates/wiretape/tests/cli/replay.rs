@@ -273,6 +273,24 @@ fn parts_of_a_recording_are_one_server() {
 }
 
 #[test]
+fn the_order_of_several_traces_is_that_of_their_beginnings() {
+    let env = TestEnvironment::new();
+    for (second, name) in [(1, "a"), (2, "b"), (3, "c")] {
+        let call = [("tools/call", &*format!(r#"{{"name":"{name}"}}"#), r#"{"content":[]}"#, 100)];
+        let trace = String::from_utf8(session(&name.repeat(4), name, &call)).unwrap();
+        let started = format!("2026-05-12T23:00:0{second}.000Z");
+        env.file(&format!("{name}.jsonl"), trace.replace("2026-05-12T23:00:00.000Z", &started));
+    }
+    let ask =
+        |name| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}"}}}}"#);
+    let args = ["replay", "--merge", "--order", "recorded", "aaaa", "bbbb", "cccc"];
+    let told = play(&env, &args, &[&ask("a"), &ask("b"), &ask("c")]);
+    assert!(told.contains("3 of 3 recorded calls used") && told.contains("exit 0"), "{told}");
+    let told = play(&env, &args, &[&ask("c"), &ask("b"), &ask("a")]);
+    assert!(told.contains("tools/call c is not what comes next") && told.contains("exit 1"), "{told}");
+}
+
+#[test]
 fn every_fixture_can_be_played() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
     let env = TestEnvironment::new();

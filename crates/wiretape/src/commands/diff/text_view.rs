@@ -57,11 +57,7 @@ impl View {
             let note = format!("  `{}` is in the first trace only: not compared", kind.method());
             self.draw.line(&[(styles.dim, &note)])?;
         }
-        for kind in &drift.partial {
-            let note = format!("  `{}` was only read partly: what is missing may be there", kind.method());
-            self.draw.line(&[(styles.dim, &note)])?;
-        }
-        Ok(())
+        self.draw.partial_lists(drift)
     }
 
     fn calls(&mut self, comparison: &Comparison, context: usize) -> Result<(), CommandError> {

@@ -183,6 +183,7 @@ impl<'v> TextView<'v> {
         for change in &drift.changes {
             self.draw.definition(change)?;
         }
+        self.draw.partial_lists(drift)?;
         let (strong, dim) = (self.draw.styles.strong, self.draw.styles.dim);
         self.draw.whole_line(strong, &summary(report))?;
         for note in skipped(report) {
