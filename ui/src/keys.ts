@@ -1,6 +1,6 @@
 // The keyboard: the topmost layer that knows a key takes it.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** What a key does. */
 export type KeyBindings = Record<string, (event: KeyboardEvent) => void>;
@@ -13,7 +13,8 @@ const PREFIX_MS = 1200;
 export function useKeys(bindings: KeyBindings): void {
   const layer = useRef(bindings);
   layer.current = bindings;
-  useEffect(() => {
+  // What is seen can be used: effects come a moment later.
+  useLayoutEffect(() => {
     layers.push(layer);
     return () => {
       layers.splice(layers.indexOf(layer), 1);
@@ -33,7 +34,7 @@ function onKey(event: KeyboardEvent): void {
   // Enter and space belong to what has the focus, if that is something to press.
   if ((event.key === "Enter" || event.key === " ") && target?.closest("button, a[href], summary") != null) return;
   if (document.querySelector("dialog[open]") !== null) return;
-  const name = withPrefix(event.key);
+  const name = withPrefix(event);
   for (const layer of layers.toReversed()) {
     const action = layer.current[name];
     if (action === undefined) continue;
@@ -44,11 +45,11 @@ function onKey(event: KeyboardEvent): void {
   if (event.key === "g" && prefix === null) prefix = { key: event.key, at: event.timeStamp };
 }
 
-function withPrefix(key: string): string {
+function withPrefix(event: KeyboardEvent): string {
   const before = prefix;
   prefix = null;
-  if (before === null || performance.now() - before.at > PREFIX_MS) return key;
-  return `${before.key} ${key}`;
+  if (before === null || event.timeStamp - before.at > PREFIX_MS) return event.key;
+  return `${before.key} ${event.key}`;
 }
 
 /** All keys, for the help. */

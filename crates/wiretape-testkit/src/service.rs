@@ -15,6 +15,8 @@ use crate::watchdog::Watchdog;
 const START: Duration = Duration::from_secs(30);
 /// Nor to stop.
 const STOP: Duration = Duration::from_secs(30);
+/// Nor to be heard to its end.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(2);
 /// How much of what it says is kept.
 const KEPT: usize = 16 * 1024;
@@ -25,6 +27,7 @@ pub struct Service {
     child: Child,
     address: SocketAddr,
     said: Arc<Mutex<String>>,
+    listener: thread::JoinHandle<()>,
     watchdog: Option<Watchdog>,
 }
 
@@ -57,10 +60,10 @@ impl Service {
 
     fn new(child: Child, reader: PipeReader, found: Sender<SocketAddr>, limit: Duration) -> Self {
         let said = Arc::new(Mutex::new(String::new()));
-        let listener = Arc::clone(&said);
-        thread::spawn(move || listen(reader, &found, &listener));
+        let hears = Arc::clone(&said);
+        let listener = thread::spawn(move || listen(reader, &found, &hears));
         let watchdog = Some(Watchdog::new(child.id(), limit));
-        Self { child, address: SocketAddr::from(([0; 4], 0)), said, watchdog }
+        Self { child, address: SocketAddr::from(([0; 4], 0)), said, listener, watchdog }
     }
 
     fn silent(&self) -> io::Error {
@@ -89,6 +92,21 @@ impl Service {
 
     /// Asks it to end as a service manager does, and waits. One that doesn't end is an error.
     pub fn stop(mut self) -> io::Result<ExitStatus> {
+        self.end()
+    }
+
+    /// The same; and what it has said to its end.
+    pub fn stop_and_tell(mut self) -> io::Result<(ExitStatus, String)> {
+        let status = self.end()?;
+        let start = Instant::now();
+        // Others may hold its output open.
+        while !self.listener.is_finished() && start.elapsed() < LAST_WORDS {
+            thread::sleep(MOMENT);
+        }
+        Ok((status, self.said()))
+    }
+
+    fn end(&mut self) -> io::Result<ExitStatus> {
         self.watchdog = None;
         ask_to_end(&mut self.child)?;
         let start = Instant::now();
@@ -123,15 +141,19 @@ fn spawn(mut command: Command) -> io::Result<(Child, PipeReader)> {
 /// Reads to the end, so that the server never waits for a reader.
 fn listen(reader: PipeReader, found: &Sender<SocketAddr>, said: &Mutex<String>) {
     for line in BufReader::new(reader).lines().map_while(Result::ok) {
+        keep(&line, said);
         if let Some(address) = announced(&line) {
             // Nobody waits for it if it was known before.
             let _ = found.send(address);
         }
-        let mut said = said.lock().expect("nobody panics with it");
-        if said.len() < KEPT {
-            said.push_str(&line);
-            said.push('\n');
-        }
+    }
+}
+
+fn keep(line: &str, said: &Mutex<String>) {
+    let mut said = said.lock().expect("nobody panics with it");
+    if said.len() < KEPT {
+        said.push_str(line);
+        said.push('\n');
     }
 }
 

@@ -148,6 +148,10 @@ impl Library {
         let trace = OpenTrace::open(key, file, &path, standing)
             .map_err(|source| OpenError::Failed { path, source })?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else may have opened it meanwhile: there is one of each.
+        if let Some(trace) = open.iter().find(|other| other.key == trace.key) {
+            return Ok(Arc::clone(trace));
+        }
         open.push(Arc::clone(&trace));
         if open.len() > OPEN {
             open.remove(0);

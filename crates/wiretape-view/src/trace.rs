@@ -82,7 +82,8 @@ impl OpenTrace {
         }
     }
 
-    /// What is known so far. Nothing that waits may be done while it is held.
+    /// What is known so far. Nothing that waits may be done while it is held; that is so for asking for it a second time, too: if
+    /// somebody wants to write meanwhile, both wait for ever.
     pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
         self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -223,8 +224,9 @@ fn read_on(
 
 fn add(trace: &OpenTrace, builder: &mut Builder) {
     let batch = builder.take();
-    trace.read.fetch_max(batch.end, Ordering::AcqRel);
+    let end = batch.end;
     trace.index.write().unwrap_or_else(PoisonError::into_inner).add(batch);
+    trace.read.fetch_max(end, Ordering::AcqRel);
     trace.changed();
 }
 

@@ -86,6 +86,12 @@ export function RowTable<Row>(props: RowTableProps<Row>): JSX.Element {
   }, [scroller]);
 
   useLayoutEffect(() => {
+    // The browser tells of a scroll with the next frame; a row that comes before that must not undo it.
+    const top = box.current?.scrollTop ?? 0;
+    if (scroller.isBehind(top)) {
+      scroller.scrolled(top);
+      wasAtEnd.current = scroller.isAtEnd;
+    }
     if (props.follows && wasAtEnd.current && rows.total > 0) scroller.toEnd();
     moved();
   }, [rows.total, scroller]);

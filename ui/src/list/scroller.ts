@@ -28,6 +28,11 @@ export class Scroller {
     return this.position >= this.lastPosition - 2;
   }
 
+  /** Whether the browser stands elsewhere than it was told of. */
+  isBehind(scrollTop: number): boolean {
+    return Math.abs(scrollTop - this.scrollTop) > 1;
+  }
+
   /** The browser has scrolled to this place. */
   scrolled(scrollTop: number): void {
     const delta = scrollTop - this.scrollTop;

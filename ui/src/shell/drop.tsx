@@ -1,12 +1,13 @@
 // Files can be dropped anywhere.
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { openFiles, reading } from "../state/open";
 
 export function DropZone(): JSX.Element | null {
   const [isOver, setIsOver] = useState(false);
-  useEffect(() => {
+  // What is seen can be dropped on: effects come a moment later.
+  useLayoutEffect(() => {
     const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
     const onOver = (event: DragEvent): void => {
       if (!hasFiles(event)) return;

@@ -127,7 +127,7 @@ await test(async (bench) => {
   });
 
   await bench.check("a server that is gone is told, and what it said stays", async () => {
-    page.expectTrouble(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_ABORTED|ERR_EMPTY_RESPONSE/);
+    page.expectTrouble(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_ABORTED|ERR_EMPTY_RESPONSE/);
     await open(page, server, `?trace=${session.key}`, "view=calls");
     await rows(page, "Calls").first().waitFor();
     await server.end();

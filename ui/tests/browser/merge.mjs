@@ -28,8 +28,9 @@ await test(async (bench) => {
     await open(page, server, `?trace=${NOTES};${WEATHER}`, "view=timeline");
     const lanes = page.getByRole("group", { name: "Calls over time" });
     await lanes.getByRole("group", { name: "notes" }).getByRole("link", { name: /^Call 5: summarize/ }).waitFor();
-    assert.equal(await lanes.getByRole("group", { name: "notes" }).getByRole("link").count(), 11);
-    assert.equal(await lanes.getByRole("group", { name: "weather" }).getByRole("link").count(), 8);
+    const calls = (name) => lanes.getByRole("group", { name }).getByRole("link").count();
+    await eventually("all calls of notes", async () => (await calls("notes")) === 11);
+    await eventually("all calls of weather", async () => (await calls("weather")) === 8);
     await reads(page.getByRole("main"), "51 messages");
     await tab(page, "Messages").click();
     await reads(page.getByRole("main"), "51 messages");

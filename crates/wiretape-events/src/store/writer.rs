@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long another program's transaction is waited for.
-const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// How many ids of sessions and of operations are remembered.
 const MAX_REMEMBERED: usize = 16 * 1024;

@@ -84,7 +84,7 @@ fn a_batch_is_sealed_by_size_and_a_huge_event_goes_alone() {
 #[test]
 fn a_batch_is_sealed_when_its_time_has_come() {
     let (receiver, place, events) = (Receiver::with_replies(vec![]), Place::new(), Events::default());
-    let batch_time = Duration::from_millis(50);
+    let batch_time = Duration::from_secs(1);
     let options = WebhookOptions { batch_time, ..options(receiver.url(), &place.spool()) };
     let mut sink = WebhookSink::new(&options).unwrap();
     assert_eq!(sink.wake_in(), None);

@@ -299,6 +299,11 @@ impl RealServer {
         true
     }
 
+    /// Whether it has been told `initialize` and has not answered.
+    pub(super) fn is_starting(&self) -> bool {
+        matches!(self.state, State::Greeted(..))
+    }
+
     /// Whether it owes an answer.
     pub(super) fn is_asked(&self) -> bool {
         self.waiting.values().any(|waiting| !waiting.is_subscription)

@@ -28,6 +28,9 @@ const WAITING: usize = 256;
 /// How long what is under way may take when the client has sent its last. Clients that end a server give it about two seconds.
 const LAST_MOMENT: Duration = Duration::from_millis(1500);
 
+/// How long a real server that has not said its first word yet may take for that.
+const FIRST_WORD: Duration = Duration::from_secs(10);
+
 /// Plays a tape to the client at our standard streams, until it goes away.
 pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<&Arc<RealServers>>) -> io::Result<()> {
     let (stdin, stdout) = (StandardStreams::stdin()?, StandardStreams::stdout()?);
@@ -105,13 +108,17 @@ fn play_timed(mut stage: Stage<'_>, mut framer: LineFramer, stdin: File) -> io::
 
 /// The client has sent its last; what it still waits for is said, for a moment.
 fn wind_up(mut stage: Stage<'_>, events: &Receiver<Event>) -> io::Result<()> {
-    let end = Instant::now() + LAST_MOMENT;
+    let mut is_starting = stage.is_starting();
+    let mut end = Instant::now() + if is_starting { FIRST_WORD } else { LAST_MOMENT };
     while !stage.is_over && stage.has_more_to_say() && Instant::now() < end {
         let rest = end.saturating_duration_since(Instant::now());
         match next(events, Some(stage.wait().map_or(rest, |wait| wait.min(rest)))) {
             Some(Event::Real(event)) => stage.real_did(event)?,
             Some(Event::Client(_) | Event::ClientEnded) => {}
             None => stage.tick()?,
+        }
+        if is_starting && !stage.is_starting() {
+            (is_starting, end) = (false, Instant::now() + LAST_MOMENT);
         }
     }
     Ok(())
@@ -199,6 +206,11 @@ impl Stage<'_> {
     /// Whether an answer is due, or the real server owes one.
     fn has_more_to_say(&self) -> bool {
         self.player.deadline().is_some() || self.real.as_ref().is_some_and(RealServer::is_asked)
+    }
+
+    /// Whether the real server has been started and has not answered yet.
+    fn is_starting(&self) -> bool {
+        self.real.as_ref().is_some_and(RealServer::is_starting)
     }
 
     fn tick(&mut self) -> io::Result<()> {

@@ -17,7 +17,7 @@ pub(crate) fn set_info(set: &Set) -> io::Result<TraceSet> {
 
 fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
     let introduction = introduction(trace, |_| true)?;
-    let (standing, label) = (trace.standing(), trace.label());
+    let (standing, label, notices) = (trace.standing(), trace.label(), trace.notices());
     let index = trace.index();
     let (started_us, last_us) = index.times().unwrap_or_default();
     let meta = index.meta.as_ref();
@@ -34,7 +34,7 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
         last_us,
         state: standing.state,
         state_text: standing.text,
-        notices: trace.notices(),
+        notices,
         lines: index.lines() as u64,
         messages: index.messages,
         calls: index.calls() as u64,
@@ -45,14 +45,20 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
 
 /// How far the traces of a set are.
 pub(crate) fn change(set: &Set, home: u64) -> Change {
-    let of = |trace: &OpenTrace| TraceChange {
-        lines: trace.index().lines() as u64,
-        calls: trace.index().calls() as u64,
-        version: trace.version(),
-        progress: trace.progress(),
-        lint: trace.lint.progress(trace),
-        tokens: trace.tokens.progress(trace),
-        state: trace.standing().state,
+    let of = |trace: &OpenTrace| {
+        let (lines, calls) = {
+            let index = trace.index();
+            (index.lines() as u64, index.calls() as u64)
+        };
+        TraceChange {
+            lines,
+            calls,
+            version: trace.version(),
+            progress: trace.progress(),
+            lint: trace.lint.progress(trace),
+            tokens: trace.tokens.progress(trace),
+            state: trace.standing().state,
+        }
     };
     Change { home, traces: set.traces.iter().map(|trace| of(trace)).collect() }
 }

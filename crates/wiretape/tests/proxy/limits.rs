@@ -197,7 +197,7 @@ fn a_server_that_does_not_answer_in_time() {
 #[test]
 fn a_stream_that_falls_silent_is_cut() {
     let upstream = Upstream::listen();
-    let proxy = limited(&upstream, &["--idle-timeout", "1s"]);
+    let proxy = limited(&upstream, &["--idle-timeout", "5s"]);
     let mut client = proxy.connect();
     client.send(OPEN_STREAM);
     let (mut server, ..) = upstream.answer(STREAM);
@@ -234,7 +234,7 @@ fn a_stream_with_pauses_that_are_allowed_goes_on() {
 #[test]
 fn a_stream_that_goes_on_for_too_long_is_cut() {
     let upstream = Upstream::listen();
-    let proxy = limited(&upstream, &["--total-timeout", "2s"]);
+    let proxy = limited(&upstream, &["--total-timeout", "5s"]);
     let mut client = proxy.connect();
     client.send(OPEN_STREAM);
     let (server, ..) = upstream.answer(STREAM);

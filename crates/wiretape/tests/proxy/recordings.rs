@@ -277,7 +277,7 @@ fn a_connection_that_was_silent_begins_another_trace() {
     let proxy = Proxy::before(&upstream, &["--session-idle", "1s"]);
     let mut client = proxy.connect();
     client.send(post("", CALL));
-    let (mut server, ..) = upstream.answer(ok("", RESULT));
+    let (mut server, ..) = upstream.answer(ok("Keep-Alive: timeout=60\r\n", RESULT));
     client.receive();
     wait_until("the trace has ended", || proxy.traces()[0].reason().is_some());
     client.send(post("", CALL));

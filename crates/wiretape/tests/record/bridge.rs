@@ -352,8 +352,8 @@ fn a_server_of_2024_is_talked_to_as_it_was() {
     let web = Web::start(move |seen, reply| match (seen.method.as_str(), seen.target.as_str()) {
         ("GET", _) => {
             reply.events();
-            reply.write("event: endpoint\ndata: /messages?session=1\n\n");
             *stream.lock().unwrap() = Some(reply.again());
+            reply.write("event: endpoint\ndata: /messages?session=1\n\n");
             reply.wait_for_close();
         }
         (_, "/messages?session=1") => {

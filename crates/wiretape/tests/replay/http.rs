@@ -44,11 +44,9 @@ pub(crate) fn stop(service: Service) -> String {
 
 /// Stops a replay that ends with this status.
 pub(crate) fn stop_with(service: Service, expected: i32) -> String {
-    let said = service.pid();
-    let text = service.said();
-    let status = service.stop().unwrap();
-    assert_eq!(status.code(), Some(expected), "{said}: {text}");
-    text
+    let (status, said) = service.stop_and_tell().unwrap();
+    assert_eq!(status.code(), Some(expected), "{said}");
+    said
 }
 
 /// What was recorded on one transport is played on each.
