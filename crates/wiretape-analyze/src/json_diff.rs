@@ -6,7 +6,7 @@
 //! how much of a long value is worth showing.
 
 use crate::align::{self, Key, Row};
-use crate::fingerprint::{combine, fingerprint_without, text};
+use crate::fingerprint::{combine, fingerprint, fingerprint_without, text};
 use crate::volatile::{Paths, Trail};
 use std::collections::{BTreeMap, VecDeque};
 use wiretape_trace::value::Value;
@@ -359,33 +359,63 @@ fn identity(element: Value<'_>) -> Option<(usize, Value<'_>)> {
 /// An element is looked for among so many of those that have no counterpart.
 const LOOKED_AT: usize = 8;
 
-/// Rows where elements whose ids are alike stand side by side: each that has no counterpart with the next such that may be it.
+/// Rows where elements whose ids are alike stand side by side, if they are the same but for what is alike. Where only differences are
+/// looked for, others whose ids are alike do, too: that the rest of such an element is another is better told than that it is gone.
 fn rejoined(rows: &[Row], before: &[Value<'_>], after: &[Value<'_>], alike: Alike<'_>) -> Vec<Row> {
+    let joined =
+        joined(rows, before, after, |was, is| has_like_id(was, is, alike) && is_like(was, is, alike));
+    if alike.is_told {
+        joined
+    } else {
+        self::joined(&joined, before, after, |was, is| has_like_id(was, is, alike))
+    }
+}
+
+/// Rows where each element that has no counterpart stands beside the next such that may be it.
+fn joined(
+    rows: &[Row],
+    before: &[Value<'_>],
+    after: &[Value<'_>],
+    may_be: impl Fn(Value<'_>, Value<'_>) -> bool,
+) -> Vec<Row> {
     let mut joined = Vec::with_capacity(rows.len());
     for gap in rows.chunk_by(|one, other| is_single(*one) && is_single(*other)) {
         let firsts = gap.iter().filter_map(|row| if let Row::First(i) = row { Some(*i) } else { None });
         let seconds = gap.iter().filter_map(|row| if let Row::Second(j) = row { Some(*j) } else { None });
-        let mut waiting: VecDeque<_> = seconds.map(|j| (j, identity(after[j]))).collect();
+        let mut waiting: VecDeque<usize> = seconds.collect();
         if waiting.is_empty() {
             joined.extend_from_slice(gap);
             continue;
         }
         for i in firsts {
-            let was = identity(before[i]);
-            let may_be = |(_, is): &(usize, Option<(usize, Value<'_>)>)| match (was, *is) {
-                (Some((name, was)), Some((other, is))) => name == other && (alike.is_alike)(was, is),
-                _ => false,
-            };
-            let Some(at) = waiting.iter().take(LOOKED_AT).position(may_be) else {
+            let place = waiting.iter().take(LOOKED_AT).position(|j| may_be(before[i], after[*j]));
+            let Some(at) = place else {
                 joined.push(Row::First(i));
                 continue;
             };
-            joined.extend(waiting.drain(..at).map(|(j, _)| Row::Second(j)));
-            joined.extend(waiting.pop_front().map(|(j, _)| Row::Both(i, j)));
+            joined.extend(waiting.drain(..at).map(Row::Second));
+            joined.extend(waiting.pop_front().map(|j| Row::Both(i, j)));
         }
-        joined.extend(waiting.into_iter().map(|(j, _)| Row::Second(j)));
+        joined.extend(waiting.into_iter().map(Row::Second));
     }
     joined
+}
+
+/// Whether an element goes by an id that is like that of another.
+fn has_like_id(was: Value<'_>, is: Value<'_>, alike: Alike<'_>) -> bool {
+    match (identity(was), identity(is)) {
+        (Some((name, was)), Some((other, is))) => name == other && (alike.is_alike)(was, is),
+        _ => false,
+    }
+}
+
+/// Whether two objects have the same members, but for those that are alike.
+fn is_like(was: Value<'_>, is: Value<'_>, alike: Alike<'_>) -> bool {
+    let (was, is) = (members(was), members(is));
+    let is_same = |was: Value<'_>, is: Value<'_>| {
+        was.raw == is.raw || (alike.is_alike)(was, is) || fingerprint(was.raw) == fingerprint(is.raw)
+    };
+    was.len() == is.len() && was.iter().all(|(name, was)| is.get(name).is_some_and(|is| is_same(*was, *is)))
 }
 
 fn is_single(row: Row) -> bool {

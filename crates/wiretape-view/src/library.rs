@@ -131,7 +131,14 @@ impl Library {
         if names.is_empty() {
             return Err(OpenError::Nothing);
         }
-        let traces = names.into_iter().map(|name| self.trace(name)).collect::<Result<_, _>>()?;
+        let mut traces: Vec<Arc<OpenTrace>> = Vec::new();
+        for name in names {
+            let trace = self.trace(name)?;
+            // One that is named twice is there once.
+            if !traces.iter().any(|other| Arc::ptr_eq(other, &trace)) {
+                traces.push(trace);
+            }
+        }
         Ok(Set { traces })
     }
 

@@ -60,6 +60,7 @@ export function RowTable<Row>(props: RowTableProps<Row>): JSX.Element {
   const [, redraw] = useState(0);
   const [width, setWidth] = useState(1000);
   const wasAtEnd = useRef(true);
+  const shown = useRef({ scroller, total: rows.total });
 
   scroller.total = rows.total;
 
@@ -86,12 +87,15 @@ export function RowTable<Row>(props: RowTableProps<Row>): JSX.Element {
   }, [scroller]);
 
   useLayoutEffect(() => {
-    // The browser tells of a scroll with the next frame; a row that comes before that must not undo it.
+    // The browser tells of a scroll with the next frame; a row that comes before that must not undo it. Another list begins at its top.
     const top = box.current?.scrollTop ?? 0;
-    if (scroller.isBehind(top)) {
+    if (shown.current.scroller === scroller && scroller.isBehind(top)) {
+      scroller.total = shown.current.total;
       scroller.scrolled(top);
       wasAtEnd.current = scroller.isAtEnd;
+      scroller.total = rows.total;
     }
+    shown.current = { scroller, total: rows.total };
     if (props.follows && wasAtEnd.current && rows.total > 0) scroller.toEnd();
     moved();
   }, [rows.total, scroller]);

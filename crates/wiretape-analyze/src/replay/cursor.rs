@@ -256,6 +256,7 @@ impl Cursor {
             Some(_) => None,
             None => {
                 let call = unused.find(|call| is_meant(*call))?;
+                self.used.insert(call);
                 Some(Found { call, how: How::Same, is_repeat: false })
             }
         }
@@ -277,7 +278,13 @@ impl Cursor {
         while calls.get(self.first_unused as usize).is_some_and(|_| self.is_used(self.first_unused)) {
             self.first_unused += 1;
         }
-        let due = self.due(search.tape);
+        // Most likely it is one of the first that are due: the others are looked at only if it is none that asks the same.
+        let same = self.due(search.tape).find(|call| search.is_answer_to_same(*call));
+        if let Some(call) = same {
+            self.used.insert(call);
+            return Ok(Found { call, how: How::Same, is_repeat: false });
+        }
+        let due: Vec<u32> = self.due(search.tape).collect();
         match search.best_of(&due) {
             Some((call, how)) => {
                 self.used.insert(call);
@@ -288,22 +295,17 @@ impl Cursor {
     }
 
     /// The next call, and those that were made before it was answered.
-    fn due(&self, tape: &Tape) -> Vec<u32> {
-        let mut due = Vec::new();
-        let mut until = u64::MAX;
-        for number in self.first_unused..u32::try_from(tape.calls().len()).unwrap_or(u32::MAX) {
+    fn due<'t>(&'t self, tape: &'t Tape) -> impl Iterator<Item = u32> + 't {
+        let numbers = self.first_unused..u32::try_from(tape.calls().len()).unwrap_or(u32::MAX);
+        let open =
+            numbers.filter(|number| !self.is_used(*number) && !tape.comes_by_itself(tape.call(*number)));
+        open.scan(u64::MAX, |until, number| {
             let call = tape.call(number);
-            if self.is_used(number) || tape.comes_by_itself(call) {
-                continue;
-            }
-            if call.request.offset > until {
-                break;
-            }
-            due.push(number);
+            let is_due = call.request.offset <= *until;
             // A call that was never answered need not come.
-            until = until.min(tape.answered_at(call).unwrap_or(u64::MAX));
-        }
-        due
+            *until = (*until).min(tape.answered_at(call).unwrap_or(u64::MAX));
+            is_due.then_some(number)
+        })
     }
 }
 
@@ -357,6 +359,12 @@ impl<P: Payloads> Search<'_, P> {
         How::OtherInput(self.departures(call))
     }
 
+    /// Whether a call asks the same, and was answered.
+    fn is_answer_to_same(&self, call: u32) -> bool {
+        let call = self.tape.call(call);
+        Some(call.chain) == self.wanted.chain && call.counts()
+    }
+
     /// Of some calls the one that is meant, and why. One that was never answered is, if no other is meant.
     fn best_of(&self, calls: &[u32]) -> Option<(u32, How)> {
         let (counting, others): (Vec<u32>, Vec<u32>) =
@@ -375,7 +383,8 @@ impl<P: Payloads> Search<'_, P> {
         if let Some(call) = calls.clone().filter(is_redacted).find(|call| self.is_same_but_redacted(*call)) {
             return Some((call, How::Redacted));
         }
-        if let Some(call) = calls.clone().find(|call| self.with_input().contains(call)) {
+        let with_input = self.with_input();
+        if let Some(call) = calls.clone().find(|call| with_input.contains(call)) {
             return Some((call, self.other_input(call)));
         }
         if self.matching.mode != Mode::Loose {

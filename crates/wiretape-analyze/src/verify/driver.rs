@@ -172,7 +172,7 @@ struct Open {
 }
 
 /// What we ask of our own accord.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 enum Own {
     Initialize,
     Tools,
@@ -181,11 +181,15 @@ enum Own {
 }
 
 /// A page of a list that the recorded client had no reason to ask for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 struct Rest {
     kind: ListKind,
     cursor: String,
     number: usize,
+    /// The call that the list is the answer to, and what is to be said of it when the rest is there.
+    call: Open,
+    verdict: Verdict,
+    answered_us: u64,
 }
 
 impl<P: Payloads> Driver<P> {
@@ -314,7 +318,6 @@ impl<P: Payloads> Driver<P> {
 
     fn begin_session(&mut self, actions: &mut Vec<Action>) {
         self.connection = Connection::New;
-        self.rest.clear();
         actions.push(Action::Reconnect);
     }
 
@@ -392,19 +395,17 @@ impl<P: Payloads> Driver<P> {
         self.ask(own, kind.method(), &params, now_us, actions);
     }
 
-    /// A list that was whole may have more pages now: what is missing from the first may stand on another.
-    fn look_for_more(&mut self, method: &str, recorded: &[u8], live: &[u8]) {
-        let cursor = |message| next_cursor(&Envelope::scan(message));
-        if let Some(kind) = ListKind::of_method(method)
-            && cursor(recorded).is_none()
-            && let Some(cursor) = cursor(live)
-        {
-            self.rest.push_back(Rest { kind, cursor, number: 2 });
-        }
+    /// The rest of a list could not be read: nobody knows what is on it.
+    fn rest_failed(&mut self, rest: Rest, reason: &str, actions: &mut Vec<Action>) {
+        let verdict = Verdict::Missing(Missing::Rest(reason.to_owned()));
+        self.heard(rest.call, verdict, rest.answered_us, actions);
     }
 
     /// What a client of the stateless era says of itself with each request.
     fn modern_meta(&self) -> Option<Json> {
+        if !self.script.tape().is_modern() {
+            return None;
+        }
         let mut request = Vec::new();
         self.script.tape().calls().iter().find_map(|call| {
             self.payloads.read(call.request, &mut request).ok()?;
@@ -419,6 +420,9 @@ impl<P: Payloads> Driver<P> {
     fn ask(&mut self, own: Own, method: &str, params: &Json, now_us: u64, actions: &mut Vec<Action>) {
         let id = self.next_id();
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        if let Own::Rest(_) = own {
+            self.keep(Direction::ClientToServer, request.as_bytes(), actions);
+        }
         self.hears(&own).hear(Direction::ClientToServer, 0, request.as_bytes());
         self.own = Some((id, own));
         let due_us = now_us.saturating_add(self.setting.timeout_us);
@@ -589,7 +593,7 @@ impl<P: Payloads> Driver<P> {
         let Some(id) = id.parse::<u64>().ok().filter(|id| self.open.contains_key(id)) else { return };
         let Some(open) = self.open.remove(&id) else { return };
         if let Some((_, own)) = self.own.take_if(|(own, _)| *own == id) {
-            return self.answered_ourselves(&own, payload, envelope, now_us, actions);
+            return self.answered_ourselves(own, payload, envelope, now_us, actions);
         }
         let call = self.script.tape().call(open.call);
         if is_offer(&self.script.tape().kind(call).method) {
@@ -602,13 +606,13 @@ impl<P: Payloads> Driver<P> {
     /// A request of our own is answered.
     fn answered_ourselves(
         &mut self,
-        own: &Own,
+        own: Own,
         payload: &[u8],
         envelope: &Envelope<'_>,
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
-        self.hears(own).hear(Direction::ServerToClient, 0, payload);
+        self.hears(&own).hear(Direction::ServerToClient, 0, payload);
         match own {
             Own::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
             Own::Initialize => self.greeted(actions),
@@ -616,11 +620,19 @@ impl<P: Payloads> Driver<P> {
                 Some(cursor) => self.ask_for_tools(Some(&cursor), now_us, actions),
                 None => self.connection = Connection::Ready,
             },
-            Own::Rest(Rest { kind, number, .. }) => {
-                let cursor = next_cursor(envelope).filter(|_| *number < MAX_PAGES);
-                let next = cursor.map(|cursor| Rest { kind: *kind, cursor, number: number + 1 });
-                next.into_iter().for_each(|next| self.rest.push_front(next));
+            Own::Rest(rest) => {
+                self.keep(Direction::ServerToClient, payload, actions);
+                self.rest_answered(rest, envelope, actions);
             }
+        }
+    }
+
+    fn rest_answered(&mut self, rest: Rest, envelope: &Envelope<'_>, actions: &mut Vec<Action>) {
+        match next_cursor(envelope) {
+            _ if envelope.error.is_some() => self.rest_failed(rest, "it is answered with an error", actions),
+            Some(_) if rest.number >= MAX_PAGES => self.rest_failed(rest, "it has too many pages", actions),
+            Some(cursor) => self.rest.push_front(Rest { cursor, number: rest.number + 1, ..rest }),
+            None => self.heard(rest.call, rest.verdict, rest.answered_us, actions),
         }
     }
 
@@ -655,7 +667,6 @@ impl<P: Payloads> Driver<P> {
             return self.heard(open, Verdict::Same, now_us, actions);
         };
         self.carried.learn(&self.runs, method, &recorded, Some(payload));
-        self.look_for_more(method, &recorded, payload);
         let (recorded, live) = (self.clean(&recorded), self.clean(payload));
         let mut found = self.judge().answers(method, &recorded, &live);
         let unasked = self.questions.unasked(open.call);
@@ -667,7 +678,16 @@ impl<P: Payloads> Driver<P> {
         found.changes.splice(0..0, open.found.changes.iter().cloned().chain(unasked));
         found.more |= open.found.more;
         let verdict = verdict(&recorded, &live, &found);
-        self.heard(Open { found, ..open }, verdict, now_us, actions);
+        let call = Open { found, ..open };
+        // A list that was whole may have more pages now: what is missing from the first may stand on another.
+        let was_whole = next_cursor(&Envelope::scan(&recorded)).is_none();
+        let more = ListKind::of_method(method).zip(next_cursor(envelope)).filter(|_| was_whole);
+        match more {
+            Some((kind, cursor)) => {
+                self.rest.push_back(Rest { kind, cursor, number: 2, call, verdict, answered_us: now_us });
+            }
+            None => self.heard(call, verdict, now_us, actions),
+        }
     }
 
     fn heard(&mut self, open: Open, verdict: Verdict, now_us: u64, actions: &mut Vec<Action>) {
@@ -794,7 +814,7 @@ impl<P: Payloads> Driver<P> {
             match self.own.take_if(|(own, _)| *own == id) {
                 Some((_, Own::Initialize)) => self.connection = Connection::Over,
                 Some((_, Own::Tools)) => self.connection = Connection::Ready,
-                Some((_, Own::Rest(_))) => {}
+                Some((_, Own::Rest(rest))) => self.rest_failed(rest, "no answer in time", actions),
                 None => self.missed(open, Missing::TimedOut, actions),
             }
         }
@@ -804,8 +824,10 @@ impl<P: Payloads> Driver<P> {
     /// The server has gone.
     pub fn gone(&mut self, reason: &str, now_us: u64, actions: &mut Vec<Action>) {
         self.connection = Connection::Over;
-        self.own = None;
-        self.rest.clear();
+        let under_way = if let Some((_, Own::Rest(rest))) = self.own.take() { Some(rest) } else { None };
+        for rest in under_way.into_iter().chain(std::mem::take(&mut self.rest)) {
+            self.rest_failed(rest, reason, actions);
+        }
         for open in std::mem::take(&mut self.open).into_values() {
             self.missed(open, Missing::Gone(reason.to_owned()), actions);
         }

@@ -795,6 +795,34 @@ fn a_list_that_has_more_pages_now_is_read_to_its_end() {
     };
     check(&["c"], &[]);
     check(&[], &["the tool `c` is gone"]);
+    // What can't be read is not taken for the same.
+    let fails = |answer: Option<Json>| {
+        let mut good = server(|_, _| page(&["a"], Some("2")));
+        let ran =
+            run_with(&said, setting(), |message| match (&answer, message["params"]["cursor"].as_str()) {
+                (_, None) => good(message),
+                (Some(error), Some(_)) => vec![json!({"jsonrpc":"2.0","id":message["id"],"error":error})],
+                (None, Some(_)) => Vec::new(),
+            });
+        assert_eq!(ran.verdicts(), ["same", "missing"]);
+    };
+    fails(Some(json!({"code":-32603,"message":"no"})));
+    fails(None);
+    let ran = run_with(&said, setting(), server(|_, _| page(&["a"], Some("again"))));
+    assert_eq!(ran.verdicts(), ["same", "missing"], "pages without end");
+    let keeping = Setting { keeps: Keeps::NewTrace, ..setting() };
+    let ran = run_with(
+        &said,
+        keeping,
+        server(|_, params| match params["cursor"].as_str() {
+            None => page(&["a"], Some("2")),
+            Some(_) => page(&["b", "c"], None),
+        }),
+    );
+    let asked = |cursor: &Json| {
+        ran.kept.iter().any(|(_, kept)| kept["method"] == "tools/list" && kept["params"]["cursor"] == *cursor)
+    };
+    assert!(asked(&json!(null)) && asked(&json!("2")), "a new trace has all pages: {:?}", ran.kept);
 }
 
 #[test]
@@ -817,4 +845,27 @@ fn what_stands_for_a_secret_is_no_answer_to_a_question() {
     let ran = run_with(&said, setting(), server(|_, _| text("welcome")));
     assert_eq!(ran.verdicts(), ["same", "skipped"]);
     assert!(!ran.sent.iter().any(|sent| sent["method"] == "tools/call"), "{:?}", ran.sent);
+}
+
+/// A wrong guess could delete something.
+#[test]
+fn an_id_is_taken_only_from_what_is_the_same_but_for_it() {
+    let id = |n: u32| format!("0a1b2c3d-0000-4000-8000-{n:012}");
+    let note = |n: u32, title: &str| json!({"id":id(n),"title":title,"at":"2026-05-12T23:00:00Z"});
+    let list = |notes: Vec<Json>| json!({"content":[],"structuredContent":{"notes":notes}});
+    let delete = |n: u32| json!({"name":"delete","arguments":{"id":id(n)}});
+    let check = |live: Vec<Json>, expected: u32| {
+        let said = session(&[
+            ("tools/call", json!({"name":"list","arguments":{}}), list(vec![note(1, "test note")])),
+            ("tools/call", delete(1), text("gone")),
+        ]);
+        let answer = |_: &str, params: &Json| match params["name"].as_str() {
+            Some("list") => list(live.clone()),
+            _ => text("gone"),
+        };
+        let ran = run_with(&said, setting(), server(answer));
+        assert_eq!(ran.sent.last().unwrap()["params"], delete(expected));
+    };
+    check(vec![note(8, "PRODUCTION"), note(9, "test note")], 9);
+    check(vec![note(8, "PRODUCTION")], 1);
 }

@@ -35,6 +35,8 @@ pub enum Missing {
     TimedOut,
     /// The server went away.
     Gone(String),
+    /// It is a list that goes on, and the rest of it can't be read.
+    Rest(String),
 }
 
 impl fmt::Display for Missing {
@@ -42,6 +44,7 @@ impl fmt::Display for Missing {
         match self {
             Missing::TimedOut => f.write_str("no answer in time"),
             Missing::Gone(reason) => f.write_str(reason),
+            Missing::Rest(reason) => write!(f, "the list goes on, and the rest can't be read: {reason}"),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::stdio::read;
 use crate::platform::StandardStreams;
 use std::io::{self, Write as _};
 use std::path::Path;
+use wiretape_analyze::call::Outcome;
 use wiretape_analyze::replay::{Action, Setting};
 use wiretape_trace::message::Envelope;
 
@@ -64,7 +65,8 @@ impl Overture {
 
     fn answer(&self, line: &[u8]) -> Option<Vec<u8>> {
         let is_hello = Envelope::scan(line).method.as_deref() == Some("initialize");
-        let is_recorded = self.deck.tape().of_method("initialize").any(|(_, call)| call.is_answered());
+        let is_recorded =
+            self.deck.tape().of_method("initialize").any(|(_, call)| call.outcome == Outcome::Ok);
         if !is_hello || !is_recorded {
             return None;
         }

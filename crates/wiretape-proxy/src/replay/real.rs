@@ -89,6 +89,7 @@ impl RealServers {
             tally: deck.shared_tally(),
             report: Arc::new(|_| ()),
             initialize: None,
+            has_spoken: false,
             state: State::NotStarted,
             asked: 0,
             waiting: BTreeMap::new(),
@@ -233,6 +234,8 @@ pub(super) struct RealServer {
     tally: Arc<Mutex<Tally>>,
     report: Report,
     initialize: Option<Vec<u8>>,
+    /// Whether it has sent a message.
+    has_spoken: bool,
     state: State,
     asked: u64,
     /// What it was asked, by our numbers.
@@ -299,9 +302,9 @@ impl RealServer {
         true
     }
 
-    /// Whether it has been told `initialize` and has not answered.
+    /// Whether it runs and has not said a word yet.
     pub(super) fn is_starting(&self) -> bool {
-        matches!(self.state, State::Greeted(..))
+        matches!(self.state, State::Greeted(..) | State::Ready(_)) && !self.has_spoken
     }
 
     /// Whether it owes an answer.
@@ -410,6 +413,7 @@ impl RealServer {
 
     fn said(&mut self, line: &[u8]) -> Option<Action> {
         let envelope = Envelope::scan(line);
+        self.has_spoken |= envelope.kind != MessageKind::NotJsonRpc;
         match envelope.kind {
             MessageKind::Response => self.answered(line, &envelope),
             MessageKind::Request => self.asks(line),

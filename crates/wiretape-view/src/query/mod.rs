@@ -13,13 +13,26 @@ pub(crate) mod store;
 pub(crate) mod timeline;
 pub(crate) mod tools;
 
+use crate::index::Index;
 use crate::trace::OpenTrace;
-use std::sync::Arc;
+use std::sync::{Arc, RwLockReadGuard};
 
 /// Traces that are looked at together, in the order of the URL.
 #[derive(Clone)]
 pub(crate) struct Set {
     pub(crate) traces: Vec<Arc<OpenTrace>>,
+}
+
+impl Set {
+    /// What is known of all of them. They are taken in one order, whatever that of the URL, so that nobody waits for another who
+    /// waits for them.
+    pub(crate) fn indexes(&self) -> Vec<RwLockReadGuard<'_, Index>> {
+        let mut order: Vec<usize> = (0..self.traces.len()).collect();
+        order.sort_by_key(|at| Arc::as_ptr(&self.traces[*at]));
+        let mut taken: Vec<_> = order.into_iter().map(|at| (at, self.traces[at].index())).collect();
+        taken.sort_by_key(|(at, _)| *at);
+        taken.into_iter().map(|(_, index)| index).collect()
+    }
 }
 
 /// The text of bytes that should be UTF-8.

@@ -202,7 +202,7 @@ fn merge(set: &Set, mut rows: Vec<Vec<Row>>, time: impl Fn(&Index, Row) -> i64) 
     if rows.len() == 1 {
         return rows.remove(0);
     }
-    let indexes: Vec<_> = set.traces.iter().map(|trace| trace.index()).collect();
+    let indexes = set.indexes();
     let mut merged: Vec<(i64, Row)> =
         rows.into_iter().flatten().map(|row| (time(&indexes[row.trace as usize], row), row)).collect();
     // A stable sort keeps the order of each trace where times are equal.
@@ -211,7 +211,7 @@ fn merge(set: &Set, mut rows: Vec<Vec<Row>>, time: impl Fn(&Index, Row) -> i64) 
 }
 
 fn sort_calls(set: &Set, rows: &mut [Row], sort: Sort) {
-    let indexes: Vec<_> = set.traces.iter().map(|trace| trace.index()).collect();
+    let indexes = set.indexes();
     let call = |row: &Row| call_of(&indexes[row.trace as usize], *row);
     let number = |row: &Row| -> Option<u64> {
         let call = call(row)?;

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 /// The calls that were open at some time of a part; of too many those that took longest.
 pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit: usize) -> Timeline {
-    let indexes: Vec<_> = set.traces.iter().map(|trace| trace.index()).collect();
+    let indexes = set.indexes();
     let call = |row: Row| indexes.get(row.trace as usize)?.call(u64::from(row.number)).copied();
     let is_in = |call: &CallEntry| call.at_us <= *part.end() && call.end_us() >= *part.start();
     let mut found: Vec<(Row, CallEntry)> =
@@ -41,7 +41,7 @@ pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit
 
 /// How much happened when.
 pub(crate) fn density(set: &Set, buckets: usize) -> Density {
-    let indexes: Vec<_> = set.traces.iter().map(|trace| trace.index()).collect();
+    let indexes = set.indexes();
     let times: Vec<(i64, i64)> = indexes.iter().filter_map(|index| index.times()).collect();
     let from_us = times.iter().map(|(first, _)| *first).min().unwrap_or(0);
     let to_us = times.iter().map(|(_, last)| *last).max().unwrap_or(0).max(from_us + 1);

@@ -88,7 +88,7 @@ pub(crate) fn tools(set: &Set) -> io::Result<ToolsReport> {
 }
 
 fn gather(set: &Set) -> BTreeMap<Called, Seen> {
-    let indexes: Vec<_> = set.traces.iter().map(|trace| trace.index()).collect();
+    let indexes = set.indexes();
     let times: Vec<(i64, i64)> = indexes.iter().filter_map(|index| index.times()).collect();
     let from = times.iter().map(|(first, _)| *first).min().unwrap_or(0);
     let to = times.iter().map(|(_, last)| *last).max().unwrap_or(0);

@@ -88,11 +88,10 @@ async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let signals = [SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        if let [Ok(mut terminate), Ok(mut hangup)] = signals {
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
             tokio::select! {
                 _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
+                () = hung_up() => {}
                 _ = tokio::signal::ctrl_c() => {}
             }
             return;
@@ -100,4 +99,26 @@ async fn stopped() {
     }
     // If signals can't be waited for, they end the program by themselves.
     let _ = tokio::signal::ctrl_c().await;
+}
+
+/// Waits until the terminal is closed, unless somebody wants us to stay then, as `nohup` does.
+#[cfg(unix)]
+async fn hung_up() {
+    use tokio::signal::unix::{SignalKind, signal};
+    if !is_ignored(SignalKind::hangup().as_raw_value())
+        && let Ok(mut hangup) = signal(SignalKind::hangup())
+    {
+        hangup.recv().await;
+        return;
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Whether a signal is ignored, as far as the system tells.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -253,6 +253,26 @@ fn a_long_trace_answers_as_a_short_one_does() {
     assert!(short.contains("protocolVersion") && short.contains("1 missed"), "{short}");
 }
 
+/// A handshake that failed at the beginning of a long trace is not taken for the only one.
+#[test]
+fn a_long_trace_is_greeted_as_it_was_at_last() {
+    let env = environment();
+    let line = |dir: &str, raw: &str| {
+        format!("{{\"t\":\"2026-05-12T23:00:00.000Z\",\"dir\":\"{dir}\",\"raw\":{raw}}}\n")
+    };
+    let refused = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32001,"message":"not logged in"}}"#;
+    let stderr = format!(
+        "{{\"t\":\"2026-05-12T23:00:00.000Z\",\"type\":\"stderr\",\"text\":\"{}\"}}\n",
+        "x".repeat(1000)
+    );
+    let good = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{INITIALIZED}}}"#);
+    let lines =
+        [line("in", HELLO), line("out", refused), stderr.repeat(2000), line("in", HELLO), line("out", &good)];
+    env.file("long.jsonl", lines.concat());
+    let told = play(&env, &["replay", "traces/long.jsonl"], &[HELLO]);
+    assert!(told.contains(r#""serverInfo":{"name":"s"}"#) && !told.contains("not logged in"), "{told}");
+}
+
 fn flate2_of(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
