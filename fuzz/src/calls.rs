@@ -1,26 +1,25 @@
 //! What calls are, in any trace.
 
-use wiretape_analyze::call::{Call, CallTracker, Observed};
-use wiretape_analyze::definitions::DefinitionsReader;
+use wiretape_analyze::call::Call;
+use wiretape_analyze::definitions::Collector;
 use wiretape_analyze::drift;
 use wiretape_analyze::filter::Filter;
 use wiretape_analyze::listing::CallLister;
+use wiretape_analyze::reading::{Analysis, Closed, Meaning, Reading, RecordingState, Seen};
 use wiretape_analyze::stats::ToolStats;
-use wiretape_trace::format::{Record, TraceReader};
+use wiretape_trace::format::{Line, TraceReader};
 
-/// Every request ends once, whoever looks, and the same is said every time. The first line is a filter, too.
+/// Every request ends once, whatever reads it, and the result is the same every time. The first line is a filter, too.
 pub fn calls(data: &[u8]) {
     let listed = list(data, &Filter::default());
     assert_eq!(listed, list(data, &Filter::default()), "calls depend on something else than the trace");
-    assert_eq!(listed.len() as u64, requests(data), "a request ended twice, or never");
-    let mut stats = ToolStats::new();
-    let mut definitions = DefinitionsReader::new();
-    each_record(data, |line, record| {
-        stats.observe(line, record);
-        definitions.observe(line, record);
-    });
-    stats.end_recording();
-    assert_eq!(stats.totals().counts.calls, listed.len() as u64, "two ways to count calls");
+    let mut reading = Reading::new((Requests::default(), (ToolStats::new(), Collector::new())));
+    each_line(data, |line| reading.observe(line));
+    let (requests, (stats, definitions)) = reading.finish(RecordingState::Over);
+    assert_eq!(listed.len() as u64, requests.seen, "a request ended twice, or never");
+    assert_eq!(requests.closed, requests.seen, "a request ended twice, or never");
+    let counted = stats.totals().counts.calls + stats.server_requests().counts.calls;
+    assert_eq!(counted, listed.len() as u64, "two ways to count calls");
     let definitions = definitions.finish();
     assert!(drift::compare(&definitions, &definitions).changes.is_empty(), "something differs from itself");
     let first = String::from_utf8_lossy(data.split(|byte| *byte == b'\n').next().unwrap_or_default());
@@ -33,25 +32,32 @@ pub fn calls(data: &[u8]) {
 fn list(data: &[u8], filter: &Filter) -> Vec<Call> {
     let mut lister = CallLister::new(filter.clone());
     let mut calls = Vec::new();
-    each_record(data, |line, record| lister.observe(line, record, |listed| calls.push(listed.call)));
-    lister.finish(|listed| calls.push(listed.call));
+    each_line(data, |line| lister.observe(line, |call| calls.push(call)));
+    lister.finish(RecordingState::Over, |call| calls.push(call));
     calls
 }
 
-fn requests(data: &[u8]) -> u64 {
-    let mut tracker = CallTracker::new();
-    let mut requests = 0;
-    each_record(data, |line, record| {
-        tracker.observe_record(line, record, |_, _, observed| {
-            requests += u64::from(matches!(observed, Observed::Request { .. }));
-        });
-    });
-    requests
+#[derive(Default)]
+struct Requests {
+    seen: u64,
+    closed: u64,
 }
 
-fn each_record(data: &[u8], mut each: impl FnMut(u64, &Record<'_>)) {
+impl Analysis for Requests {
+    type PerCall = ();
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+        self.seen += u64::from(matches!(seen.meaning, Meaning::Request { .. }));
+    }
+
+    fn closed(&mut self, _: &Closed<'_, '_>, (): ()) {
+        self.closed += 1;
+    }
+}
+
+fn each_line(data: &[u8], mut each: impl FnMut(&Line<'_>)) {
     let mut reader = TraceReader::new(data);
     while let Some(line) = reader.next_line().expect("bytes in memory can be read") {
-        each(line.number, &line.record);
+        each(&line);
     }
 }

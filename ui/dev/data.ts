@@ -46,7 +46,7 @@ export function makeTrace(key: string, label: string, calls: number, seed: numbe
     let latency = Math.floor(400 + roll() ** 6 * 4e6);
     if (isNested) latency = Math.min(latency, Math.max(500, parentEnd - at - 500));
     const luck = roll();
-    const status = luck < 0.88 ? "ok" : luck < 0.94 ? "tool-error" : luck < 0.97 ? "protocol-error" : luck < 0.985 ? "cancelled" : "no-response";
+    const status = luck < 0.88 ? "ok" : luck < 0.94 ? "tool-error" : luck < 0.97 ? "protocol-error" : luck < 0.985 ? "cancelled" : "unanswered";
     const answered = status === "ok" || status.endsWith("error");
     const direction: Dir = isNested ? "out" : "in";
     const about = method === "initialize" ? "2025-11-25 claude-desktop 1.2.0" : tool === null ? "" : (ABOUTS[tool] ?? "");

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `tool:GLOB` | calls of such tools |
 //! | `method:GLOB` | such methods |
-//! | `status:STATUS` | what became of the call: a name of an [`Outcome`], or `error`, `answered`, `unanswered` |
+//! | `status:STATUS` | how the call went: the name of an [`Outcome`], `error` for all that are errors, `answered` for all with an answer |
 //! | `dir:in`, `dir:out` | what the client asked or said, what the server did |
 //! | `session:GLOB`, `server:GLOB`, `id:GLOB` | the session, the label of the trace, the request's id |
 //! | `latency>200ms` | what took longer; also `<`, `>=`, `<=`, and the units `us`, `ms`, `s`, `m` |
@@ -73,7 +73,7 @@ impl<'a> Subject<'a> {
             session: call.session.as_deref(),
             server: label,
             id: call.id.as_ref().map(Id::text),
-            latency_us: call.latency_us,
+            latency_us: call.duration_us,
             request_bytes: Some(call.request_bytes),
             response_bytes: call.response_bytes,
         }
@@ -124,8 +124,7 @@ enum Comparison {
 enum Wanted {
     Error,
     Answered,
-    Unanswered,
-    Named(&'static str),
+    Outcome(Outcome),
 }
 
 /// A text that is looked for.
@@ -242,8 +241,7 @@ impl Wanted {
         match self {
             Wanted::Error => outcome.is_error(),
             Wanted::Answered => !outcome.is_unanswered(),
-            Wanted::Unanswered => outcome.is_unanswered(),
-            Wanted::Named(name) => outcome.name() == name,
+            Wanted::Outcome(wanted) => outcome == wanted,
         }
     }
 
@@ -252,10 +250,7 @@ impl Wanted {
         match name.as_str() {
             "error" | "errors" | "failed" => Some(Wanted::Error),
             "answered" => Some(Wanted::Answered),
-            "unanswered" => Some(Wanted::Unanswered),
-            "pending" | "open" => Some(Wanted::Named("no-response")),
-            "timeout" => Some(Wanted::Named("timed-out")),
-            name => Outcome::NAMES.iter().find(|known| **known == name).map(|name| Wanted::Named(name)),
+            name => Outcome::named(name).map(Wanted::Outcome),
         }
     }
 }
@@ -408,8 +403,8 @@ fn statuses(values: &[String]) -> Result<Condition, String> {
     let parse = |value: &String| {
         Wanted::parse(value).ok_or_else(|| {
             format!(
-                "there is no status `{value}`; there are error, answered, unanswered, {}",
-                Outcome::NAMES.join(", ")
+                "there is no status `{value}`; there are error, answered, {}",
+                Outcome::ALL.map(Outcome::name).join(", ")
             )
         })
     };

@@ -3,6 +3,7 @@
 //! This crate is pure. It is fed the records of a trace, in order, and answers questions about them; who reads
 //! the file, and who prints the answer, is not its concern.
 //!
+//! - [`reading`]: the one interpretation of a trace, under all that follows
 //! - [`call`]: where a request meets its response
 //! - [`operation`]: calls that belong together
 //! - [`listing`]: the calls of a trace, as they are listed
@@ -42,6 +43,7 @@ pub mod latency;
 pub mod lint;
 pub mod listing;
 pub mod operation;
+pub mod reading;
 pub mod replay;
 pub mod stats;
 pub mod summary;

@@ -1,110 +1,73 @@
 //! The calls of a trace, one after the other, as they are listed.
 //!
 //! Calls come in the order of their requests. One that stays open while thousands of others end would hold these back, so
-//! that it comes when it ends: memory is bounded by the open calls, and by [`HELD`].
+//! it comes when it ends: memory is bounded by the open calls, and by [`HELD`].
 
-use crate::call::{Call, CallTracker, Observed};
+use crate::call::Call;
 use crate::filter::{Filter, Subject};
-use crate::operation::{Operation, OperationTracker};
+use crate::operation::Operation;
+use crate::reading::{Analysis, Closed, LineView, Reading, RecordingState, Seen};
 use crate::text::TextFinder;
-use std::collections::{BTreeMap, HashMap};
-use wiretape_trace::format::{Record, Stamp};
+use std::collections::BTreeMap;
+use wiretape_trace::format::{Line, Record};
 
 /// How many calls that have ended wait for an older one.
 pub const HELD: usize = 4096;
 
-/// A call, and the operation that it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedCall {
-    /// The call.
-    pub call: Call,
-    /// The number of the first call of its operation.
-    pub operation: Option<u64>,
-}
-
-/// Lists the calls of one recording that pass a filter.
+/// Lists the calls of one recording that match a filter.
 #[derive(Debug)]
 pub struct CallLister {
-    tracker: CallTracker,
-    operations: OperationTracker,
-    filter: Filter,
-    finders: Vec<TextFinder>,
-    /// Which of the texts were found in a call that is open: a bit for each.
-    found: HashMap<u64, u64>,
-    label: Option<String>,
-    order: InOrder,
+    reading: Reading<Listing>,
 }
 
 impl CallLister {
-    /// At the beginning of a recording.
+    /// At the start of a recording.
     pub fn new(filter: Filter) -> Self {
         let finders = filter.needles().map(|needle| TextFinder::literal(&needle.text)).collect();
-        CallLister {
-            tracker: CallTracker::new(),
-            operations: OperationTracker::new(),
+        let listing = Listing {
             filter,
             finders,
-            found: HashMap::new(),
             label: None,
             order: InOrder::default(),
-        }
-    }
-
-    /// Takes the next record; `each` is told of the calls that are due.
-    pub fn observe(&mut self, line: u64, record: &Record<'_>, mut each: impl FnMut(ListedCall)) {
-        if let Record::Meta(meta) = record {
-            self.label = Some(meta.label.clone());
-        }
-        let mut seen = Vec::new();
-        let failed = self.tracker.observe_record(line, record, |raw, envelope, observed| {
-            seen.push((raw, envelope, observed));
-        });
-        if let Record::Message(message) = record {
-            for (raw, envelope, observed) in seen {
-                let operation = self.operations.observe(&self.tracker, &message.stamp, &envelope, &observed);
-                self.payload(raw, observed, operation, &mut each);
-            }
-        }
-        for call in failed {
-            self.close(call, None, &mut each);
-        }
-    }
-
-    fn payload(
-        &mut self,
-        raw: &[u8],
-        observed: Observed,
-        operation: Option<u64>,
-        each: &mut impl FnMut(ListedCall),
-    ) {
-        let about = match &observed {
-            Observed::Request { number, .. } => Some(*number),
-            Observed::Answer(call) => Some(call.number),
-            Observed::Progress { of } | Observed::Cancellation { of } => *of,
-            _ => None,
+            due: Vec::new(),
+            operations: Vec::new(),
         };
-        if let Some(number) = about.filter(|_| !self.finders.is_empty()) {
-            *self.found.entry(number).or_default() |= self.texts_in(raw);
-        }
-        if let Some(call) = observed.into_closed() {
-            self.close(call, operation, each);
-        }
+        CallLister { reading: Reading::new(listing) }
     }
 
+    /// Takes the next line; `each` receives the calls that are due.
+    pub fn observe(&mut self, line: &Line<'_>, each: impl FnMut(Call)) {
+        self.reading.observe(line);
+        self.reading.analysis_mut().due.drain(..).for_each(each);
+    }
+
+    /// The trace just stops here: `each` receives the calls that are left. Returns the operations.
+    pub fn finish(self, state: RecordingState, each: impl FnMut(Call)) -> Vec<Operation> {
+        let mut listing = self.reading.finish(state);
+        listing.order.flush(&mut listing.due);
+        listing.due.into_iter().for_each(each);
+        listing.operations
+    }
+}
+
+#[derive(Debug)]
+struct Listing {
+    filter: Filter,
+    finders: Vec<TextFinder>,
+    label: Option<String>,
+    order: InOrder,
+    due: Vec<Call>,
+    operations: Vec<Operation>,
+}
+
+impl Listing {
+    /// Which of the texts are in a payload: a bit for each.
     fn texts_in(&self, raw: &[u8]) -> u64 {
         let bits = self.finders.iter().take(64).enumerate();
         bits.filter(|(_, finder)| finder.is_in(raw)).fold(0, |found, (bit, _)| found | 1 << bit)
     }
 
-    fn close(&mut self, call: Call, operation: Option<u64>, each: &mut impl FnMut(ListedCall)) {
-        let found = self.found.remove(&call.number).unwrap_or_default();
-        let operation = operation.or_else(|| self.operations.of(call.number));
-        let number = call.number;
-        let listed = self.passes(&call, found).then_some(ListedCall { call, operation });
-        self.order.push(number, listed, each);
-    }
-
-    fn passes(&self, call: &Call, found: u64) -> bool {
+    fn matches(&self, call: &Call, found: u64) -> bool {
         if self.filter.is_empty() {
             return true;
         }
@@ -117,19 +80,31 @@ impl CallLister {
                 .is_some_and(|bit| found & (1 << bit.min(63)) != 0)
         })
     }
+}
 
-    /// The operations that came to an end since the last time.
-    pub fn take_operations(&mut self) -> Vec<Operation> {
-        self.operations.take_ended()
+impl Analysis for Listing {
+    /// Which of the texts were found in the call so far.
+    type PerCall = u64;
+
+    fn begin_line(&mut self, line: &LineView<'_, '_>) {
+        if let Record::Meta(meta) = &line.line.record {
+            self.label = Some(meta.label.clone());
+        }
     }
 
-    /// The recording has ended: tells of the calls that are open, and returns the operations that are.
-    pub fn finish(mut self, mut each: impl FnMut(ListedCall)) -> Vec<Operation> {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            self.close(call, None, &mut each);
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut u64>) {
+        if let Some(found) = own.filter(|_| !self.finders.is_empty()) {
+            *found |= self.texts_in(seen.raw);
         }
-        self.order.flush(&mut each);
-        self.operations.finish()
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, found: u64) {
+        let call = self.matches(closed.call, found).then(|| closed.call.clone());
+        self.order.push(closed.call.number, call, &mut self.due);
+    }
+
+    fn operation_closed(&mut self, operation: &Operation) {
+        self.operations.push(operation.clone());
     }
 }
 
@@ -137,8 +112,8 @@ impl CallLister {
 #[derive(Debug)]
 struct InOrder {
     next: u64,
-    /// Those that wait for an older one; `None` if nobody wants to see them.
-    waiting: BTreeMap<u64, Option<ListedCall>>,
+    /// Those that wait for an older one; `None` if they don't match.
+    waiting: BTreeMap<u64, Option<Call>>,
 }
 
 impl Default for InOrder {
@@ -148,53 +123,45 @@ impl Default for InOrder {
 }
 
 impl InOrder {
-    fn push(&mut self, number: u64, call: Option<ListedCall>, each: &mut impl FnMut(ListedCall)) {
+    fn push(&mut self, number: u64, call: Option<Call>, due: &mut Vec<Call>) {
         if number < self.next {
-            // Others went before it, for it took too long.
-            call.into_iter().for_each(each);
+            // Others went before it, because it took too long.
+            due.extend(call);
+            return;
+        }
+        if number == self.next && self.waiting.is_empty() {
+            due.extend(call);
+            self.next += 1;
             return;
         }
         self.waiting.insert(number, call);
         while let Some(call) = self.waiting.remove(&self.next) {
-            call.into_iter().for_each(&mut *each);
+            due.extend(call);
             self.next += 1;
         }
         if self.waiting.len() > HELD {
-            self.flush(each);
+            self.flush(due);
         }
     }
 
-    fn flush(&mut self, each: &mut impl FnMut(ListedCall)) {
+    fn flush(&mut self, due: &mut Vec<Call>) {
         for (number, call) in std::mem::take(&mut self.waiting) {
             self.next = number + 1;
-            call.into_iter().for_each(&mut *each);
+            due.extend(call);
         }
-    }
-}
-
-/// When something of a record was seen, if it says so.
-pub fn stamp_of<'a, 'r>(record: &'r Record<'a>) -> Option<&'r Stamp<'a>> {
-    match record {
-        Record::Message(message) => Some(&message.stamp),
-        Record::Text(text) | Record::Stderr(text) => Some(&text.stamp),
-        Record::Http(exchange) => Some(&exchange.stamp),
-        Record::Unknown { stamp, .. } => Some(stamp),
-        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{for_each_record, message};
+    use crate::testing::{for_each_line, message};
 
     fn listed(filter: &str, lines: &[String]) -> Vec<u64> {
         let mut lister = CallLister::new(Filter::parse(filter).unwrap());
         let mut numbers = Vec::new();
-        for_each_record(lines, |line, record| {
-            lister.observe(line, record, |listed| numbers.push(listed.call.number));
-        });
-        lister.finish(|listed| numbers.push(listed.call.number));
+        for_each_line(lines, |line| lister.observe(line, |call| numbers.push(call.number)));
+        lister.finish(RecordingState::Over, |call| numbers.push(call.number));
         numbers
     }
 

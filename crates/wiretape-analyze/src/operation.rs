@@ -4,13 +4,14 @@
 //! byte for byte; where there is none, it is the same method, name and arguments. A task is known by its id, a
 //! subscription by its resource, or by the id of the request that listens.
 
-use crate::call::{Asked, Call, CallTracker, Observed};
+use crate::call::{Asked, Call, Outcome, PendingCall};
 use memchr::memmem;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash as _, Hasher as _};
 use wiretape_trace::format::Stamp;
 use wiretape_trace::message::{Direction, Envelope};
+use wiretape_trace::protocol::{meta_key, method};
 use wiretape_trace::value::Value;
 
 /// What makes calls belong together.
@@ -59,14 +60,10 @@ pub struct Operation {
     pub ended: bool,
 }
 
-/// Finds the operations of one recording.
-///
-/// It is told what a [`CallTracker`] is told, after it. It holds the operations that are open.
+/// Finds the operations of one recording. It holds those that are open.
 #[derive(Debug, Default)]
-pub struct OperationTracker {
-    open: BTreeMap<u64, Open>,
-    /// Calls that are open, of which something is to be looked for in the answer.
-    watched: HashMap<u64, Watched>,
+pub(crate) struct OperationTracker {
+    open: BTreeMap<u64, OpenOperation>,
     by_state: HashMap<Vec<u8>, u64>,
     by_request: HashMap<u64, u64>,
     by_task: HashMap<String, u64>,
@@ -76,7 +73,7 @@ pub struct OperationTracker {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenOperation {
     operation: Operation,
     began: Asked,
     /// When the server asked for more, if it did.
@@ -94,11 +91,11 @@ enum Name {
     Listener(String),
 }
 
-/// What is known of a call until it is answered.
+/// What is to be looked for in the answer to a call; kept with the call.
 #[derive(Debug, Default)]
-struct Watched {
+pub(crate) struct Watch {
     /// The operation that it belongs to.
-    first: Option<u64>,
+    pub(crate) first: Option<u64>,
     /// What a retry of it will look like, if it has no state.
     request: Option<u64>,
     /// The resource that it subscribes to.
@@ -106,90 +103,67 @@ struct Watched {
     ends: bool,
 }
 
-pub(crate) const MODERN: &[u8] = b"io.modelcontextprotocol/protocolVersion";
-
 impl OperationTracker {
-    /// At the beginning of a recording.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The number of the first call of the operation to which an open call belongs.
-    pub fn of(&self, call: u64) -> Option<u64> {
-        self.watched.get(&call).and_then(|watched| watched.first)
-    }
-
-    /// Takes what a tracker was told. Returns the number of the first call of the operation that it belongs to.
-    pub fn observe(
-        &mut self,
-        tracker: &CallTracker,
-        stamp: &Stamp<'_>,
-        envelope: &Envelope<'_>,
-        observed: &Observed,
-    ) -> Option<u64> {
-        match observed {
-            Observed::Request { number, .. } => {
-                let call = tracker.open_call(*number)?;
-                self.request(call, envelope, stamp)
-            }
-            Observed::Answer(call) => self.answer(call, envelope, stamp),
-            Observed::Other => self.news(envelope, stamp),
-            _ => None,
-        }
-    }
-
     /// The operations that came to an end since the last time.
-    pub fn take_ended(&mut self) -> Vec<Operation> {
+    pub(crate) fn take_ended(&mut self) -> Vec<Operation> {
         std::mem::take(&mut self.ended)
     }
 
     /// Those that came to no end, after those that did.
-    pub fn finish(mut self) -> Vec<Operation> {
+    pub(crate) fn finish(mut self) -> Vec<Operation> {
         let mut all = self.take_ended();
         all.extend(self.open.into_values().map(|open| open.operation));
         all
     }
 
-    fn request(&mut self, call: &Call, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
-        if call.direction != Direction::ClientToServer {
+    /// Takes a request; returns the number of the first call of the operation that it belongs to.
+    pub(crate) fn request(
+        &mut self,
+        call: &mut PendingCall,
+        envelope: &Envelope<'_>,
+        stamp: &Stamp<'_>,
+    ) -> Option<u64> {
+        if call.direction() != Direction::ClientToServer {
             return None;
         }
         let params = envelope.params.unwrap_or_default();
-        let mut watched = Watched::default();
-        match call.method.as_str() {
+        let mut watched = Watch::default();
+        let method = std::sync::Arc::clone(call.method());
+        match &*method {
             "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
                 let task = member(params, "taskId")?;
                 watched.first = self.by_task.get(&*task).copied();
-                watched.ends = matches!(call.method.as_str(), "tasks/result" | "tasks/cancel");
+                watched.ends = matches!(&*method, "tasks/result" | "tasks/cancel");
             }
             "resources/subscribe" => watched.resource = member(params, "uri"),
             "resources/unsubscribe" => {
                 watched.first = self.by_resource.get(&*member(params, "uri")?).copied();
                 watched.ends = true;
             }
-            "subscriptions/listen" => {
-                let open = Open::new(call, OperationKind::Subscription);
-                let listener = call.id.as_ref().map(ToString::to_string).unwrap_or_default();
-                self.begin(open, Name::Listener(listener));
-                watched.first = Some(call.number);
+            method::LISTEN => {
+                let open = OpenOperation::of_request(call, OperationKind::Subscription);
+                self.begin(open, Name::Listener(call.id().to_string()));
+                watched.first = Some(call.number());
                 watched.ends = true;
             }
-            _ if memmem::find(params, MODERN).is_some() => self.retry(call, params, &mut watched),
+            _ if memmem::find(params, meta_key::PROTOCOL_VERSION.as_bytes()).is_some() => {
+                self.retry(&method, params, &mut watched)
+            }
             _ if memmem::find(params, b"\"task\"").is_none() => return None,
             _ => {}
         }
         let first = watched.first;
         if let Some(open) = first.and_then(|first| self.open.get_mut(&first)) {
-            open.join(call, stamp);
+            open.join(call.number(), stamp);
         }
-        self.watched.insert(call.number, watched);
+        call.set_watch(watched);
         first
     }
 
     /// A request of the revisions in which a server may ask for more by its answer.
-    fn retry(&mut self, call: &Call, params: &[u8], watched: &mut Watched) {
+    fn retry(&mut self, method: &str, params: &[u8], watched: &mut Watch) {
         let Ok(params) = Value::parse(params) else { return };
-        let request = fingerprint(call, params);
+        let request = fingerprint(method, params);
         watched.request = Some(request);
         watched.first = match params.get("requestState") {
             Some(state) => self.by_state.get(state.raw).copied(),
@@ -198,8 +172,14 @@ impl OperationTracker {
         };
     }
 
-    fn answer(&mut self, call: &Call, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
-        let watched = self.watched.remove(&call.number)?;
+    /// Takes the answer to a call, with what is to be looked for in it.
+    pub(crate) fn answer(
+        &mut self,
+        call: &Call,
+        watched: Watch,
+        envelope: &Envelope<'_>,
+        stamp: &Stamp<'_>,
+    ) -> Option<u64> {
         if let Some(open) = watched.first.and_then(|first| self.open.get_mut(&first)) {
             open.heard(stamp);
         }
@@ -215,11 +195,14 @@ impl OperationTracker {
             return self.wants_more(call, watched.first, name, stamp);
         }
         if let (Some(task), None) = (task, watched.first) {
-            self.begin(Open::new(call, OperationKind::Task).at(stamp), Name::Task(task));
+            self.begin(OpenOperation::new(call, OperationKind::Task).at(stamp), Name::Task(task));
             return Some(call.number);
         }
         if let (Some(resource), true) = (watched.resource, result.is_some()) {
-            self.begin(Open::new(call, OperationKind::Subscription).at(stamp), Name::Resource(resource));
+            self.begin(
+                OpenOperation::new(call, OperationKind::Subscription).at(stamp),
+                Name::Resource(resource),
+            );
             return Some(call.number);
         }
         let first = watched.first?;
@@ -238,7 +221,7 @@ impl OperationTracker {
         stamp: &Stamp<'_>,
     ) -> Option<u64> {
         let first = first.unwrap_or_else(|| {
-            let open = Open::new(call, OperationKind::RoundTrips).at(stamp);
+            let open = OpenOperation::new(call, OperationKind::RoundTrips).at(stamp);
             self.open.insert(call.number, open);
             call.number
         });
@@ -251,8 +234,8 @@ impl OperationTracker {
         Some(first)
     }
 
-    /// A notification may tell of a task or a subscription.
-    fn news(&mut self, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
+    /// Takes a notification: it may be news of a task or a subscription.
+    pub(crate) fn news(&mut self, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
         if self.open.is_empty() {
             return None;
         }
@@ -265,7 +248,7 @@ impl OperationTracker {
             _ if self.by_listener.is_empty() => return None,
             _ => {
                 let meta = Value::parse(params).ok()?.get("_meta")?;
-                let listener = meta.get("io.modelcontextprotocol/subscriptionId")?;
+                let listener = meta.get(meta_key::SUBSCRIPTION_ID)?;
                 *self.by_listener.get(&*String::from_utf8_lossy(listener.raw))?
             }
         };
@@ -275,7 +258,7 @@ impl OperationTracker {
         Some(first)
     }
 
-    fn begin(&mut self, mut open: Open, name: Name) {
+    fn begin(&mut self, mut open: OpenOperation, name: Name) {
         let first = open.operation.first;
         open.names.push(name.clone());
         self.open.insert(first, open);
@@ -308,20 +291,24 @@ impl OperationTracker {
     }
 }
 
-impl Open {
+impl OpenOperation {
     fn new(call: &Call, kind: OperationKind) -> Self {
         let operation = Operation {
             first: call.number,
             kind,
-            method: call.method.clone(),
-            tool: call.tool.clone(),
+            method: call.method.to_string(),
+            tool: call.tool.as_deref().map(str::to_owned),
             calls: 1,
             news: 0,
             duration_us: 0,
             person_us: call.person_us,
             ended: false,
         };
-        Open { operation, began: call.asked, asked_for_more: None, names: Vec::new() }
+        OpenOperation { operation, began: call.asked, asked_for_more: None, names: Vec::new() }
+    }
+
+    fn of_request(call: &PendingCall, kind: OperationKind) -> Self {
+        Self::new(&call.as_if_ended(Outcome::Pending, call.asked()), kind)
     }
 
     fn at(mut self, stamp: &Stamp<'_>) -> Self {
@@ -334,8 +321,8 @@ impl Open {
         self.operation.duration_us = self.operation.duration_us.max(until_now);
     }
 
-    fn join(&mut self, call: &Call, stamp: &Stamp<'_>) {
-        if call.number != self.operation.first {
+    fn join(&mut self, call: u64, stamp: &Stamp<'_>) {
+        if call != self.operation.first {
             self.operation.calls += 1;
         }
         if let Some(since) = self.asked_for_more.take() {
@@ -355,9 +342,9 @@ fn task_id(result: Value<'_>) -> Option<String> {
 }
 
 /// What a request and its retry have in common.
-fn fingerprint(call: &Call, params: Value<'_>) -> u64 {
+fn fingerprint(method: &str, params: Value<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    call.method.hash(&mut hasher);
+    method.hash(&mut hasher);
     for name in ["name", "uri", "arguments", "ref", "argument"] {
         params.get(name).map(|value| value.raw).hash(&mut hasher);
     }
@@ -367,23 +354,32 @@ fn fingerprint(call: &Call, params: Value<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{for_each_message, message};
+    use crate::reading::{Analysis, Closed, Seen};
+    use crate::testing::{message, read};
+
+    #[derive(Default)]
+    struct Operations {
+        closed: Vec<String>,
+        members: Vec<(u64, u64)>,
+    }
+
+    impl Analysis for Operations {
+        type PerCall = ();
+
+        fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+            self.members.extend(seen.operation.map(|first| (seen.line.line.number, first)));
+        }
+
+        fn closed(&mut self, _: &Closed<'_, '_>, (): ()) {}
+
+        fn operation_closed(&mut self, operation: &Operation) {
+            self.closed.push(describe(operation));
+        }
+    }
 
     fn operations(lines: &[String]) -> (Vec<String>, Vec<(u64, u64)>) {
-        let mut tracker = CallTracker::new();
-        let mut operations = OperationTracker::new();
-        let mut members = Vec::new();
-        for_each_message(lines, |line, message| {
-            let mut seen = Vec::new();
-            tracker.observe_message(line, message, |_, envelope, observed| seen.push((envelope, observed)));
-            for (envelope, observed) in seen {
-                if let Some(first) = operations.observe(&tracker, &message.stamp, &envelope, &observed) {
-                    members.push((line, first));
-                }
-            }
-        });
-        let told = operations.finish().iter().map(describe).collect();
-        (told, members)
+        let Operations { closed, members } = read(Operations::default(), lines);
+        (closed, members)
     }
 
     fn describe(operation: &Operation) -> String {

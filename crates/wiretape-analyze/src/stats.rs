@@ -1,55 +1,72 @@
 //! Calls, failures and latencies, by tool.
 
-use crate::call::{Call, CallTracker, Observed, Outcome};
+use crate::call::{Call, Outcome};
 use crate::latency::Latencies;
-use crate::operation::{Operation, OperationKind, OperationTracker};
+use crate::operation::{Operation, OperationKind};
+use crate::reading::{Analysis, Closed, Meaning, Seen};
 use std::collections::BTreeMap;
-use wiretape_trace::format::Record;
+use std::sync::Arc;
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 
 /// What calls are counted under.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A tool.
-    Tool(String),
+    Tool(Arc<str>),
     /// A method other than a `tools/call` with a name; empty if it was not a string.
-    Method(String),
+    Method(Arc<str>),
 }
 
-/// How many calls there were, and what became of them.
+/// How many calls there were, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallCounts {
-    /// All of them.
+    /// All calls.
     pub calls: u64,
     /// Those with a result that says `isError`.
     pub tool_errors: u64,
-    /// Those with an error.
+    /// Those with a JSON-RPC error.
     pub protocol_errors: u64,
     /// Those that failed by an HTTP status.
     pub http_errors: u64,
-    /// Those that were cancelled, and not answered.
-    pub cancelled: u64,
     /// Those that were given up because they took too long.
     pub timed_out: u64,
-    /// Those that were answered after they had been cancelled.
-    pub late: u64,
-    /// Those whose connection broke.
+    /// Those that were cancelled.
+    pub cancelled: u64,
+    /// Those whose client went away.
     pub disconnected: u64,
-    /// Those without a response when the trace ended.
+    /// Those that were open when the server died.
+    pub crashed: u64,
+    /// Those without an answer when the recording ended, or without an id that could be answered.
+    pub unanswered: u64,
+    /// Those that are in flight.
     pub pending: u64,
-    /// Those that can't have a response, for their id was used again or could not be repeated.
-    pub abandoned: u64,
 }
 
 impl CallCounts {
-    /// Those that failed: by the tool's fault, the protocol's or that of HTTP.
+    /// Those that failed; the same calls as [`Outcome::is_error`].
     pub fn errors(&self) -> u64 {
-        self.tool_errors + self.protocol_errors + self.http_errors
+        self.tool_errors + self.protocol_errors + self.http_errors + self.timed_out + self.crashed
     }
 
-    /// Those without a response.
-    pub fn unanswered(&self) -> u64 {
-        self.pending + self.abandoned + self.cancelled + self.timed_out + self.disconnected
+    /// Those without a response that was waited for; the same calls as [`Outcome::is_unanswered`].
+    pub fn without_answer(&self) -> u64 {
+        self.timed_out + self.cancelled + self.disconnected + self.crashed + self.unanswered + self.pending
+    }
+
+    /// How many calls went this way.
+    pub fn get(&self, outcome: Outcome) -> u64 {
+        match outcome {
+            Outcome::Ok => self.calls - self.errors() - self.without_answer() + self.timed_out + self.crashed,
+            Outcome::ToolError => self.tool_errors,
+            Outcome::ProtocolError => self.protocol_errors,
+            Outcome::HttpError => self.http_errors,
+            Outcome::TimedOut => self.timed_out,
+            Outcome::Cancelled => self.cancelled,
+            Outcome::Disconnected => self.disconnected,
+            Outcome::Crashed => self.crashed,
+            Outcome::Unanswered => self.unanswered,
+            Outcome::Pending => self.pending,
+        }
     }
 
     /// Adds a call.
@@ -58,28 +75,29 @@ impl CallCounts {
         match outcome {
             Outcome::Ok => {}
             Outcome::ToolError => self.tool_errors += 1,
-            Outcome::ProtocolError { .. } => self.protocol_errors += 1,
-            Outcome::HttpError { .. } => self.http_errors += 1,
-            Outcome::Cancelled => self.cancelled += 1,
+            Outcome::ProtocolError => self.protocol_errors += 1,
+            Outcome::HttpError => self.http_errors += 1,
             Outcome::TimedOut => self.timed_out += 1,
-            Outcome::Late => self.late += 1,
+            Outcome::Cancelled => self.cancelled += 1,
             Outcome::Disconnected => self.disconnected += 1,
+            Outcome::Crashed => self.crashed += 1,
+            Outcome::Unanswered => self.unanswered += 1,
             Outcome::Pending => self.pending += 1,
-            Outcome::Abandoned => self.abandoned += 1,
         }
     }
 
-    fn merge(&mut self, other: &CallCounts) {
+    /// Adds others.
+    pub fn merge(&mut self, other: &CallCounts) {
         self.calls += other.calls;
         self.tool_errors += other.tool_errors;
         self.protocol_errors += other.protocol_errors;
         self.http_errors += other.http_errors;
-        self.cancelled += other.cancelled;
         self.timed_out += other.timed_out;
-        self.late += other.late;
+        self.cancelled += other.cancelled;
         self.disconnected += other.disconnected;
+        self.crashed += other.crashed;
+        self.unanswered += other.unanswered;
         self.pending += other.pending;
-        self.abandoned += other.abandoned;
     }
 }
 
@@ -101,7 +119,7 @@ pub struct CallStats {
 impl CallStats {
     fn add(&mut self, call: &Call) {
         self.counts.add(call.outcome);
-        if let Some(us) = call.latency_us.filter(|_| call.outcome.is_measured()) {
+        if let Some(us) = call.latency_us() {
             self.latencies.add(us);
         }
         self.request_bytes += call.request_bytes;
@@ -131,21 +149,24 @@ pub struct StatsRow {
 /// The statistics of one or more recordings.
 ///
 /// ```
+/// use wiretape_analyze::reading::{Reading, RecordingState};
 /// use wiretape_analyze::stats::ToolStats;
-/// use wiretape_trace::format::parse_line;
+/// use wiretape_trace::format::TraceReader;
 ///
-/// let mut stats = ToolStats::new();
-/// stats.observe(1, &parse_line(br#"{"dir":"in","us":5,"raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#));
-/// stats.end_recording();
+/// let trace = br#"{"dir":"in","us":5,"raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#;
+/// let mut reading = Reading::new(ToolStats::new());
+/// let mut reader = TraceReader::new(&trace[..]);
+/// while let Some(line) = reader.next_line().unwrap() {
+///     reading.observe(&line);
+/// }
+/// let stats = reading.finish(RecordingState::Running);
 /// assert_eq!(stats.totals().counts.pending, 1);
 /// assert_eq!(stats.totals().latencies.percentile(50), None);
 /// ```
 #[derive(Debug, Default)]
 pub struct ToolStats {
     rows: BTreeMap<(Subject, Direction), CallStats>,
-    tracker: CallTracker,
-    operations: OperationTracker,
-    ended: BTreeMap<OperationKind, OperationStats>,
+    operations: BTreeMap<OperationKind, OperationStats>,
     orphans: u64,
     notifications: u64,
     counts_tokens: bool,
@@ -190,50 +211,12 @@ impl ToolStats {
         ToolStats { counts_tokens: true, ..Self::default() }
     }
 
-    /// Takes the next record of a recording.
-    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
-        let mut seen = Vec::new();
-        let failed = self
-            .tracker
-            .observe_record(line, record, |_, envelope, observed| seen.push((envelope, observed)));
-        if let Record::Message(message) = record {
-            for (envelope, observed) in seen {
-                self.operations.observe(&self.tracker, &message.stamp, &envelope, &observed);
-                let known = message.dir.known().is_some();
-                self.notifications += u64::from(known && envelope.kind == MessageKind::Notification);
-                self.orphans += u64::from(observed == Observed::Orphan);
-                if let Some(call) = observed.closed() {
-                    let tokens = if self.counts_tokens { result_tokens(call, &envelope) } else { 0 };
-                    add(&mut self.rows, call, tokens);
-                }
-            }
-            self.settle_operations();
-        }
-        failed.iter().for_each(|call| add(&mut self.rows, call, 0));
-    }
-
-    fn settle_operations(&mut self) {
-        for operation in self.operations.take_ended() {
-            self.ended.entry(operation.kind).or_default().add(&operation);
-        }
-    }
-
     /// The operations of each kind.
     pub fn operations(&self) -> &BTreeMap<OperationKind, OperationStats> {
-        &self.ended
+        &self.operations
     }
 
-    /// Ends a recording: what is open stays unanswered, and the ids that follow are another's.
-    pub fn end_recording(&mut self) {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            add(&mut self.rows, &call, 0);
-        }
-        for operation in std::mem::take(&mut self.operations).finish() {
-            self.ended.entry(operation.kind).or_default().add(&operation);
-        }
-    }
-
-    /// How many responses nobody waited for.
+    /// How many responses no request waited for.
     pub fn orphans(&self) -> u64 {
         self.orphans
     }
@@ -261,18 +244,48 @@ impl ToolStats {
         rows
     }
 
-    /// All calls together.
+    /// All calls of the client together: what the server asks during them is part of them.
     pub fn totals(&self) -> CallStats {
+        self.sum(Direction::ClientToServer)
+    }
+
+    /// All requests of the server together.
+    pub fn server_requests(&self) -> CallStats {
+        self.sum(Direction::ServerToClient)
+    }
+
+    fn sum(&self, direction: Direction) -> CallStats {
         let mut totals = CallStats::default();
-        self.rows.values().for_each(|stats| totals.merge(stats));
+        let rows = self.rows.iter().filter(|((_, of), _)| *of == direction);
+        rows.for_each(|(_, stats)| totals.merge(stats));
         totals
+    }
+}
+
+impl Analysis for ToolStats {
+    type PerCall = ();
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+        let is_notification = seen.envelope.kind == MessageKind::Notification && seen.direction.is_some();
+        self.notifications += u64::from(is_notification);
+        self.orphans += u64::from(seen.meaning == Meaning::Orphan);
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+        let tokens =
+            closed.answer.filter(|_| self.counts_tokens).map_or(0, |it| result_tokens(closed.call, it));
+        add(&mut self.rows, closed.call, tokens);
+    }
+
+    fn operation_closed(&mut self, operation: &Operation) {
+        self.operations.entry(operation.kind).or_default().add(operation);
     }
 }
 
 fn add(rows: &mut BTreeMap<(Subject, Direction), CallStats>, call: &Call, tokens: u64) {
     let subject = match &call.tool {
-        Some(tool) => Subject::Tool(tool.clone()),
-        None => Subject::Method(call.method.clone()),
+        Some(tool) => Subject::Tool(Arc::clone(tool)),
+        None => Subject::Method(Arc::clone(&call.method)),
     };
     let stats = rows.entry((subject, call.direction)).or_default();
     stats.add(call);
@@ -288,16 +301,17 @@ fn result_tokens(call: &Call, answer: &Envelope<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{for_each_record, message};
+    use crate::reading::{Reading, RecordingState};
+    use crate::testing::{for_each_line, message};
     use proptest::prelude::*;
 
     fn stats(recordings: &[&[String]]) -> ToolStats {
-        let mut stats = ToolStats::new();
+        let mut reading = Reading::new(ToolStats::new());
         for lines in recordings {
-            for_each_record(lines, |line, record| stats.observe(line, record));
-            stats.end_recording();
+            for_each_line(lines, |line| reading.observe(line));
+            reading.end_recording(RecordingState::Over);
         }
-        stats
+        reading.finish(RecordingState::Over)
     }
 
     fn check(recordings: &[&[String]], expected: &[&str]) {
@@ -312,9 +326,9 @@ mod tests {
     }
 
     fn describe(stats: &CallStats) -> String {
-        let CallCounts { calls, tool_errors, protocol_errors, pending, abandoned, .. } = stats.counts;
+        let CallCounts { calls, tool_errors, protocol_errors, unanswered, .. } = stats.counts;
         format!(
-            "{calls} calls {tool_errors}+{protocol_errors} errors {pending}+{abandoned} open p50 {:?} {}/{} B",
+            "{calls} calls {tool_errors}+{protocol_errors} errors {unanswered} unanswered p50 {:?} {}/{} B",
             stats.latencies.percentile(50),
             stats.request_bytes,
             stats.response_bytes
@@ -346,11 +360,11 @@ mod tests {
         check(
             &[&lines],
             &[
-                "Tool(\"a\") ClientToServer 2 calls 1+0 errors 1+0 open p50 Some(50) 104/34 B",
-                "Tool(\"b\") ClientToServer 1 calls 0+0 errors 0+0 open p50 Some(200) 52/20 B",
-                "Method(\"ping\") ClientToServer 1 calls 0+1 errors 0+0 open p50 Some(999) 24/27 B",
-                "Method(\"ping\") ServerToClient 1 calls 0+0 errors 1+0 open p50 None 24/0 B",
-                "total 5 calls 1+1 errors 2+0 open p50 Some(200) 204/81 B",
+                "Tool(\"a\") ClientToServer 2 calls 1+0 errors 1 unanswered p50 Some(50) 104/34 B",
+                "Tool(\"b\") ClientToServer 1 calls 0+0 errors 0 unanswered p50 Some(200) 52/20 B",
+                "Method(\"ping\") ClientToServer 1 calls 0+1 errors 0 unanswered p50 Some(999) 24/27 B",
+                "Method(\"ping\") ServerToClient 1 calls 0+0 errors 1 unanswered p50 None 24/0 B",
+                "total 4 calls 1+1 errors 1 unanswered p50 Some(200) 180/81 B",
             ],
         );
         assert_eq!(stats(&[&lines]).orphans(), 1);
@@ -361,15 +375,15 @@ mod tests {
         check(
             &[&[call(1, "a")], &[answer(1, 200, r#""result":{}"#), call(1, "a"), call(1, "a")]],
             &[
-                "Tool(\"a\") ClientToServer 3 calls 0+0 errors 2+1 open p50 None 156/0 B",
-                "total 3 calls 0+0 errors 2+1 open p50 None 156/0 B",
+                "Tool(\"a\") ClientToServer 3 calls 0+0 errors 3 unanswered p50 None 156/0 B",
+                "total 3 calls 0+0 errors 3 unanswered p50 None 156/0 B",
             ],
         );
     }
 
     #[test]
     fn nothing_is_no_rows() {
-        check(&[], &["total 0 calls 0+0 errors 0+0 open p50 None 0/0 B"]);
+        check(&[], &["total 0 calls 0+0 errors 0 unanswered p50 None 0/0 B"]);
     }
 
     proptest! {

@@ -1,16 +1,21 @@
 //! One trace in a few numbers.
 
-use crate::call::{CallTracker, Observed};
+use crate::reading::{Analysis, Closed, LineView, Meaning, Seen};
 use crate::stats::CallCounts;
+use std::collections::VecDeque;
 use wiretape_trace::format::{End, Meta, Record, Stamp};
 use wiretape_trace::message::Direction;
+
+/// How many of the server's last lines on standard error are kept, and how much of each.
+const LAST_STDERR: usize = 5;
+const LONGEST_STDERR: usize = 500;
 
 /// How a trace ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// With an `end`.
     End(End),
-    /// The recording goes on in another file.
+    /// The recording continues in another file.
     Rotated {
         /// The name of that file.
         next: String,
@@ -19,8 +24,14 @@ pub enum Ending {
     Missing,
 }
 
-/// One trace in a few numbers. Feed it the records in order with [`TraceSummary::observe`], then call
-/// [`TraceSummary::finish`].
+impl Ending {
+    /// Whether the server ended in failure.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Ending::End(end) if end.is_failure())
+    }
+}
+
+/// One trace in a few numbers.
 #[derive(Debug)]
 pub struct TraceSummary {
     /// What the trace says of itself; `None` without a `meta` line.
@@ -31,12 +42,16 @@ pub struct TraceSummary {
     pub messages_out: u64,
     /// Messages of an unknown direction.
     pub messages_other: u64,
-    /// Calls, both ways.
+    /// The client's calls.
     pub calls: CallCounts,
-    /// Responses that nobody waited for.
+    /// The server's requests: sampling, elicitation, roots, pings.
+    pub server_requests: CallCounts,
+    /// Responses that no request waited for.
     pub orphans: u64,
     /// Lines on the wire that are not JSON.
     pub text_lines: u64,
+    /// Events of HTTP streams that are not meant to be messages: priming events, `endpoint`, other types.
+    pub stream_events: u64,
     /// Lines of the server's standard error.
     pub stderr_lines: u64,
     /// Lines that could not be written.
@@ -47,7 +62,8 @@ pub struct TraceSummary {
     pub damaged_lines: u64,
     /// How the trace ends.
     pub ending: Ending,
-    tracker: CallTracker,
+    /// The server's last lines on standard error, oldest first, each cut to a bounded length.
+    pub last_stderr: VecDeque<String>,
     times: Times,
 }
 
@@ -66,14 +82,16 @@ impl Default for TraceSummary {
             messages_out: 0,
             messages_other: 0,
             calls: CallCounts::default(),
+            server_requests: CallCounts::default(),
             orphans: 0,
             text_lines: 0,
+            stream_events: 0,
             stderr_lines: 0,
             lost: 0,
             unknown_lines: 0,
             damaged_lines: 0,
             ending: Ending::Missing,
-            tracker: CallTracker::new(),
+            last_stderr: VecDeque::new(),
             times: Times::default(),
         }
     }
@@ -83,53 +101,6 @@ impl TraceSummary {
     /// A summary of nothing yet.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Takes the next record.
-    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
-        match record {
-            Record::Meta(meta) => {
-                self.tracker.observe_meta(meta);
-                self.meta.get_or_insert_with(|| (**meta).clone());
-            }
-            Record::Message(message) => {
-                self.times.observe(&message.stamp);
-                self.message(line, message);
-            }
-            Record::Text(text) => {
-                self.times.observe(&text.stamp);
-                self.text_lines += 1;
-            }
-            Record::Stderr(text) => {
-                self.times.observe(&text.stamp);
-                self.stderr_lines += 1;
-            }
-            // What it tells of isn't a message, and is counted nowhere.
-            Record::Http(exchange) => {
-                self.times.observe(&exchange.stamp);
-                let failed = self.tracker.observe_exchange(line, exchange);
-                failed.iter().for_each(|call| self.calls.add(call.outcome));
-            }
-            Record::Gap(gap) => self.lost = self.lost.saturating_add(gap.lost),
-            Record::Rotated { next } => self.ending = Ending::Rotated { next: next.clone() },
-            Record::End(end) => {
-                self.times.observe(&stamp_of(end));
-                self.lost = self.lost.max(end.lost.unwrap_or(0));
-                self.ending = Ending::End(end.clone());
-            }
-            Record::Unknown { stamp, .. } => {
-                self.times.observe(stamp);
-                self.unknown_lines += 1;
-            }
-            Record::Damaged(_) => self.damaged_lines += 1,
-        }
-    }
-
-    /// Ends the trace: what is open stays pending.
-    pub fn finish(&mut self) {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            self.calls.add(call.outcome);
-        }
     }
 
     /// All messages.
@@ -162,20 +133,55 @@ impl TraceSummary {
         u64::try_from(ms).ok()?.checked_mul(1000)
     }
 
-    fn message(&mut self, line: u64, message: &wiretape_trace::format::Message<'_>) {
-        let count = match message.dir.known() {
+    fn stderr(&mut self, text: &str) {
+        self.stderr_lines += 1;
+        if self.last_stderr.len() == LAST_STDERR {
+            self.last_stderr.pop_front();
+        }
+        self.last_stderr.push_back(text.chars().take(LONGEST_STDERR).collect());
+    }
+}
+
+impl Analysis for TraceSummary {
+    type PerCall = ();
+
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        let record = &view.line.record;
+        if let Some(stamp) = record.stamp() {
+            self.times.observe(stamp);
+        }
+        match record {
+            Record::Meta(meta) => drop(self.meta.get_or_insert_with(|| (**meta).clone())),
+            Record::Text(text) if text.is_stream_event() => self.stream_events += 1,
+            Record::Text(_) => self.text_lines += 1,
+            Record::Stderr(text) => self.stderr(&text.text),
+            Record::Gap(gap) => self.lost = self.lost.saturating_add(gap.lost),
+            Record::Rotated { next, .. } => self.ending = Ending::Rotated { next: next.clone() },
+            Record::End(end) => {
+                self.lost = self.lost.max(end.lost.unwrap_or(0));
+                self.ending = Ending::End(end.clone());
+            }
+            Record::Unknown { .. } => self.unknown_lines += 1,
+            Record::Damaged(_) => self.damaged_lines += 1,
+            Record::Message(_) | Record::Http(_) => {}
+        }
+    }
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+        let count = match seen.direction {
             Some(Direction::ClientToServer) => &mut self.messages_in,
             Some(Direction::ServerToClient) => &mut self.messages_out,
             None => &mut self.messages_other,
         };
-        let (calls, orphans) = (&mut self.calls, &mut self.orphans);
-        self.tracker.observe_message(line, message, |_, _, observed| {
-            *count += 1;
-            *orphans += u64::from(observed == Observed::Orphan);
-            if let Some(call) = observed.closed() {
-                calls.add(call.outcome);
-            }
-        });
+        *count += 1;
+        self.orphans += u64::from(seen.meaning == Meaning::Orphan);
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+        match closed.call.direction {
+            Direction::ClientToServer => self.calls.add(closed.call.outcome),
+            Direction::ServerToClient => self.server_requests.add(closed.call.outcome),
+        }
     }
 }
 
@@ -186,10 +192,6 @@ impl Times {
         self.first_wall_ms = self.first_wall_ms.or(wall_ms);
         self.last_wall_ms = self.last_wall_ms.max(wall_ms);
     }
-}
-
-fn stamp_of(end: &End) -> Stamp<'_> {
-    Stamp { t: end.t.as_deref().map(Into::into), ..Stamp::default() }
 }
 
 /// When a trace began, in milliseconds since 1970. An imported trace whose source has no times begins with 1970, for the
@@ -206,14 +208,11 @@ pub fn wall_ms(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{for_each_record, message};
+    use crate::testing::{message, read};
     use proptest::prelude::*;
 
     fn summary(lines: &[String]) -> TraceSummary {
-        let mut summary = TraceSummary::new();
-        for_each_record(lines, |line, record| summary.observe(line, record));
-        summary.finish();
-        summary
+        read(TraceSummary::new(), lines)
     }
 
     fn check(lines: &[&str], expected: &str) {
@@ -226,7 +225,7 @@ mod tests {
             summary.messages_other,
             summary.calls.calls,
             summary.calls.errors(),
-            summary.calls.unanswered(),
+            summary.calls.without_answer(),
             summary.orphans,
             summary.text_lines,
             summary.stderr_lines,
@@ -260,7 +259,7 @@ mod tests {
                 r#"{"type":"gap","lost":3}"#,
                 r#"{"type":"end","exitCode":1,"durationMs":40,"lost":5}"#,
             ],
-            "2+2+0 messages, 2 calls, 1 errors, 1 open, 1 orphans, 1 text, 1 stderr, 5 lost, 0 unknown, 0 damaged, start Some(1000), took Some(40000), end Some(1) None",
+            "2+2+0 messages, 2 calls, 2 errors, 1 open, 1 orphans, 1 text, 1 stderr, 5 lost, 0 unknown, 0 damaged, start Some(1000), took Some(40000), end Some(1) None",
         );
     }
 

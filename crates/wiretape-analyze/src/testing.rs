@@ -1,6 +1,7 @@
 //! Traces for this crate's tests.
 
-use wiretape_trace::format::{Message, Record, TraceReader};
+use crate::reading::{Analysis, Reading, RecordingState};
+use wiretape_trace::format::{Line, TraceReader};
 
 /// The line of a message.
 pub(crate) fn message(dir: &str, us: u64, raw: &str) -> String {
@@ -8,19 +9,17 @@ pub(crate) fn message(dir: &str, us: u64, raw: &str) -> String {
 }
 
 /// Reads lines as a trace.
-pub(crate) fn for_each_record(lines: &[String], mut each: impl FnMut(u64, &Record<'_>)) {
+pub(crate) fn for_each_line(lines: &[String], mut each: impl FnMut(&Line<'_>)) {
     let trace: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut reader = TraceReader::new(trace.as_bytes());
     while let Some(line) = reader.next_line().unwrap() {
-        each(line.number, &line.record);
+        each(&line);
     }
 }
 
-/// Reads lines as a trace, messages only.
-pub(crate) fn for_each_message(lines: &[String], mut each: impl FnMut(u64, &Message<'_>)) {
-    for_each_record(lines, |number, record| {
-        if let Record::Message(message) = record {
-            each(number, message);
-        }
-    });
+/// What an analysis makes of lines that are a whole trace.
+pub(crate) fn read<A: Analysis>(analysis: A, lines: &[String]) -> A {
+    let mut reading = Reading::new(analysis);
+    for_each_line(lines, |line| reading.observe(line));
+    reading.finish(RecordingState::Over)
 }

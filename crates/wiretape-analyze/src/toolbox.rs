@@ -1,10 +1,10 @@
 //! What a server's tools cost in a model's context, and which of them are used.
 
-use crate::call::{CallTracker, Observed, Outcome};
+use crate::call::Outcome;
 use crate::definitions::{Collector, ListKind};
+use crate::reading::{Analysis, Closed, Seen};
 use crate::tokens;
 use std::collections::BTreeMap;
-use wiretape_trace::format::Record;
 use wiretape_trace::message::Direction;
 
 /// A tool: its definition, and what came of its calls.
@@ -35,7 +35,6 @@ impl Tool {
 /// Gathers the tools of one recording.
 #[derive(Debug, Default)]
 pub struct Toolbox {
-    tracker: CallTracker,
     definitions: Collector,
     tools: BTreeMap<String, Tool>,
 }
@@ -46,39 +45,8 @@ impl Toolbox {
         Self::default()
     }
 
-    /// Takes the next record.
-    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
-        let (definitions, tools) = (&mut self.definitions, &mut self.tools);
-        let failed = self.tracker.observe_record(line, record, |_, envelope, observed| {
-            definitions.observe(line, &envelope, &observed);
-            let is_answer = matches!(observed, Observed::Answer(_));
-            let Some(call) = observed.closed().filter(|call| call.direction == Direction::ClientToServer)
-            else {
-                return;
-            };
-            let Some(tool) = call.tool.as_ref().map(|name| tools.entry(name.clone()).or_default()) else {
-                return;
-            };
-            tool.called(call.outcome);
-            if let Some(result) = envelope.result.filter(|_| is_answer) {
-                tool.result_bytes += result.len() as u64;
-                tool.result_tokens += tokens::of_result(result);
-            }
-        });
-        for call in failed {
-            if let Some(name) = call.tool {
-                self.tools.entry(name).or_default().called(call.outcome);
-            }
-        }
-    }
-
     /// The tools that were listed or called, by name.
     pub fn finish(mut self) -> BTreeMap<String, Tool> {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            if let Some(name) = call.tool.filter(|_| call.direction == Direction::ClientToServer) {
-                self.tools.entry(name).or_default().called(call.outcome);
-            }
-        }
         let mut seen = self.definitions.finish();
         let earlier =
             std::mem::take(&mut seen.others).into_iter().filter(|(kind, ..)| *kind == ListKind::Tools);
@@ -93,6 +61,29 @@ impl Toolbox {
     }
 }
 
+impl Analysis for Toolbox {
+    /// Where a request for a list begins to read.
+    type PerCall = <Collector as Analysis>::PerCall;
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
+        self.definitions.seen(seen, own);
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, own: Self::PerCall) {
+        self.definitions.closed(closed, own);
+        let call = closed.call;
+        let Some(name) = call.tool.as_ref().filter(|_| call.direction == Direction::ClientToServer) else {
+            return;
+        };
+        let tool = self.tools.entry(name.to_string()).or_default();
+        tool.called(call.outcome);
+        if let Some(result) = closed.answer.and_then(|answer| answer.result) {
+            tool.result_bytes += result.len() as u64;
+            tool.result_tokens += tokens::of_result(result);
+        }
+    }
+}
+
 impl Tool {
     fn called(&mut self, outcome: Outcome) {
         self.calls += 1;
@@ -103,7 +94,7 @@ impl Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{for_each_record, message};
+    use crate::testing::{message, read};
 
     #[test]
     fn tools_are_counted_whether_listed_or_called() {
@@ -130,9 +121,7 @@ mod tests {
             answer(3, r#","isError":true"#),
             call(4, "secret"),
         ];
-        let mut toolbox = Toolbox::new();
-        for_each_record(&lines, |line, record| toolbox.observe(line, record));
-        let tools = toolbox.finish();
+        let tools = read(Toolbox::new(), &lines).finish();
         let told: Vec<_> = tools
             .iter()
             .map(|(name, tool)| {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::io;
 use wiretape_analyze::export::{self, ExportOptions, Survey};
+use wiretape_analyze::reading::RecordingState;
 use wiretape_trace::format::{Meta, TraceReader};
 use wiretape_trace::import::{self, Begun, ImportError, ImportOptions, TraceSink};
 
@@ -53,7 +54,7 @@ fn exported(format: &str, trace: &[u8]) -> String {
     while let Some(line) = reader.next_line().unwrap() {
         exporter.line(&line, &mut out).unwrap();
     }
-    exporter.finish(&mut out).unwrap();
+    exporter.finish(RecordingState::Over, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
-use wiretape_analyze::definitions::DefinitionsReader;
+use wiretape_analyze::definitions::Collector;
 use wiretape_analyze::filter::Filter;
 use wiretape_analyze::listing::{CallLister, HELD};
+use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::stats::ToolStats;
 use wiretape_analyze::summary::TraceSummary;
 use wiretape_analyze::toolbox::Toolbox;
-use wiretape_trace::format::parse_line;
+use wiretape_trace::format::{Line, parse_line};
 
 /// How many requests a trace has that has many.
 const MANY: u64 = 30_000;
@@ -16,23 +17,21 @@ const MANY: u64 = 30_000;
 /// Shows the lines to all who look, and returns how many calls were listed.
 fn look(lines: impl Iterator<Item = String>) -> u64 {
     let mut listed = 0;
-    let (mut stats, mut toolbox) = (ToolStats::new(), Toolbox::new());
-    let (mut definitions, mut summary) = (DefinitionsReader::new(), TraceSummary::new());
+    let analyses = ((ToolStats::new(), Toolbox::new()), (Collector::new(), TraceSummary::new()));
+    let mut reading = Reading::new(analyses);
     let mut lister = CallLister::new(Filter::parse("!text:nowhere").unwrap());
     for (number, line) in (1..).zip(lines) {
-        let record = parse_line(line.as_bytes());
-        stats.observe(number, &record);
-        toolbox.observe(number, &record);
-        definitions.observe(number, &record);
-        summary.observe(number, &record);
-        lister.observe(number, &record, |_| listed += 1);
+        let bytes = line.as_bytes();
+        let line = Line { number, offset: 0, bytes, record: parse_line(bytes) };
+        reading.observe(&line);
+        lister.observe(&line, |_| listed += 1);
     }
-    lister.finish(|_| listed += 1);
-    stats.end_recording();
-    summary.finish();
+    lister.finish(RecordingState::Over, |_| listed += 1);
+    let ((stats, toolbox), (definitions, summary)) = reading.finish(RecordingState::Over);
     toolbox.finish();
     definitions.finish();
-    assert_eq!(stats.totals().counts.calls, listed);
+    assert_eq!(stats.totals().counts.calls + stats.server_requests().counts.calls, listed);
+    assert_eq!(summary.calls.calls + summary.server_requests.calls, listed);
     listed
 }
 

@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use wiretape_analyze::definitions::{Definitions, DefinitionsReader};
+use wiretape_analyze::definitions::{Collector, Definitions};
 use wiretape_analyze::drift::Baseline;
 use wiretape_analyze::lint::drift;
 use wiretape_analyze::lint::{Diagnostic, Family, LintOptions, Linter, Rule, Severity, rules};
+use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_trace::format::TraceReader;
 
 fn root() -> PathBuf {
@@ -17,12 +18,12 @@ fn root() -> PathBuf {
 }
 
 fn definitions(trace: &[u8]) -> Definitions {
-    let mut definitions = DefinitionsReader::new();
+    let mut reading = Reading::new(Collector::new());
     let mut reader = TraceReader::new(trace);
     while let Some(line) = reader.next_line().unwrap() {
-        definitions.observe(line.number, &line.record);
+        reading.observe(&line);
     }
-    definitions.finish()
+    reading.finish(RecordingState::Over).finish()
 }
 
 fn show_places(diagnostics: &mut [Diagnostic], trace: &[u8]) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use wiretape_events::event::{EventIds, LoggedRequest, RequestEvent, VERSION};
 use wiretape_events::raw::Raw;
 use wiretape_events::sink::What;
-use wiretape_events::{Event, Signal, Sink, SinkError, Status};
+use wiretape_events::{Event, Outcome, Signal, Sink, SinkError};
 
 /// How long to collect before a report.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
@@ -98,10 +98,10 @@ fn main() -> Result<(), SinkError> {
 fn feed(mut sink: impl Sink) -> Result<(), SinkError> {
     let ids = EventIds::new();
     let calls = [
-        ("search", Status::Ok),
-        ("search", Status::ToolError),
-        ("search", Status::Timeout),
-        ("add", Status::Ok),
+        ("search", Outcome::Ok),
+        ("search", Outcome::ToolError),
+        ("search", Outcome::TimedOut),
+        ("add", Outcome::Ok),
     ];
     let signals = calls.map(|(tool, status)| Arc::new(Signal::event(call(&ids, tool, status))));
     sink.take(&signals)?;
@@ -109,7 +109,7 @@ fn feed(mut sink: impl Sink) -> Result<(), SinkError> {
 }
 
 /// A call as a proxy would tell of it.
-fn call(ids: &EventIds, tool: &str, status: Status) -> Event {
+fn call(ids: &EventIds, tool: &str, status: Outcome) -> Event {
     Event::Request(Box::new(RequestEvent {
         v: VERSION,
         event_id: ids.next(),

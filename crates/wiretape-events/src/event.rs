@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use wiretape_analyze::call::Outcome;
 
 /// The version of the events.
 pub const VERSION: u64 = 1;
@@ -74,7 +75,9 @@ pub struct RequestEvent {
     /// From the request's head to the first byte of the answer's body.
     pub first_byte_us: Option<u64>,
     /// How it went.
-    pub status: Status,
+    #[serde(serialize_with = "as_status")]
+    #[schemars(with = "Status")]
+    pub status: Outcome,
     /// The code of a JSON-RPC error.
     pub error_code: Option<i64>,
     /// What went wrong, in words.
@@ -119,7 +122,7 @@ impl RequestEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Span(pub &'static str, pub u64);
 
-/// How a request went.
+/// How a request went, in the words of the event schema. Everything else uses [`Outcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -139,40 +142,24 @@ pub enum Status {
     Disconnected,
 }
 
-impl Status {
-    /// All of them.
-    pub const ALL: [Status; 7] = [
-        Status::Ok,
-        Status::ToolError,
-        Status::ProtocolError,
-        Status::HttpError,
-        Status::Cancelled,
-        Status::Timeout,
-        Status::Disconnected,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Ok => "ok",
-            Status::ToolError => "tool_error",
-            Status::ProtocolError => "protocol_error",
-            Status::HttpError => "http_error",
-            Status::Cancelled => "cancelled",
-            Status::Timeout => "timeout",
-            Status::Disconnected => "disconnected",
+impl From<Outcome> for Status {
+    /// The event schema's word for an outcome. It has no word of its own for a server that broke off, or for a request
+    /// that was never answered.
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Ok => Status::Ok,
+            Outcome::ToolError => Status::ToolError,
+            Outcome::ProtocolError => Status::ProtocolError,
+            Outcome::HttpError | Outcome::Crashed | Outcome::Unanswered => Status::HttpError,
+            Outcome::Cancelled => Status::Cancelled,
+            Outcome::TimedOut => Status::Timeout,
+            Outcome::Disconnected | Outcome::Pending => Status::Disconnected,
         }
     }
+}
 
-    /// Whether something failed. What a client gave up is no failure.
-    pub fn is_error(self) -> bool {
-        matches!(self, Status::ToolError | Status::ProtocolError | Status::HttpError | Status::Timeout)
-    }
-
-    /// Whether nobody answered. How long such a call took says how long it was waited for, not how long an answer takes.
-    pub fn is_unanswered(self) -> bool {
-        matches!(self, Status::Cancelled | Status::Timeout | Status::Disconnected)
-    }
+fn as_status<S: serde::Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S::Error> {
+    Status::from(*outcome).serialize(serializer)
 }
 
 /// What was asked.
@@ -226,7 +213,9 @@ pub struct LoggedCall {
     /// The tool that is called.
     pub tool: Option<Arc<str>>,
     /// How it went.
-    pub status: Status,
+    #[serde(serialize_with = "as_status")]
+    #[schemars(with = "Status")]
+    pub status: Outcome,
     /// The code of a JSON-RPC error.
     pub error_code: Option<i64>,
     /// What went wrong, in words.

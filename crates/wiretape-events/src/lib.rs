@@ -30,4 +30,6 @@ pub use bus::{Bus, BusOptions};
 pub use event::{Event, Status};
 pub use line::Line;
 pub use sink::{Signal, Sink, SinkError};
-pub use transaction::{Ended, Streamed, Timings, Transaction, TransactionSink, Violation};
+pub use transaction::{Streamed, Timings, Transaction, TransactionSink, Violation};
+pub use wiretape_analyze::call::Outcome;
+pub use wiretape_trace::format::Ended;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use wiretape_trace::format::{Head, Moment};
+use wiretape_trace::format::{Ended, Head, Moment};
 use wiretape_trace::message::{Envelope, MessageKind};
 
 /// Takes exchanges that have ended: each once, from the thread that served it. It must not wait.
@@ -145,63 +145,4 @@ pub struct Timings {
     pub responded_us: Option<u64>,
     /// Both bodies had ended.
     pub ended_us: u64,
-}
-
-/// How an exchange ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Ended {
-    /// As it should.
-    #[default]
-    Complete,
-    /// The client went away in the middle.
-    ClientClosed,
-    /// The upstream went away in the middle.
-    UpstreamClosed,
-    /// The proxy didn't want it.
-    Refused,
-    /// The upstream can't be reached.
-    Unreachable,
-    /// It took too long.
-    Timeout,
-    /// It was too large.
-    TooLarge,
-    /// It became something else than HTTP.
-    Upgraded,
-    /// The proxy ended.
-    Stopped,
-}
-
-impl Ended {
-    /// All of them.
-    pub const ALL: [Ended; 9] = [
-        Ended::Complete,
-        Ended::ClientClosed,
-        Ended::UpstreamClosed,
-        Ended::Refused,
-        Ended::Unreachable,
-        Ended::Timeout,
-        Ended::TooLarge,
-        Ended::Upgraded,
-        Ended::Stopped,
-    ];
-
-    /// The one that goes by this name in traces.
-    pub fn named(name: &str) -> Option<Self> {
-        Ended::ALL.into_iter().find(|ended| ended.name() == name)
-    }
-
-    /// Its name in traces.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ended::Complete => "complete",
-            Ended::ClientClosed => "client-closed",
-            Ended::UpstreamClosed => "upstream-closed",
-            Ended::Refused => "refused",
-            Ended::Unreachable => "unreachable",
-            Ended::Timeout => "timeout",
-            Ended::TooLarge => "too-large",
-            Ended::Upgraded => "upgraded",
-            Ended::Stopped => "stopped",
-        }
-    }
 }

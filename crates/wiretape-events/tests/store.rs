@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wiretape_analyze::call::Outcome;
 use wiretape_events::event::{
     ChangeType, Event, EventIds, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent,
-    SchemaItem, SessionEvent, Status, VERSION,
+    SchemaItem, SessionEvent, VERSION,
 };
 use wiretape_events::line::{Line, LineWhat};
 use wiretape_events::raw::Raw;
@@ -70,7 +71,7 @@ impl Place {
             openai: None,
             started_at: time,
             first_byte_us: Some(950),
-            status: Status::Ok,
+            status: Outcome::Ok,
             error_code: None,
             error_message: None,
             request_bytes: 10,
@@ -193,7 +194,7 @@ fn ten_sessions_that_all_use_id_1_are_ten_rows() {
 fn a_row_says_what_the_event_said() {
     let place = Place::new();
     let mut request = place.request("s", "7", "add", NOON);
-    request.status = Status::ProtocolError;
+    request.status = Outcome::ProtocolError;
     request.error_code = Some(-32602);
     request.error_message = Some("é".repeat(1000));
     let event_id = request.event_id;
@@ -208,7 +209,7 @@ fn a_row_says_what_the_event_said() {
     );
     assert_eq!((call.latency_us, call.upstream_us, call.first_byte_us), (Some(1000), Some(900), Some(950)));
     assert_eq!((call.request_bytes, call.response_bytes, call.http_status), (10, 20, Some(200)));
-    assert_eq!((call.status, call.error_code), (Status::ProtocolError, Some(-32602)));
+    assert_eq!((call.status, call.error_code), (Outcome::ProtocolError, Some(-32602)));
     assert_eq!(call.error_message.as_deref(), Some("é".repeat(250).as_str()));
     assert_eq!((call.session.as_deref(), call.client.as_deref()), (Some("s"), Some("cli")));
     assert_eq!((call.trace.as_deref(), call.event_id), (Some("trace-1"), Some(event_id)));
@@ -233,13 +234,13 @@ fn each_message_of_a_batch_is_a_row() {
         method: Arc::from("POST"),
         path: "/mcp".to_owned(),
         parts: None,
-        messages: vec![one(Some("1"), "add", Status::Ok), one(None, "sub", Status::ToolError)],
+        messages: vec![one(Some("1"), "add", Outcome::Ok), one(None, "sub", Outcome::ToolError)],
     };
     place.write(&[signal(request)]);
     let calls = place.store().calls(&Filter::default(), Order::Oldest, 10).unwrap();
     let told: Vec<_> =
         calls.iter().map(|call| (call.tool.as_deref(), call.status, call.kind.as_str())).collect();
-    assert_eq!(told, [(Some("add"), Status::Ok, "batch"), (Some("sub"), Status::ToolError, "batch")]);
+    assert_eq!(told, [(Some("add"), Outcome::Ok, "batch"), (Some("sub"), Outcome::ToolError, "batch")]);
     assert!(calls.iter().all(|call| (call.request_bytes, call.response_bytes) == (30, 40)));
     let ids = calls.iter().map(|call| serde_json::to_value(call).unwrap()["requestId"].clone());
     assert_eq!(ids.collect::<Vec<_>>(), ["1".into(), serde_json::Value::Null]);
@@ -284,7 +285,7 @@ fn requests_of_http_have_their_path_without_the_query() {
 fn filters_narrow_what_is_told() {
     let place = Place::new();
     let mut failed = place.request("abd", "3", "sub", NOON + 2);
-    failed.status = Status::ToolError;
+    failed.status = Outcome::ToolError;
     failed.latency_us = 9000;
     place.write(&[
         place.session("abc", "cli", NOON),
@@ -309,7 +310,7 @@ fn filters_narrow_what_is_told() {
     assert_eq!(ids(&Filter { session: Some("ab".into()), ..all.clone() }), "321");
     assert_eq!(ids(&Filter { session: Some("abc".into()), ..all.clone() }), "21");
     assert_eq!(ids(&Filter { errors_only: true, ..all.clone() }), "3");
-    assert_eq!(ids(&Filter { statuses: vec![Status::Ok, Status::Timeout], ..all.clone() }), "21");
+    assert_eq!(ids(&Filter { statuses: vec![Outcome::Ok, Outcome::TimedOut], ..all.clone() }), "21");
     let slowest = store.calls(&all, Order::Slowest, 1).unwrap();
     assert_eq!(slowest[0].request_id, "3");
     let with_errors = store.sessions(&Filter { errors_only: true, ..all.clone() }, 10).unwrap();
@@ -328,7 +329,7 @@ fn statistics_are_by_server_method_and_tool() {
     let timed = |id: u64| {
         let mut request = place.request("s", &id.to_string(), "add", NOON);
         request.latency_us = id;
-        request.status = if id == 100 { Status::Timeout } else { Status::Ok };
+        request.status = if id == 100 { Outcome::TimedOut } else { Outcome::Ok };
         signal(request)
     };
     let mut calls: Vec<_> = (1..=100).map(timed).collect();
@@ -337,7 +338,7 @@ fn statistics_are_by_server_method_and_tool() {
     let stats = place.store().stats(&Filter::default()).unwrap();
     assert_eq!(stats.rows.len(), 2);
     let add = &stats.rows[0];
-    assert_eq!((add.tool.as_deref(), add.calls, add.errors, add.statuses.timeout), (Some("add"), 100, 1, 1));
+    assert_eq!((add.tool.as_deref(), add.calls, add.errors, add.counts.timed_out), (Some("add"), 100, 1, 1));
     assert_eq!((add.p50_us, add.p95_us, add.p99_us), (Some(50), Some(95), Some(99)));
     assert_eq!((add.mean_us, add.max_us, add.request_bytes), (Some(50), Some(99), 1000));
     assert_eq!((stats.totals.calls, stats.totals.max_us), (101, Some(1000)));
@@ -351,10 +352,10 @@ fn what_was_not_answered_is_in_no_percentile() {
         (request.status, request.latency_us, request.response) = (status, us, None);
         signal(request)
     };
-    let unanswered = [Status::Cancelled, Status::Timeout, Status::Disconnected, Status::HttpError];
+    let unanswered = [Outcome::Cancelled, Outcome::TimedOut, Outcome::Disconnected, Outcome::HttpError];
     let mut calls: Vec<_> = (1000..).zip(unanswered).map(|(us, status)| waited(status, us)).collect();
     let mut answered = place.request("s", "1", "add", NOON);
-    (answered.status, answered.latency_us) = (Status::HttpError, 5);
+    (answered.status, answered.latency_us) = (Outcome::HttpError, 5);
     calls.push(signal(answered));
     place.write(&calls);
     let store = place.store();
@@ -365,10 +366,10 @@ fn what_was_not_answered_is_in_no_percentile() {
     assert_eq!(
         told,
         [
-            (Status::Disconnected, 1002),
-            (Status::Timeout, 1001),
-            (Status::Cancelled, 1000),
-            (Status::HttpError, 5)
+            (Outcome::Disconnected, 1002),
+            (Outcome::TimedOut, 1001),
+            (Outcome::Cancelled, 1000),
+            (Outcome::HttpError, 5)
         ]
     );
 }

@@ -11,6 +11,7 @@
 //! - [`challenge`]: what a `WWW-Authenticate` header asks for
 //! - [`redact`]: secrets out, before anything is written
 //! - [`name`]: labels and file names
+//! - [`protocol`]: revisions, methods, `_meta` keys and headers of MCP
 //! - [`mod@splice`]: bytes with a few places changed
 //! - [`value`]: JSON values where they stand
 //! - [`json`]: the tokenizer under all of these
@@ -23,6 +24,7 @@ pub mod import;
 pub mod json;
 pub mod message;
 pub mod name;
+pub mod protocol;
 pub mod redact;
 pub mod splice;
 pub mod value;

@@ -29,7 +29,7 @@ impl Direction {
     }
 }
 
-/// A request's id, as written: `1`, `1.0` and `"1"` are three ids.
+/// A request's id, as written. Peers compare ids by value: see [`Id::by_value`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id<'a> {
     /// A string, unescaped.
@@ -46,12 +46,36 @@ impl Id<'_> {
         }
     }
 
+    /// The id as peers compare it: `1`, `1.0` and `1e0` are the same number, `"1"` is another id.
+    pub fn by_value(self) -> Self {
+        match self {
+            Id::Number(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Id::Number(canonical(text))
+            }
+            id => id,
+        }
+    }
+
     /// The same id, on its own.
     pub fn into_owned(self) -> Id<'static> {
         match self {
             Id::String(text) => Id::String(Cow::Owned(text.into_owned())),
             Id::Number(text) => Id::Number(Cow::Owned(text.into_owned())),
         }
+    }
+}
+
+/// A number in the one spelling of its value. Beyond what a double holds exactly, digits are compared as they are:
+/// rounding them could make two ids one.
+fn canonical(number: Cow<'_, str>) -> Cow<'_, str> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.parse::<i64>().is_ok_and(|integer| integer != 0) {
+        return number;
+    }
+    match number.parse::<f64>() {
+        Ok(value) if value.abs() < EXACT && value.fract() == 0.0 => Cow::Owned(format!("{}", value as i64)),
+        Ok(value) if value.abs() < EXACT => Cow::Owned(value.to_string()),
+        _ => number,
     }
 }
 
@@ -379,8 +403,20 @@ impl<'a> Scan<'a> {
         }
         if self.envelope.result.is_some() && self.envelope.error.is_some() {
             self.defect(Defect::ResultAndError);
+            self.leave_out_null();
         }
         self.conclude_method();
+    }
+
+    /// JSON-RPC 1.0 wrote both members, one of them null. A null beside the other member says nothing; of two that do say
+    /// something, the error decides.
+    fn leave_out_null(&mut self) {
+        if self.envelope.error == Some(b"null") {
+            self.envelope.error = None;
+        } else {
+            self.envelope.result = None;
+            self.envelope.is_error = false;
+        }
     }
 
     fn conclude_method(&mut self) {
@@ -736,6 +772,30 @@ mod tests {
         assert_eq!(with(&["a", "\\u0061"]), ["`a` stands twice in one object"]);
         assert_eq!(twice(&["\\u0061", "a"]), ["`a` stands twice in one object"]);
         assert_eq!(twice(&["\\u0061", "b", "\\u0061"]), ["`a` stands twice in one object"]);
+    }
+
+    #[test]
+    fn null_beside_the_other_member_of_a_response_says_nothing() {
+        let ok = Envelope::scan(br#"{"jsonrpc":"2.0","id":1,"error":null,"result":{"a":1}}"#);
+        assert_eq!((ok.result, ok.error), (Some(&br#"{"a":1}"#[..]), None));
+        let failed =
+            Envelope::scan(br#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":5,"message":"no"}}"#);
+        assert_eq!((failed.result, failed.error_code), (None, Some(5)));
+        let both =
+            Envelope::scan(br#"{"jsonrpc":"2.0","id":1,"result":{"isError":true},"error":{"code":5}}"#);
+        assert_eq!((both.result, both.error_code, both.is_error), (None, Some(5), false));
+    }
+
+    #[test]
+    fn ids_are_compared_by_value() {
+        let key = |text: &str| Id::Number(text.to_owned().into()).by_value().to_string();
+        for one in ["1", "1.0", "1e0", "10e-1"] {
+            assert_eq!(key(one), "1");
+        }
+        assert_eq!((key("-0"), key("-7"), key("1.5")), ("0".to_owned(), "-7".to_owned(), key("15e-1")));
+        // Doubles would make these two one.
+        assert_ne!(key("9007199254740993"), key("9007199254740992"));
+        assert_ne!(Id::String("1".into()).by_value(), Id::Number("1".into()).by_value());
     }
 
     #[test]

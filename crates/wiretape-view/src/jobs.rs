@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use wiretape_analyze::lint::{Findings, LintOptions, Linter, rules};
+use wiretape_analyze::reading::Reading;
 use wiretape_analyze::toolbox::{Tool, Toolbox};
 use wiretape_trace::format::{Line, TraceReader};
 
@@ -144,7 +145,7 @@ pub(crate) fn check(trace: &OpenTrace, done: &AtomicU64) -> io::Result<Findings>
 
 /// Counts the tokens of a trace, to the end.
 pub(crate) fn count_tokens(trace: &OpenTrace, done: &AtomicU64) -> io::Result<BTreeMap<String, Tool>> {
-    let mut toolbox = Toolbox::new();
-    trace.scan(done, |line| toolbox.observe(line.number, &line.record))?;
-    Ok(toolbox.finish())
+    let mut reading = Reading::new(Toolbox::new());
+    trace.scan(done, |line| reading.observe(&line))?;
+    Ok(reading.finish(trace.recording_state()).finish())
 }

@@ -12,6 +12,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::summary::TraceSummary;
 use wiretape_trace::compress;
 use wiretape_trace::format::{Record, TraceReader};
@@ -129,14 +130,14 @@ fn watch(summaries: &std::sync::Weak<Summaries>, shelf: &dyn Shelf) {
 /// Reads a trace; `None` if that fails, which the shelf tells.
 fn summarize(path: &Path) -> Option<Summary> {
     let mut reader = TraceReader::new(compress::reader(File::open(path).ok()?).ok()?);
-    let (mut summary, mut counted) = (Summary::default(), TraceSummary::new());
+    let (mut summary, mut reading) = (Summary::default(), Reading::new(TraceSummary::new()));
     while let Ok(Some(line)) = reader.next_line() {
         if let (Record::Message(message), true) = (&line.record, line.number < INTRODUCTIONS) {
             introduce(&mut summary, message.raw);
         }
-        counted.observe(line.number, &line.record);
+        reading.observe(&line);
     }
-    counted.finish();
+    let counted = reading.finish(RecordingState::Running);
     summary.duration_us = counted.duration_us();
     summary.calls = counted.calls.calls;
     summary.errors = counted.calls.errors();

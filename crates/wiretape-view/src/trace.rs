@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
+use wiretape_analyze::reading::RecordingState;
 use wiretape_trace::format::{Notice, ReadError, TraceReader};
 
 /// A trace that is open.
@@ -94,6 +95,11 @@ impl OpenTrace {
 
     pub(crate) fn standing(&self) -> Standing {
         self.standing.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether more of the recording can come.
+    pub(crate) fn recording_state(&self) -> RecordingState {
+        if self.is_live() { RecordingState::Running } else { RecordingState::Over }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -187,10 +193,10 @@ impl Follower {
         if !(is_new || is_over || is_first || standing != trace.standing()) {
             return false;
         }
-        if is_over || standing.state != TraceState::Running {
-            builder.settle();
-            add(trace, builder);
-        }
+        // While it runs, what is open is pending and has lasted until now.
+        let is_running = !is_over && standing.state == TraceState::Running;
+        builder.settle(if is_running { RecordingState::Running } else { RecordingState::Over });
+        add(trace, builder);
         *trace.standing.write().unwrap_or_else(PoisonError::into_inner) = standing;
         *trace.notices.write().unwrap_or_else(PoisonError::into_inner) = notices_of(reader, read.err());
         trace.is_complete.store(true, Ordering::Release);

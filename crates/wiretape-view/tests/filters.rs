@@ -122,8 +122,8 @@ fn cases() -> Vec<Case> {
         call("tools/call", Some("add"), Outcome::Ok, Some(200_000)),
         call("tools/call", Some("echo"), Outcome::ToolError, Some(61_000_000)),
         call("tools/call", Some("élan"), Outcome::TimedOut, None),
-        call("ping", None, Outcome::ProtocolError { code: Some(-1) }, Some(99)),
-        call("tools/list", None, Outcome::Late, Some(2_000_000)),
+        call("ping", None, Outcome::ProtocolError, Some(99)),
+        call("tools/list", None, Outcome::Crashed, Some(2_000_000)),
         call("initialize", None, Outcome::Pending, None),
     ];
     cases.push(Case {

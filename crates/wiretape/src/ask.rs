@@ -6,7 +6,7 @@ use crate::{dirs, units};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
-use wiretape_events::Status;
+use wiretape_analyze::call::Outcome;
 use wiretape_events::store::{Filter, Store, StoreError, Writer};
 
 /// What a command takes that prints what the store knows, a line for each.
@@ -84,17 +84,16 @@ pub(crate) struct FilterArgs {
 
     /// Only calls that went so (can be repeated, or separated by commas)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = statuses())]
-    status: Vec<Status>,
+    status: Vec<Outcome>,
 
     /// Only calls that failed
     #[arg(long)]
     errors: bool,
 }
 
-fn statuses() -> impl TypedValueParser<Value = Status> {
-    let status_of = |name: String| Status::ALL.into_iter().find(|status| status.name() == name);
-    PossibleValuesParser::new(Status::ALL.map(Status::name))
-        .map(move |name| status_of(name).expect("only names of statuses get here"))
+fn statuses() -> impl TypedValueParser<Value = Outcome> {
+    PossibleValuesParser::new(Outcome::ALL.map(Outcome::name))
+        .map(|name: String| Outcome::named(&name).expect("the parser lets only names of outcomes through"))
 }
 
 impl FilterArgs {

@@ -4,7 +4,7 @@ use crate::output::{Align, Cell, Column, Output, Paint, Room, Styles, Table};
 use crate::text::printable;
 use crate::units;
 use jiff::tz::TimeZone;
-use wiretape_events::Status;
+use wiretape_analyze::call::Outcome;
 use wiretape_events::store::query::CallRecord;
 
 /// How times and ids are shown.
@@ -114,13 +114,13 @@ pub(crate) fn name(call: &CallRecord, styles: &Styles) -> Cell {
 }
 
 /// How it went.
-pub(crate) fn status(status: Status, styles: &Styles) -> Cell {
+pub(crate) fn status(status: Outcome, styles: &Styles) -> Cell {
     Cell::new(status_paint(status, styles), status.name())
 }
 
-fn status_paint(status: Status, styles: &Styles) -> Paint {
+fn status_paint(status: Outcome, styles: &Styles) -> Paint {
     match status {
-        Status::Ok => styles.good,
+        Outcome::Ok => styles.good,
         _ if status.is_error() => styles.error,
         _ => styles.warning,
     }
@@ -135,7 +135,7 @@ pub(crate) fn took(us: Option<u64>, styles: &Styles) -> Cell {
 pub(crate) fn error(call: &CallRecord) -> String {
     let code = match (call.error_code, call.http_status) {
         (Some(code), _) => Some(code.to_string()),
-        (None, Some(status)) if call.status == Status::HttpError => Some(format!("HTTP {status}")),
+        (None, Some(status)) if call.status == Outcome::HttpError => Some(format!("HTTP {status}")),
         _ => None,
     };
     let message = call.error_message.as_deref().map(|message| printable(message).into_owned());
@@ -160,7 +160,7 @@ mod tests {
             tool: Some("read\x1b[2Jfile".to_owned()),
             path: None,
             request_id: "1".to_owned(),
-            status: Status::ProtocolError,
+            status: Outcome::ProtocolError,
             error_code: Some(-32602),
             error_message: Some("no such\nfile \u{202e}txt.exe".to_owned()),
             latency_us: Some(1_234),

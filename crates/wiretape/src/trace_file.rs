@@ -7,7 +7,9 @@ use indicatif::ProgressBarIter;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use wiretape_analyze::reading::RecordingState;
 use wiretape_analyze::summary::{Ending, started_at};
+use wiretape_proxy::platform::{Liveness, liveness};
 use wiretape_trace::compress;
 use wiretape_trace::format::{Line, Meta, Notice, ReadError, Record, TraceReader, parse_line};
 
@@ -230,7 +232,7 @@ fn last_record_of(tail: &[u8]) -> Ending {
 fn ending_of(record: Record<'_>) -> Ending {
     match record {
         Record::End(end) => Ending::End(end),
-        Record::Rotated { next } => Ending::Rotated { next },
+        Record::Rotated { next, .. } => Ending::Rotated { next },
         _ => Ending::Missing,
     }
 }
@@ -243,6 +245,14 @@ fn ending_by_reading(path: &Path) -> Result<Ending, TraceFileError> {
             reader.next_line().map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
         let Some(line) = line else { return Ok(ending) };
         ending = ending_of(line.record);
+    }
+}
+
+/// Whether more of a trace can come: a recorder is at work on it.
+pub(crate) fn recording_state(path: &Path) -> RecordingState {
+    match liveness(path) {
+        Liveness::Running => RecordingState::Running,
+        Liveness::Stopped | Liveness::Unknown => RecordingState::Over,
     }
 }
 

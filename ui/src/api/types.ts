@@ -540,7 +540,7 @@ about: string, };
 /**
  * What a line is.
  */
-export type LineKind = "meta" | "request" | "response" | "notification" | "batch" | "odd" | "text" | "stderr" | "http" | "gap" | "rotated" | "end" | "unknown" | "damaged";
+export type LineKind = "meta" | "request" | "response" | "notification" | "batch" | "odd" | "text" | "stderr" | "http" | "gap" | "rotated" | "end" | "unknown" | "damaged" | "stream";
 
 /**
  * One call whole.

@@ -34,15 +34,15 @@ export const STATUSES = [
   "tool-error",
   "protocol-error",
   "http-error",
-  "cancelled",
   "timed-out",
-  "late",
+  "cancelled",
   "disconnected",
-  "no-response",
-  "abandoned",
+  "crashed",
+  "unanswered",
+  "pending",
 ];
-const FAILED = ["tool-error", "protocol-error", "http-error"];
-const UNANSWERED = ["no-response", "abandoned", "cancelled", "timed-out", "disconnected"];
+const FAILED = ["tool-error", "protocol-error", "http-error", "timed-out", "crashed"];
+const UNANSWERED = ["timed-out", "cancelled", "disconnected", "crashed", "unanswered", "pending"];
 
 export const FIELDS = [
   "tool",
@@ -160,16 +160,9 @@ function statusTest(value: string): (status: string) => boolean {
       return (status) => FAILED.includes(status);
     case "answered":
       return (status) => !UNANSWERED.includes(status);
-    case "unanswered":
-      return (status) => UNANSWERED.includes(status);
-    case "pending":
-    case "open":
-      return (status) => status === "no-response";
-    case "timeout":
-      return (status) => status === "timed-out";
   }
   if (STATUSES.includes(name)) return (status) => status === name;
-  throw new Error(`there is no status \`${value}\`; there are error, answered, unanswered, ${STATUSES.join(", ")}`);
+  throw new Error(`there is no status \`${value}\`; there are error, answered, ${STATUSES.join(", ")}`);
 }
 
 function directionCondition(values: string[]): Condition {

@@ -64,7 +64,7 @@ export class Selection {
 
   /** Of a line that belongs to no call little is known, and of one that nobody said, only who said nothing. */
   private lineSubject(row: MessageRow): Subject {
-    const isSaid = MESSAGES.includes(row.kind) || row.kind === "stderr" || row.kind === "text";
+    const isSaid = MESSAGES.includes(row.kind) || row.kind === "stderr" || row.kind === "text" || row.kind === "stream";
     return {
       method: row.method,
       direction: row.direction === "unknown" ? null : row.direction,
@@ -110,7 +110,7 @@ export class Selection {
 
 function searched(kind: LineKind, line: string): string | null {
   if (MESSAGES.includes(kind)) return extract(line, "raw");
-  return kind === "stderr" || kind === "text" ? extract(line, "text") : null;
+  return kind === "stderr" || kind === "text" || kind === "stream" ? extract(line, "text") : null;
 }
 
 function parsed(text: string): Filter {

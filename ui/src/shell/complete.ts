@@ -61,9 +61,8 @@ function valuesOf(field: string, known: Known): Option[] {
       return plain(known.servers);
     case "status":
       return [
-        { insert: "error", about: "whatever failed" },
-        { insert: "unanswered", about: "no answer" },
-        { insert: "answered", about: "" },
+        { insert: "error", about: "all that failed" },
+        { insert: "answered", about: "all with an answer" },
         ...plain(STATUSES),
       ];
     case "dir":

@@ -7,13 +7,13 @@ const STATUS_MEANINGS: Record<string, string> = {
   ok: "There is a result.",
   "tool-error": "There is a result that says isError: the tool failed.",
   "protocol-error": "There is a JSON-RPC error.",
-  "http-error": "There is an HTTP status of 400 or more and no message with it, or the server could not be reached.",
-  cancelled: "Who asked cancelled it, and no answer came.",
+  "http-error": "HTTP failed: a status without a message, a stream without an answer, or an unreachable server.",
   "timed-out": "It was given up because it took too long.",
-  late: "An answer came after the cancellation.",
-  disconnected: "The client went away before there was an answer.",
-  "no-response": "There was no answer when the trace ended.",
-  abandoned: "There can be no answer: its id was used again while it was open, or can't be repeated.",
+  cancelled: "It was cancelled.",
+  disconnected: "The client went away, or the recorder was stopped, before there was an answer.",
+  crashed: "The server died while the call was open: it exited with an error, was killed, or broke the connection.",
+  unanswered: "There was no answer when the recording ended, or its id was used again.",
+  pending: "It is in flight.",
 };
 
 /** A status with its code, if it has one; by the word that filters take. */
@@ -24,6 +24,11 @@ export function statusWords(status: string, code?: number | null): string {
 /** What a status means. */
 export function statusMeaning(status: string): string {
   return STATUS_MEANINGS[status] ?? status;
+}
+
+/** Whether a call with this status has no answer that was waited for. */
+export function isUnanswered(status: string): boolean {
+  return ["timed-out", "cancelled", "disconnected", "crashed", "unanswered", "pending"].includes(status);
 }
 
 /** `ok`, `bad` or `quiet`: which colour a status has. */

@@ -7,6 +7,7 @@ import { labelOf } from "../state/set";
 import { SafeText } from "../text/safe-text";
 import { duration } from "../text/units";
 import { visible } from "../text/visible";
+import { isUnanswered } from "../text/words";
 import { lengthOf, type Window } from "./window";
 
 export const ROW_PX = 20;
@@ -74,12 +75,12 @@ function Ticks({ detail, scale, shift }: { detail: CallDetail; scale: number; sh
 
 function toneOf(bar: Bar): string {
   if (bar.isError) return "error";
-  if (bar.latencyUs === null) return "unanswered";
+  if (isUnanswered(bar.status)) return "unanswered";
   return bar.direction === "out" ? "nested" : "";
 }
 
 function describe(bar: Bar): string {
-  const took = bar.latencyUs === null ? "no answer" : duration(bar.latencyUs);
+  const took = bar.latencyUs === null ? "duration unknown" : duration(bar.latencyUs);
   const who = bar.direction === "out" ? "the server asks " : "";
   return `Call ${bar.call}: ${who}${visible(bar.name)}, ${bar.status}, ${took}`;
 }

@@ -1,52 +1,60 @@
-//! What a call is, and what can become of it.
+//! What a call is, and how it can go.
 
 use std::sync::Arc;
+use wiretape_trace::format::{End, Ended, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id};
 
-/// A request, and what became of it.
+/// A request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// Counts the requests of the recording from 1.
     pub number: u64,
-    /// Who asked.
+    /// Who sent the request.
     pub direction: Direction,
-    /// The request's id; `None` if it has none that an answer could repeat.
+    /// The request's id, as it is compared; `None` if it has none that an answer could repeat.
     pub id: Option<Id<'static>>,
-    /// The session that it belongs to, if one is named.
+    /// The session that it belongs to, if one is named. An `initialize` belongs to the session that its answer assigns.
     pub session: Option<Arc<str>>,
     /// The request's method; empty if that was not a string.
-    pub method: String,
+    pub method: Arc<str>,
     /// The tool that a `tools/call` is for.
-    pub tool: Option<String>,
-    /// Where the request stands.
+    pub tool: Option<Arc<str>>,
+    /// The request's line.
     pub request: Place,
-    /// When the request was seen.
+    /// When the request was observed.
     pub asked: Asked,
-    /// Where the response stands, if there is one.
+    /// The line of the response, if there is one: a message, or the HTTP status that stands for one.
     pub response: Option<Place>,
-    /// Microseconds from request to response, if that is known.
+    /// Microseconds from the request to its outcome: the response, the cancellation, the end of the exchange or of the
+    /// recording, or, while it is pending, the last line that was read. `None` if the times are unknown.
     ///
     /// It is taken from the lines' `us` where both have one, and from the milliseconds of `t` otherwise. The two
-    /// pipes of a server are read side by side, so `us` may run backwards by a little: that is 0. A wall clock
+    /// pipes of a server are read in parallel, so `us` may run backwards by a little: that is 0. A wall clock
     /// that ran backwards says nothing: that is unknown.
-    pub latency_us: Option<u64>,
-    /// What became of it.
+    pub duration_us: Option<u64>,
+    /// How it went.
     pub outcome: Outcome,
+    /// `error.code` of a protocol error, if that is an integer.
+    pub error_code: Option<i64>,
+    /// The status that an HTTP error has.
+    pub http_status: Option<u16>,
     /// The size of the request's payload.
     pub request_bytes: u64,
     /// The size of the response's payload, if there is one.
     pub response_bytes: Option<u64>,
     /// The number of the call during which the other side made this one.
     pub parent: Option<u64>,
+    /// The number of the first call of the operation that it belongs to.
+    pub operation: Option<u64>,
     /// How many requests the other side made during it.
     pub nested: u64,
     /// How many progress notifications came under its token.
     pub progress: u64,
-    /// Where it was cancelled, if it was.
+    /// The line of its cancellation, if it was cancelled.
     pub cancelled: Option<Place>,
-    /// Microseconds of it during which a person was asked something (`elicitation/create`).
+    /// Microseconds of it during which the user was asked something (`elicitation/create`).
     pub person_us: u64,
-    /// Microseconds of it during which the other side's requests were open and no person was asked: sampling, roots.
+    /// Microseconds of it during which other requests of the other side were open: sampling, roots.
     pub client_us: u64,
     /// Whether the response came in another HTTP exchange than the request's: a stream was resumed, or one stream
     /// carries all answers.
@@ -56,7 +64,18 @@ pub struct Call {
 impl Call {
     /// Microseconds that the side which was asked took itself: without the time that it waited for answers.
     pub fn own_us(&self) -> Option<u64> {
-        self.latency_us.map(|us| us.saturating_sub(self.person_us + self.client_us))
+        self.duration_us.map(|us| us.saturating_sub(self.person_us + self.client_us))
+    }
+
+    /// How long the answer took, for statistics: a duration that ended without an answer, or with one that the caller no
+    /// longer waited for, measures something else.
+    pub fn latency_us(&self) -> Option<u64> {
+        self.duration_us.filter(|_| self.response.is_some() && !self.is_late())
+    }
+
+    /// Whether the answer came after the caller had given up.
+    pub fn is_late(&self) -> bool {
+        self.response.is_some() && matches!(self.outcome, Outcome::Cancelled | Outcome::TimedOut)
     }
 }
 
@@ -69,7 +88,7 @@ pub struct Place {
     pub seq: Option<u64>,
 }
 
-/// When a request was seen, as far as its line tells.
+/// When something was observed, as far as its line says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Microseconds since the recording began.
@@ -78,57 +97,98 @@ pub struct Asked {
     pub wall_ms: Option<i64>,
 }
 
-/// What became of a request.
+impl Asked {
+    pub(crate) fn of(stamp: &Stamp<'_>) -> Self {
+        Asked { us: stamp.us, wall_ms: stamp.wall_ms() }
+    }
+
+    pub(crate) fn until(self, later: Asked) -> Option<u64> {
+        if let (Some(from), Some(to)) = (self.us, later.us) {
+            return Some(to.saturating_sub(from));
+        }
+        let ms = later.wall_ms?.checked_sub(self.wall_ms?)?;
+        u64::try_from(ms).ok()?.checked_mul(1000)
+    }
+}
+
+/// What it means that a client closes the connection of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
+pub enum ClosingMeans {
+    /// Nothing but that it went away (up to 2025-11-25).
+    Leaving,
+    /// That it cancels the request (since 2026-07-28).
+    Cancelling,
+}
+
+/// How a call went. The one vocabulary of commands, filters, the page, exports and the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It has a result.
     Ok,
-    /// It has a result that says `isError`: the tool failed.
+    /// It has a result with `isError`: the tool failed.
     ToolError,
-    /// It has an error: the protocol failed.
-    ProtocolError {
-        /// `error.code`, if that is an integer.
-        code: Option<i64>,
-    },
-    /// HTTP failed: there is a status and no message with it, or the server could not be reached or broke off.
-    HttpError {
-        /// The status.
-        status: u16,
-    },
-    /// It was cancelled, and not answered.
-    Cancelled,
-    /// It was given up because it took too long, and not answered.
+    /// It has a JSON-RPC error.
+    ProtocolError,
+    /// HTTP failed: a status without a message, a stream that ended without an answer, or a server that can't be reached.
+    HttpError,
+    /// It was given up because it took too long; an answer may have come later.
     TimedOut,
-    /// It was answered after it had been cancelled.
-    Late,
-    /// The client went away, or the proxy ended, before there was an answer.
+    /// It was cancelled; an answer may have come later.
+    Cancelled,
+    /// The client went away, or the recorder was stopped, before there was an answer.
     Disconnected,
-    /// There was no response when the trace ended.
+    /// The server died while it was open: it exited with an error, was killed, or broke the connection.
+    Crashed,
+    /// The recording ended in good order, or was cut off, and there was no answer; or none was possible, because the
+    /// request's id was used again or can't be repeated.
+    Unanswered,
+    /// It is in flight: the recording is still running.
     Pending,
-    /// There can't be a response: its id was taken by a later request, or it has none that can be repeated.
-    Abandoned,
 }
 
 impl Outcome {
-    /// All that there are, by name.
-    pub const NAMES: [&'static str; 10] = [
-        "ok",
-        "tool-error",
-        "protocol-error",
-        "http-error",
-        "cancelled",
-        "timed-out",
-        "late",
-        "disconnected",
-        "no-response",
-        "abandoned",
+    /// All outcomes, in the order in which they are listed.
+    pub const ALL: [Outcome; 10] = [
+        Outcome::Ok,
+        Outcome::ToolError,
+        Outcome::ProtocolError,
+        Outcome::HttpError,
+        Outcome::TimedOut,
+        Outcome::Cancelled,
+        Outcome::Disconnected,
+        Outcome::Crashed,
+        Outcome::Unanswered,
+        Outcome::Pending,
     ];
+
+    /// The outcome with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
+    /// What the end of an HTTP exchange means for a request in it that has no answer; `None` if that may still come, on
+    /// another stream.
+    pub fn of_exchange(ended: Ended, status: Option<u16>, closing: ClosingMeans) -> Option<Self> {
+        match (ended, closing) {
+            (Ended::ClientClosed, ClosingMeans::Cancelling) => Some(Outcome::Cancelled),
+            (Ended::ClientClosed | Ended::Stopped, _) => Some(Outcome::Disconnected),
+            // The server broke off in the middle of its answer.
+            (Ended::UpstreamClosed, _) => Some(Outcome::Crashed),
+            (Ended::Timeout, _) => Some(Outcome::TimedOut),
+            // What the client got instead is the proxy's own.
+            (Ended::Unreachable | Ended::Refused | Ended::TooLarge | Ended::Upgraded, _) => {
+                Some(Outcome::HttpError)
+            }
+            // Over HTTP+SSE, and where a stream is resumed, the answer comes elsewhere.
+            (Ended::Complete, _) if status == Some(202) => None,
+            (Ended::Complete, _) => Some(Outcome::HttpError),
+        }
+    }
 
     /// What a response says of itself.
     pub fn of_response(response: &Envelope<'_>) -> Self {
         if response.error.is_some() {
-            Outcome::ProtocolError { code: response.error_code }
+            Outcome::ProtocolError
         } else if response.is_error {
             Outcome::ToolError
         } else {
@@ -136,83 +196,48 @@ impl Outcome {
         }
     }
 
-    /// Its name, for other programs.
+    /// Its name, in every interface.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",
             Outcome::ToolError => "tool-error",
-            Outcome::ProtocolError { .. } => "protocol-error",
-            Outcome::HttpError { .. } => "http-error",
-            Outcome::Cancelled => "cancelled",
+            Outcome::ProtocolError => "protocol-error",
+            Outcome::HttpError => "http-error",
             Outcome::TimedOut => "timed-out",
-            Outcome::Late => "late",
+            Outcome::Cancelled => "cancelled",
             Outcome::Disconnected => "disconnected",
-            Outcome::Pending => "no-response",
-            Outcome::Abandoned => "abandoned",
+            Outcome::Crashed => "crashed",
+            Outcome::Unanswered => "unanswered",
+            Outcome::Pending => "pending",
         }
     }
 
-    /// Whether it failed: by the tool's fault, the protocol's or that of HTTP.
+    /// Whether it failed. What the client gave up of its own accord, or never waited for, is not a failure.
     pub fn is_error(self) -> bool {
-        matches!(self, Outcome::ToolError | Outcome::ProtocolError { .. } | Outcome::HttpError { .. })
+        matches!(
+            self,
+            Outcome::ToolError
+                | Outcome::ProtocolError
+                | Outcome::HttpError
+                | Outcome::TimedOut
+                | Outcome::Crashed
+        )
     }
 
-    /// Whether there is no response.
+    /// Whether there was no response, or none that was waited for.
     pub fn is_unanswered(self) -> bool {
-        use Outcome::{Abandoned, Cancelled, Disconnected, Pending, TimedOut};
-        matches!(self, Pending | Abandoned | Cancelled | TimedOut | Disconnected)
-    }
-
-    /// Whether its latency is one that somebody waited for: what came too late, or not at all, measures nothing.
-    pub fn is_measured(self) -> bool {
-        self != Outcome::Late && !self.is_unanswered()
+        use Outcome::{Cancelled, Crashed, Disconnected, Pending, TimedOut, Unanswered};
+        matches!(self, TimedOut | Cancelled | Disconnected | Crashed | Unanswered | Pending)
     }
 }
 
-/// What a payload means to the calls around it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observed {
-    /// A request, open from now on; an older one under the same id is thereby abandoned.
-    Request {
-        /// The number of the call that begins.
-        number: u64,
-        /// The call that will not be answered: the older one, or this one if it has no usable id.
-        abandoned: Option<Box<Call>>,
-    },
-    /// The response that completes a call.
-    Answer(Box<Call>),
-    /// A response that nobody waits for.
-    Orphan,
-    /// Progress of a call.
-    Progress {
-        /// The call's number, if one is open under that token.
-        of: Option<u64>,
-    },
-    /// The cancellation of a call.
-    Cancellation {
-        /// The call's number, if it is open.
-        of: Option<u64>,
-    },
-    /// Something else, or of unknown direction.
-    Other,
-}
-
-impl Observed {
-    /// The call that came to its end here, if one did.
-    pub fn closed(&self) -> Option<&Call> {
-        match self {
-            Observed::Request { abandoned, .. } => abandoned.as_deref(),
-            Observed::Answer(call) => Some(call),
-            _ => None,
-        }
-    }
-
-    /// Like [`closed`](Self::closed), and hands the call over.
-    pub fn into_closed(self) -> Option<Call> {
-        match self {
-            Observed::Request { abandoned, .. } => abandoned.map(|call| *call),
-            Observed::Answer(call) => Some(*call),
-            _ => None,
-        }
+/// What the end of a recording means for what was open.
+pub(crate) fn outcome_at_end(end: &End) -> Outcome {
+    if end.is_failure() {
+        Outcome::Crashed
+    } else if end.was_stopped() {
+        Outcome::Disconnected
+    } else {
+        Outcome::Unanswered
     }
 }

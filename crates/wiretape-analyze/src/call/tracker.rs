@@ -1,129 +1,182 @@
 //! Pairs requests and responses as they come.
 
-use super::open::Open;
-use super::{Asked, Call, Observed, Outcome, Place};
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use super::pending::{IdKey, NONE, Request};
+use super::{Asked, Call, ClosingMeans, Outcome, PendingCall, Place};
+use crate::operation::Watch;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 use std::sync::Arc;
-use wiretape_trace::format::{Exchange, HttpContext, Message, Meta, Record, Stamp};
-use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
-use wiretape_trace::value::Value;
+use wiretape_trace::format::{Ended, HttpContext, Stamp};
+use wiretape_trace::message::{Direction, Envelope, Id};
+use wiretape_trace::protocol::{self, method};
 
 /// Pairs the requests and responses of one recording.
 ///
-/// It holds the open calls and nothing else, so its memory is bounded by them.
-///
-/// ```
-/// use wiretape_analyze::call::{CallTracker, Observed, Outcome};
-/// use wiretape_trace::format::{Record, parse_line};
-/// use wiretape_trace::message::Envelope;
-///
-/// let trace = [
-///     &br#"{"dir":"in","us":5,"raw":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#[..],
-///     br#"{"dir":"out","us":47,"raw":{"jsonrpc":"2.0","id":1,"result":{}}}"#,
-/// ];
-/// let mut tracker = CallTracker::new();
-/// let mut closed = Vec::new();
-/// for (line, bytes) in (1..).zip(trace) {
-///     tracker.observe_record(line, &parse_line(bytes), |_, _, observed| closed.extend(observed.closed().cloned()));
-/// }
-/// assert_eq!((closed[0].outcome, closed[0].latency_us), (Outcome::Ok, Some(42)));
-/// assert_eq!(tracker.finish().count(), 0);
-/// ```
-#[derive(Debug, Default)]
-pub struct CallTracker {
-    /// The calls that are open, by number: those that the client asked, and those that the server asked.
-    open: [BTreeMap<u64, Box<Open>>; 2],
-    /// Their numbers: by id, by the exchange that they came in, by progress token.
-    ids: HashMap<Key, Numbers>,
+/// It holds the open calls and nothing else, so its memory is bounded by them. `T` is what a consumer keeps with each.
+#[derive(Debug)]
+pub(crate) struct CallTracker<T> {
+    /// The open calls, by number: the client's, and the server's.
+    open: [BTreeMap<u64, Box<Entry<T>>>; 2],
+    /// The newest open call of each id, by the hash of direction, session and id; the others are linked to it. Hashes take a
+    /// third of the memory of keys, which the calls have anyway ("pending" in `cargo xtask bench analyze`).
+    ids: HashMap<u64, u64, BuildHasherDefault<HashedKey>>,
+    hashes: RandomState,
     exchanges: HashMap<u64, BTreeSet<u64>>,
     tokens: HashMap<(Direction, Id<'static>), u64>,
     requests: u64,
     by_text: bool,
-    /// The session that was named last, for most messages belong to the same.
+    names: Names,
+    /// The session that was named last, because most messages belong to the same.
     session: Option<Arc<str>>,
 }
 
-type Key = (Direction, Option<Arc<str>>, Id<'static>);
-
-/// The open calls with one id: one, but where several clients without a session share a trace.
 #[derive(Debug)]
-enum Numbers {
-    One(u64),
-    Several(BTreeSet<u64>),
+struct Entry<T> {
+    call: PendingCall,
+    own: T,
 }
 
-impl Numbers {
-    fn last(&self) -> Option<u64> {
-        match self {
-            Numbers::One(number) => Some(*number),
-            Numbers::Several(numbers) => numbers.last().copied(),
-        }
+/// The key is a hash already.
+#[derive(Debug, Default)]
+struct HashedKey(u64);
+
+impl Hasher for HashedKey {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are numbers");
     }
 
-    fn add(&mut self, number: u64) {
-        match self {
-            Numbers::One(other) => *self = Numbers::Several(BTreeSet::from([*other, number])),
-            Numbers::Several(numbers) => drop(numbers.insert(number)),
-        }
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
     }
 
-    /// Takes one out, and says whether there is none left.
-    fn remove(&mut self, number: u64) -> bool {
-        match self {
-            Numbers::One(other) => *other == number,
-            Numbers::Several(numbers) => {
-                numbers.remove(&number);
-                numbers.is_empty()
-            }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What an id is unique within, and the id.
+#[derive(Clone)]
+struct Key {
+    direction: Direction,
+    session: Option<Arc<str>>,
+    id: IdKey,
+}
+
+/// Methods and tools, each allocated once.
+#[derive(Debug, Default)]
+struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    /// More different names are not shared: a trace that makes them up must not fill the memory.
+    const MOST: usize = 4096;
+
+    fn get(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return Arc::clone(known);
         }
+        let name: Arc<str> = Arc::from(name);
+        if self.0.len() < Self::MOST {
+            self.0.insert(Arc::clone(&name));
+        }
+        name
     }
 }
 
 /// Where a payload comes from.
-struct Source<'s> {
-    place: Place,
-    stamp: &'s Stamp<'s>,
-    direction: Direction,
-    session: Option<Arc<str>>,
-    exchange: Option<u64>,
-    bytes: u64,
+pub(crate) struct Source<'s> {
+    pub(crate) place: Place,
+    pub(crate) stamp: &'s Stamp<'s>,
+    pub(crate) direction: Direction,
+    pub(crate) session: Option<Arc<str>>,
+    pub(crate) exchange: Option<u64>,
+    pub(crate) bytes: u64,
 }
 
-impl CallTracker {
-    /// A tracker at the start of a recording.
-    pub fn new() -> Self {
-        Self::default()
+/// A request, and the call that can't be answered because of it: the older one with its id, or itself if it has no id that
+/// could be repeated.
+pub(crate) struct Opened<T> {
+    pub(crate) number: u64,
+    pub(crate) unanswered: Option<(Call, T)>,
+}
+
+/// A call that has its response.
+pub(crate) struct Answered<T> {
+    pub(crate) call: Call,
+    pub(crate) own: T,
+    /// What its operation looks for in the answer.
+    pub(crate) watch: Option<Watch>,
+}
+
+/// What the end of an exchange means for its open calls.
+pub(crate) enum ExchangeEffect<T> {
+    /// The status is their answer.
+    Failed(Vec<(Call, T)>),
+    /// They have no answer, unless one still comes on another stream.
+    Doomed(BTreeSet<u64>),
+}
+
+impl<T> Default for CallTracker<T> {
+    fn default() -> Self {
+        CallTracker {
+            open: Default::default(),
+            ids: HashMap::default(),
+            hashes: RandomState::new(),
+            exchanges: HashMap::new(),
+            tokens: HashMap::new(),
+            requests: 0,
+            by_text: false,
+            names: Names::default(),
+            session: None,
+        }
+    }
+}
+
+impl<T: Default> CallTracker<T> {
+    /// Ids are compared by their text from now on: the trace was imported.
+    pub(crate) fn compare_ids_by_text(&mut self) {
+        self.by_text = true;
     }
 
-    /// Says where the messages come from; to be called before they are told.
-    pub fn observe_meta(&mut self, meta: &Meta) {
-        self.by_text = meta.imported.is_some();
-    }
-
-    /// An id as it is compared, and as calls have it.
-    pub fn key(&self, id: Id<'_>) -> Id<'static> {
+    /// An id as it is compared.
+    pub(crate) fn key(&self, id: Id<'_>) -> Id<'static> {
         match id.into_owned() {
             Id::Number(text) if self.by_text => Id::String(text),
-            id => id,
+            id => id.by_value(),
         }
     }
 
-    /// How many calls are open.
-    pub fn open_calls(&self) -> usize {
-        self.open.iter().map(BTreeMap::len).sum()
+    fn id_key(&self, id: &Id<'_>) -> IdKey {
+        match id {
+            Id::Number(text) if self.by_text => IdKey::String(text.as_ref().into()),
+            id => IdKey::of(id),
+        }
     }
 
     /// The open call of this number.
-    pub fn open_call(&self, number: u64) -> Option<&Call> {
-        self.open.iter().find_map(|open| open.get(&number)).map(|open| &open.call)
+    pub(crate) fn pending(&self, number: u64) -> Option<&PendingCall> {
+        self.open.iter().find_map(|open| open.get(&number)).map(|entry| &entry.call)
+    }
+
+    /// The open call of this number, and what its consumer keeps with it.
+    pub(crate) fn pending_mut(&mut self, number: u64) -> Option<(&mut PendingCall, &mut T)> {
+        let entry = self.open.iter_mut().find_map(|open| open.get_mut(&number))?;
+        Some((&mut entry.call, &mut entry.own))
+    }
+
+    /// All open calls, each side's in the order of their requests.
+    pub(crate) fn all_pending(&self) -> impl Iterator<Item = (&PendingCall, &T)> {
+        self.open.iter().flat_map(BTreeMap::values).map(|entry| (&entry.call, &entry.own))
     }
 
     /// The number of the client's call during which the server says something: that of the same HTTP exchange, else the one
     /// that was opened last and is still open.
-    pub fn during(&self, message: &Message<'_>) -> Option<u64> {
-        let in_exchange = message.http.and_then(exchange_of).and_then(|exchange| self.last_in(exchange));
-        in_exchange.or_else(|| self.last_of_client())
+    pub(crate) fn during(&self, exchange: Option<u64>) -> Option<u64> {
+        exchange.and_then(|exchange| self.last_in(exchange)).or_else(|| self.last_of_client())
+    }
+
+    /// Whether calls of this exchange are open.
+    pub(crate) fn has_exchange(&self, exchange: Option<u64>) -> bool {
+        exchange.is_some_and(|exchange| self.exchanges.contains_key(&exchange))
     }
 
     fn last_in(&self, exchange: u64) -> Option<u64> {
@@ -134,200 +187,103 @@ impl CallTracker {
         self.open[side(Direction::ClientToServer)].last_key_value().map(|(number, _)| *number)
     }
 
-    /// Takes the next record; `each` is told of the payloads of a message. Returns the calls that an HTTP exchange ended.
-    pub fn observe_record<'a>(
-        &mut self,
-        line: u64,
-        record: &Record<'a>,
-        each: impl FnMut(&'a [u8], Envelope<'a>, Observed),
-    ) -> Vec<Call> {
-        match record {
-            Record::Meta(meta) => self.observe_meta(meta),
-            Record::Message(message) => self.observe_message(line, message, each),
-            Record::Http(exchange) => return self.observe_exchange(line, exchange),
-            _ => {}
-        }
-        Vec::new()
-    }
-
-    /// Takes the next message; `each` is told of its payload, or of each payload of a batch.
-    pub fn observe_message<'a>(
-        &mut self,
-        line: u64,
-        message: &Message<'a>,
-        mut each: impl FnMut(&'a [u8], Envelope<'a>, Observed),
-    ) {
-        let Some(direction) = message.dir.known() else {
-            payloads(message.raw).into_iter().for_each(|raw| each(raw, Envelope::scan(raw), Observed::Other));
-            return;
-        };
-        let mut source = Source {
-            place: Place { line, seq: message.stamp.seq },
-            stamp: &message.stamp,
-            direction,
-            session: self.session_of(message),
-            exchange: message.http.and_then(exchange_of),
-            bytes: 0,
-        };
-        for raw in payloads(message.raw) {
-            let envelope = Envelope::scan(raw);
-            source.bytes = raw.len() as u64;
-            let observed = self.observe(&source, &envelope);
-            each(raw, envelope, observed);
-        }
-    }
-
-    fn session_of(&mut self, message: &Message<'_>) -> Option<Arc<str>> {
-        let name = message.session.as_deref()?;
+    /// The session that a line names, allocated once.
+    pub(crate) fn session(&mut self, name: Option<&str>) -> Option<Arc<str>> {
+        let name = name?;
         if self.session.as_deref() != Some(name) {
             self.session = Some(Arc::from(name));
         }
         self.session.clone()
     }
 
-    /// Takes the next word on an HTTP exchange. Returns the calls that it ended: those that failed by a status.
-    pub fn observe_exchange(&mut self, line: u64, exchange: &Exchange<'_>) -> Vec<Call> {
-        if self.exchanges.is_empty() {
-            return Vec::new();
-        }
-        let context = HttpContext::parse(exchange.http);
-        let Some(ended) = context.ended.as_deref() else { return Vec::new() };
-        let numbers = self.exchanges.get(&context.x).cloned().unwrap_or_default();
-        let status = context.response.as_ref().map(|response| response.status);
-        match (ended, status) {
-            ("client-closed" | "stopped", _) => self.doom(&numbers, Outcome::Disconnected),
-            // The server could not be reached, or broke off: what the client was told is the proxy's own.
-            ("unreachable" | "refused" | "upstream-closed" | "too-large", status) => {
-                self.doom(&numbers, Outcome::HttpError { status: status.unwrap_or(502) });
-            }
-            ("timeout", _) => self.doom(&numbers, Outcome::TimedOut),
-            (_, Some(status)) if status >= 400 => {
-                let place = Place { line, seq: exchange.stamp.seq };
-                let bytes = context.response_body.as_ref().map(|body| body.bytes);
-                let failed = |open: Box<Open>| open.failed(place, &exchange.stamp, status, bytes);
-                return numbers.iter().filter_map(|number| self.close(*number)).map(failed).collect();
-            }
-            _ => {}
-        }
-        Vec::new()
-    }
-
-    fn doom(&mut self, numbers: &BTreeSet<u64>, fate: Outcome) {
-        for number in numbers {
-            if let Some(open) = self.open_mut(*number) {
-                open.fate = open.fate.or(Some(fate));
-            }
-        }
-    }
-
-    fn observe(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
-        match envelope.kind {
-            MessageKind::Request => self.request(source, envelope),
-            MessageKind::Response => self.response(source, envelope),
-            MessageKind::Notification => match envelope.method.as_deref() {
-                Some("notifications/progress") => self.progress(source, envelope),
-                Some("notifications/cancelled") => self.cancellation(source, envelope),
-                _ => Observed::Other,
-            },
-            _ => Observed::Other,
-        }
-    }
-
-    /// The calls that are still open when the recording ends, in the order of their requests.
-    pub fn finish(self) -> impl Iterator<Item = Call> {
-        let [mut open, mut of_server] = self.open;
-        open.append(&mut of_server);
-        open.into_values().map(|open| open.unanswered(Outcome::Pending))
-    }
-
-    /// The calls that are open, as they would be if the recording ended now.
-    pub fn as_if_ended(&self) -> impl Iterator<Item = Call> {
-        self.open.iter().flat_map(BTreeMap::values).map(|open| open.as_if_ended(Outcome::Pending))
-    }
-
-    fn request(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
+    /// Takes a request.
+    pub(crate) fn request(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Opened<T> {
         self.requests += 1;
         let number = self.requests;
+        let id = envelope.id.as_ref().map(|id| self.id_key(id));
         let method = envelope.method.as_deref().unwrap_or_default();
-        let id = envelope.id.clone().map(|id| self.key(id));
-        let call = Call {
+        let parent = self.parent(source, method);
+        let has_id = id.is_some();
+        let call = PendingCall::new(Request {
             number,
             direction: source.direction,
-            id: id.clone(),
+            id: id.unwrap_or(IdKey::Integer(0)),
             session: source.session.clone(),
-            method: method.to_owned(),
-            tool: envelope.tool().map(str::to_owned),
-            request: source.place,
-            asked: Asked::of(source.stamp),
-            response: None,
-            latency_us: None,
-            outcome: Outcome::Pending,
-            request_bytes: source.bytes,
-            response_bytes: None,
-            parent: self.parent(source, method),
-            nested: 0,
-            progress: 0,
-            cancelled: None,
-            person_us: 0,
-            client_us: 0,
-            elsewhere: false,
-        };
-        let Some(id) = id else {
-            let call = Call { outcome: Outcome::Abandoned, ..call };
-            return Observed::Request { number, abandoned: Some(Box::new(call)) };
-        };
-        let abandoned = self.begin(source, call, id, envelope);
-        Observed::Request { number, abandoned: abandoned.map(Box::new) }
+            method: self.names.get(method),
+            tool: envelope.tool().map(|tool| self.names.get(tool)),
+            place: source.place,
+            stamp: source.stamp,
+            exchange: source.exchange,
+            bytes: source.bytes,
+            parent,
+            closing: closing(envelope),
+        });
+        if !has_id {
+            let call = call.unanswered(Outcome::Unanswered, Asked::default());
+            return Opened { number, unanswered: Some((Call { id: None, ..call }, T::default())) };
+        }
+        let unanswered = self.open(source, call, envelope);
+        Opened { number, unanswered }
     }
 
     /// Opens a call; returns the one that had its id.
-    fn begin(
+    fn open(
         &mut self,
         source: &Source<'_>,
-        call: Call,
-        id: Id<'static>,
+        mut call: PendingCall,
         envelope: &Envelope<'_>,
-    ) -> Option<Call> {
-        let key = (source.direction, source.session.clone(), id);
-        let older =
-            self.ids.get(&key).and_then(Numbers::last).filter(|older| self.shares_ids(*older, source));
+    ) -> Option<(Call, T)> {
+        let key = Key { direction: source.direction, session: source.session.clone(), id: call.id.clone() };
+        let older = self.newest(&key).filter(|older| self.shares_ids(*older, source));
         let older = older.and_then(|number| self.close(number));
         let number = call.number;
-        let token = envelope.progress_token.clone().map(Id::into_owned);
-        if let Some(token) = token.clone() {
-            self.tokens.insert((source.direction, token), number);
+        if let Some(token) = envelope.progress_token.clone().map(Id::into_owned) {
+            self.tokens.insert((source.direction, token.clone()), number);
+            call.rare().token = Some(token);
         }
         if let Some(exchange) = source.exchange {
             self.exchanges.entry(exchange).or_default().insert(number);
         }
-        match self.ids.entry(key) {
-            Entry::Occupied(mut numbers) => numbers.get_mut().add(number),
-            Entry::Vacant(place) => {
-                place.insert(Numbers::One(number));
+        if let Some(before) = self.ids.insert(self.hash(&key), number) {
+            call.older = before;
+            if let Some((before, _)) = self.pending_mut(before) {
+                before.newer = number;
             }
         }
-        let open = Open::new(call, source.exchange, token);
-        self.open[side(source.direction)].insert(number, Box::new(open));
-        older.map(|open| Call { outcome: Outcome::Abandoned, ..open.call })
+        self.open[side(source.direction)].insert(number, Box::new(Entry { call, own: T::default() }));
+        older.map(|entry| (entry.call.unanswered(Outcome::Unanswered, Asked::of(source.stamp)), entry.own))
+    }
+
+    fn hash(&self, key: &Key) -> u64 {
+        self.hashes.hash_one((key.direction, &key.session, &key.id))
+    }
+
+    /// The open calls with this key, the newest first.
+    fn with_key<'t>(&'t self, key: &'t Key) -> impl Iterator<Item = &'t PendingCall> {
+        let newest = self.ids.get(&self.hash(key)).and_then(|number| self.pending(*number));
+        let older = |call: &&'t PendingCall| (call.older != NONE).then(|| self.pending(call.older)).flatten();
+        std::iter::successors(newest, older).filter(move |call| {
+            // Two keys may have one hash.
+            call.direction() == key.direction && call.session() == key.session.as_ref() && call.id == key.id
+        })
+    }
+
+    fn newest(&self, key: &Key) -> Option<u64> {
+        self.with_key(key).next().map(PendingCall::number)
     }
 
     /// Takes a call out of those that are open.
-    fn close(&mut self, number: u64) -> Option<Box<Open>> {
-        let mut open = self.open.iter_mut().find_map(|open| open.remove(&number))?;
-        if let Some(id) = open.call.id.take() {
-            let key = (open.call.direction, open.call.session.take(), id);
-            if self.ids.get_mut(&key).is_some_and(|numbers| numbers.remove(number)) {
-                self.ids.remove(&key);
-            }
-            (open.call.session, open.call.id) = (key.1, Some(key.2));
-        }
-        if let Some(token) = open.token.clone() {
-            let token = (open.call.direction, token);
+    fn close(&mut self, number: u64) -> Option<Box<Entry<T>>> {
+        let entry = self.open.iter_mut().find_map(|open| open.remove(&number))?;
+        let call = &entry.call;
+        self.unlink(call);
+        if let Some(token) = call.token() {
+            let token = (call.direction(), token.clone());
             if self.tokens.get(&token) == Some(&number) {
                 self.tokens.remove(&token);
             }
         }
-        if let Some(exchange) = open.exchange
+        if let Some(exchange) = call.exchange()
             && let Some(numbers) = self.exchanges.get_mut(&exchange)
         {
             numbers.remove(&number);
@@ -335,47 +291,73 @@ impl CallTracker {
                 self.exchanges.remove(&exchange);
             }
         }
-        Some(open)
+        Some(entry)
     }
 
-    /// Whether an open call and a new request can't both have an id. Without a session, those who send requests in
-    /// exchanges of their own may be different clients.
+    fn unlink(&mut self, call: &PendingCall) {
+        if call.older != NONE
+            && let Some((older, _)) = self.pending_mut(call.older)
+        {
+            older.newer = call.newer;
+        }
+        if call.newer != NONE
+            && let Some((newer, _)) = self.pending_mut(call.newer)
+        {
+            newer.older = call.older;
+            return;
+        }
+        let key = Key { direction: call.direction(), session: call.session().cloned(), id: call.id.clone() };
+        let hash = self.hash(&key);
+        if call.older == NONE {
+            self.ids.remove(&hash);
+        } else {
+            self.ids.insert(hash, call.older);
+        }
+    }
+
+    /// Whether an open call and a new request can't both have an id. Without a session, requests in exchanges of their
+    /// own may come from different clients.
     fn shares_ids(&self, older: u64, source: &Source<'_>) -> bool {
-        let exchange = self.open[side(source.direction)].get(&older).and_then(|open| open.exchange);
+        let exchange = self.pending(older).and_then(PendingCall::exchange);
         source.session.is_some() || exchange.is_none() || exchange == source.exchange
     }
 
-    fn open_mut(&mut self, number: u64) -> Option<&mut Open> {
-        self.open.iter_mut().find_map(|open| open.get_mut(&number)).map(Box::as_mut)
-    }
-
-    /// The call during which the server asks something; it is told of that.
+    /// The call during which the server asks something; that call notes it.
     fn parent(&mut self, source: &Source<'_>, method: &str) -> Option<u64> {
-        if source.direction != Direction::ServerToClient || method == "ping" {
+        if source.direction != Direction::ServerToClient || method == method::PING {
             return None;
         }
         let number = match source.exchange {
             Some(exchange) => self.last_in(exchange),
             None => self.last_of_client(),
         }?;
-        self.open_mut(number)?.nested_begins(method, source.stamp);
+        self.pending_mut(number)?.0.nested_begins(method, source.stamp);
         Some(number)
     }
 
-    fn response(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
+    /// Takes a response; `None` if no open request waits for it.
+    pub(crate) fn response(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<Answered<T>> {
         let asker = source.direction.reverse();
-        let by_id = envelope.id.clone().and_then(|id| self.asked(asker, source, id));
-        let Some(number) = by_id.or_else(|| self.refused(source, envelope)) else { return Observed::Orphan };
-        let Some(open) = self.close(number) else { return Observed::Orphan };
-        if let Some(parent) = open.call.parent.and_then(|parent| self.open_mut(parent)) {
-            parent.nested_ends(&open.call.method, source.stamp);
+        let by_id = envelope.id.as_ref().and_then(|id| self.asked(asker, source, id));
+        let number = by_id.or_else(|| self.refused(source, envelope))?;
+        let Entry { mut call, own } = *self.close(number)?;
+        if let Some(parent) = call.parent()
+            && let Some((parent, _)) = self.pending_mut(parent)
+        {
+            let method = Arc::clone(call.method());
+            parent.nested_ends(&method, source.stamp);
         }
-        let call = open.answered(source.place, source.stamp, source.bytes, source.exchange, envelope);
-        Observed::Answer(Box::new(call))
+        if call.session.is_none() && &**call.method() == method::INITIALIZE {
+            call.session.clone_from(&source.session);
+        }
+        let operation = call.operation();
+        let watch = call.take_watch();
+        let call = call.answered(source.place, source.stamp, source.bytes, source.exchange, envelope);
+        Some(Answered { call: Call { operation, ..call }, own, watch })
     }
 
     /// The call that an error answers by being all that there is in its exchange: servers that refuse a request before they
-    /// read it can't repeat its id.
+    /// parse it can't repeat its id.
     fn refused(&self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let numbers = self.exchanges.get(&source.exchange?)?;
         let is_alone = envelope.error.is_some() && numbers.len() == 1;
@@ -384,48 +366,95 @@ impl CallTracker {
 
     /// The number of the open call with this id. A session is given to `initialize` by its answer, so that the request has
     /// none yet; and where only one side's messages name it, the other side's are its too.
-    fn asked(&self, asker: Direction, source: &Source<'_>, id: Id<'_>) -> Option<u64> {
-        let mut key = (asker, source.session.clone(), self.key(id));
-        self.with_key(&key, source.exchange).or_else(|| {
-            key.1 = if source.session.is_some() { None } else { self.session.clone() };
-            self.with_key(&key, source.exchange)
+    fn asked(&self, asker: Direction, source: &Source<'_>, id: &Id<'_>) -> Option<u64> {
+        let mut key = Key { direction: asker, session: source.session.clone(), id: self.id_key(id) };
+        self.meant(&key, source.exchange).or_else(|| {
+            key.session = if source.session.is_some() { None } else { self.session.clone() };
+            self.meant(&key, source.exchange)
         })
     }
 
     /// Of several, the one in this exchange is meant; else the one that was opened last.
-    fn with_key(&self, key: &Key, exchange: Option<u64>) -> Option<u64> {
-        let numbers = self.ids.get(key)?;
-        let Numbers::Several(several) = numbers else { return numbers.last() };
+    fn meant(&self, key: &Key, exchange: Option<u64>) -> Option<u64> {
+        let newest = self.newest(key)?;
         let in_exchange = exchange.and_then(|exchange| self.exchanges.get(&exchange));
-        let meant = in_exchange.and_then(|numbers| numbers.iter().find(|number| several.contains(number)));
-        meant.copied().or_else(|| numbers.last())
+        let is_meant = |number: &&u64| {
+            let call = self.pending(**number);
+            call.is_some_and(|call| {
+                call.direction() == key.direction
+                    && call.session() == key.session.as_ref()
+                    && call.id == key.id
+            })
+        };
+        in_exchange.and_then(|numbers| numbers.iter().find(is_meant)).copied().or(Some(newest))
     }
 
-    fn progress(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
-        let token =
-            envelope.progress_token.clone().map(|token| (source.direction.reverse(), token.into_owned()));
-        let of = token.and_then(|token| self.tokens.get(&token).copied());
-        if let Some(open) = of.and_then(|number| self.open_mut(number)) {
-            open.call.progress += 1;
-        }
-        Observed::Progress { of }
+    /// Takes a progress notification; returns the call that it belongs to.
+    pub(crate) fn progress(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
+        let token = envelope.progress_token.clone()?.into_owned();
+        let number = *self.tokens.get(&(source.direction.reverse(), token))?;
+        self.pending_mut(number)?.0.note_progress();
+        Some(number)
     }
 
-    /// Who asked may say that nothing need be answered any more.
-    fn cancellation(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Observed {
-        let params = envelope.params.and_then(|params| Value::parse(params).ok());
-        let id = params.and_then(|params| params.get("requestId")).and_then(id_of);
-        let of = id.and_then(|id| self.asked(source.direction, source, id));
-        if let Some(open) = of.and_then(|number| self.open_mut(number)) {
-            let reason = params.and_then(|params| params.get("reason")).and_then(Value::string);
-            open.fate = Some(match reason {
-                Some(reason) if tells_of_time(&reason) => Outcome::TimedOut,
-                _ => Outcome::Cancelled,
-            });
-            open.call.cancelled = Some(source.place);
-        }
-        Observed::Cancellation { of }
+    /// Takes a cancellation; returns the call that it takes back. Only the side that asked can do that.
+    pub(crate) fn cancellation(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
+        let (id, reason) = protocol::cancellation(envelope.params?)?;
+        let number = self.asked(source.direction, source, &id)?;
+        let outcome = match reason {
+            Some(reason) if is_timeout(&reason) => Outcome::TimedOut,
+            _ => Outcome::Cancelled,
+        };
+        self.pending_mut(number)?.0.cancel(outcome, source.place, source.stamp);
+        Some(number)
     }
+
+    /// Takes the end of an HTTP exchange, and says what that means for its calls.
+    pub(crate) fn exchange_ended(
+        &mut self,
+        place: Place,
+        stamp: &Stamp<'_>,
+        http: &HttpContext,
+    ) -> ExchangeEffect<T> {
+        let none = || ExchangeEffect::Failed(Vec::new());
+        // A stream that is open may still bring the answer.
+        let Some(ended) = http.ended.as_deref().filter(|ended| *ended != "open") else { return none() };
+        let Some(numbers) = self.exchanges.get(&http.x).cloned() else { return none() };
+        let status = http.response.as_ref().map(|response| response.status);
+        let ended = Ended::named(ended).unwrap_or_default();
+        // What the recorder answered itself is no answer of the server's.
+        if let Some(status) = status.filter(|status| *status >= 400 && ended == Ended::Complete) {
+            let bytes = http.response_body.as_ref().map(|body| body.bytes);
+            let closed = numbers.iter().filter_map(|number| self.close(*number));
+            let failed = closed.map(|entry| (entry.call.failed(place, stamp, status, bytes), entry.own));
+            return ExchangeEffect::Failed(failed.collect());
+        }
+        for number in &numbers {
+            if let Some((call, _)) = self.pending_mut(*number)
+                && let Some(outcome) = Outcome::of_exchange(ended, status, call.closing())
+            {
+                call.doom(outcome, status, stamp);
+            }
+        }
+        ExchangeEffect::Doomed(numbers)
+    }
+
+    /// Closes what is open, in the order of the requests.
+    pub(crate) fn close_all(&mut self, otherwise: Outcome, now: Asked) -> impl Iterator<Item = (Call, T)> {
+        let [mut open, mut of_server] = std::mem::take(&mut self.open);
+        self.ids.clear();
+        self.exchanges.clear();
+        self.tokens.clear();
+        open.append(&mut of_server);
+        open.into_values().map(move |entry| (entry.call.unanswered(otherwise, now), entry.own))
+    }
+}
+
+fn closing(envelope: &Envelope<'_>) -> ClosingMeans {
+    let names_revision = |params: &[u8]| {
+        memchr::memmem::find(params, protocol::meta_key::PROTOCOL_VERSION.as_bytes()).is_some()
+    };
+    if envelope.params.is_some_and(names_revision) { ClosingMeans::Cancelling } else { ClosingMeans::Leaving }
 }
 
 fn side(direction: Direction) -> usize {
@@ -435,48 +464,43 @@ fn side(direction: Direction) -> usize {
     }
 }
 
-fn id_of(value: Value<'_>) -> Option<Id<'_>> {
-    match value.string() {
-        Some(text) => Some(Id::String(text)),
-        None if value.is_number() => Some(Id::Number(String::from_utf8_lossy(value.raw))),
-        None => None,
-    }
-}
-
 /// Whether a reason to cancel is that it took too long. Clients say so in words of their own, and in no other way.
-fn tells_of_time(reason: &str) -> bool {
+fn is_timeout(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
     ["timed out", "timeout", "time out", "deadline"].iter().any(|words| reason.contains(words))
-}
-
-/// The number of the exchange that a line's `http` tells of. It stands first where this program wrote it.
-fn exchange_of(http: &[u8]) -> Option<u64> {
-    if let Some(rest) = http.strip_prefix(b"{\"x\":") {
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        return std::str::from_utf8(&rest[..digits]).ok()?.parse().ok();
-    }
-    let x = Value::parse(http).ok()?.get("x")?;
-    std::str::from_utf8(x.raw).ok()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{for_each_message, for_each_record, message};
+    use crate::reading::{Analysis, Closed, Meaning, Seen};
+    use crate::testing::{message, read};
     use proptest::prelude::*;
 
     /// Each call in the order in which it came to its end, orphans as `orphan`.
+    #[derive(Default)]
+    struct Told {
+        lines: Vec<String>,
+        calls: Vec<Call>,
+    }
+
+    impl Analysis for Told {
+        type PerCall = ();
+
+        fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+            if seen.meaning == Meaning::Orphan {
+                self.lines.push(format!("{} orphan", seen.line.line.number));
+            }
+        }
+
+        fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+            self.lines.push(describe(closed.call));
+            self.calls.push(closed.call.clone());
+        }
+    }
+
     fn calls(lines: &[String]) -> Vec<String> {
-        let mut tracker = CallTracker::new();
-        let mut told = Vec::new();
-        for_each_message(lines, |line, message| {
-            tracker.observe_message(line, message, |_, _, observed| match observed {
-                Observed::Orphan => told.push(format!("{line} orphan")),
-                other => told.extend(other.closed().map(describe)),
-            });
-        });
-        told.extend(tracker.finish().map(|call| describe(&call)));
-        told
+        read(Told::default(), lines).lines
     }
 
     fn describe(call: &Call) -> String {
@@ -488,7 +512,7 @@ mod tests {
             call.request.line,
             call.tool.as_deref().unwrap_or(&call.method),
             call.outcome,
-            call.latency_us
+            call.duration_us
         )
     }
 
@@ -514,7 +538,10 @@ mod tests {
 
     #[test]
     fn a_response_in_its_requests_own_direction_is_an_orphan() {
-        check(&[message("in", 0, PING), message("in", 1, PONG)], &["2 orphan", "1 → ping 2 Pending - None"]);
+        check(
+            &[message("in", 0, PING), message("in", 1, PONG)],
+            &["2 orphan", "1 → ping 2 Unanswered - Some(1)"],
+        );
     }
 
     #[test]
@@ -526,29 +553,33 @@ mod tests {
     }
 
     #[test]
-    fn an_id_used_again_while_open_abandons_the_older() {
+    fn an_id_used_again_while_open_leaves_the_older_unanswered() {
         check(
             &[message("in", 0, PING), message("in", 5, PING), message("out", 9, PONG)],
-            &["1 → ping 2 Abandoned - None", "2 → ping 2 Ok 3 Some(4)"],
+            &["1 → ping 2 Unanswered - Some(5)", "2 → ping 2 Ok 3 Some(4)"],
         );
     }
 
     #[test]
-    fn a_request_that_nobody_can_answer_is_abandoned_at_once() {
+    fn a_request_that_can_not_be_answered_is_unanswered_at_once() {
         check(
             &[
                 message("in", 0, r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#),
                 message("out", 1, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"?"}}"#),
             ],
-            &["1 → ping - Abandoned - None", "2 orphan"],
+            &["1 → ping - Unanswered - None", "2 orphan"],
         );
     }
 
     #[test]
-    fn ids_are_compared_as_written() {
+    fn ids_are_compared_by_value() {
         check(
             &[message("in", 0, PING), message("out", 1, r#"{"jsonrpc":"2.0","id":2.0,"result":{}}"#)],
-            &["2 orphan", "1 → ping 2 Pending - None"],
+            &["1 → ping 2 Ok 2 Some(1)"],
+        );
+        check(
+            &[message("in", 0, PING), message("out", 1, r#"{"jsonrpc":"2.0","id":"2","result":{}}"#)],
+            &["2 orphan", "1 → ping 2 Unanswered - Some(1)"],
         );
         check(
             &[
@@ -569,7 +600,7 @@ mod tests {
                 message("in", 2, call),
                 message("out", 3, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#),
             ],
-            &["1 → add 1 ToolError 2 Some(1)", "3 → add 1 ProtocolError { code: Some(-32602) } 4 Some(1)"],
+            &["1 → add 1 ToolError 2 Some(1)", "3 → add 1 ProtocolError 4 Some(1)"],
         );
     }
 
@@ -644,15 +675,15 @@ mod tests {
     fn what_was_cancelled_stays_so_and_an_answer_is_late() {
         check(
             &[message("in", 0, PING), message("in", 5, &cancelled("2", "User aborted"))],
-            &["1 → ping 2 Cancelled - None"],
+            &["1 → ping 2 Cancelled - Some(5)"],
         );
         check(
             &[message("in", 0, PING), message("in", 5, &cancelled("2", "McpError: Request timed out"))],
-            &["1 → ping 2 TimedOut - None"],
+            &["1 → ping 2 TimedOut - Some(5)"],
         );
         check(
             &[message("in", 0, PING), message("in", 5, &cancelled("2", "")), message("out", 9, PONG)],
-            &["1 → ping 2 Late 3 Some(9)"],
+            &["1 → ping 2 Cancelled 3 Some(5)"],
         );
         // Only who asked can cancel, and only what is open.
         check(
@@ -666,15 +697,10 @@ mod tests {
         );
     }
 
+    /// The last call that was answered.
     fn last_call(lines: &[String]) -> Call {
-        let mut tracker = CallTracker::new();
-        let mut last = None;
-        for_each_message(lines, |line, message| {
-            tracker.observe_message(line, message, |_, _, observed| {
-                last = observed.closed().cloned().or(last.take());
-            });
-        });
-        last.unwrap()
+        let calls = read(Told::default(), lines).calls;
+        calls.into_iter().rfind(|call| call.response.is_some()).unwrap()
     }
 
     #[test]
@@ -696,7 +722,7 @@ mod tests {
         ]);
         assert_eq!((call.tool.as_deref(), call.progress, call.nested), (Some("ask"), 2, 2));
         // While both were open, a person was waited for.
-        assert_eq!((call.latency_us, call.person_us, call.client_us), (Some(100), 40, 20));
+        assert_eq!((call.duration_us, call.person_us, call.client_us), (Some(100), 40, 20));
         assert_eq!(call.own_us(), Some(40));
     }
 
@@ -718,20 +744,19 @@ mod tests {
     fn http_ends_calls_too() {
         let ends = |x: u64, rest: &str| format!(r#"{{"type":"http","us":50,"http":{{"x":{x},{rest}}}}}"#);
         let outcome = |end: &str| {
-            let mut tracker = CallTracker::new();
-            let mut ended = Vec::new();
-            for_each_record(&[http("in", 10, None, 1, PING), end.to_owned()], |line, record| {
-                ended.extend(tracker.observe_record(line, record, |_, _, _| {}));
-            });
-            ended.extend(tracker.finish());
-            (ended[0].outcome, ended[0].latency_us)
+            let call =
+                read(Told::default(), &[http("in", 10, None, 1, PING), end.to_owned()]).calls.remove(0);
+            (call.outcome, call.duration_us)
         };
         let failed = r#""response":{"status":500,"version":"1.1","headers":{}},"ended":"complete""#;
-        assert_eq!(outcome(&ends(1, failed)), (Outcome::HttpError { status: 500 }, Some(40)));
-        assert_eq!(outcome(&ends(2, failed)), (Outcome::Pending, None));
-        assert_eq!(outcome(&ends(1, r#""ended":"client-closed""#)), (Outcome::Disconnected, None));
-        assert_eq!(outcome(&ends(1, r#""ended":"timeout""#)), (Outcome::TimedOut, None));
-        assert_eq!(outcome(&ends(1, r#""ended":"complete""#)), (Outcome::Pending, None));
+        assert_eq!(outcome(&ends(1, failed)), (Outcome::HttpError, Some(40)));
+        assert_eq!(outcome(&ends(2, failed)), (Outcome::Unanswered, Some(40)));
+        assert_eq!(outcome(&ends(1, r#""ended":"client-closed""#)), (Outcome::Disconnected, Some(40)));
+        assert_eq!(outcome(&ends(1, r#""ended":"timeout""#)), (Outcome::TimedOut, Some(40)));
+        assert_eq!(outcome(&ends(1, r#""ended":"upstream-closed""#)), (Outcome::Crashed, Some(40)));
+        assert_eq!(outcome(&ends(1, r#""ended":"complete""#)), (Outcome::HttpError, Some(40)));
+        let accepted = r#""response":{"status":202,"version":"1.1","headers":{}},"ended":"complete""#;
+        assert_eq!(outcome(&ends(1, accepted)), (Outcome::Unanswered, Some(40)));
     }
 
     #[test]
@@ -748,7 +773,7 @@ mod tests {
         // In a session, and in one exchange, an id is one request's.
         check(
             &[http("in", 0, Some("s"), 1, PING), http("in", 1, Some("s"), 2, PING)],
-            &["1 → ping 2 Abandoned - None", "2 → ping 2 Pending - None"],
+            &["1 → ping 2 Unanswered - Some(1)", "2 → ping 2 Unanswered - Some(0)"],
         );
     }
 
@@ -756,15 +781,15 @@ mod tests {
     fn an_error_without_the_id_answers_what_is_alone_in_its_exchange() {
         let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
         let tools = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#;
-        let answered = "1 → ping 2 ProtocolError { code: Some(-32600) } 2 Some(5)";
+        let answered = "1 → ping 2 ProtocolError 2 Some(5)";
         check(&[http("in", 0, None, 1, PING), http("out", 5, None, 1, error)], &[answered]);
         check(
             &[http("in", 0, None, 1, PING), http("in", 0, None, 1, tools), http("out", 5, None, 1, error)],
-            &["3 orphan", "1 → ping 2 Pending - None", "2 → tools/list 3 Pending - None"],
+            &["3 orphan", "1 → ping 2 Unanswered - Some(5)", "2 → tools/list 3 Unanswered - Some(5)"],
         );
         check(
             &[message("in", 0, PING), message("out", 5, error)],
-            &["2 orphan", "1 → ping 2 Pending - None"],
+            &["2 orphan", "1 → ping 2 Unanswered - Some(5)"],
         );
     }
 
@@ -772,6 +797,29 @@ mod tests {
     fn an_answer_on_another_stream_says_so() {
         assert!(!last_call(&[http("in", 0, None, 1, PING), http("out", 1, None, 1, PONG)]).elsewhere);
         assert!(last_call(&[http("in", 0, None, 1, PING), http("out", 1, None, 2, PONG)]).elsewhere);
+    }
+
+    #[test]
+    fn the_end_decides_about_what_is_open() {
+        let outcome = |end: &str| {
+            let lines =
+                [message("in", 10, PING), format!(r#"{{"type":"end","us":510,"durationMs":0,{end}}}"#)];
+            let call = read(Told::default(), &lines).calls.remove(0);
+            (call.outcome, call.duration_us)
+        };
+        assert_eq!(outcome(r#""exitCode":0"#), (Outcome::Unanswered, Some(500)));
+        assert_eq!(outcome(r#""exitCode":1"#), (Outcome::Crashed, Some(500)));
+        assert_eq!(outcome(r#""exitCode":137,"signal":9"#), (Outcome::Crashed, Some(500)));
+        let stopped = r#""exitCode":143,"signal":15,"reason":"stopped by SIGTERM""#;
+        assert_eq!(outcome(stopped), (Outcome::Disconnected, Some(500)));
+        // What was cancelled before stays cancelled.
+        let lines = [
+            message("in", 10, PING),
+            message("in", 30, &cancelled("2", "")),
+            r#"{"type":"end","us":510,"exitCode":1}"#.to_owned(),
+        ];
+        let call = read(Told::default(), &lines).calls.remove(0);
+        assert_eq!((call.outcome, call.duration_us), (Outcome::Cancelled, Some(20)));
     }
 
     #[test]

@@ -4,23 +4,36 @@ use super::{
     Definition, Definitions, Extent, Gathered, Gatherer, INTRODUCTIONS, ListKind, Listing, Page, ServerFact,
     Spot, cursor,
 };
-use crate::call::{Call, CallTracker, Observed};
-use std::collections::{BTreeMap, HashMap};
-use wiretape_trace::format::Record;
-use wiretape_trace::message::{Direction, Envelope};
+use crate::reading::{Analysis, Closed, Meaning, Seen};
+use std::collections::BTreeMap;
+use wiretape_trace::message::Direction;
 use wiretape_trace::value::Value;
 
-/// Finds what a server offers among the payloads of a trace. It is told what each payload means to the calls around it
-/// by whoever tracks them.
+/// Finds what a server offers in a trace.
 ///
 /// Of several lists of a kind the last whole one counts; of one that was only read partly, what was seen. It keeps the
 /// definitions and the cursors of open requests, and nothing else.
+///
+/// ```
+/// use wiretape_analyze::definitions::{Collector, ListKind};
+/// use wiretape_analyze::reading::{Reading, RecordingState};
+/// use wiretape_trace::format::TraceReader;
+///
+/// let trace = br#"{"dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}
+/// {"dir":"out","raw":{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add"}]}}}
+/// "#;
+/// let mut reading = Reading::new(Collector::new());
+/// let mut reader = TraceReader::new(&trace[..]);
+/// while let Some(line) = reader.next_line().unwrap() {
+///     reading.observe(&line);
+/// }
+/// let definitions = reading.finish(RecordingState::Over).finish();
+/// assert!(definitions.lists[&ListKind::Tools].entries.contains_key("add"));
+/// ```
 #[derive(Debug, Default)]
 pub struct Collector {
     definitions: Definitions,
     gathering: Gatherer<(String, ListKind), Definition>,
-    /// Where open requests for lists begin to read, by the number of the call.
-    cursors: HashMap<u64, String>,
 }
 
 /// More definitions that are no longer given are not kept: a server that gives others each time is not followed for ever.
@@ -30,20 +43,6 @@ impl Collector {
     /// Nothing was seen yet.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Takes the next payload: the line it stands on, what it says, and what it means.
-    pub fn observe(&mut self, line: u64, envelope: &Envelope<'_>, observed: &Observed) {
-        match observed {
-            Observed::Answer(call) => self.answer(line, envelope, call),
-            Observed::Request { number, abandoned } => {
-                if let Some(abandoned) = abandoned {
-                    self.cursors.remove(&abandoned.number);
-                }
-                self.request(*number, envelope);
-            }
-            _ => {}
-        }
     }
 
     /// What was seen so far, but for lists of which more pages are to come.
@@ -59,25 +58,6 @@ impl Collector {
             self.partial(kind, entries);
         }
         self.definitions
-    }
-
-    fn request(&mut self, number: u64, envelope: &Envelope<'_>) {
-        let is_list = envelope.method.as_deref().and_then(ListKind::of_method).is_some();
-        if let Some(cursor) = envelope.params.filter(|_| is_list).and_then(cursor) {
-            self.cursors.insert(number, cursor);
-        }
-    }
-
-    fn answer(&mut self, line: u64, envelope: &Envelope<'_>, call: &Call) {
-        let cursor = self.cursors.remove(&call.number);
-        let Some(result) = envelope.result.filter(|_| call.direction == Direction::ClientToServer) else {
-            return;
-        };
-        if INTRODUCTIONS.contains(&call.method.as_str()) {
-            self.introduced(line, result);
-        } else if let Some(page) = Page::of(&call.method, || cursor, result) {
-            self.listed(line, call.session.as_deref().unwrap_or_default(), &page);
-        }
     }
 
     fn introduced(&mut self, line: u64, result: &[u8]) {
@@ -160,62 +140,36 @@ impl Collector {
     }
 }
 
-/// Reads what a server offers from a trace.
-///
-/// ```
-/// use wiretape_analyze::definitions::{DefinitionsReader, ListKind};
-/// use wiretape_trace::format::parse_line;
-///
-/// let trace = [
-///     &br#"{"dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}"#[..],
-///     br#"{"dir":"out","raw":{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add"}]}}}"#,
-/// ];
-/// let mut reader = DefinitionsReader::new();
-/// for (line, bytes) in (1..).zip(trace) {
-///     reader.observe(line, &parse_line(bytes));
-/// }
-/// assert!(reader.finish().lists[&ListKind::Tools].entries.contains_key("add"));
-/// ```
-#[derive(Debug, Default)]
-pub struct DefinitionsReader {
-    tracker: CallTracker,
-    collector: Collector,
-}
+impl Analysis for Collector {
+    /// Where a request for a list begins to read.
+    type PerCall = Option<Box<str>>;
 
-impl DefinitionsReader {
-    /// At the start of a trace.
-    pub fn new() -> Self {
-        Self::default()
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
+        let Some(start) = own.filter(|_| matches!(seen.meaning, Meaning::Request { .. })) else { return };
+        let is_list = seen.envelope.method.as_deref().and_then(ListKind::of_method).is_some();
+        *start = seen.envelope.params.filter(|_| is_list).and_then(cursor).map(String::into_boxed_str);
     }
 
-    /// Takes the next line.
-    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
-        let Self { tracker, collector } = self;
-        tracker.observe_record(line, record, |_, envelope, observed| {
-            collector.observe(line, &envelope, &observed);
-        });
-    }
-
-    /// What was seen so far, but for lists of which more pages are to come.
-    pub fn so_far(&self) -> &Definitions {
-        self.collector.so_far()
-    }
-
-    /// What was seen.
-    pub fn finish(self) -> Definitions {
-        self.collector.finish()
+    fn closed(&mut self, closed: &Closed<'_, '_>, start: Self::PerCall) {
+        let call = closed.call;
+        let result = closed.answer.and_then(|answer| answer.result);
+        let Some(result) = result.filter(|_| call.direction == Direction::ClientToServer) else { return };
+        let line = closed.line.map_or(0, |view| view.line.number);
+        if INTRODUCTIONS.contains(&&*call.method) {
+            self.introduced(line, result);
+        } else if let Some(page) = Page::of(&call.method, || start.map(String::from), result) {
+            self.listed(line, call.session.as_deref().unwrap_or_default(), &page);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{for_each_record, message};
+    use crate::testing::message;
 
     fn read(lines: &[String]) -> Definitions {
-        let mut reader = DefinitionsReader::new();
-        for_each_record(lines, |number, record| reader.observe(number, record));
-        reader.finish()
+        crate::testing::read(Collector::new(), lines).finish()
     }
 
     fn ask(id: u32, params: &str) -> String {

@@ -7,7 +7,7 @@ mod collect;
 mod gather;
 mod page;
 
-pub use collect::{Collector, DefinitionsReader};
+pub use collect::Collector;
 pub use gather::{Gathered, Gatherer};
 pub use page::{ListKind, Page, cursor};
 

@@ -2,13 +2,13 @@
 
 use super::payloads::PayloadPlace;
 use crate::align::Key;
-use crate::call::{Call, CallTracker, Observed, Outcome};
+use crate::call::Outcome;
 use crate::definitions::{Collector, Definitions, INTRODUCTIONS, ListKind, ServerFact};
 use crate::fingerprint::{combine, fingerprint_without, text};
+use crate::reading::{Analysis, Closed, Meaning, Seen};
 use crate::volatile::{Part, Paths, Volatile};
 use std::collections::HashSet;
 use std::sync::Arc;
-use wiretape_trace::format::Record;
 use wiretape_trace::message::{Direction, Envelope};
 
 /// What is left out of the parts of a call.
@@ -68,6 +68,8 @@ pub struct IndexedCall {
     pub took_us: Option<u64>,
     /// What became of it.
     pub outcome: Outcome,
+    /// The status that an HTTP error has.
+    pub http_status: Option<u16>,
     /// What it asks.
     asked: u64,
     /// What it was answered.
@@ -86,11 +88,6 @@ impl IndexedCall {
     pub fn asks_the_same(&self, other: &IndexedCall) -> bool {
         self.asked == other.asked
     }
-
-    /// Whether it was answered the same.
-    pub fn is_answered_the_same(&self, other: &IndexedCall) -> bool {
-        self.answered == other.answered
-    }
 }
 
 /// The calls of a trace, and what its server offers.
@@ -106,7 +103,6 @@ pub struct CallIndex {
 #[derive(Debug)]
 pub struct CallIndexer<'i> {
     ignored: &'i Ignored,
-    tracker: CallTracker,
     collector: Collector,
     names: HashSet<Arc<str>>,
     /// In the order of their numbers, which count from 1.
@@ -116,42 +112,7 @@ pub struct CallIndexer<'i> {
 impl<'i> CallIndexer<'i> {
     /// At the start of a trace.
     pub fn new(ignored: &'i Ignored) -> Self {
-        CallIndexer {
-            ignored,
-            tracker: CallTracker::new(),
-            collector: Collector::new(),
-            names: HashSet::new(),
-            calls: Vec::new(),
-        }
-    }
-
-    /// Takes the next line.
-    pub fn observe(&mut self, line: u64, record: &Record<'_>) {
-        let mut payloads = Vec::new();
-        let tell = |_: &[u8], envelope, observed| payloads.push((envelope, observed));
-        let failed = self.tracker.observe_record(line, record, tell);
-        for (index, (envelope, observed)) in payloads.into_iter().enumerate() {
-            self.payload(PayloadPlace { line, index }, &envelope, &observed, record);
-        }
-        failed.iter().for_each(|call| self.close(call, None));
-    }
-
-    fn payload(
-        &mut self,
-        place: PayloadPlace,
-        envelope: &Envelope<'_>,
-        observed: &Observed,
-        record: &Record<'_>,
-    ) {
-        self.collector.observe(place.line, envelope, observed);
-        if let (Observed::Request { .. }, Record::Message(message)) = (observed, record) {
-            let direction = message.dir.known().unwrap_or(Direction::ClientToServer);
-            self.request(direction, place, envelope);
-        }
-        let answer = matches!(observed, Observed::Answer(_)).then_some((place, envelope));
-        if let Some(call) = observed.closed() {
-            self.close(call, answer);
-        }
+        CallIndexer { ignored, collector: Collector::new(), names: HashSet::new(), calls: Vec::new() }
     }
 
     fn request(&mut self, direction: Direction, place: PayloadPlace, envelope: &Envelope<'_>) {
@@ -168,24 +129,10 @@ impl<'i> CallIndexer<'i> {
             response: None,
             took_us: None,
             outcome: Outcome::Pending,
+            http_status: None,
             asked,
             answered: 0,
         });
-    }
-
-    /// A call has come to its end, with an answer or without.
-    fn close(&mut self, call: &Call, answer: Option<(PayloadPlace, &Envelope<'_>)>) {
-        let at = usize::try_from(call.number).ok().and_then(|number| number.checked_sub(1));
-        let Some(entry) = at.and_then(|at| self.calls.get_mut(at)) else { return };
-        entry.outcome = call.outcome;
-        entry.took_us = call.own_us().filter(|_| call.outcome.is_measured());
-        entry.response = answer.map(|(place, _)| place);
-        let answer = answer.and_then(|(_, envelope)| match (envelope.error, envelope.result) {
-            (Some(error), _) => Some((Part::Error, error)),
-            (None, result) => result.map(|result| (Part::Result, result)),
-        });
-        let print = answer.map_or(0, |(part, json)| self.ignored.print(&entry.method, part, json));
-        entry.answered = combine(outcome_print(call.outcome), print);
     }
 
     fn intern(&mut self, name: &str) -> Arc<str> {
@@ -198,15 +145,41 @@ impl<'i> CallIndexer<'i> {
     }
 
     /// The calls of the trace.
-    pub fn finish(mut self) -> CallIndex {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            self.close(&call, None);
-        }
+    pub fn finish(self) -> CallIndex {
         CallIndex { calls: self.calls, definitions: self.collector.finish() }
     }
 }
 
-fn outcome_print(outcome: Outcome) -> u64 {
-    let status = if let Outcome::HttpError { status } = outcome { u64::from(status) } else { 0 };
-    combine(text(outcome.name()), status)
+impl Analysis for CallIndexer<'_> {
+    type PerCall = <Collector as Analysis>::PerCall;
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
+        if let Meaning::Request { .. } = seen.meaning {
+            let place = PayloadPlace { line: seen.line.line.number, index: seen.index };
+            self.request(seen.direction.unwrap_or(Direction::ClientToServer), place, seen.envelope);
+        }
+        self.collector.seen(seen, own);
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, own: Self::PerCall) {
+        self.collector.closed(closed, own);
+        let call = closed.call;
+        let at = usize::try_from(call.number).ok().and_then(|number| number.checked_sub(1));
+        let Some(entry) = at.and_then(|at| self.calls.get_mut(at)) else { return };
+        entry.outcome = call.outcome;
+        entry.http_status = call.http_status;
+        entry.took_us = call.own_us().filter(|_| call.latency_us().is_some());
+        let answer = closed.answer.zip(closed.line);
+        entry.response = answer.map(|(_, view)| PayloadPlace { line: view.line.number, index: closed.index });
+        let answer = answer.and_then(|(envelope, _)| match (envelope.error, envelope.result) {
+            (Some(error), _) => Some((Part::Error, error)),
+            (None, result) => result.map(|result| (Part::Result, result)),
+        });
+        let print = answer.map_or(0, |(part, json)| self.ignored.print(&entry.method, part, json));
+        entry.answered = combine(outcome_print(call.outcome, call.http_status), print);
+    }
+}
+
+fn outcome_print(outcome: Outcome, http_status: Option<u16>) -> u64 {
+    combine(text(outcome.name()), http_status.map_or(0, u64::from))
 }

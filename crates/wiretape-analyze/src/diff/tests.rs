@@ -1,4 +1,5 @@
 use super::*;
+use crate::reading::{Reading, RecordingState};
 use crate::testing::message;
 use crate::volatile::Volatile;
 use proptest::prelude::*;
@@ -24,11 +25,11 @@ fn trace(calls: &[(&str, &str, &str, u64)]) -> String {
 
 fn index(trace: &str, ignored: &Ignored) -> CallIndex {
     let mut reader = TraceReader::new(trace.as_bytes());
-    let mut indexer = CallIndexer::new(ignored);
+    let mut reading = Reading::new(CallIndexer::new(ignored));
     while let Some(line) = reader.next_line().unwrap() {
-        indexer.observe(line.number, &line.record);
+        reading.observe(&line);
     }
-    indexer.finish()
+    reading.finish(RecordingState::Over).finish()
 }
 
 /// Each row that is not the same, with its differences.

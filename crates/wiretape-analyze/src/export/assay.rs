@@ -2,18 +2,18 @@
 //! same trace gives the same bytes.
 
 use super::json::{optional, raw, string};
-use super::{ExportFormat, ExportOptions, Exporter, Survey};
-use crate::call::{Call, CallTracker, Observed};
-use std::collections::{BTreeMap, HashMap};
+use super::{ExportAnalysis, ExportFormat, ExportOptions, Output, Survey};
+use crate::call::Outcome;
+use crate::reading::{Analysis, Closed, LineView, Seen};
 use std::io::{self, Write};
-use wiretape_trace::format::{Line, Message, Record};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
+use wiretape_trace::protocol::method;
 use wiretape_trace::value::Value;
 
 pub(super) static ASSAY_V2: ExportFormat = ExportFormat {
     name: "assay-v2",
     about: "episodes of steps and tool calls",
-    make: |options, survey| Box::new(Assay::new(options, survey)),
+    make: |options, survey| super::exporter(Assay::new(options, survey)),
 };
 
 struct Assay {
@@ -25,11 +25,8 @@ struct Assay {
     /// The time that the message itself gives.
     said_ms: Option<i64>,
     steps: u64,
-    tracker: CallTracker,
-    /// Calls that have no answer yet, in the order of their requests.
-    waiting: BTreeMap<u64, ToolCall>,
-    by_id: HashMap<Id<'static>, u64>,
     final_output: Option<String>,
+    out: Output,
 }
 
 /// A call of a tool.
@@ -40,7 +37,7 @@ struct ToolCall {
     args: String,
 }
 
-/// What became of a call.
+/// How a call went.
 struct Ending<'a> {
     at_ms: i64,
     result: &'a str,
@@ -49,7 +46,7 @@ struct Ending<'a> {
 
 impl Assay {
     fn new(options: &ExportOptions, survey: &Survey) -> Self {
-        // Where nobody gave a time, none is made up.
+        // Where the source has no time, none is made up.
         let start_ms = survey.first_ms.unwrap_or(0);
         Assay {
             options: options.clone(),
@@ -58,106 +55,35 @@ impl Assay {
             now_ms: start_ms,
             said_ms: None,
             steps: 0,
-            tracker: CallTracker::new(),
-            waiting: BTreeMap::new(),
-            by_id: HashMap::new(),
             final_output: None,
+            out: Output::default(),
         }
     }
 
-    fn message(&mut self, line: u64, message: &Message<'_>, out: &mut dyn Write) -> io::Result<()> {
-        self.said_ms = message.stamp.wall_ms();
-        self.now_ms = self.now_ms.max(self.said_ms.unwrap_or(i64::MIN));
-        let mut observed = Vec::new();
-        self.tracker.observe_message(line, message, |_, envelope, what| observed.push((envelope, what)));
-        for (envelope, what) in observed {
-            match envelope.kind {
-                MessageKind::Request | MessageKind::Notification
-                    if message.dir.known() == Some(Direction::ClientToServer) =>
-                {
-                    self.request(&envelope, out)?;
-                }
-                MessageKind::Response if message.dir.known() == Some(Direction::ServerToClient) => {
-                    self.response(&envelope, &what, out)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn request(&mut self, envelope: &Envelope<'_>, out: &mut dyn Write) -> io::Result<()> {
+    /// What the client asks; returns the call of a tool.
+    fn asked(&mut self, envelope: &Envelope<'_>) -> Option<ToolCall> {
         match envelope.method.as_deref() {
-            Some("tools/list") => {
-                let meta = meta_of(envelope.id.as_ref());
-                self.step("tools/list", Some("{}"), &meta, out).map(|_| ())
+            Some(method::LIST_TOOLS) => {
+                self.step("tools/list", Some("{}"), &meta_of(envelope.id.as_ref()));
+                None
             }
-            Some("tools/call") => self.call(envelope, out),
-            _ => Ok(()),
+            Some(method::CALL_TOOL) => Some(self.tool(envelope)),
+            _ => None,
         }
     }
 
-    fn call(&mut self, envelope: &Envelope<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn tool(&mut self, envelope: &Envelope<'_>) -> ToolCall {
         let name = envelope.name.as_deref().unwrap_or("unknown_tool").to_owned();
         let params = envelope.params.and_then(|params| Value::parse(params).ok());
         let args = params.and_then(|params| params.get("arguments"));
         let args = args.map_or_else(|| "null".to_owned(), |args| raw(args.raw).into_owned());
-        let id = envelope.id.as_ref().map(text_of);
-        let meta = meta_of(envelope.id.as_ref());
-        let step = self.step(&name, None, &meta, out)?;
-        let call = ToolCall { step, at_ms: self.said_ms.unwrap_or(self.now_ms), name, args };
-        match id {
-            Some(id) => {
-                self.by_id.insert(Id::String(id.into()), step);
-                self.waiting.insert(step, call);
-                Ok(())
-            }
-            // Nobody will answer it, and nobody was asked to.
-            None => self.tool_call(&call, &Ending { at_ms: self.now_ms, result: "null", error: None }, out),
-        }
+        let step = self.step(&name, None, &meta_of(envelope.id.as_ref()));
+        ToolCall { step, at_ms: self.said_ms.unwrap_or(self.now_ms), name, args }
     }
 
-    fn response(
-        &mut self,
-        envelope: &Envelope<'_>,
-        observed: &Observed,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let Some(outcome) = envelope.result.or(envelope.error) else { return Ok(()) };
-        let outcome = raw(outcome).into_owned();
-        if let Observed::Answer(call) = observed {
-            match call.method.as_str() {
-                "tools/list" => self.list(envelope, out)?,
-                "tools/call" => self.answer(call, envelope, &outcome, out)?,
-                _ => {}
-            }
-        }
-        self.final_output = Some(outcome);
-        Ok(())
-    }
-
-    fn answer(
-        &mut self,
-        answered: &Call,
-        envelope: &Envelope<'_>,
-        outcome: &str,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let id = answered.id.as_ref().map(|id| Id::String(text_of(id).into()));
-        let step = id.and_then(|id| self.by_id.remove(&id));
-        let Some(call) = step.and_then(|step| self.waiting.remove(&step)) else { return Ok(()) };
-        let at_ms = self.now_ms;
-        if envelope.error.is_some() {
-            let result = format!("{{\"error\":{outcome}}}");
-            self.tool_call(&call, &Ending { at_ms, result: &result, error: Some("mcp_error") }, out)
-        } else {
-            self.tool_call(&call, &Ending { at_ms, result: outcome, error: None }, out)
-        }
-    }
-
-    fn list(&mut self, envelope: &Envelope<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn list(&mut self, envelope: &Envelope<'_>) {
         let result = envelope.result.and_then(|result| Value::parse(result).ok());
-        let Some(tools) = result.and_then(|result| result.get("tools")) else { return Ok(()) };
+        let Some(tools) = result.and_then(|result| result.get("tools")) else { return };
         let mut listed = Vec::new();
         tools.elements(|tool| {
             let text = |name: &str| tool.get(name).and_then(Value::string);
@@ -170,45 +96,115 @@ impl Assay {
             ));
         });
         let content = format!("{{\"tools\":[{}]}}", listed.join(","));
-        self.step("tools/list.result", Some(&content), &meta_of(envelope.id.as_ref()), out).map(|_| ())
+        self.step("tools/list.result", Some(&content), &meta_of(envelope.id.as_ref()));
     }
 
-    fn step(
-        &mut self,
-        name: &str,
-        content: Option<&str>,
-        meta: &str,
-        out: &mut dyn Write,
-    ) -> io::Result<u64> {
+    fn step(&mut self, name: &str, content: Option<&str>, meta: &str) -> u64 {
         let (episode, step, now) = (string(&self.options.episode_id), self.steps, self.now_ms);
         self.steps += 1;
-        writeln!(
-            out,
-            "{{\"type\":\"step\",\"episode_id\":{episode},\"step_id\":\"step_{step:03}\",\"idx\":{step},\"timestamp\":{now},\
-             \"kind\":\"tool\",\"name\":{},\"content\":{},\"content_sha256\":null,\"truncations\":[],\"meta\":{meta}}}",
-            string(name),
-            optional(content),
-        )?;
-        Ok(step)
+        let (name, content) = (string(name), optional(content));
+        self.out.write(|out| {
+            writeln!(
+                out,
+                "{{\"type\":\"step\",\"episode_id\":{episode},\"step_id\":\"step_{step:03}\",\"idx\":{step},\
+                 \"timestamp\":{now},\"kind\":\"tool\",\"name\":{name},\"content\":{content},\
+                 \"content_sha256\":null,\"truncations\":[],\"meta\":{meta}}}"
+            )
+        });
+        step
     }
 
-    fn tool_call(&self, call: &ToolCall, ending: &Ending<'_>, out: &mut dyn Write) -> io::Result<()> {
+    fn tool_call(&mut self, call: &ToolCall, ending: &Ending<'_>) {
         let (episode, step) = (string(&self.options.episode_id), call.step);
-        writeln!(
-            out,
-            "{{\"type\":\"tool_call\",\"episode_id\":{episode},\"step_id\":\"step_{step:03}\",\"timestamp\":{},\
-             \"tool_name\":{},\"call_index\":0,\"args\":{},\"args_sha256\":null,\"result\":{},\"result_sha256\":null,\
-             \"error\":{},\"truncations\":[]}}",
-            ending.at_ms,
-            string(&call.name),
-            call.args,
-            ending.result,
-            optional(ending.error),
-        )
+        self.out.write(|out| {
+            writeln!(
+                out,
+                "{{\"type\":\"tool_call\",\"episode_id\":{episode},\"step_id\":\"step_{step:03}\",\"timestamp\":{},\
+                 \"tool_name\":{},\"call_index\":0,\"args\":{},\"args_sha256\":null,\"result\":{},\"result_sha256\":null,\
+                 \"error\":{},\"truncations\":[]}}",
+                ending.at_ms,
+                string(&call.name),
+                call.args,
+                ending.result,
+                optional(ending.error),
+            )
+        });
+    }
+
+    fn ended(&mut self, call: &ToolCall, outcome: Outcome, answer: Option<&Envelope<'_>>) {
+        let error = error_of(outcome);
+        let result = match answer.map(|answer| (answer.error, answer.result)) {
+            Some((Some(error), _)) => format!("{{\"error\":{}}}", raw(error)),
+            Some((None, Some(result))) => raw(result).into_owned(),
+            _ => "null".to_owned(),
+        };
+        // What never came has no time of its own: it stays with its request.
+        let at_ms = if answer.is_some() { self.now_ms } else { call.at_ms };
+        self.tool_call(call, &Ending { at_ms, result: &result, error });
     }
 }
 
-impl Exporter for Assay {
+/// The format's own words for an outcome. A tool's error is a result there.
+fn error_of(outcome: Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Ok | Outcome::ToolError => None,
+        Outcome::ProtocolError => Some("mcp_error"),
+        Outcome::HttpError => Some("http_error"),
+        Outcome::Cancelled => Some("cancelled"),
+        Outcome::Disconnected => Some("disconnected"),
+        Outcome::Crashed => Some("server_crashed"),
+        Outcome::TimedOut | Outcome::Unanswered | Outcome::Pending => Some("timeout/no_response"),
+    }
+}
+
+impl Analysis for Assay {
+    type PerCall = Option<Box<ToolCall>>;
+
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        if let wiretape_trace::format::Record::Message(message) = &view.line.record {
+            self.said_ms = message.stamp.wall_ms();
+            self.now_ms = self.now_ms.max(self.said_ms.unwrap_or(i64::MIN));
+        }
+    }
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
+        let envelope = seen.envelope;
+        match (seen.direction, envelope.kind) {
+            (Some(Direction::ClientToServer), MessageKind::Request | MessageKind::Notification) => {
+                let call = self.asked(envelope);
+                match (call, own) {
+                    (Some(call), Some(own)) => *own = Some(Box::new(call)),
+                    // Without an id that could be repeated, no answer was asked for.
+                    (Some(call), None) => {
+                        let at_ms = self.now_ms;
+                        self.tool_call(&call, &Ending { at_ms, result: "null", error: None });
+                    }
+                    (None, _) => {}
+                }
+            }
+            (Some(Direction::ServerToClient), MessageKind::Response) => {
+                let output = envelope.error.or(envelope.result);
+                self.final_output =
+                    output.map(|output| raw(output).into_owned()).or(self.final_output.take());
+            }
+            _ => {}
+        }
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, own: Self::PerCall) {
+        let call = closed.call;
+        if let Some(tool_call) = own {
+            self.ended(&tool_call, call.outcome, closed.answer);
+        } else if &*call.method == method::LIST_TOOLS
+            && call.direction == Direction::ClientToServer
+            && let Some(answer) = closed.answer
+        {
+            self.list(answer);
+        }
+    }
+}
+
+impl ExportAnalysis for Assay {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let episode = string(&self.options.episode_id);
         let discovery = self.discovery;
@@ -229,36 +225,22 @@ impl Exporter for Assay {
         )
     }
 
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()> {
-        match &line.record {
-            Record::Meta(meta) => self.tracker.observe_meta(meta),
-            Record::Message(message) => self.message(line.number, message, out)?,
-            _ => {}
-        }
-        Ok(())
+    fn output(&mut self) -> &mut Output {
+        &mut self.out
     }
 
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        for call in std::mem::take(&mut self.waiting).into_values() {
-            let ending = Ending { at_ms: call.at_ms, result: "null", error: Some("timeout/no_response") };
-            self.tool_call(&call, &ending, out)?;
-        }
-        writeln!(
-            out,
-            "{{\"type\":\"episode_end\",\"episode_id\":{},\"timestamp\":{},\"outcome\":null,\"final_output\":{}}}",
-            string(&self.options.episode_id),
-            self.now_ms,
-            optional(self.final_output.as_deref()),
-        )
+    fn finish(&mut self) {
+        let episode = string(&self.options.episode_id);
+        let (now, output) = (self.now_ms, optional(self.final_output.as_deref()));
+        self.out.write(|out| {
+            writeln!(
+                out,
+                "{{\"type\":\"episode_end\",\"episode_id\":{episode},\"timestamp\":{now},\"outcome\":null,\"final_output\":{output}}}"
+            )
+        });
     }
 }
 
 fn meta_of(id: Option<&Id<'_>>) -> String {
-    format!("{{\"jsonrpc_id\":{}}}", optional(id.map(text_of).as_deref()))
-}
-
-/// An id's text; numbers and strings are not told apart here.
-fn text_of(id: &Id<'_>) -> String {
-    let (Id::String(text) | Id::Number(text)) = id;
-    text.clone().into_owned()
+    format!("{{\"jsonrpc_id\":{}}}", optional(id.map(Id::text)))
 }

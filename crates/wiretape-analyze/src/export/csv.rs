@@ -1,77 +1,65 @@
 //! `csv`: the calls, a row each, as RFC 4180 has it.
 
-use super::{ExportFormat, Exporter};
-use crate::call::{Call, CallTracker, Outcome};
+use super::{ExportAnalysis, ExportFormat, Output};
+use crate::call::Call;
+use crate::reading::{Analysis, Closed};
 use std::io::{self, Write};
-use wiretape_trace::format::{Line, Record};
-use wiretape_trace::message::{Direction, Id};
+use wiretape_trace::message::Direction;
 
 pub(super) static CSV: ExportFormat = ExportFormat {
     name: "csv",
     about: "the calls, a row each",
-    make: |_, _| Box::new(Rows { tracker: CallTracker::new() }),
+    make: |_, _| super::exporter(Rows::default()),
 };
 
 const HEADER: &str =
     "line,response_line,time,from,method,tool,id,outcome,error_code,latency_ms,request_bytes,response_bytes";
 
+#[derive(Default)]
 struct Rows {
-    tracker: CallTracker,
+    out: Output,
 }
 
-impl Exporter for Rows {
+impl Analysis for Rows {
+    type PerCall = ();
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+        // The time of an answer says when the call was over.
+        let answered = closed.line.filter(|_| closed.call.response.is_some());
+        let time = answered.and_then(|view| view.line.record.stamp()?.t.as_deref());
+        self.out.write(|out| row(closed.call, time, out));
+    }
+}
+
+impl ExportAnalysis for Rows {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{HEADER}\r\n")
     }
 
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let message = match &line.record {
-            Record::Meta(meta) => {
-                self.tracker.observe_meta(meta);
-                return Ok(());
-            }
-            Record::Message(message) => message,
-            _ => return Ok(()),
-        };
-        let mut closed = Vec::new();
-        self.tracker.observe_message(line.number, message, |_, _, observed| {
-            closed.extend(observed.closed().cloned());
-        });
-        // The time of an answer says when the call was over.
-        closed.iter().try_for_each(|call| row(call, message.stamp.t.as_deref(), out))
-    }
-
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        std::mem::take(&mut self.tracker).finish().try_for_each(|call| row(&call, None, out))
+    fn output(&mut self) -> &mut Output {
+        &mut self.out
     }
 }
 
-fn row(call: &Call, ended: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+fn row(call: &Call, ended: Option<&str>, out: &mut Vec<u8>) -> io::Result<()> {
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-    let code = match call.outcome {
-        Outcome::ProtocolError { code } => code,
-        _ => None,
-    };
     let from = match call.direction {
         Direction::ClientToServer => "client",
         Direction::ServerToClient => "server",
     };
-    let id = call.id.as_ref().map(|id| match id {
-        Id::String(text) | Id::Number(text) => text.to_string(),
-    });
-    let ended = if call.response.is_some() { ended } else { None };
-    let latency = call.latency_us.map(|us| format!("{}.{:03}", us / 1000, us % 1000));
+    let id = call.id.as_ref().map(|id| id.text().to_owned());
+    let duration = call.duration_us.map(|us| format!("{}.{:03}", us / 1000, us % 1000));
     let fields = [
         call.request.line.to_string(),
         number(call.response.map(|place| place.line)),
         ended.unwrap_or_default().to_owned(),
         from.to_owned(),
-        call.method.clone(),
-        call.tool.clone().unwrap_or_default(),
+        call.method.to_string(),
+        call.tool.as_deref().unwrap_or_default().to_owned(),
         id.unwrap_or_default(),
         call.outcome.name().to_owned(),
-        code.map(|code| code.to_string()).unwrap_or_default(),
-        latency.unwrap_or_default(),
+        call.error_code.map(|code| code.to_string()).unwrap_or_default(),
+        duration.unwrap_or_default(),
         call.request_bytes.to_string(),
         number(call.response_bytes),
     ];

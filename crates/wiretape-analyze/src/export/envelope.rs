@@ -2,6 +2,7 @@
 
 use super::json::{raw, string};
 use super::{ExportFormat, Exporter, Survey};
+use crate::reading::RecordingState;
 use std::io::{self, Write};
 use wiretape_trace::format::{HttpContext, Line, Message, Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope, MessageKind, payloads};
@@ -126,7 +127,7 @@ impl Exporter for Envelopes {
         }
     }
 
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    fn finish(&mut self, _: RecordingState, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n  ]\n}}")
     }
 }

@@ -1,40 +1,46 @@
-//! `har`: an HTTP archive 1.2, for browsers' tools and others. A call is an entry: a POST and its answer. What the server sent
-//! of its own accord is a GET with a stream of one event. Where the trace has the heads of the exchange, they are those.
+//! `har`: an HTTP archive 1.2, for browsers' tools and others. A call is an entry: a POST and its answer, or
+//! the status that it failed by. What the server sent of its own accord is a GET with a stream of one event. Where the trace
+//! has the heads of the exchange, they are those. `_outcome` is how the call went.
 
 use super::json::{raw, string};
-use super::{ExportFormat, Exporter, Survey};
-use crate::call::{Call, CallTracker, Observed};
-use std::collections::{BTreeMap, HashMap};
+use super::{ExportAnalysis, ExportFormat, Output, Survey};
+use crate::call::{Call, PendingCall};
+use crate::reading::{Analysis, Cause, Closed, LineView, Meaning, Seen};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use wiretape_trace::format::{HeaderValues, HttpContext, Line, Message, Record, WallClock};
-use wiretape_trace::message::{Direction, MessageKind};
+use wiretape_trace::format::{HeaderValues, HttpContext, Record, WallClock};
+use wiretape_trace::message::Direction;
 
 pub(super) static HAR: ExportFormat = ExportFormat {
     name: "har",
     about: "an HTTP archive, for browsers' tools",
-    make: |_, survey| Box::new(Archive::new(survey)),
+    make: |_, survey| super::exporter(Archive::new(survey)),
 };
 
-/// Stands on an entry whose time nobody gave.
+/// On an entry whose source has no time.
 const ASSUMED_TIME: &str = "the time is assumed";
+
+/// How many finished entries wait for an older one.
+const MOST_WAITING: usize = 10_000;
 
 struct Archive {
     source: String,
     url: String,
-    tracker: CallTracker,
-    /// Requests that wait for their answer, by their id.
-    open: HashMap<u64, Request>,
     /// Entries in the order of their requests; one that isn't finished yet holds up those behind it.
     ordered: BTreeMap<u64, Option<String>>,
     next: u64,
     clock: WallClock,
     now_ms: i64,
-    /// Whether the message that is being told gives a time.
+    /// Whether the line at hand has a time.
     is_timed: bool,
+    /// Whether the exchange that the line at hand reports belongs to a call.
+    is_of_call: bool,
     entries: u64,
+    out: Output,
 }
 
 /// A POST, or a GET that has no body.
+#[derive(Default)]
 struct Request {
     ordinal: u64,
     body: String,
@@ -42,6 +48,8 @@ struct Request {
     is_timed: bool,
     url: String,
     headers: String,
+    /// The status and headers that its exchange ended with, where those are all that there is.
+    ended_with: Option<(u16, String)>,
 }
 
 /// An answer.
@@ -62,98 +70,50 @@ impl Archive {
         Archive {
             source: survey.words(),
             url,
-            tracker: CallTracker::new(),
-            open: HashMap::new(),
             ordered: BTreeMap::new(),
             next: 0,
             clock: WallClock::default(),
             now_ms: survey.first_ms.unwrap_or(0),
             is_timed: false,
+            is_of_call: false,
             entries: 0,
+            out: Output::default(),
         }
     }
 
-    fn message(&mut self, line: u64, message: &Message<'_>, out: &mut dyn Write) -> io::Result<()> {
-        self.is_timed = message.stamp.wall_ms().is_some();
-        self.now_ms = message.stamp.wall_ms().unwrap_or(self.now_ms);
-        let http = message.http.map(HttpContext::parse).unwrap_or_default();
-        let from = message.dir.known();
-        let mut observed = Vec::new();
-        self.tracker.observe_message(line, message, |payload, envelope, what| {
-            observed.push((raw(payload).into_owned(), envelope.kind, envelope.id.is_some(), what));
-        });
-        for (payload, kind, has_id, what) in observed {
-            match (from, kind, &what) {
-                (Some(Direction::ClientToServer), _, Observed::Request { number, abandoned }) if has_id => {
-                    if let Some(call) = abandoned {
-                        self.unanswered(call, out)?;
-                    }
-                    let request = self.request(payload, &http);
-                    self.open.insert(*number, request);
-                }
-                (Some(Direction::ServerToClient), MessageKind::Response, _) => {
-                    let asked = what.closed().and_then(|call| self.take(call));
-                    self.answer(asked, payload, &http, out)?;
-                }
-                (Some(Direction::ClientToServer), ..) => {
-                    let request = self.request(payload, &http);
-                    self.entry(&request, &Response::empty(202), out)?;
-                }
-                _ => self.pushed(&payload, &http, out)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn request(&mut self, body: String, http: &HttpContext) -> Request {
-        let (url, headers) = match &http.request {
+    fn request(&mut self, body: String, http: Option<&HttpContext>) -> Request {
+        let (url, headers) = match http.and_then(|http| http.request.as_ref()) {
             Some(head) => (joined(&self.url, &head.target), headers(&head.headers)),
             None => (self.url.clone(), "[]".to_owned()),
         };
-        Request { ordinal: self.ordinal(), body, at_ms: self.now_ms, is_timed: self.is_timed, url, headers }
+        let ordinal = self.ordinal();
+        Request { ordinal, body, at_ms: self.now_ms, is_timed: self.is_timed, url, headers, ended_with: None }
     }
 
     /// The place of an entry that is not written yet.
     fn ordinal(&mut self) -> u64 {
         self.next += 1;
         self.ordered.insert(self.next, None);
+        if self.ordered.len() > MOST_WAITING {
+            // The oldest has no answer yet. It loses its place and comes when it is finished, so that those behind it can go.
+            self.ordered.pop_first();
+            self.write_finished();
+        }
         self.next
     }
 
-    fn take(&mut self, call: &Call) -> Option<Request> {
-        self.open.remove(&call.number)
-    }
-
-    fn unanswered(&mut self, call: &Call, out: &mut dyn Write) -> io::Result<()> {
-        match self.take(call) {
-            // Browsers give 0 where nothing came back.
-            Some(request) => self.entry(&request, &Response::empty(0), out),
-            None => Ok(()),
-        }
-    }
-
-    fn answer(
-        &mut self,
-        asked: Option<Request>,
-        payload: String,
-        http: &HttpContext,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let Some(request) = asked else { return self.pushed(&payload, http, out) };
-        let response = Response::of(payload, http);
-        self.entry(&request, &response, out)
-    }
-
     /// What the server sent of its own accord.
-    fn pushed(&mut self, payload: &str, http: &HttpContext, out: &mut dyn Write) -> io::Result<()> {
+    fn pushed(&mut self, payload: &str, http: Option<&HttpContext>) {
         let (status, headers) = head_of(http);
         let response = Response { status, headers, mime: "text/event-stream", body: event(http, payload) };
-        let request = self.request(String::new(), &HttpContext::default());
-        self.entry(&request, &response, out)
+        let request = self.request(String::new(), None);
+        self.entry(&request, &response, None);
     }
 
-    fn entry(&mut self, request: &Request, response: &Response, out: &mut dyn Write) -> io::Result<()> {
-        let time = (self.now_ms - request.at_ms).max(0);
+    fn entry(&mut self, request: &Request, response: &Response, call: Option<&Call>) {
+        let time = milliseconds(call.and_then(|call| call.duration_us));
+        let outcome =
+            call.map(|call| format!(",\"_outcome\":\"{}\"", call.outcome.name())).unwrap_or_default();
         let started = string(self.clock.format(request.at_ms));
         // An archive must have a time.
         let comment =
@@ -169,7 +129,7 @@ impl Archive {
              \"httpVersion\":\"HTTP/1.1\",\"cookies\":[],\"headers\":{},\"queryString\":[]{post},\"headersSize\":-1,\
              \"bodySize\":{}}},\"response\":{{\"status\":{},\"statusText\":\"\",\"httpVersion\":\"HTTP/1.1\",\"cookies\":[],\
              \"headers\":{},\"content\":{{\"size\":{},\"mimeType\":\"{}\",\"text\":{}}},\"redirectURL\":\"\",\"headersSize\":-1,\
-             \"bodySize\":{}}},\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{time},\"receive\":0}}{comment}}}",
+             \"bodySize\":{}}},\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{time},\"receive\":0}}{outcome}{comment}}}",
             string(&request.url),
             request.headers,
             request.body.len(),
@@ -180,35 +140,115 @@ impl Archive {
             string(&response.body),
             response.body.len(),
         );
-        self.ordered.insert(request.ordinal, Some(entry));
-        self.write_finished(out)
+        match self.ordered.get_mut(&request.ordinal) {
+            Some(place) => *place = Some(entry),
+            None => self.write(&entry),
+        }
+        self.write_finished();
     }
 
-    /// Writes what is finished, up to the first that isn't. One that nobody answers may not hold up too many.
-    fn write_finished(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        const MOST: usize = 10_000;
-        loop {
-            let patient = self.ordered.len() <= MOST;
-            let Some(first) = self.ordered.iter().find(|(_, entry)| entry.is_some() || patient) else {
-                return Ok(());
-            };
-            let (ordinal, Some(_)) = (*first.0, first.1) else { return Ok(()) };
-            let Some(Some(entry)) = self.ordered.remove(&ordinal) else { return Ok(()) };
-            let comma = if self.entries > 0 { "," } else { "" };
-            self.entries += 1;
-            write!(out, "{comma}\n{entry}")?;
+    /// Writes what is finished, up to the first that isn't.
+    fn write_finished(&mut self) {
+        while let Some(first) = self.ordered.first_entry().filter(|first| first.get().is_some()) {
+            if let Some(entry) = first.remove() {
+                self.write(&entry);
+            }
         }
     }
 
-    /// An exchange without a message that says something all the same.
-    fn exchange(&mut self, http: &HttpContext, out: &mut dyn Write) -> io::Result<()> {
-        let Some(head) = http.response.as_ref().filter(|head| head.status >= 400) else { return Ok(()) };
-        let request = self.request(String::new(), http);
-        let body = http.response_body.as_ref().and_then(|body| body.text.clone()).unwrap_or_default();
-        let response =
-            Response { status: head.status, headers: headers(&head.headers), mime: "text/plain", body };
-        self.entry(&request, &response, out)
+    fn write(&mut self, entry: &str) {
+        let comma = if self.entries > 0 { "," } else { "" };
+        self.entries += 1;
+        self.out.write(|out| write!(out, "{comma}\n{entry}"));
     }
+
+    /// An exchange that carried no message and failed.
+    fn failed_exchange(&mut self, http: &HttpContext) {
+        if let Some(response) = Response::of_failure(http) {
+            let request = self.request(String::new(), Some(http));
+            self.entry(&request, &response, None);
+        }
+    }
+}
+
+impl Analysis for Archive {
+    type PerCall = Option<Box<Request>>;
+
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        self.is_of_call = false;
+        if let Record::Message(message) = &view.line.record {
+            let wall_ms = message.stamp.wall_ms();
+            self.is_timed = wall_ms.is_some();
+            self.now_ms = wall_ms.unwrap_or(self.now_ms);
+        }
+    }
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
+        let http = seen.line.http();
+        match (seen.direction, seen.meaning, own) {
+            (Some(Direction::ClientToServer), Meaning::Request { .. }, Some(own)) => {
+                let request = self.request(raw(seen.raw).into_owned(), http);
+                *own = Some(Box::new(request));
+            }
+            // Its call is closed next.
+            (Some(Direction::ServerToClient), Meaning::Answer { .. }, _) => {}
+            (Some(Direction::ClientToServer), ..) => {
+                let request = self.request(raw(seen.raw).into_owned(), http);
+                self.entry(&request, &Response::empty(202), None);
+            }
+            _ => self.pushed(&raw(seen.raw), http),
+        }
+    }
+
+    fn doomed(&mut self, view: &LineView<'_, '_>, _: &PendingCall, own: &mut Self::PerCall) {
+        self.is_of_call = true;
+        if let (Some(request), Some(head)) = (own, view.http().and_then(|http| http.response.as_ref())) {
+            request.ended_with = Some((head.status, headers(&head.headers)));
+        }
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, own: Self::PerCall) {
+        let http = closed.line.and_then(|view| view.http());
+        self.is_of_call |= closed.cause == Cause::HttpStatus;
+        let Some(request) = own else { return };
+        let failure = || http.filter(|_| closed.cause == Cause::HttpStatus).and_then(Response::of_failure);
+        let response = match closed.answer {
+            Some(_) => Response::of(raw(closed.raw).into_owned(), http),
+            None => failure().unwrap_or_else(|| Response::without_message(closed.call, &request)),
+        };
+        self.entry(&request, &response, Some(closed.call));
+    }
+
+    fn end_line(&mut self, view: &LineView<'_, '_>) {
+        if let (Record::Http(_), false, Some(http)) = (&view.line.record, self.is_of_call, view.http()) {
+            self.failed_exchange(http);
+        }
+    }
+}
+
+impl ExportAnalysis for Archive {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let version = env!("CARGO_PKG_VERSION");
+        write!(
+            out,
+            "{{\"log\":{{\"version\":\"1.2\",\"creator\":{{\"name\":\"wiretape\",\"version\":\"{version}\"}},\"comment\":{},\"entries\":[",
+            string(&self.source)
+        )
+    }
+
+    fn output(&mut self) -> &mut Output {
+        &mut self.out
+    }
+
+    fn finish(&mut self) {
+        self.out.write(|out| writeln!(out, "\n]}}}}"));
+    }
+}
+
+/// Microseconds as a number of milliseconds.
+fn milliseconds(us: Option<u64>) -> String {
+    let us = us.unwrap_or(0);
+    if us % 1000 == 0 { format!("{}", us / 1000) } else { format!("{}.{:03}", us / 1000, us % 1000) }
 }
 
 impl Response {
@@ -216,9 +256,24 @@ impl Response {
         Response { status, headers: "[]".to_owned(), mime: "x-unknown", body: String::new() }
     }
 
-    fn of(payload: String, http: &HttpContext) -> Self {
+    /// A status that came without a message.
+    fn of_failure(http: &HttpContext) -> Option<Self> {
+        let head = http.response.as_ref().filter(|head| head.status >= 400)?;
+        let body = http.response_body.as_ref().and_then(|body| body.text.clone()).unwrap_or_default();
+        Some(Response { status: head.status, headers: headers(&head.headers), mime: "text/plain", body })
+    }
+
+    /// Nothing came back, or only what the proxy said itself. Browsers give the status 0 to nothing.
+    fn without_message(call: &Call, request: &Request) -> Self {
+        match &request.ended_with {
+            Some((status, headers)) => Response { headers: headers.clone(), ..Response::empty(*status) },
+            None => Response::empty(call.http_status.unwrap_or(0)),
+        }
+    }
+
+    fn of(payload: String, http: Option<&HttpContext>) -> Self {
         let (status, headers) = head_of(http);
-        if http.sse.is_some() {
+        if http.is_some_and(|http| http.sse.is_some()) {
             Response { status, headers, mime: "text/event-stream", body: event(http, &payload) }
         } else {
             Response { status, headers, mime: "application/json", body: payload }
@@ -226,13 +281,14 @@ impl Response {
     }
 }
 
-fn head_of(http: &HttpContext) -> (u16, String) {
-    http.response.as_ref().map_or((200, "[]".to_owned()), |head| (head.status, headers(&head.headers)))
+fn head_of(http: Option<&HttpContext>) -> (u16, String) {
+    http.and_then(|http| http.response.as_ref())
+        .map_or((200, "[]".to_owned()), |head| (head.status, headers(&head.headers)))
 }
 
 /// A message as an event.
-fn event(http: &HttpContext, payload: &str) -> String {
-    let sse = http.sse.clone().unwrap_or_default();
+fn event(http: Option<&HttpContext>, payload: &str) -> String {
+    let sse = http.and_then(|http| http.sse.clone()).unwrap_or_default();
     let id = sse.id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     format!("event: {}\n{id}data: {payload}\n\n", sse.event.as_deref().unwrap_or("message"))
 }
@@ -262,32 +318,4 @@ fn host_label(label: &str) -> String {
     let clean: String =
         label.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     if clean.is_empty() { "server".to_owned() } else { clean }
-}
-
-impl Exporter for Archive {
-    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let version = env!("CARGO_PKG_VERSION");
-        write!(
-            out,
-            "{{\"log\":{{\"version\":\"1.2\",\"creator\":{{\"name\":\"wiretape\",\"version\":\"{version}\"}},\"comment\":{},\"entries\":[",
-            string(&self.source)
-        )
-    }
-
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()> {
-        match &line.record {
-            Record::Meta(meta) => self.tracker.observe_meta(meta),
-            Record::Message(message) => self.message(line.number, message, out)?,
-            Record::Http(exchange) => self.exchange(&HttpContext::parse(exchange.http), out)?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            self.unanswered(&call, out)?;
-        }
-        writeln!(out, "\n]}}}}")
-    }
 }

@@ -1,6 +1,7 @@
 //! `jsonrpc`: the messages, one a line, and nothing else.
 
 use super::{ExportFormat, Exporter};
+use crate::reading::RecordingState;
 use std::io::{self, Write};
 use wiretape_trace::format::{Line, Record};
 
@@ -20,7 +21,7 @@ impl Exporter for Messages {
         out.write_all(b"\n")
     }
 
-    fn finish(&mut self, _: &mut dyn Write) -> io::Result<()> {
+    fn finish(&mut self, _: RecordingState, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 }

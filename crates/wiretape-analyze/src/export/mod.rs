@@ -1,7 +1,8 @@
 //! Traces, handed out in other formats.
 //!
-//! A trace is read twice: once for what must stand at the beginning of a file (the earliest time, whether something is
-//! missing), and once for the messages. An exporter holds the calls that are open, and nothing else.
+//! A trace is read twice: once for what must come first in a file (the earliest time, whether something is missing), and
+//! once for the messages. An exporter that shows calls is an analysis of the one interpretation of a trace; it holds the
+//! calls that are open, and nothing else.
 
 mod assay;
 mod authorization;
@@ -12,6 +13,7 @@ mod json;
 mod jsonrpc;
 mod perfetto;
 
+use crate::reading::{Analysis, Reading, RecordingState};
 use std::io::{self, Write};
 use wiretape_trace::format::{HttpContext, Line, Meta, Record};
 use wiretape_trace::value::Value;
@@ -73,8 +75,62 @@ pub trait Exporter {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
     /// Takes the next line of the trace.
     fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()>;
-    /// Writes what stands at the end.
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()>;
+    /// The trace just stops here: writes what comes last.
+    fn finish(&mut self, state: RecordingState, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// What an analysis writes: gathered while a line is interpreted, and written when that is done.
+#[derive(Debug, Default)]
+struct Output {
+    pending: Vec<u8>,
+}
+
+impl Output {
+    fn write(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) {
+        write(&mut self.pending).expect("writing into memory can't fail");
+    }
+
+    fn flush(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+/// An analysis that is an export.
+trait ExportAnalysis: Analysis {
+    /// Writes what comes first.
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
+    /// What it has written.
+    fn output(&mut self) -> &mut Output;
+    /// Writes what comes last, once all calls are closed.
+    fn finish(&mut self) {}
+}
+
+/// Exports by an analysis.
+fn exporter<A: ExportAnalysis + 'static>(analysis: A) -> Box<dyn Exporter> {
+    Box::new(Interpreted { reading: Reading::new(analysis) })
+}
+
+struct Interpreted<A: Analysis> {
+    reading: Reading<A>,
+}
+
+impl<A: ExportAnalysis> Exporter for Interpreted<A> {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.reading.analysis_mut().begin(out)
+    }
+
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.reading.observe(line);
+        self.reading.analysis_mut().output().flush(out)
+    }
+
+    fn finish(&mut self, state: RecordingState, out: &mut dyn Write) -> io::Result<()> {
+        self.reading.end_recording(state);
+        self.reading.analysis_mut().finish();
+        self.reading.analysis_mut().output().flush(out)
+    }
 }
 
 /// What is known of a trace before it is handed out.

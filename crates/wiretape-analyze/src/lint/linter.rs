@@ -6,18 +6,14 @@ use super::revision::Revision;
 use super::rule::{Check, Rule};
 use super::schema;
 use super::session::{Asked, Cancelled, ClientFeature, Initialize, Session, Token, TraceFacts, has};
-use super::view::{ExchangeView, MessageView, PayloadView, Pending, Piece, TextView, TraceEnd};
-use crate::call::{Call, CallTracker, Observed};
+use super::view::{ExchangeView, MessageView, PayloadView, Piece, TextView, TraceEnd, UnansweredCall};
+use crate::reading::{Analysis, Cause, Closed, LineView, Meaning, Reading, RecordingState, Seen};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use wiretape_trace::format::{HttpContext, Line, Message, Meta, OtherText, Record, Stamp};
+use wiretape_trace::format::{End, HttpContext, Line, Message, Meta, OtherText, Record, Stamp};
 use wiretape_trace::json;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
+use wiretape_trace::protocol::{header, meta_key};
 use wiretape_trace::value::Value;
-
-/// `_meta` of a request that says all that is needed.
-pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-pub(crate) const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What to look for.
 #[derive(Debug, Clone)]
@@ -49,18 +45,43 @@ pub struct LintOptions {
 /// ```
 #[derive(Debug)]
 pub struct Linter {
+    reading: Reading<Linting>,
+}
+
+impl Linter {
+    /// A linter at the start of a trace.
+    pub fn new(options: LintOptions) -> Self {
+        Linter { reading: Reading::new(Linting::new(options)) }
+    }
+
+    /// Takes the next line.
+    pub fn observe(&mut self, line: &Line<'_>) {
+        self.reading.observe(line);
+    }
+
+    /// What was found, once the trace has ended.
+    pub fn finish(self) -> Findings {
+        self.reading.finish(RecordingState::Over).finish()
+    }
+}
+
+/// The engine's state.
+#[derive(Debug)]
+struct Linting {
     options: LintOptions,
     rules: RulesByKind,
     trace: TraceFacts,
-    tracker: CallTracker,
     sessions: BTreeMap<String, Session>,
     /// The keys of `sessions`, the oldest first.
     session_order: VecDeque<String>,
     exchanges: Exchanges,
-    /// By the number of the call.
-    asked: BTreeMap<u64, Asked>,
     pieces: BTreeMap<Direction, Vec<u8>>,
     us: Option<u64>,
+    /// The key of the session that the line at hand belongs to.
+    key: String,
+    /// The line of the open request whose id the request at hand takes.
+    displaced: Option<u64>,
+    end: Option<End>,
     findings: Findings,
 }
 
@@ -69,57 +90,28 @@ const MOST_SESSIONS: usize = 2_000;
 /// How much of JSON that was spread over several lines is put together again.
 const LONGEST_PIECES: usize = 1024 * 1024;
 
-impl Linter {
-    /// A linter at the start of a trace.
-    pub fn new(options: LintOptions) -> Self {
+impl Linting {
+    fn new(options: LintOptions) -> Self {
         let findings = Findings::with_limit(options.limit);
-        Linter {
+        Linting {
             rules: RulesByKind::new(&options.rules),
             options,
             trace: TraceFacts::default(),
-            tracker: CallTracker::new(),
             sessions: BTreeMap::new(),
             session_order: VecDeque::new(),
             exchanges: Exchanges::default(),
-            asked: BTreeMap::new(),
             pieces: BTreeMap::new(),
             us: None,
+            key: String::new(),
+            displaced: None,
+            end: None,
             findings,
         }
     }
 
-    /// Takes the next line.
-    pub fn observe(&mut self, line: &Line<'_>) {
-        match &line.record {
-            Record::Meta(meta) => self.meta(meta),
-            Record::Message(message) => self.message(line, message),
-            Record::Text(text) => self.text(line, text),
-            Record::Http(exchange) => {
-                self.us = exchange.stamp.us.or(self.us);
-                for call in self.tracker.observe_exchange(line.number, exchange) {
-                    self.asked.remove(&call.number);
-                }
-                let http = HttpContext::parse(exchange.http);
-                self.exchange(line, exchange.stamp.seq, exchange.session.as_deref(), &http);
-            }
-            Record::Gap(_) | Record::Damaged(_) => self.trace.lossy = true,
-            Record::Stderr(_) | Record::Rotated { .. } | Record::End(_) | Record::Unknown { .. } => {}
-        }
-    }
-
-    /// What was found, once the trace has ended.
-    pub fn finish(mut self) -> Findings {
-        let pending: Vec<Call> = std::mem::take(&mut self.tracker).finish().collect();
-        let pending: Vec<Pending<'_>> = pending
-            .iter()
-            .map(|call| {
-                let asked = self.asked.get(&call.number);
-                let exchange = asked.and_then(|asked| asked.exchange).and_then(|x| self.exchanges.get(x));
-                Pending { call, asked, exchange }
-            })
-            .collect();
+    fn finish(mut self) -> Findings {
         let sessions = self.sessions.values().collect();
-        let end = TraceEnd { trace: &self.trace, sessions, pending, us: self.us };
+        let end = TraceEnd { trace: &self.trace, sessions, end: self.end.as_ref() };
         for &rule in &self.options.rules {
             if let Check::End(check) = rule.check {
                 check(&end, &mut Report::new(rule, None, "", &mut self.findings));
@@ -129,47 +121,43 @@ impl Linter {
     }
 
     fn meta(&mut self, meta: &Meta) {
-        self.tracker.observe_meta(meta);
         self.trace.from_start = meta.part.is_none();
         self.trace.imported = meta.imported.is_some();
         self.trace.http = meta.transport.as_deref() == Some("http");
     }
 
-    fn message(&mut self, line: &Line<'_>, message: &Message<'_>) {
-        self.us = message.stamp.us.or(self.us);
-        let Some(direction) = message.dir.known() else { return };
-        let http = message.http.map(HttpContext::parse);
-        let new_response = http.as_ref().is_some_and(|http| self.exchanges.note(line.number, http));
-        let key = self.session_key(message.session.as_deref());
-        self.show_message(line, message, direction, http.as_ref(), &key);
-        let mut tracker = std::mem::take(&mut self.tracker);
-        let mut payloads = Vec::new();
-        tracker.observe_message(line.number, message, |raw, envelope, observed| {
-            payloads.push((raw, envelope, observed));
-        });
-        self.tracker = tracker;
-        let in_batch = message.raw.trim_ascii_start().first() == Some(&b'[');
-        for (at, (raw, envelope, observed)) in payloads.into_iter().enumerate() {
-            let place = PayloadPlace {
-                line,
-                stamp: &message.stamp,
-                direction,
-                http: http.as_ref(),
-                session: message.session.as_deref(),
-                key: &key,
-                base: if in_batch { format!("/raw/{at}") } else { "/raw".to_owned() },
-                in_batch,
-            };
-            self.payload(&place, raw, &envelope, &observed);
+    /// An id as calls are known by it.
+    fn id_key(&self, id: Id<'_>) -> Id<'static> {
+        match id.into_owned() {
+            Id::Number(text) if self.trace.imported => Id::String(text),
+            id => id.by_value(),
         }
-        if let Some(http) = http.filter(|_| new_response) {
-            self.show_exchange(line, message.stamp.seq, &key, &http);
-        }
-        self.count_event(message.http);
     }
 
-    fn count_event(&mut self, http: Option<&[u8]>) {
-        let Some(http) = http.map(HttpContext::parse).filter(|http| http.sse.is_some()) else { return };
+    fn message(&mut self, view: &LineView<'_, '_>, message: &Message<'_>) {
+        let Some(direction) = message.dir.known() else { return };
+        let http = view.http();
+        if let Some(http) = http {
+            self.exchanges.note(view.line.number, http);
+        }
+        let key = self.session_key(message.session.as_deref());
+        self.show_message(view.line, message, direction, http, &key);
+        self.key = key;
+    }
+
+    /// A call that has no answer at the end of the trace.
+    fn unanswered(&mut self, closed: &Closed<'_, '_>, asked: &Asked) {
+        let exchange = asked.exchange.and_then(|x| self.exchanges.get(x));
+        let call = UnansweredCall { trace: &self.trace, call: closed.call, asked, exchange, us: self.us };
+        for &rule in &self.rules.unanswered {
+            if let Check::Unanswered(check) = rule.check {
+                check(&call, &mut Report::new(rule, None, "", &mut self.findings));
+            }
+        }
+    }
+
+    fn count_event(&mut self, http: Option<&HttpContext>) {
+        let Some(http) = http.filter(|http| http.sse.is_some()) else { return };
         if let Some(exchange) = self.exchanges.get_mut(http.x) {
             exchange.events += 1;
         }
@@ -212,9 +200,14 @@ impl Linter {
         place: &PayloadPlace<'_>,
         raw: &[u8],
         envelope: &Envelope<'_>,
-        observed: &Observed,
+        meaning: Meaning,
+        own: Option<&mut Option<Box<Asked>>>,
     ) {
-        let asked = self.take_asked(observed);
+        let displaced = self.displaced.take();
+        let asked = match (meaning, &own) {
+            (Meaning::Answer { .. }, Some(_)) => own.as_deref().and_then(Option::as_deref).cloned(),
+            _ => None,
+        };
         self.note_sent(place, envelope);
         let exchange = place.http.and_then(|http| self.exchanges.get(http.x));
         let session = &self.sessions[place.key];
@@ -229,7 +222,8 @@ impl Linter {
             direction: place.direction,
             raw,
             envelope,
-            observed,
+            meaning,
+            displaced,
             revision,
             asked: asked.as_ref(),
             in_batch: place.in_batch,
@@ -243,17 +237,9 @@ impl Linter {
         }
         let news = News::of(&view);
         let speaks_stateless = super::rules::speaks_stateless(&view);
-        let number = match observed {
-            Observed::Request { number, .. } => Some(*number),
-            _ => None,
-        };
         self.session_mut(place.key).server_is_stateless |= speaks_stateless;
-        self.note(place, envelope, Noted { news, asked, revision, number });
-    }
-
-    fn take_asked(&mut self, observed: &Observed) -> Option<Asked> {
-        let asked = self.asked.remove(&observed.closed()?.number);
-        asked.filter(|_| matches!(observed, Observed::Answer(_)))
+        let own = own.filter(|_| matches!(meaning, Meaning::Request { .. }));
+        self.note(place, envelope, Noted { news, asked, revision, own });
     }
 
     /// Remembers what a request's body holds.
@@ -269,13 +255,13 @@ impl Linter {
         };
         let revision = own_revision(envelope)
             .or(session)
-            .or_else(|| exchange.request_header("mcp-protocol-version").and_then(Revision::parse));
+            .or_else(|| exchange.request_header(header::PROTOCOL_VERSION).and_then(Revision::parse));
         let method = envelope.method.as_deref().map(str::to_owned);
         exchange.sent = Some(Sent { kind: envelope.kind, method, revision });
     }
 
     /// Takes note of a payload after the rules have seen it.
-    fn note(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted) {
+    fn note(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted<'_>) {
         let line = place.line.number;
         let key = place.key.to_owned();
         match envelope.kind {
@@ -290,9 +276,9 @@ impl Linter {
         }
     }
 
-    fn note_request(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted) {
+    fn note_request(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted<'_>) {
         let line = place.line.number;
-        let id = envelope.id.clone().map(|id| self.tracker.key(id));
+        let id = envelope.id.clone().map(|id| self.id_key(id));
         let token = envelope.progress_token.clone().map(Id::into_owned);
         let exchange = place.http.map(|http| http.x);
         let asked = noted.news.into_asked(place, envelope, noted.revision);
@@ -310,13 +296,15 @@ impl Linter {
             if asked.method == "subscriptions/listen" {
                 session.subscriptions.insert(id.clone(), None);
             }
-            self.asked.extend(noted.number.map(|number| (number, asked)));
+            if let Some(own) = noted.own {
+                *own = Some(Box::new(asked));
+            }
         }
     }
 
     fn note_answer(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, asked: &Asked) {
         let line = place.line.number;
-        let id = envelope.id.clone().map(|id| self.tracker.key(id));
+        let id = envelope.id.clone().map(|id| self.id_key(id));
         let key = match (&asked.initialize, place.session) {
             // Its request had no session yet.
             (Some(_), Some(_)) => self.begin_session(place.session),
@@ -354,10 +342,9 @@ impl Linter {
         key
     }
 
-    fn text(&mut self, line: &Line<'_>, text: &OtherText<'_>) {
-        self.us = text.stamp.us.or(self.us);
-        let http = text.http.map(HttpContext::parse);
-        if let Some(http) = &http {
+    fn text(&mut self, view: &LineView<'_, '_>, text: &OtherText<'_>) {
+        let (line, http) = (view.line, view.http());
+        if let Some(http) = http {
             let new = self.exchanges.note(line.number, http);
             let event = http.sse.as_ref().and_then(|sse| sse.event.as_deref());
             self.trace.http_sse |= event == Some("endpoint");
@@ -378,8 +365,8 @@ impl Linter {
             text: &text.text,
             is_binary: Value::parse(line.bytes).is_ok_and(|value| value.get("base64").is_some()),
             piece,
-            exchange: http.as_ref().and_then(|http| self.exchanges.get(http.x)),
-            http: http.as_ref(),
+            exchange: http.and_then(|http| self.exchanges.get(http.x)),
+            http,
         };
         let subject = Subject { line: line.number, seq: text.stamp.seq, bytes: line.bytes };
         for &rule in &self.options.rules {
@@ -387,7 +374,7 @@ impl Linter {
                 check(&view, &mut Report::new(rule, Some(subject), "/text", &mut self.findings));
             }
         }
-        self.count_event(text.http);
+        self.count_event(http);
     }
 
     /// Whether a line is a piece of JSON that was spread over several.
@@ -427,7 +414,7 @@ impl Linter {
         let session = &self.sessions[key];
         let revision = self.options.revision.or_else(|| {
             let sent = exchange.sent.as_ref().and_then(|sent| sent.revision);
-            let header = exchange.request_header("mcp-protocol-version").and_then(Revision::parse);
+            let header = exchange.request_header(header::PROTOCOL_VERSION).and_then(Revision::parse);
             sent.or(header).or(session.revision)
         });
         let view = ExchangeView { trace: &self.trace, session, exchange, http, revision };
@@ -438,7 +425,7 @@ impl Linter {
             }
         }
         let (method, status) = (exchange.method().to_owned(), exchange.status());
-        let names_session = exchange.request_header("mcp-session-id").is_some();
+        let names_session = exchange.request_header(header::SESSION_ID).is_some();
         let session = self.session_mut(key);
         match status {
             Some(200..300) if method == "DELETE" => session.deleted = session.deleted.or(Some(line.number)),
@@ -469,12 +456,76 @@ impl Linter {
     }
 }
 
+impl Analysis for Linting {
+    /// What is remembered of a request until its response comes.
+    type PerCall = Option<Box<Asked>>;
+
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        self.us = view.line.record.stamp().and_then(|stamp| stamp.us).or(self.us);
+        match &view.line.record {
+            Record::Meta(meta) => self.meta(meta),
+            Record::Message(message) => self.message(view, message),
+            Record::Text(text) => self.text(view, text),
+            Record::Gap(_) | Record::Damaged(_) => self.trace.lossy = true,
+            Record::End(end) => self.end = Some(end.clone()),
+            Record::Http(_) | Record::Stderr(_) | Record::Rotated { .. } | Record::Unknown { .. } => {}
+        }
+    }
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
+        let (Some(direction), Record::Message(message)) = (seen.direction, &seen.line.line.record) else {
+            return;
+        };
+        let in_batch = wiretape_trace::message::is_batch(message.raw);
+        let key = std::mem::take(&mut self.key);
+        let place = PayloadPlace {
+            line: seen.line.line,
+            stamp: &message.stamp,
+            direction,
+            http: seen.line.http(),
+            session: message.session.as_deref(),
+            key: &key,
+            base: if in_batch { format!("/raw/{}", seen.index) } else { "/raw".to_owned() },
+            in_batch,
+        };
+        self.payload(&place, seen.raw, seen.envelope, seen.meaning, own);
+        self.key = key;
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, asked: Self::PerCall) {
+        match (closed.cause, asked) {
+            (Cause::Id, _) => self.displaced = closed.call.id.as_ref().map(|_| closed.call.request.line),
+            (Cause::End, Some(asked)) => self.unanswered(closed, &asked),
+            _ => {}
+        }
+    }
+
+    fn end_line(&mut self, view: &LineView<'_, '_>) {
+        match &view.line.record {
+            Record::Message(message) if message.dir.known().is_some() => {
+                if let Some(http) = view.http().filter(|http| http.response.is_some()) {
+                    let key = self.key.clone();
+                    self.show_exchange(view.line, message.stamp.seq, &key, http);
+                }
+                self.count_event(view.http());
+            }
+            Record::Http(exchange) => {
+                if let Some(http) = view.http() {
+                    self.exchange(view.line, exchange.stamp.seq, exchange.session.as_deref(), http);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The rules, by what their checks look at.
 #[derive(Debug, Default)]
 struct RulesByKind {
     payload: Vec<&'static Rule>,
     message: Vec<&'static Rule>,
     exchange: Vec<&'static Rule>,
+    unanswered: Vec<&'static Rule>,
 }
 
 impl RulesByKind {
@@ -484,6 +535,7 @@ impl RulesByKind {
             payload: of(|check| matches!(check, Check::Payload(_))),
             message: of(|check| matches!(check, Check::Message(_))),
             exchange: of(|check| matches!(check, Check::Exchange(_))),
+            unanswered: of(|check| matches!(check, Check::Unanswered(_))),
         }
     }
 }
@@ -501,12 +553,12 @@ struct PayloadPlace<'a> {
 }
 
 /// What came of a payload, besides what the rules found.
-struct Noted {
+struct Noted<'n> {
     news: News,
     asked: Option<Asked>,
     revision: Option<Revision>,
-    /// The number of the call that begins.
-    number: Option<u64>,
+    /// Where what is remembered of a request goes.
+    own: Option<&'n mut Option<Box<Asked>>>,
 }
 
 /// What is to be remembered of a request, gathered while the session can still be looked at.
@@ -535,7 +587,7 @@ impl News {
                 Box::new(Initialize { version: text("protocolVersion"), capabilities })
             }),
             features: params
-                .at_path(&["_meta", META_CAPABILITIES])
+                .at_path(&["_meta", meta_key::CLIENT_CAPABILITIES])
                 .and_then(|value| schema::tree(value.raw))
                 .map(|capabilities| {
                     [ClientFeature::Sampling, ClientFeature::Elicitation, ClientFeature::Roots]
@@ -572,7 +624,7 @@ impl News {
 /// The revision that a message names itself.
 fn own_revision(envelope: &Envelope<'_>) -> Option<Revision> {
     let params = Value::parse(envelope.params?).ok()?;
-    let meta = params.at_path(&["_meta", META_VERSION]).and_then(Value::string);
+    let meta = params.at_path(&["_meta", meta_key::PROTOCOL_VERSION]).and_then(Value::string);
     let asked_for =
         || params.get("protocolVersion").filter(|_| envelope.method.as_deref() == Some("initialize"));
     meta.or_else(|| asked_for()?.string()).and_then(|version| Revision::parse(&version))
@@ -596,7 +648,7 @@ fn revision_of(
             return own;
         }
     }
-    let header = || exchange?.request_header("mcp-protocol-version").and_then(Revision::parse);
+    let header = || exchange?.request_header(header::PROTOCOL_VERSION).and_then(Revision::parse);
     let sent = exchange.and_then(|exchange| exchange.sent.as_ref()).and_then(|sent| sent.revision);
     let stateless = (session.stateless && session.initialize.is_none()).then_some(Revision::V2026_07_28);
     sent.or(session.revision).or_else(header).or(stateless)
@@ -633,7 +685,7 @@ fn note_notification(session: &mut Session, place: &PayloadPlace<'_>, envelope: 
             }
         }
         Some("notifications/subscriptions/acknowledged") => {
-            let id = params.and_then(|params| id_of(params.at_path(&["_meta", META_SUBSCRIPTION])?));
+            let id = params.and_then(|params| id_of(params.at_path(&["_meta", meta_key::SUBSCRIPTION_ID])?));
             if let Some(acknowledged) = id.and_then(|id| session.subscriptions.get_mut(&id)) {
                 *acknowledged = acknowledged.or(Some(line));
             }

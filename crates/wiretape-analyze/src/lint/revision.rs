@@ -1,59 +1,6 @@
-//! The revisions of the protocol, and the spans of them that a rule holds for.
+//! The spans of revisions that a rule holds for.
 
-use std::fmt;
-
-/// A revision of the protocol, in the order of their release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Revision {
-    /// The first.
-    V2024_11_05,
-    /// Streamable HTTP, and the only one with batches.
-    V2025_03_26,
-    /// Structured output, elicitation.
-    V2025_06_18,
-    /// The last one with sessions.
-    V2025_11_25,
-    /// Stateless: each request says all that is needed.
-    V2026_07_28,
-}
-
-impl Revision {
-    /// All of them, in order.
-    pub const ALL: [Revision; 5] = [
-        Revision::V2024_11_05,
-        Revision::V2025_03_26,
-        Revision::V2025_06_18,
-        Revision::V2025_11_25,
-        Revision::V2026_07_28,
-    ];
-
-    /// Its name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Revision::V2024_11_05 => "2024-11-05",
-            Revision::V2025_03_26 => "2025-03-26",
-            Revision::V2025_06_18 => "2025-06-18",
-            Revision::V2025_11_25 => "2025-11-25",
-            Revision::V2026_07_28 => "2026-07-28",
-        }
-    }
-
-    /// The revision of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|revision| revision.name() == name)
-    }
-
-    /// Whether it has no sessions: each request says all that is needed.
-    pub fn is_stateless(self) -> bool {
-        self >= Revision::V2026_07_28
-    }
-}
-
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub use wiretape_trace::protocol::Revision;
 
 /// The revisions that a rule holds for: from one to another, but for some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

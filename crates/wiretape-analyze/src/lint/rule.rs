@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use super::revision::Revisions;
-use super::view::{ExchangeView, MessageView, PayloadView, TextView, TraceEnd};
+use super::view::{ExchangeView, MessageView, PayloadView, TextView, TraceEnd, UnansweredCall};
 use std::fmt;
 
 /// How bad it is to break a rule.
@@ -116,6 +116,8 @@ pub enum Check {
     Text(fn(&TextView<'_>, &mut Report<'_>)),
     /// Each HTTP exchange, once its response's head is known.
     Exchange(fn(&ExchangeView<'_>, &mut Report<'_>)),
+    /// Each call that has no answer when the trace ends.
+    Unanswered(fn(&UnansweredCall<'_>, &mut Report<'_>)),
     /// The end of the trace.
     End(fn(&TraceEnd<'_>, &mut Report<'_>)),
     /// Nothing of a trace by itself: others find these and bring them as diagnostics.

@@ -3,10 +3,11 @@
 use super::exchange::Exchange;
 use super::revision::Revision;
 use super::session::{Asked, Session, TraceFacts};
-use crate::call::{Call, Observed};
+use crate::call::Call;
+use crate::reading::Meaning;
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use wiretape_trace::format::{HttpContext, Stamp};
+use wiretape_trace::format::{End, HttpContext, Stamp};
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 use wiretape_trace::value::Value;
 
@@ -29,7 +30,9 @@ pub struct PayloadView<'a> {
     /// What it says of itself.
     pub envelope: &'a Envelope<'a>,
     /// What it means to the calls around it.
-    pub observed: &'a Observed,
+    pub meaning: Meaning,
+    /// The line of the open request whose id this request takes.
+    pub displaced: Option<u64>,
     /// Its revision.
     pub revision: Option<Revision>,
     /// What is remembered of the request that it answers.
@@ -175,18 +178,20 @@ pub struct TraceEnd<'a> {
     pub trace: &'a TraceFacts,
     /// The sessions, in the order of their ids.
     pub sessions: Vec<&'a Session>,
-    /// The calls that nobody answered.
-    pub pending: Vec<Pending<'a>>,
-    /// The time of the last line.
-    pub us: Option<u64>,
+    /// How the recording ended, if it has an end.
+    pub end: Option<&'a End>,
 }
 
-/// A call that nobody answered.
-pub struct Pending<'a> {
+/// A call that had no answer when the trace ended.
+pub struct UnansweredCall<'a> {
+    /// The trace.
+    pub trace: &'a TraceFacts,
     /// The call.
     pub call: &'a Call,
     /// What is remembered of its request.
-    pub asked: Option<&'a Asked>,
+    pub asked: &'a Asked,
     /// The exchange that carried the request.
     pub exchange: Option<&'a Exchange>,
+    /// The time of the last line.
+    pub us: Option<u64>,
 }

@@ -7,7 +7,7 @@ use wiretape_trace::splice::{Edit, splice};
 use wiretape_trace::value::Value;
 
 /// The `_meta` key that says which subscription a message belongs to.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+const SUBSCRIPTION: &str = wiretape_trace::protocol::meta_key::SUBSCRIPTION_ID;
 
 /// A message with another id.
 pub fn with_id(message: &[u8], id: &[u8]) -> Vec<u8> {

@@ -4,24 +4,25 @@
 //! between calls belongs to the one that was answered last, and follows its answer.
 
 use super::matching::{Matching, words};
-use crate::call::{Call, CallTracker, Observed, Outcome};
-use crate::operation::MODERN;
+use crate::call::{Outcome, PendingCall};
+use crate::reading::{Analysis, Closed, LineView, Meaning, Reading, RecordingState, Seen};
 use memchr::memmem::Finder;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
-use wiretape_trace::format::{HttpContext, Line, Message, Record, Stamp, parse_line};
+use wiretape_trace::format::{Line, Record, Stamp, parse_line};
 use wiretape_trace::message::{Defect, Direction, Envelope};
+use wiretape_trace::protocol::{meta_key, method};
 use wiretape_trace::redact::is_redacted;
 
 /// Made once: most parameters are shorter than making it takes.
 static INPUT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("inputResponses"));
-static STATELESS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MODERN));
+static STATELESS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(meta_key::PROTOCOL_VERSION));
 
 /// A request that is open for as long as its client wants news.
-pub(super) const LISTEN: &str = "subscriptions/listen";
+pub(super) const LISTEN: &str = method::LISTEN;
 
 /// Where a payload stands in a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -352,11 +353,53 @@ impl Tape {
     }
 }
 
-/// Makes a [`Tape`] of a trace.
+/// Makes a [`Tape`] of one or more traces.
 #[derive(Debug)]
 pub struct TapeBuilder<'m> {
+    reading: Reading<Taping<'m>>,
+}
+
+impl<'m> TapeBuilder<'m> {
+    /// At the start of a trace, whose requests are going to be compared like this.
+    pub fn new(matching: &'m Matching) -> Self {
+        TapeBuilder {
+            reading: Reading::new(Taping {
+                matching,
+                tape: Tape::default(),
+                open: HashMap::new(),
+                questions: HashMap::new(),
+                asked: 0,
+                last: None,
+                names: HashMap::new(),
+                span: None,
+            }),
+        }
+    }
+
+    /// Takes the next line.
+    pub fn observe(&mut self, line: &Line<'_>) {
+        self.reading.observe(line);
+    }
+
+    /// Continues with another trace: what is open in the one before stays without an answer.
+    pub fn next_trace(&mut self) {
+        self.reading.end_recording(RecordingState::Over);
+        let taping = self.reading.analysis_mut();
+        taping.questions.clear();
+        taping.last = None;
+    }
+
+    /// The index of the traces.
+    pub fn finish(self) -> Tape {
+        self.reading.finish(RecordingState::Over).finish()
+    }
+}
+
+/// The tape, while it is made. What is said during a call goes to that call, whichever payload says it, so the calls and
+/// questions that are open are found by their numbers.
+#[derive(Debug)]
+struct Taping<'m> {
     matching: &'m Matching,
-    tracker: CallTracker,
     tape: Tape,
     open: HashMap<u64, OpenCall>,
     questions: HashMap<u64, Question>,
@@ -364,6 +407,8 @@ pub struct TapeBuilder<'m> {
     /// The call that was answered last, and what was heard in it last.
     last: Option<OpenCall>,
     names: HashMap<Box<str>, Arc<str>>,
+    /// Where the payload at hand stands.
+    span: Option<Span>,
 }
 
 /// A client's call, and when something was heard in it last.
@@ -382,93 +427,61 @@ struct Question {
     during: Option<u64>,
 }
 
-impl<'m> TapeBuilder<'m> {
-    /// At the start of a trace, whose requests are going to be compared so.
-    pub fn new(matching: &'m Matching) -> Self {
-        TapeBuilder {
-            matching,
-            tracker: CallTracker::new(),
-            tape: Tape::default(),
-            open: HashMap::new(),
-            questions: HashMap::new(),
-            asked: 0,
-            last: None,
-            names: HashMap::new(),
-        }
-    }
+impl Analysis for Taping<'_> {
+    type PerCall = ();
 
-    /// Takes the next line.
-    pub fn observe(&mut self, line: &Line<'_>) {
-        if let Record::Meta(meta) = &line.record
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        if let Record::Meta(meta) = &view.line.record
             && self.tape.label.is_empty()
         {
             self.tape.label.clone_from(&meta.label);
         }
-        let mut payloads = Vec::new();
-        let each = |raw, envelope, observed| payloads.push((raw, envelope, observed));
-        let failed = self.tracker.observe_record(line.number, &line.record, each);
-        if let Record::Message(message) = &line.record {
-            for (raw, envelope, observed) in payloads {
-                let raw = if is_json(&envelope) { Some(raw) } else { seen(line, raw) };
-                let Some(span) = raw.and_then(|raw| Span::of(line, raw)) else { continue };
-                self.payload(line.number, message, span, &envelope, observed);
-            }
-        }
-        for call in &failed {
-            self.close(call);
-        }
     }
 
-    /// Goes on with another trace: what is open in the one before stays without an answer.
-    pub fn next_trace(&mut self) {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            self.close(&call);
-        }
-        self.questions.clear();
-        self.last = None;
-    }
-
-    fn payload(
-        &mut self,
-        line: u64,
-        message: &Message<'_>,
-        span: Span,
-        envelope: &Envelope<'_>,
-        observed: Observed,
-    ) {
-        let is_from_server = message.dir.known() == Some(Direction::ServerToClient);
-        let closed = observed.closed().and_then(|call| self.close(call));
-        match observed {
-            Observed::Request { number, .. } if is_from_server => {
-                self.question(number, message, span, envelope);
+    fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+        let raw = if is_json(seen.envelope) { Some(seen.raw) } else { whole(seen.line.line, seen.raw) };
+        self.span = raw.and_then(|raw| Span::of(seen.line.line, raw));
+        let Some(span) = self.span else { return };
+        let is_from_server = seen.direction == Some(Direction::ServerToClient);
+        match seen.meaning {
+            Meaning::Request { number } if is_from_server => self.question(number, seen, span),
+            Meaning::Request { number } => self.request(number, seen, span),
+            Meaning::Progress { of } if is_from_server => {
+                self.said(of.or(seen.during), seen.line, Step::new(StepKind::Notification, span));
             }
-            Observed::Request { number, .. } => self.request(number, line, message, span, envelope),
-            Observed::Answer(_) if is_from_server => {
-                let step = Step { id: IdPlace::of(envelope), ..Step::new(StepKind::Answer, span) };
-                self.answer(closed, line, message, step);
+            Meaning::Other if is_from_server && seen.envelope.method.is_some() => {
+                self.said(seen.during, seen.line, Step::new(StepKind::Notification, span));
             }
-            Observed::Answer(call) => self.reply(call.number, message, span),
-            Observed::Progress { of } if is_from_server => {
-                let of = of.or_else(|| self.tracker.during(message));
-                self.said(of, message, Step::new(StepKind::Notification, span));
-            }
-            Observed::Other if is_from_server && envelope.method.is_some() => {
-                let during = self.tracker.during(message);
-                self.said(during, message, Step::new(StepKind::Notification, span));
-            }
-            // That the server takes a question back, or what the client says unasked, is nothing to be played.
+            // An answer comes when its call is closed. That the server takes a question back, or what the client says
+            // unasked, can't be played.
             _ => {}
         }
     }
 
-    fn request(
-        &mut self,
-        number: u64,
-        line: u64,
-        message: &Message<'_>,
-        request: Span,
-        envelope: &Envelope<'_>,
-    ) {
+    fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+        let open = self.open.remove(&closed.call.number);
+        if let Some(open) = open {
+            self.tape.calls[open.number as usize].outcome = closed.call.outcome;
+            if closed.call.response.is_some() {
+                self.last = Some(open);
+            }
+        }
+        let (Some(envelope), Some(view), Some(span)) = (closed.answer, closed.line, self.span) else {
+            return;
+        };
+        match closed.call.direction {
+            Direction::ClientToServer => {
+                let step = Step { id: IdPlace::of(envelope), ..Step::new(StepKind::Answer, span) };
+                self.answer(open, view, step);
+            }
+            Direction::ServerToClient => self.reply(closed.call.number, view, span),
+        }
+    }
+}
+
+impl Taping<'_> {
+    fn request(&mut self, number: u64, seen: &Seen<'_, '_>, request: Span) {
+        let envelope = seen.envelope;
         let method = envelope.method.as_deref().unwrap_or_default();
         let params = envelope.params;
         let kind = self.kind(method, envelope.name.as_deref());
@@ -485,7 +498,7 @@ impl<'m> TapeBuilder<'m> {
         self.tape.is_modern |= has(&STATELESS) && method != "server/discover";
         self.tape.by_words.entry(words(method.as_bytes(), params)).or_insert(call);
         self.tape.calls.push(Recorded {
-            line,
+            line: seen.line.line.number,
             request,
             outcome: Outcome::Pending,
             kind,
@@ -496,24 +509,23 @@ impl<'m> TapeBuilder<'m> {
             steps: (0, 0),
             is_refused: false,
         });
-        self.open.insert(number, OpenCall { number: call, heard_us: time_us(&message.stamp) });
+        self.open.insert(number, OpenCall { number: call, heard_us: time_us(seen.line) });
     }
 
-    fn question(&mut self, number: u64, message: &Message<'_>, span: Span, envelope: &Envelope<'_>) {
-        // Whether the other side is alive is no part of what was said.
-        if envelope.method.as_deref() == Some("ping") {
+    fn question(&mut self, number: u64, seen: &Seen<'_, '_>, span: Span) {
+        // Whether the other side is alive is not part of what was said.
+        if seen.envelope.method.as_deref() == Some(method::PING) {
             return;
         }
-        let parent = self.tracker.open_call(number).and_then(|call| call.parent);
-        let during = parent.or_else(|| self.tracker.during(message));
+        let during = seen.pending.and_then(PendingCall::parent).or(seen.during);
         self.asked += 1;
         let step = Step { question: self.asked, ..Step::new(StepKind::Question, span) };
-        if let Some(call) = self.said(during, message, step) {
+        if let Some(call) = self.said(during, seen.line, step) {
             self.questions.insert(number, Question { number: self.asked, call, during });
         }
     }
 
-    fn reply(&mut self, number: u64, message: &Message<'_>, span: Span) {
+    fn reply(&mut self, number: u64, view: &LineView<'_, '_>, span: Span) {
         let Some(question) = self.questions.remove(&number) else { return };
         let call = question.call;
         let step = Step::new(StepKind::Reply, span);
@@ -521,25 +533,24 @@ impl<'m> TapeBuilder<'m> {
         // The time that the client took is its own.
         let open = question.during.and_then(|number| self.open.get_mut(&number));
         if let Some(open) = open.or(self.last.as_mut()).filter(|open| open.number == call) {
-            open.heard_us = time_us(&message.stamp);
+            open.heard_us = time_us(view);
         }
     }
 
-    fn answer(&mut self, closed: Option<OpenCall>, line: u64, message: &Message<'_>, step: Step) {
+    fn answer(&mut self, closed: Option<OpenCall>, view: &LineView<'_, '_>, step: Step) {
         let Some(closed) = closed else { return };
         let call = &mut self.tape.calls[closed.number as usize];
-        call.answer_line = line;
-        call.is_refused =
-            matches!(call.outcome, Outcome::ProtocolError { .. }) && is_bad_request(message.http);
+        call.answer_line = view.line.number;
+        call.is_refused = call.outcome == Outcome::ProtocolError && is_bad_request(view);
         // It is the last one now.
-        self.said(None, message, step);
+        self.said(None, view, step);
     }
 
     /// Notes what the server says, in the call of this number or else behind the last one that was answered.
-    fn said(&mut self, during: Option<u64>, message: &Message<'_>, step: Step) -> Option<u32> {
+    fn said(&mut self, during: Option<u64>, view: &LineView<'_, '_>, step: Step) -> Option<u32> {
         let during = during.filter(|number| !self.only_listens(*number));
         let open = during.and_then(|number| self.open.get_mut(&number)).or(self.last.as_mut())?;
-        let now = time_us(&message.stamp);
+        let now = time_us(view);
         let gap = open.heard_us.zip(now).map_or(0, |(before, now)| now.saturating_sub(before));
         open.heard_us = now.or(open.heard_us);
         let gap_us = u32::try_from(gap).unwrap_or(u32::MAX);
@@ -553,16 +564,6 @@ impl<'m> TapeBuilder<'m> {
         let (Some(open), Some(last)) = (self.open.get(&number), self.last) else { return false };
         let kind = self.tape.kind(self.tape.call(open.number));
         &*kind.method == LISTEN && last.number > open.number
-    }
-
-    /// A call has come to its end, with an answer or without.
-    fn close(&mut self, call: &Call) -> Option<OpenCall> {
-        let open = self.open.remove(&call.number)?;
-        self.tape.calls[open.number as usize].outcome = call.outcome;
-        if call.response.is_some() {
-            self.last = Some(open);
-        }
-        Some(open)
     }
 
     fn kind(&mut self, method: &str, name: Option<&str>) -> u32 {
@@ -589,9 +590,7 @@ impl<'m> TapeBuilder<'m> {
         shared
     }
 
-    /// The index of the trace.
-    pub fn finish(mut self) -> Tape {
-        self.next_trace();
+    fn finish(self) -> Tape {
         let mut tape = self.tape;
         // Stable: what was said in a call stays in order.
         tape.steps.sort_by_key(|step| step.call);
@@ -639,8 +638,8 @@ fn chain(tape: &mut Tape) {
 }
 
 /// Whether an exchange says that its request was a bad one.
-fn is_bad_request(http: Option<&[u8]>) -> bool {
-    let response = http.map(HttpContext::parse).and_then(|http| http.response);
+fn is_bad_request(view: &LineView<'_, '_>) -> bool {
+    let response = view.http().and_then(|http| http.response.as_ref());
     response.is_some_and(|response| response.status == 400)
 }
 
@@ -653,13 +652,14 @@ fn is_json(envelope: &Envelope<'_>) -> bool {
 }
 
 /// A payload that nobody looked at when its line was read, and that has more behind it than belongs to it.
-fn seen<'l>(line: &Line<'l>, raw: &[u8]) -> Option<&'l [u8]> {
+fn whole<'l>(line: &Line<'l>, raw: &[u8]) -> Option<&'l [u8]> {
     let Record::Message(message) = parse_line(line.bytes) else { return None };
     (message.raw.as_ptr() == raw.as_ptr()).then_some(message.raw)
 }
 
-/// When a line was observed, on the finest clock that it tells of.
-fn time_us(stamp: &Stamp<'_>) -> Option<u64> {
+/// When a line was observed, on the finest clock that it has.
+fn time_us(view: &LineView<'_, '_>) -> Option<u64> {
+    let stamp: &Stamp<'_> = view.line.record.stamp()?;
     let wall = || u64::try_from(stamp.wall_ms()?).ok()?.checked_mul(1000);
     stamp.us.or_else(wall)
 }

@@ -12,7 +12,6 @@ use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, 
 use crate::definitions::{Definitions, ListKind};
 use crate::diff::{Ignored, Pace};
 use crate::lint::Revision;
-use crate::operation::MODERN;
 use crate::replay::{
     Matching, Payloads, Recorded, Span, Step, StepKind, id_of, replaced, with_id, with_token,
 };
@@ -22,6 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
+use wiretape_trace::protocol::meta_key;
 use wiretape_trace::redact::{Redactor, is_redacted};
 use wiretape_trace::value::Value;
 
@@ -410,9 +410,9 @@ impl<P: Payloads> Driver<P> {
         self.script.tape().calls().iter().find_map(|call| {
             self.payloads.read(call.request, &mut request).ok()?;
             let params = Envelope::scan(&request).params?;
-            memchr::memmem::find(params, MODERN)?;
+            memchr::memmem::find(params, meta_key::PROTOCOL_VERSION.as_bytes())?;
             let mut meta: Json = serde_json::from_slice(Value::parse(params).ok()?.get("_meta")?.raw).ok()?;
-            meta.as_object_mut()?.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
+            meta.as_object_mut()?.retain(|name, _| name.starts_with(meta_key::PREFIX));
             Some(meta)
         })
     }
@@ -798,7 +798,7 @@ impl<P: Payloads> Driver<P> {
         }
         let params = envelope.params.and_then(|params| Value::parse(params).ok());
         let id = params
-            .and_then(|params| params.at_path(&["_meta", "io.modelcontextprotocol/subscriptionId"]))
+            .and_then(|params| params.at_path(&["_meta", meta_key::SUBSCRIPTION_ID]))
             .and_then(|id| String::from_utf8_lossy(id.raw).trim_matches('"').parse::<u64>().ok());
         if let Some(open) = id.and_then(|id| self.open.remove(&id)) {
             self.heard(open, Verdict::Same, now_us, actions);

@@ -2,14 +2,15 @@
 //! and of its tools is shown to people and programs.
 
 use super::script::{self, Script};
-use crate::definitions::{Definition, Definitions, DefinitionsReader, ListKind, Listing};
+use crate::definitions::{Collector, Definition, Definitions, ListKind, Listing};
 use crate::drift::{self, Drift};
 use crate::json_diff::{Alike, diff_beyond};
+use crate::reading::{Reading, RecordingState};
 use crate::replay::{Payloads, may_have_been};
 use crate::volatile::Paths;
 use std::borrow::Cow;
 use std::sync::Arc;
-use wiretape_trace::format::{DirectionField, Message, Record, Stamp};
+use wiretape_trace::format::{DirectionField, Line, Message, Record, Stamp};
 use wiretape_trace::message::Direction;
 use wiretape_trace::redact::{Redactor, is_redacted};
 use wiretape_trace::splice::{Edit, splice};
@@ -31,13 +32,13 @@ pub(super) fn is_offer(method: &str) -> bool {
 /// Gathers what a server offers from what is said.
 #[derive(Debug)]
 pub(super) struct Offered {
-    reader: DefinitionsReader,
+    reader: Reading<Collector>,
     redactor: Option<Arc<Redactor>>,
 }
 
 impl Offered {
     pub(super) fn new(redactor: Option<Arc<Redactor>>) -> Self {
-        Offered { reader: DefinitionsReader::new(), redactor }
+        Offered { reader: Reading::default(), redactor }
     }
 
     /// All that the recorded server offered.
@@ -73,16 +74,17 @@ impl Offered {
             session: None,
             http: None,
         };
-        self.reader.observe(line, &Record::Message(message));
+        let record = Record::Message(message);
+        self.reader.observe(&Line { number: line, offset: 0, bytes: b"", record });
     }
 
     /// What was heard so far, but for lists of which more pages are to come.
     pub(super) fn so_far(&self) -> &Definitions {
-        self.reader.so_far()
+        self.reader.analysis().so_far()
     }
 
     pub(super) fn finish(self) -> Definitions {
-        self.reader.finish()
+        self.reader.finish(RecordingState::Over).finish()
     }
 }
 

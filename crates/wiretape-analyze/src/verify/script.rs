@@ -1,8 +1,9 @@
 //! What a recorded client said, to be said again: which calls, in which order, and which of them better not.
 
 use crate::call::Outcome;
-use crate::definitions::{Definitions, DefinitionsReader, ListKind};
+use crate::definitions::{Collector, Definitions, ListKind};
 use crate::filter::{Filter, Needle, Subject};
+use crate::reading::{Reading, RecordingState};
 use crate::replay::{Matching, Payloads, Recorded, Span, StepKind, Tape, TapeBuilder};
 use crate::text::TextFinder;
 use std::fmt;
@@ -171,7 +172,7 @@ impl Script {
 
     /// Where the client takes back a call, whose request has this id.
     pub(super) fn cancellation(&self, call: &Recorded, id: &[u8]) -> Option<Span> {
-        if !matches!(call.outcome, Outcome::Cancelled | Outcome::TimedOut | Outcome::Late) {
+        if !matches!(call.outcome, Outcome::Cancelled | Outcome::TimedOut) {
             return None;
         }
         let later = self.cancellations.partition_point(|said| said.span.offset < call.request.offset);
@@ -248,7 +249,7 @@ pub(super) fn recorded_us(tape: &Tape, call: &Recorded) -> Option<u64> {
 #[derive(Debug)]
 pub struct ScriptBuilder<'m> {
     tape: TapeBuilder<'m>,
-    definitions: DefinitionsReader,
+    definitions: Reading<Collector>,
     remarks: Vec<Span>,
     cancellations: Vec<Cancellation>,
     recorded_ms: Option<Range<i64>>,
@@ -259,7 +260,7 @@ impl<'m> ScriptBuilder<'m> {
     pub fn new(matching: &'m Matching) -> Self {
         ScriptBuilder {
             tape: TapeBuilder::new(matching),
-            definitions: DefinitionsReader::new(),
+            definitions: Reading::default(),
             remarks: Vec::new(),
             cancellations: Vec::new(),
             recorded_ms: None,
@@ -269,7 +270,7 @@ impl<'m> ScriptBuilder<'m> {
     /// Takes the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
         self.tape.observe(line);
-        self.definitions.observe(line.number, &line.record);
+        self.definitions.observe(line);
         let Record::Message(message) = &line.record else { return };
         if let Some(ms) = message.stamp.wall_ms() {
             let run = self.recorded_ms.get_or_insert(ms..ms);
@@ -311,7 +312,7 @@ impl<'m> ScriptBuilder<'m> {
             plans,
             remarks: self.remarks,
             cancellations: self.cancellations,
-            definitions: self.definitions.finish(),
+            definitions: self.definitions.finish(RecordingState::Over).finish(),
             recorded_ms: self.recorded_ms.unwrap_or(0..0),
         }
     }

@@ -9,7 +9,7 @@ mod session;
 mod snapshot;
 
 pub(crate) use clock::{Now, now_ms};
-pub(crate) use program::{Program, agreed_version, stateless_version};
+pub(crate) use program::stateless_client;
 pub(crate) use request::Verdict;
 pub use snapshot::{Change, Snapshot, Snapshots};
 

@@ -1,32 +1,30 @@
 //! What one exchange says.
 
-use super::program::{agreed_version, stateless_version};
 use super::project;
 use super::snapshot::listing;
-use crate::event::{EventId, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, Span, Status, VERSION};
+use crate::event::{EventId, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, Span, VERSION};
 use crate::line::LineWhat;
 use crate::raw::Raw;
-use crate::transaction::{Ended, Streamed, Transaction};
+use crate::transaction::{Streamed, Transaction};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_analyze::call::{ClosingMeans, Outcome};
 use wiretape_analyze::definitions::Page;
-use wiretape_trace::format::Head;
+use wiretape_trace::format::{Ended, Head};
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
+use wiretape_trace::protocol::{Revision, handshake_version, method, request_version};
 use wiretape_trace::value::Value;
 
 /// Error texts are cut here.
 const MAX_ERROR: usize = 500;
-
-/// In this revision and later ones, who closes the stream cancels the request.
-const STATELESS: &str = "2026-07-28";
 
 /// An exchange, and what its messages say.
 pub(super) struct Observed {
     pub(super) transaction: Transaction,
     pub(super) calls: Vec<Call>,
     is_batch: bool,
-    pub(super) status: Status,
+    pub(super) status: Outcome,
     error_code: Option<i64>,
     error_message: Option<String>,
     pub(super) session: Option<Arc<str>>,
@@ -54,7 +52,7 @@ pub(super) struct Answer {
 /// How a call went, by its answer.
 #[derive(Clone)]
 pub(crate) struct Verdict {
-    pub(crate) status: Status,
+    pub(crate) status: Outcome,
     pub(crate) error_code: Option<i64>,
     pub(crate) error_message: Option<String>,
 }
@@ -79,7 +77,7 @@ impl Observed {
             transaction,
             calls,
             is_batch,
-            status: Status::Ok,
+            status: Outcome::Ok,
             error_code: None,
             error_message: None,
             session: None,
@@ -104,7 +102,7 @@ impl Observed {
 
     /// The client has said that it doesn't want the answer any more.
     pub(super) fn was_cancelled(&mut self) {
-        self.status = Status::Cancelled;
+        self.status = Outcome::Cancelled;
         self.error_message = Some("the client has cancelled it".to_owned());
     }
 
@@ -138,7 +136,7 @@ impl Observed {
 
     /// The stream that the answer was to come on is gone.
     pub(super) fn was_left(&mut self) {
-        self.status = Status::Disconnected;
+        self.status = Outcome::Disconnected;
         self.error_message = Some("the client went away".to_owned());
     }
 
@@ -150,7 +148,7 @@ impl Observed {
     }
 
     /// The status of one of its calls.
-    pub(super) fn status_of<'a>(&'a self, call: &'a Call) -> (Status, Option<i64>, Option<&'a str>) {
+    pub(super) fn status_of<'a>(&'a self, call: &'a Call) -> (Outcome, Option<i64>, Option<&'a str>) {
         match &call.answer {
             Some(Answer { verdict, .. }) => {
                 (verdict.status, verdict.error_code, verdict.error_message.as_deref())
@@ -161,7 +159,7 @@ impl Observed {
 
     fn judge(&mut self) {
         let verdicts = self.calls.iter().filter_map(|call| Some(&call.answer.as_ref()?.verdict));
-        let failed = verdicts.clone().find(|verdict| verdict.status != Status::Ok);
+        let failed = verdicts.clone().find(|verdict| verdict.status != Outcome::Ok);
         if let Some(verdict) = failed.or_else(|| verdicts.clone().next()) {
             self.status = verdict.status;
             self.error_code = verdict.error_code;
@@ -169,35 +167,35 @@ impl Observed {
             return;
         }
         self.status = self.status_without_answer();
-        if self.status != Status::Ok {
+        if self.status != Outcome::Ok {
             self.error_message = self.transaction.error.take().map(cut).or_else(|| self.explanation());
         }
     }
 
-    fn status_without_answer(&self) -> Status {
+    fn status_without_answer(&self) -> Outcome {
         let transaction = &self.transaction;
+        let has_request = self.calls.iter().any(|call| call.kind == MessageKind::Request);
         match transaction.ended {
-            Ended::Timeout => Status::Timeout,
-            Ended::Refused | Ended::Unreachable | Ended::UpstreamClosed | Ended::TooLarge => {
-                Status::HttpError
+            // Without a request, nothing waits for an answer.
+            Ended::ClientClosed | Ended::Stopped if self.is_stream() => Outcome::Ok,
+            Ended::Upgraded => Outcome::Ok,
+            Ended::Complete if !has_request && transaction.status.is_some_and(|status| status < 400) => {
+                Outcome::Ok
             }
-            Ended::ClientClosed | Ended::Stopped if self.is_stream() => Status::Ok,
-            Ended::ClientClosed if self.closing_cancels() => Status::Cancelled,
-            Ended::ClientClosed | Ended::Stopped => Status::Disconnected,
-            Ended::Upgraded => Status::Ok,
-            Ended::Complete if transaction.status.is_none_or(|status| status >= 400) => Status::HttpError,
-            // A request without an answer is none that went well, whatever HTTP says. (One that is only accepted here may be
-            // answered on another stream; then this is judged again.)
-            Ended::Complete if self.calls.iter().any(|call| call.kind == MessageKind::Request) => {
-                Status::HttpError
+            // One that is only accepted here may be answered on another stream; then this is judged again.
+            ended => {
+                Outcome::of_exchange(ended, transaction.status, self.closing()).unwrap_or(Outcome::Unanswered)
             }
-            Ended::Complete => Status::Ok,
         }
     }
 
-    fn closing_cancels(&self) -> bool {
-        let is_request = self.calls.iter().any(|call| call.kind == MessageKind::Request);
-        is_request && self.protocol_version.as_deref().is_some_and(|version| version >= STATELESS)
+    fn closing(&self) -> ClosingMeans {
+        let version = self.protocol_version.as_deref().and_then(Revision::parse);
+        if version.is_some_and(Revision::is_stateless) {
+            ClosingMeans::Cancelling
+        } else {
+            ClosingMeans::Leaving
+        }
     }
 
     /// Streams that a GET opens end when either side has had enough.
@@ -210,12 +208,12 @@ impl Observed {
 
     fn explanation(&self) -> Option<String> {
         match (self.status, self.transaction.status) {
-            (Status::HttpError, Some(status)) if status >= 400 => Some(format!("HTTP {status}")),
-            (Status::HttpError, Some(_)) => Some("the server's answer ended without a result".to_owned()),
-            (Status::Disconnected, _) if self.transaction.ended == Ended::Stopped => {
+            (Outcome::HttpError, Some(status)) if status >= 400 => Some(format!("HTTP {status}")),
+            (Outcome::HttpError, Some(_)) => Some("the server's answer ended without a result".to_owned()),
+            (Outcome::Disconnected, _) if self.transaction.ended == Ended::Stopped => {
                 Some("the proxy was stopped".to_owned())
             }
-            (Status::Disconnected | Status::Cancelled, _) => Some("the client went away".to_owned()),
+            (Outcome::Disconnected | Outcome::Cancelled, _) => Some("the client went away".to_owned()),
             _ => None,
         }
     }
@@ -291,7 +289,7 @@ impl Observed {
         let (status, error_code, error_message) = match call.kind {
             MessageKind::Request => self.status_of(call),
             _ if call.answer.is_some() => self.status_of(call),
-            _ => (Status::Ok, None, None),
+            _ => (Outcome::Ok, None, None),
         };
         LoggedCall {
             request_id: call.id.as_ref().map(id_text),
@@ -320,7 +318,7 @@ impl Observed {
             return None;
         }
         let status = transaction.status?;
-        let result = if self.status == Status::Ok { "ok" } else { "error" };
+        let result = if self.status == Outcome::Ok { "ok" } else { "error" };
         let parts = || transaction.response_head.as_deref().map(raw_head);
         Some(match answers.as_slice() {
             [] => LoggedResponse::Http { status, body_size: transaction.response_bytes },
@@ -364,10 +362,10 @@ impl Call {
     pub(super) fn line(
         &self,
         transaction: &Transaction,
-        (status, error_code, error_message): (Status, Option<i64>, Option<&str>),
+        (status, error_code, error_message): (Outcome, Option<i64>, Option<&str>),
     ) -> Option<LineWhat> {
         let latency_ms = transaction.timings.ended_us as f64 / 1000.0;
-        let failed = status != Status::Ok;
+        let failed = status != Outcome::Ok;
         // Readers count on a code: where JSON-RPC has none, it is that of HTTP, or 0.
         let http = || transaction.status.filter(|status| *status >= 400).map_or(0, i64::from);
         let code = failed.then(|| error_code.unwrap_or_else(http));
@@ -407,11 +405,11 @@ impl Verdict {
     pub(crate) fn of(envelope: &Envelope<'_>) -> Self {
         let (status, text) = if let Some(error) = envelope.error {
             let text = Value::parse(error).ok().and_then(|error| error.get("message")?.string());
-            (Status::ProtocolError, text)
+            (Outcome::ProtocolError, text)
         } else if envelope.is_error {
-            (Status::ToolError, envelope.result.and_then(first_text))
+            (Outcome::ToolError, envelope.result.and_then(first_text))
         } else {
-            (Status::Ok, None)
+            (Outcome::Ok, None)
         };
         let error_message = text.map(|text| cut(text.into_owned()));
         Verdict { status, error_code: envelope.error_code, error_message }
@@ -478,10 +476,10 @@ fn protocol_version(transaction: &Transaction, calls: &[Call]) -> Option<Arc<str
         return Some(version.as_str().into());
     }
     let call = calls.first()?;
-    if &*call.method == "initialize" {
-        return agreed_version(Envelope::scan(&call.answer.as_ref()?.message).result?);
+    if &*call.method == method::INITIALIZE {
+        return Some(handshake_version(Envelope::scan(&call.answer.as_ref()?.message).result?)?.into());
     }
-    stateless_version(Envelope::scan(&call.message).params?)
+    Some(request_version(Envelope::scan(&call.message).params?)?.into())
 }
 
 /// The members of `_meta` that begin with `openai/`, without that.

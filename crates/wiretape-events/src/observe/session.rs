@@ -4,14 +4,15 @@
 //! our own grouping: in the stateless revision one client program at one address; before it, what follows an `initialize` on the
 //! same connection.
 
-use super::program::Program;
+use super::program::stateless_client as client_of;
 use super::request::{Observed, header};
-use crate::event::Status;
 use crate::transaction::Transaction;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wiretape_analyze::call::Outcome;
 use wiretape_trace::message::{Envelope, Id};
+use wiretape_trace::protocol::{Peer, method};
 
 /// More sessions are not remembered: the one that was silent for longest is over.
 const MAX_SESSIONS: usize = 10_000;
@@ -64,8 +65,8 @@ pub(super) struct Visit {
 /// Who has met.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Began {
-    pub(super) client: Program,
-    pub(super) server: Program,
+    pub(super) client: Peer,
+    pub(super) server: Peer,
 }
 
 /// A session that is over.
@@ -172,7 +173,7 @@ impl Sessions {
         Visit { session: Some(session), ended, ..Visit::default() }
     }
 
-    fn grouped(&mut self, observed: &Observed, client: Program, now: Instant) -> Visit {
+    fn grouped(&mut self, observed: &Observed, client: Peer, now: Instant) -> Visit {
         let transaction = &observed.transaction;
         let part = |text: &Option<String>| text.clone().unwrap_or_default();
         let key = format!(
@@ -186,13 +187,13 @@ impl Sessions {
             return Visit { session: Some(session), ..Visit::default() };
         }
         // Clients ask servers of the older revisions first whether they know the new one. They don't, and no session begins.
-        if !matches!(observed.status, Status::Ok | Status::ToolError) {
+        if !matches!(observed.status, Outcome::Ok | Outcome::ToolError) {
             return Visit::default();
         }
         let protocol_version = observed.protocol_version.clone();
         let session = Session { id: self.new_id("client"), protocol_version, key };
         let ended = self.open(session.clone(), Beginning::Told, transaction, now);
-        let began = Some(Began { client, server: Program::default() });
+        let began = Some(Began { client, server: server_of(observed) });
         Visit { session: Some(session), began, ended }
     }
 
@@ -262,22 +263,29 @@ fn is_over(transaction: &Transaction) -> bool {
 
 /// Who has met, if this was an `initialize` that went well.
 fn handshake(observed: &Observed) -> Option<Began> {
-    let call = observed.calls.first().filter(|call| &*call.method == "initialize")?;
-    if observed.status != Status::Ok {
+    let call = observed.calls.first().filter(|call| &*call.method == method::INITIALIZE)?;
+    if observed.status != Outcome::Ok {
         return None;
     }
     let answer = Envelope::scan(&call.answer.as_ref()?.message).result?;
     let params = Envelope::scan(&call.message).params?;
-    let mut client = Program::client(params);
+    let mut client = Peer::client(params).unwrap_or_default();
     client.platform = client.platform.or_else(|| platform(&observed.transaction));
-    Some(Began { client, server: Program::server(answer) })
+    Some(Began { client, server: Peer::server(answer).unwrap_or_default() })
 }
 
 /// The client of the stateless revision, which says in each request who it is.
-fn stateless_client(observed: &Observed) -> Option<Program> {
-    let mut client = Program::stateless_client(Envelope::scan(&observed.calls.first()?.message).params?)?;
+fn stateless_client(observed: &Observed) -> Option<Peer> {
+    let mut client = client_of(Envelope::scan(&observed.calls.first()?.message).params?)?;
     client.platform = client.platform.or_else(|| platform(&observed.transaction));
     Some(client)
+}
+
+/// The server, which since 2026-07-28 introduces itself in the `_meta` of its results.
+fn server_of(observed: &Observed) -> Peer {
+    let answer = observed.calls.first().and_then(|call| call.answer.as_ref());
+    let result = answer.and_then(|answer| Envelope::scan(&answer.message).result);
+    result.and_then(Peer::server).unwrap_or_default()
 }
 
 /// The platform that a browser names.

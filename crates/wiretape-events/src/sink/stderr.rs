@@ -1,12 +1,13 @@
 //! Events for somebody who watches.
 
 use super::{Signal, Sink, SinkError, What};
-use crate::event::{Event, LoggedRequest, RequestEvent, Status};
+use crate::event::{Event, LoggedRequest, RequestEvent};
 use crate::line::LineWhat;
 use crate::observe::iso;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::Arc;
+use wiretape_analyze::call::Outcome;
 
 /// How events look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +110,7 @@ fn request(event: &RequestEvent, text: &mut String) {
     text.truncate(trimmed);
     let ms = event.latency_us as f64 / 1000.0;
     let _ = write!(text, " {} {ms:.1} ms", event.status.name());
-    if event.status != Status::Ok
+    if event.status != Outcome::Ok
         && let Some(message) = &event.error_message
     {
         let code = event.error_code.map(|code| format!(" {code}")).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! What is written: rows that own what they need, and no payloads.
 
-use crate::event::{ChangeType, EventId, SchemaItem, Status};
+use crate::event::{ChangeType, EventId, SchemaItem};
 use serde::Serialize;
 use std::sync::Arc;
+use wiretape_analyze::call::Outcome;
 
 /// Something to write.
 #[derive(Debug, Clone)]
@@ -75,7 +76,7 @@ pub struct CallRow {
     /// The trace that it is recorded in.
     pub trace: Option<Arc<str>>,
     /// How it went.
-    pub status: Status,
+    pub status: Outcome,
     /// From the request to the end of the answer, or until it was given up.
     pub latency_us: Option<u64>,
     /// How much of it the server took.
@@ -118,12 +119,13 @@ pub struct Operation {
 }
 
 /// How client and server are connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// By HTTP.
     Http,
     /// By pipes.
+    #[default]
     Stdio,
 }
 
@@ -231,22 +233,27 @@ pub struct ViolationRow {
     pub directive: String,
 }
 
-/// How a status stands in the store.
-pub(super) fn status_code(status: Status) -> i64 {
+/// The number of an outcome in the store; never given to another.
+pub(super) fn status_code(status: Outcome) -> i64 {
     match status {
-        Status::Ok => 0,
-        Status::ToolError => 1,
-        Status::ProtocolError => 2,
-        Status::HttpError => 3,
-        Status::Cancelled => 4,
-        Status::Timeout => 5,
-        Status::Disconnected => 6,
+        Outcome::Ok => 0,
+        Outcome::ToolError => 1,
+        Outcome::ProtocolError => 2,
+        Outcome::HttpError => 3,
+        Outcome::Cancelled => 4,
+        Outcome::TimedOut => 5,
+        Outcome::Disconnected => 6,
+        Outcome::Crashed => 7,
+        Outcome::Unanswered => 8,
+        Outcome::Pending => 9,
     }
 }
 
-/// A status from how it stands in the store.
-pub(super) fn status_of(code: i64) -> Status {
-    usize::try_from(code).ok().and_then(|code| Status::ALL.get(code)).copied().unwrap_or(Status::HttpError)
+/// The outcome with this number in the store.
+pub(super) fn status_of(code: i64) -> Outcome {
+    let known = Outcome::ALL.into_iter().find(|outcome| status_code(*outcome) == code);
+    // A later version may know more of them.
+    known.unwrap_or(Outcome::Unanswered)
 }
 
 /// The beginning of a text that may be long.
@@ -264,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_status_is_read_as_it_was_written() {
-        for status in Status::ALL {
+        for status in Outcome::ALL {
             assert_eq!(status_of(status_code(status)), status);
         }
     }

@@ -4,13 +4,14 @@ use super::batcher::{Batcher, now_ms};
 use super::retention::Retention;
 use super::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport, ViolationRow};
 use crate::event::{
-    Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent, Status,
+    Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent,
 };
 use crate::line::{Line, LineWhat};
 use crate::sink::{Signal, Sink, SinkError, What};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_analyze::call::Outcome;
 
 /// Writes what a proxy tells into the store.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
 
 /// How long the answer took, or how long it was waited for. A server that can't be reached, or that breaks off, is not fast.
 fn latency_us(event: &RequestEvent) -> Option<u64> {
-    let has_failed = event.status == Status::HttpError && event.response.is_none();
+    let has_failed = event.status == Outcome::HttpError && event.response.is_none();
     (!has_failed).then_some(event.latency_us)
 }
 

@@ -11,7 +11,7 @@ use wiretape_events::event::{
 use wiretape_events::line::LineWhat;
 use wiretape_events::raw::Raw;
 use wiretape_events::sink::webhook::{WebhookOptions, WebhookSink};
-use wiretape_events::{Event, Line, Signal, Sink, SinkError, Status};
+use wiretape_events::{Event, Line, Signal, Sink, SinkError};
 
 /// Makes events.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Events {
             openai: None,
             started_at: 0,
             first_byte_us: None,
-            status: Status::Ok,
+            status: wiretape_analyze::call::Outcome::Ok,
             error_code: None,
             error_message: None,
             request_bytes: 2,

@@ -195,6 +195,65 @@ fn push_member<T: Serialize>(out: &mut Vec<u8>, name: &str, value: Option<T>) {
     }
 }
 
+/// How an exchange ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Ended {
+    /// As it should.
+    #[default]
+    Complete,
+    /// The client went away in the middle.
+    ClientClosed,
+    /// The upstream went away in the middle.
+    UpstreamClosed,
+    /// The proxy refused it.
+    Refused,
+    /// The upstream can't be reached.
+    Unreachable,
+    /// It took too long.
+    Timeout,
+    /// It was too large.
+    TooLarge,
+    /// It became something else than HTTP.
+    Upgraded,
+    /// The proxy ended.
+    Stopped,
+}
+
+impl Ended {
+    /// All ways.
+    pub const ALL: [Ended; 9] = [
+        Ended::Complete,
+        Ended::ClientClosed,
+        Ended::UpstreamClosed,
+        Ended::Refused,
+        Ended::Unreachable,
+        Ended::Timeout,
+        Ended::TooLarge,
+        Ended::Upgraded,
+        Ended::Stopped,
+    ];
+
+    /// The one with this name in traces.
+    pub fn named(name: &str) -> Option<Self> {
+        Ended::ALL.into_iter().find(|ended| ended.name() == name)
+    }
+
+    /// Its name in traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ended::Complete => "complete",
+            Ended::ClientClosed => "client-closed",
+            Ended::UpstreamClosed => "upstream-closed",
+            Ended::Refused => "refused",
+            Ended::Unreachable => "unreachable",
+            Ended::Timeout => "timeout",
+            Ended::TooLarge => "too-large",
+            Ended::Upgraded => "upgraded",
+            Ended::Stopped => "stopped",
+        }
+    }
+}
+
 /// The HTTP context of a line, as it is read. What isn't there, or is of another type, is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

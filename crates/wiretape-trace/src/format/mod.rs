@@ -100,7 +100,7 @@
 //! | `exitCode` | integer, **v1** | the server's exit code; 128 + n if signal n ended it; 127 if it could not be started. Other programs leave it out where no process was wrapped, and write `reason` |
 //! | `durationMs` | integer, **v1** | milliseconds since the recording began |
 //! | `signal` | integer | the signal that ended the server |
-//! | `reason` | string | why it ended, where that needs a word |
+//! | `reason` | string | why it ended, where that needs a word. It starts with `stopped` if the recorder was told to stop and passed that on: then the exit code is no failure of the server's |
 //! | `lost` | integer | lines that could not be written, if any; in an imported trace, parts of the source that could not be brought in |
 //! | `assumed` | array of strings | only in imported traces: `exitCode`, for no process was seen, and `t` if the source gives no times |
 //!
@@ -112,7 +112,8 @@ mod read;
 mod write;
 
 pub use http::{
-    Answers, BodyNote, ExchangeNote, Head, HeaderValues, HttpContext, HttpRequest, HttpResponse, SseContext,
+    Answers, BodyNote, Ended, ExchangeNote, Head, HeaderValues, HttpContext, HttpRequest, HttpResponse,
+    SseContext,
 };
 
 pub(crate) use read::parse_time;
@@ -123,6 +124,9 @@ pub use read::{
 pub use write::{Assumed, Context, Encoder, LineEnd, Moment, TraceWriter, WallClock, Wire};
 
 use serde::{Deserialize, Serialize};
+
+/// What `reason` of an `end` starts with if the recorder was told to stop.
+pub const STOPPED: &str = "stopped";
 
 /// The version of the format that is written.
 pub const VERSION: u64 = 1;

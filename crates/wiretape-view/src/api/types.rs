@@ -387,7 +387,7 @@ pub enum LineKind {
     Http,
     /// A place where lines were lost.
     Gap,
-    /// The recording goes on in another file.
+    /// The recording continues in another file.
     Rotated,
     /// The last line.
     End,
@@ -395,6 +395,8 @@ pub enum LineKind {
     Unknown,
     /// A line that is not JSON.
     Damaged,
+    /// An event of an HTTP stream that is not meant to be a message.
+    Stream,
 }
 
 /// One call whole.

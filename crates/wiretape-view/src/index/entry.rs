@@ -29,7 +29,7 @@ impl LineEntry {
     }
 
     pub(crate) fn kind(self) -> LineKind {
-        const KINDS: [LineKind; 14] = [
+        const KINDS: [LineKind; 15] = [
             LineKind::Meta,
             LineKind::Request,
             LineKind::Response,
@@ -44,6 +44,7 @@ impl LineEntry {
             LineKind::End,
             LineKind::Unknown,
             LineKind::Damaged,
+            LineKind::Stream,
         ];
         KINDS[(self.packed >> 2 & 0x3f) as usize % KINDS.len()]
     }
@@ -58,7 +59,9 @@ impl LineEntry {
 pub(crate) struct CallEntry {
     pub(crate) at_us: i64,
     /// `u64::MAX` if it is unknown.
-    latency_us: u64,
+    duration_us: u64,
+    /// The code of a protocol error or the status of an HTTP error; `i64::MIN` if there is none.
+    code: i64,
     pub(crate) person_us: u64,
     pub(crate) client_us: u64,
     pub(crate) request_line: u32,
@@ -89,10 +92,11 @@ pub(crate) struct CallNames {
 }
 
 impl CallEntry {
-    pub(crate) fn new(call: &Call, at_us: i64, names: CallNames, operation: Option<u64>) -> Self {
+    pub(crate) fn new(call: &Call, at_us: i64, names: CallNames) -> Self {
         CallEntry {
             at_us,
-            latency_us: call.latency_us.unwrap_or(u64::MAX),
+            duration_us: call.duration_us.unwrap_or(u64::MAX),
+            code: call.error_code.or(call.http_status.map(i64::from)).unwrap_or(i64::MIN),
             person_us: call.person_us,
             client_us: call.client_us,
             request_line: narrow(call.request.line),
@@ -100,7 +104,7 @@ impl CallEntry {
             request_bytes: narrow(call.request_bytes),
             response_bytes: call.response_bytes.map_or(u32::MAX, |bytes| narrow(bytes).min(u32::MAX - 1)),
             parent: call.parent.map_or(0, narrow),
-            operation: operation.map_or(0, narrow),
+            operation: call.operation.map_or(0, narrow),
             method: names.method,
             tool: names.tool,
             session: names.session,
@@ -111,8 +115,20 @@ impl CallEntry {
         }
     }
 
+    /// How long it took, or has lasted.
+    pub(crate) fn duration_us(&self) -> Option<u64> {
+        (self.duration_us != u64::MAX).then_some(self.duration_us)
+    }
+
+    /// How long its answer took; see [`Call::latency_us`].
     pub(crate) fn latency_us(&self) -> Option<u64> {
-        (self.latency_us != u64::MAX).then_some(self.latency_us)
+        let is_late = matches!(self.outcome, Outcome::Cancelled | Outcome::TimedOut);
+        self.duration_us().filter(|_| self.response_line != 0 && !is_late)
+    }
+
+    /// The code of a protocol error, or the status of an HTTP error.
+    pub(crate) fn code(&self) -> Option<i64> {
+        (self.code != i64::MIN).then_some(self.code)
     }
 
     pub(crate) fn response_line(&self) -> Option<u64> {
@@ -133,8 +149,8 @@ impl CallEntry {
 
     /// When it came to its end, as far as that is known.
     pub(crate) fn end_us(&self) -> i64 {
-        let latency = self.latency_us().and_then(|us| i64::try_from(us).ok()).unwrap_or(0);
-        self.at_us.saturating_add(latency)
+        let duration = self.duration_us().and_then(|us| i64::try_from(us).ok()).unwrap_or(0);
+        self.at_us.saturating_add(duration)
     }
 }
 

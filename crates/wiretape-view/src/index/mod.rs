@@ -97,7 +97,7 @@ impl Index {
             session: self.names.get(call.session),
             server: Some(label),
             id: None,
-            latency_us: call.latency_us(),
+            latency_us: call.duration_us(),
             request_bytes: Some(u64::from(call.request_bytes)),
             response_bytes: call.response_bytes(),
         }

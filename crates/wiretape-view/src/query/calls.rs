@@ -4,7 +4,6 @@ use super::Set;
 use super::select::{Row, Rows};
 use crate::api::types::{CallPage, CallRow, Dir};
 use crate::index::Index;
-use crate::index::entry::CallEntry;
 use crate::trace::OpenTrace;
 use std::io;
 use wiretape_analyze::call::Outcome;
@@ -64,8 +63,8 @@ fn bare_row(trace: &OpenTrace, at: u32, number: u64) -> Option<CallRow> {
         status: call.outcome.name().to_owned(),
         is_error: call.outcome.is_error(),
         is_open: is_live && call.outcome == Outcome::Pending,
-        code: code_of(call),
-        latency_us: call.latency_us(),
+        code: call.code(),
+        latency_us: call.duration_us(),
         person_us: call.person_us,
         client_us: call.client_us,
         request_bytes: u64::from(call.request_bytes),
@@ -76,14 +75,6 @@ fn bare_row(trace: &OpenTrace, at: u32, number: u64) -> Option<CallRow> {
         operation: call.operation(),
         about: String::new(),
     })
-}
-
-fn code_of(call: &CallEntry) -> Option<i64> {
-    match call.outcome {
-        Outcome::ProtocolError { code } => code,
-        Outcome::HttpError { status } => Some(i64::from(status)),
-        _ => None,
-    }
 }
 
 /// Which of the requests on its line a call is, from 0: a batch has several.

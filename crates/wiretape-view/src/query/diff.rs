@@ -16,6 +16,7 @@ use wiretape_analyze::diff::{
 };
 use wiretape_analyze::drift::{self, Change};
 use wiretape_analyze::json_diff::{Difference, Differences};
+use wiretape_analyze::reading::Reading;
 use wiretape_analyze::volatile::{Part, Paths, Volatile};
 
 /// How much slower a call must be to be told: by half, and by this much.
@@ -174,12 +175,12 @@ impl Compared {
     fn new(first: &OpenTrace, second: &OpenTrace, done: &AtomicU64) -> io::Result<Self> {
         let ignored = Ignored::new(Volatile::defaults());
         let index = |trace: &OpenTrace, before: u64| -> io::Result<CallIndex> {
-            let mut indexer = CallIndexer::new(&ignored);
+            let mut reading = Reading::new(CallIndexer::new(&ignored));
             trace.scan(&AtomicU64::new(0), |line| {
-                indexer.observe(line.number, &line.record);
+                reading.observe(&line);
                 done.store(before + line.offset, Ordering::Relaxed);
             })?;
-            Ok(indexer.finish())
+            Ok(reading.finish(trace.recording_state()).finish())
         };
         let (first, second) = (index(first, 0)?, index(second, first.progress().done)?);
         let rows = diff::align(&first, &second);

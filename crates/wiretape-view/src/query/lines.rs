@@ -72,7 +72,7 @@ fn about(record: &Record<'_>, bytes: &[u8], method: Option<&str>) -> String {
         Record::Text(text) | Record::Stderr(text) => printable(cut(text.text.trim_end())).into_owned(),
         Record::Http(exchange) => printable(&glance::describe_exchange(exchange).text).into_owned(),
         Record::Gap(gap) => printable(&format!("{} lines lost here: {}", gap.lost, gap.reason)).into_owned(),
-        Record::Rotated { next } => printable(&format!("goes on in {next}")).into_owned(),
+        Record::Rotated { next, .. } => printable(&format!("continues in {next}")).into_owned(),
         Record::End(end) => printable(&glance::describe_end(end)).into_owned(),
         Record::Unknown { type_name, .. } => {
             let name = type_name.as_deref().unwrap_or("unknown");

@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
+use wiretape_analyze::call::Call;
 use wiretape_analyze::filter::{Filter, Needle, Subject};
-use wiretape_analyze::listing::{CallLister, ListedCall};
+use wiretape_analyze::listing::CallLister;
 use wiretape_analyze::text::TextFinder;
 use wiretape_trace::format::Record;
 use wiretape_trace::message::Direction;
@@ -216,7 +217,7 @@ fn sort_calls(set: &Set, rows: &mut [Row], sort: Sort) {
     let number = |row: &Row| -> Option<u64> {
         let call = call(row)?;
         match sort.by {
-            SortKey::Latency => call.latency_us(),
+            SortKey::Latency => call.duration_us(),
             SortKey::Request => Some(u64::from(call.request_bytes)),
             SortKey::Response => call.response_bytes(),
             _ => None,
@@ -258,9 +259,9 @@ fn passing_calls(trace: &OpenTrace, filter: &Filter) -> io::Result<Vec<u32>> {
 fn listed_calls(trace: &OpenTrace, filter: &Filter) -> io::Result<Vec<u32>> {
     let mut lister = CallLister::new(filter.clone());
     let mut numbers = Vec::new();
-    let mut each = |listed: ListedCall| numbers.extend(u32::try_from(listed.call.number).ok());
-    trace.scan(&AtomicU64::new(0), |line| lister.observe(line.number, &line.record, &mut each))?;
-    lister.finish(&mut each);
+    let mut each = |call: Call| numbers.extend(u32::try_from(call.number).ok());
+    trace.scan(&AtomicU64::new(0), |line| lister.observe(&line, &mut each))?;
+    lister.finish(trace.recording_state(), &mut each);
     numbers.sort_unstable();
     Ok(numbers)
 }

@@ -47,7 +47,7 @@ fn of_trace(trace: &OpenTrace, at: u32) -> io::Result<Vec<SessionRow>> {
             to_us: seen.to_us,
             calls: seen.counts.calls,
             errors: seen.counts.errors(),
-            unanswered: seen.counts.unanswered(),
+            unanswered: seen.counts.without_answer(),
         });
     }
     Ok(rows)

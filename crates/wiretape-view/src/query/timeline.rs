@@ -16,7 +16,7 @@ pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit
     let total = found.len() as u64;
     if found.len() > limit {
         found.select_nth_unstable_by_key(limit, |(_, call)| {
-            std::cmp::Reverse((call.outcome.is_error(), call.latency_us()))
+            std::cmp::Reverse((call.outcome.is_error(), call.duration_us()))
         });
         found.truncate(limit);
     }
@@ -27,7 +27,7 @@ pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit
             trace: row.trace,
             call: u64::from(row.number),
             at_us: call.at_us,
-            latency_us: call.latency_us(),
+            latency_us: call.duration_us(),
             status: call.outcome.name().to_owned(),
             is_error: call.outcome.is_error(),
             direction: Dir::from(call.direction),

@@ -8,11 +8,12 @@ use crate::trace::OpenTrace;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use wiretape_analyze::definitions::{Definitions, DefinitionsReader, ListKind};
+use wiretape_analyze::definitions::{Collector, Definitions, ListKind};
 use wiretape_analyze::latency::Latencies;
+use wiretape_analyze::reading::Reading;
 use wiretape_analyze::stats::CallCounts;
 use wiretape_analyze::tokens;
-use wiretape_trace::format::parse_line;
+use wiretape_trace::format::{Line, parse_line};
 use wiretape_trace::message::Direction;
 
 /// The upper bounds of a histogram's buckets, in microseconds.
@@ -55,7 +56,7 @@ impl Seen {
         self.sparkline[spark] += 1;
         self.request_bytes += u64::from(call.request_bytes);
         self.response_bytes += call.response_bytes().unwrap_or(0);
-        if let Some(us) = call.latency_us().filter(|_| call.outcome.is_measured()) {
+        if let Some(us) = call.latency_us() {
             self.latencies.add(us);
             self.histogram[BUCKETS_US.partition_point(|bound| *bound < us)] += 1;
         }
@@ -119,7 +120,7 @@ fn row(called: &Called, seen: &Seen, all: u64) -> ToolRow {
         calls: seen.counts.calls,
         share: seen.counts.calls as f64 / (all.max(1) as f64),
         errors: seen.counts.errors(),
-        unanswered: seen.counts.unanswered(),
+        unanswered: seen.counts.without_answer(),
         mean_us: latencies.mean(),
         p50_us: latencies.percentile(50),
         p95_us: latencies.percentile(95),
@@ -145,13 +146,14 @@ fn definitions(trace: &OpenTrace) -> io::Result<Definitions> {
         let lines = index.all_lines().filter(|(_, line)| tells(line.kind()) && Some(line.method()) == wanted);
         lines.map(|(number, _)| number).collect()
     };
-    let mut reader = DefinitionsReader::new();
+    let mut reading = Reading::new(Collector::new());
     for number in lines {
         if let Some((bytes, _)) = trace.line(number, u64::MAX)? {
-            reader.observe(number, &parse_line(&bytes));
+            let record = parse_line(&bytes);
+            reading.observe(&Line { number, offset: 0, bytes: &bytes, record });
         }
     }
-    Ok(reader.finish())
+    Ok(reading.finish(trace.recording_state()).finish())
 }
 
 fn add_definitions(tools: &mut Vec<ToolRow>, at: u32, definitions: &Definitions) {

@@ -13,8 +13,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use wiretape_analyze::definitions::{Definitions, DefinitionsReader, Extent, ListKind};
+use wiretape_analyze::definitions::{Collector, Definitions, Extent, ListKind};
 use wiretape_analyze::drift::Baseline;
+use wiretape_analyze::reading::{Reading, RecordingState};
 
 /// Pin what a server offers
 ///
@@ -72,15 +73,15 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<(), CommandError> {
 
 fn read(path: &Path) -> Result<Definitions, TraceFileError> {
     let mut reader = trace_file::open(path)?;
-    let mut definitions = DefinitionsReader::new();
+    let mut reading = Reading::new(Collector::new());
     loop {
         let line = reader.next_line();
         let line = line.map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
         let Some(line) = line else { break };
-        definitions.observe(line.number, &line.record);
+        reading.observe(&line);
     }
     trace_file::tell_damage(path, &reader);
-    Ok(definitions.finish())
+    Ok(reading.finish(RecordingState::Over).finish())
 }
 
 fn warn_about_parts(definitions: &Definitions) {

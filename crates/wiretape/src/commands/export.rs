@@ -210,7 +210,7 @@ fn write_all(job: &Job<'_>, exporter: &mut dyn Exporter, out: &mut dyn Write) ->
         None => exporter.line(line, out),
         Some(redactor) => redacted(redactor, line, |line| exporter.line(line, out)),
     })?;
-    exporter.finish(out)?;
+    exporter.finish(trace_file::recording_state(job.trace), out)?;
     out.flush()?;
     Ok(())
 }

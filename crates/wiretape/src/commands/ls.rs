@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wiretape_analyze::reading::Reading;
 use wiretape_analyze::summary::TraceSummary;
 use wiretape_trace::format::{Part, Producer};
 
@@ -102,14 +103,14 @@ fn summarize_all<'a>(entries: &[(&'a CatalogEntry, &'a String)]) -> Vec<ListedTr
 
 fn summarize<'a>(entry: &'a CatalogEntry, short_id: &'a str) -> Result<ListedTrace<'a>, TraceFileError> {
     let mut reader = trace_file::open(&entry.path)?;
-    let mut summary = TraceSummary::new();
+    let mut reading = Reading::new(TraceSummary::new());
     loop {
         let line = reader.next_line();
         let line = line.map_err(|source| TraceFileError::Read { path: entry.path.clone(), source })?;
         let Some(line) = line else { break };
-        summary.observe(line.number, &line.record);
+        reading.observe(&line);
     }
-    summary.finish();
+    let summary = reading.finish(trace_file::recording_state(&entry.path));
     let state = TraceState::new(&entry.path, &summary.ending);
     Ok(ListedTrace { entry, short_id, summary, state })
 }
@@ -193,8 +194,8 @@ fn state(trace: &ListedTrace<'_>) -> String {
     }
     // What is open at the end of a part may be answered in the next.
     let goes_on = matches!(trace.state, TraceState::Running | TraceState::Rotated { .. });
-    if summary.calls.unanswered() > 0 && !goes_on {
-        state.push_str(&format!(", {} unanswered", summary.calls.unanswered()));
+    if summary.calls.without_answer() > 0 && !goes_on {
+        state.push_str(&format!(", {} unanswered", summary.calls.without_answer()));
     }
     if summary.lost > 0 {
         state.push_str(&format!(", {} lost", summary.lost));
@@ -252,10 +253,16 @@ struct MessagesJson {
 #[serde(rename_all = "camelCase")]
 struct CallsJson {
     total: u64,
+    errors: u64,
     tool_errors: u64,
     protocol_errors: u64,
+    http_errors: u64,
+    timed_out: u64,
+    cancelled: u64,
+    disconnected: u64,
+    crashed: u64,
+    unanswered: u64,
     pending: u64,
-    abandoned: u64,
 }
 
 impl<'a> TraceJson<'a> {
@@ -286,10 +293,16 @@ impl<'a> TraceJson<'a> {
             },
             calls: CallsJson {
                 total: counts.calls,
+                errors: counts.errors(),
                 tool_errors: counts.tool_errors,
                 protocol_errors: counts.protocol_errors,
+                http_errors: counts.http_errors,
+                timed_out: counts.timed_out,
+                cancelled: counts.cancelled,
+                disconnected: counts.disconnected,
+                crashed: counts.crashed,
+                unanswered: counts.unanswered,
                 pending: counts.pending,
-                abandoned: counts.abandoned,
             },
             orphans: summary.orphans,
             text_lines: summary.text_lines,

@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
+use wiretape_analyze::reading::Reading;
 use wiretape_analyze::tokens;
 use wiretape_analyze::toolbox::{Tool, Toolbox};
 use wiretape_events::store::{Filter, Store};
@@ -88,12 +89,12 @@ fn of_traces(traces: &[TraceSelector]) -> Result<Tools, CommandError> {
 
 fn read(path: &Path) -> Result<BTreeMap<String, Tool>, CommandError> {
     let mut reader = trace_file::open_with_progress(path)?;
-    let mut toolbox = Toolbox::new();
+    let mut reading = Reading::new(Toolbox::new());
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        toolbox.observe(line.number, &line.record);
+        reading.observe(&line);
     }
     trace_file::tell_damage(path, &reader);
-    Ok(toolbox.finish())
+    Ok(reading.finish(trace_file::recording_state(path)).finish())
 }
 
 fn of_store(store: &Store) -> Result<Tools, CommandError> {

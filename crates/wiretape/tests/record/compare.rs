@@ -5,8 +5,9 @@ use crate::session::{Home, Session, traces_in};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use wiretape_analyze::definitions::{Definitions, DefinitionsReader, ListKind};
+use wiretape_analyze::definitions::{Collector, Definitions, ListKind};
 use wiretape_analyze::drift::{Baseline, compare};
+use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_trace::format::TraceReader;
 
 /// Asks, and waits for the answer.
@@ -44,11 +45,11 @@ fn record(home: &Home, server: &[std::ffi::OsString], number: usize, message: &s
 
 fn definitions(trace: &Path) -> Definitions {
     let mut reader = TraceReader::new(fs::File::open(trace).unwrap());
-    let mut definitions = DefinitionsReader::new();
+    let mut reading = Reading::new(Collector::new());
     while let Some(line) = reader.next_line().unwrap() {
-        definitions.observe(line.number, &line.record);
+        reading.observe(&line);
     }
-    definitions.finish()
+    reading.finish(RecordingState::Over).finish()
 }
 
 #[test]

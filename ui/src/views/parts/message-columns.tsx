@@ -23,6 +23,7 @@ const KIND_WORDS: Record<LineKind, string> = {
   end: "end",
   unknown: "unknown",
   damaged: "damaged",
+  stream: "stream event",
 };
 
 export function messageColumns(isMerged: boolean, fromUs: number): Column<MessageRow>[] {

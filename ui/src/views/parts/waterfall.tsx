@@ -4,6 +4,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { CallRow } from "../../api/types";
 import { duration } from "../../text/units";
+import { isUnanswered } from "../../text/words";
 
 export type TimeSpan = { fromUs: number; toUs: number };
 
@@ -26,7 +27,7 @@ export function WaterfallBar({ row, span: seen }: WaterfallBarProps): JSX.Elemen
   const whole = Math.max(1, span.toUs - span.fromUs);
   const left = clamp(((row.atUs - span.fromUs) / whole) * 100);
   const right = clamp(((row.atUs + (row.latencyUs ?? 0) - span.fromUs) / whole) * 100);
-  const kind = row.isError ? "error" : row.latencyUs === null ? "open" : row.direction === "out" ? "nested" : "";
+  const kind = row.isError ? "error" : isUnanswered(row.status) ? "open" : row.direction === "out" ? "nested" : "";
   const label = row.latencyUs === null ? "no answer" : duration(row.latencyUs);
   return (
     <span class="waterfall" title={label}>

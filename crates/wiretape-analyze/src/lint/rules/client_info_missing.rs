@@ -1,11 +1,11 @@
 //! N002 `client-info-missing`: A request whose `_meta` has no `io.modelcontextprotocol/clientInfo`.
 
-use super::support::META_VERSION;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
+use wiretape_trace::protocol::meta_key;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_request = view.envelope.kind == MessageKind::Request && view.is_from_client();
-    let has_version = view.param(&["_meta", META_VERSION]).is_some();
+    let has_version = view.param(&["_meta", meta_key::PROTOCOL_VERSION]).is_some();
     if is_request && has_version && view.param(&["_meta", "io.modelcontextprotocol/clientInfo"]).is_none() {
         report.at("/params/_meta", "`_meta` has no `io.modelcontextprotocol/clientInfo`");
     }

@@ -1,6 +1,5 @@
 //! M005 `id-reused`: A request with an id that its sender has used before.
 
-use crate::call::Observed;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
@@ -29,11 +28,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(id) = view.envelope.id.clone().filter(|_| view.envelope.kind == MessageKind::Request) else {
         return;
     };
-    let older = match view.observed {
-        Observed::Request { abandoned: Some(older), .. } => Some(older.request.line),
-        _ => None,
-    };
-    if let Some(line) = older {
+    if let Some(line) = view.displaced {
         let message = format!("the id {id} is that of a request that has no response yet");
         return report.at_with("/id", message, line, "the other request");
     }

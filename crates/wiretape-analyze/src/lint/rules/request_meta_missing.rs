@@ -1,11 +1,11 @@
 //! N001 `request-meta-missing`: A request without the `_meta` that every request must have: `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities`.
 
-use super::support::{META_CAPABILITIES, META_VERSION};
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
+use wiretape_trace::protocol::meta_key;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -34,7 +34,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         (Some(_), None) => "/params",
         (None, None) => "",
     };
-    for key in [META_VERSION, META_CAPABILITIES] {
+    for key in [meta_key::PROTOCOL_VERSION, meta_key::CLIENT_CAPABILITIES] {
         if view.param(&["_meta", key]).is_none() {
             report.at(pointer, format!("`_meta` has no `{key}`"));
         }

@@ -4,7 +4,8 @@ use crate::call::Outcome;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
-use crate::lint::view::TraceEnd;
+use crate::lint::view::UnansweredCall;
+use wiretape_trace::protocol::method;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -20,30 +21,24 @@ pub(super) static RULE: Rule = Rule {
     what: "A request that nobody answered, for five seconds at least, until the trace ended.",
     why: "Every request is to be answered, with an error if need be. Whoever sent it waits until it gives up.",
     fix: "Answer every request. If the work takes long, send progress; if it can't be done, send an error.",
-    check: Check::End(check),
+    check: Check::Unanswered(check),
 };
 
-fn check(end: &TraceEnd<'_>, report: &mut Report<'_>) {
-    if !end.trace.is_whole() {
+fn check(view: &UnansweredCall<'_>, report: &mut Report<'_>) {
+    let (call, asked) = (view.call, view.asked);
+    // What was open when the server died is reported by its own rule, once.
+    if !view.trace.is_whole() || call.outcome != Outcome::Unanswered {
         return;
     }
-    for pending in &end.pending {
-        let Some(asked) = pending.asked else { continue };
-        let waited = end.us.zip(asked.us).map(|(end, begin)| end.saturating_sub(begin));
-        // A stream that was closed, or a status that says no, is an answer too.
-        let is_settled = pending.exchange.is_some_and(|exchange| {
-            exchange.status().is_some_and(|status| status >= 400)
-                || exchange.ended.as_deref().is_some_and(|ended| ended != "complete" && ended != "open")
-        });
-        let is_subscription = asked.method == "subscriptions/listen";
-        if pending.call.outcome == Outcome::Pending
-            && waited >= Some(PATIENCE_US)
-            && !is_settled
-            && !is_subscription
-        {
-            let message = format!("`{}` was never answered", asked.method);
-            report.before(asked.line, pending.call.request.seq, "/raw/method", message);
-        }
+    let waited = view.us.zip(asked.us).map(|(end, begin)| end.saturating_sub(begin));
+    // A stream that was closed, or a status that says no, is an answer too.
+    let is_settled = view.exchange.is_some_and(|exchange| {
+        exchange.status().is_some_and(|status| status >= 400)
+            || exchange.ended.as_deref().is_some_and(|ended| ended != "complete" && ended != "open")
+    });
+    if waited >= Some(PATIENCE_US) && !is_settled && asked.method != method::LISTEN {
+        let message = format!("`{}` was never answered", asked.method);
+        report.before(asked.line, call.request.seq, "/raw/method", message);
     }
 }
 

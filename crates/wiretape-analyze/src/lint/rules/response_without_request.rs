@@ -1,10 +1,10 @@
 //! L012 `response-without-request`: A response with an id for which no request is open.
 
-use crate::call::Observed;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
+use crate::reading::Meaning;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let is_orphan = matches!(view.observed, Observed::Orphan);
+    let is_orphan = view.meaning == Meaning::Orphan;
     if !is_orphan || !view.trace.is_whole() || view.is_redelivered() {
         return;
     }

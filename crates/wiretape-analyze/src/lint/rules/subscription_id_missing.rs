@@ -1,11 +1,11 @@
 //! N014 `subscription-id-missing`: A notification of a subscription without `io.modelcontextprotocol/subscriptionId` in its `_meta`.
 
-use super::support::META_SUBSCRIPTION;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
+use wiretape_trace::protocol::meta_key;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -30,7 +30,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     };
     let is_change = method.ends_with("/list_changed")
         || matches!(method, "notifications/resources/updated" | "notifications/subscriptions/acknowledged");
-    let has_id = view.param(&["_meta", META_SUBSCRIPTION]).is_some();
+    let has_id = view.param(&["_meta", meta_key::SUBSCRIPTION_ID]).is_some();
     if is_change && !has_id && !view.is_from_client() {
         report.at("/method", format!("`{method}` does not say which subscription it is for"));
     }

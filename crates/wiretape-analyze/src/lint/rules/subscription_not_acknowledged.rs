@@ -1,11 +1,12 @@
 //! N013 `subscription-not-acknowledged`: A notification on a subscription before `notifications/subscriptions/acknowledged`.
 
-use super::support::{self, META_SUBSCRIPTION};
+use super::support;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
+use wiretape_trace::protocol::meta_key;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -29,7 +30,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(method) = view.method().filter(|_| view.envelope.kind == MessageKind::Notification) else {
         return;
     };
-    let Some(id) = view.param(&["_meta", META_SUBSCRIPTION]).and_then(support::id_of) else { return };
+    let Some(id) = view.param(&["_meta", meta_key::SUBSCRIPTION_ID]).and_then(support::id_of) else { return };
     let is_open = view.session.subscriptions.get(&id) == Some(&None);
     let is_other = !matches!(method, "notifications/subscriptions/acknowledged" | "notifications/cancelled");
     if is_open && is_other && !view.is_from_client() {

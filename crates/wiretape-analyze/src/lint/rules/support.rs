@@ -14,11 +14,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
 use wiretape_trace::format::HttpContext;
 use wiretape_trace::message::{Id, MessageKind};
+use wiretape_trace::protocol::meta_key;
 use wiretape_trace::value::Value;
 
-pub(crate) use crate::lint::linter::{
-    META_CAPABILITIES, META_SUBSCRIPTION, META_VERSION, id_of, number, subject_of,
-};
+pub(crate) use crate::lint::linter::{id_of, number, subject_of};
 
 /// The tool that a request is for, if it was listed.
 pub(crate) fn called_tool<'a>(view: &PayloadView<'a>) -> Option<&'a Tool> {
@@ -96,7 +95,8 @@ pub(crate) fn answered_tool<'a>(view: &PayloadView<'a>) -> Option<(&'a Asked, &'
 
 /// Whether a request says itself that it is of a revision without sessions.
 pub(crate) fn names_stateless(view: &PayloadView<'_>) -> bool {
-    let own = view.param_text(&["_meta", META_VERSION]).and_then(|version| Revision::parse(&version));
+    let own =
+        view.param_text(&["_meta", meta_key::PROTOCOL_VERSION]).and_then(|version| Revision::parse(&version));
     own.is_some_and(Revision::is_stateless) || view.exchange.is_none() && view.session.stateless
 }
 

@@ -1,10 +1,11 @@
 //! N018 `version-header`: A POST whose `MCP-Protocol-Version` is missing, or is not the version in `_meta`.
 
-use super::support::{self, META_VERSION};
+use super::support;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
+use wiretape_trace::protocol::meta_key;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -26,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(exchange) = support::stateless_post(view) else { return };
-    let Some(version) = view.param_text(&["_meta", META_VERSION]) else { return };
+    let Some(version) = view.param_text(&["_meta", meta_key::PROTOCOL_VERSION]) else { return };
     match exchange.request_header("mcp-protocol-version") {
         None => report.in_line("/http/request/headers", "`MCP-Protocol-Version` is missing"),
         Some(header) if header != version => {

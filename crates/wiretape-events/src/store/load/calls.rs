@@ -1,155 +1,165 @@
 //! Requests with their answers, where no exchanges of HTTP carry them: over pipes, and in what other programs wrote.
 
 use super::timeline::Tick;
-use crate::event::Status;
-use crate::observe::{Change, Program, Snapshot, Snapshots, Verdict, agreed_version, stateless_version};
+use crate::observe::{Change, Snapshot, Snapshots, Verdict, stateless_client};
 use crate::store::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use wiretape_analyze::call::{Call, CallTracker, Observed, Outcome};
+use wiretape_analyze::call::Call;
 use wiretape_analyze::definitions::{Page, cursor};
-use wiretape_trace::format::{Message, Meta};
+use wiretape_analyze::reading::{Analysis, Closed, Meaning, Reading, RecordingState, Seen};
+use wiretape_trace::format::Line;
 use wiretape_trace::message::{Direction, Envelope};
+use wiretape_trace::protocol::{Peer, handshake_version, method, request_version};
 
 /// The calls of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    tracker: CallTracker,
-    /// The client's requests that have no answer yet, and what the tracker does not keep of them.
-    open: HashMap<u64, Asked>,
+    reading: Reading<CallRows>,
+}
+
+/// Makes rows of calls.
+#[derive(Debug, Default)]
+struct CallRows {
+    around: Surroundings,
     /// The sessions whose client is known.
     introduced: BTreeSet<Arc<str>>,
     /// The sessions that have been heard of.
     sessions: BTreeSet<Arc<str>>,
+    known: Vec<Snapshot>,
     snapshots: Option<Snapshots>,
+    rows: Vec<Row>,
 }
 
-/// What the calls of a recording have in common, and where their rows go.
-pub(super) struct Surroundings<'a> {
-    pub(super) server: &'a Arc<str>,
+/// What the calls of a recording have in common.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Surroundings {
+    pub(super) server: Arc<str>,
     pub(super) transport: Transport,
-    pub(super) trace: Option<&'a Arc<str>>,
-    /// What stands for a session where none is named.
-    pub(super) grouping: &'a Arc<str>,
-    /// What servers offered before; whoever needs it first takes it.
-    pub(super) known: &'a mut Vec<Snapshot>,
+    pub(super) trace: Option<Arc<str>>,
+    /// The name of a session where none is named.
+    pub(super) grouping: Arc<str>,
     pub(super) now: Tick,
-    pub(super) rows: &'a mut Vec<Row>,
 }
 
 /// What is kept of a request until it is answered.
-#[derive(Debug, Clone, Default)]
-struct Asked {
+#[derive(Debug, Default)]
+pub(super) struct RequestFacts {
     time: i64,
-    session: Option<Arc<str>>,
-    hello: Option<Hello>,
+    introduction: Option<Box<Introduction>>,
     /// Where in a list it begins to read.
-    cursor: Option<String>,
+    cursor: Option<Box<str>>,
 }
 
 /// What client and server say of themselves.
 #[derive(Debug, Clone, Default)]
-struct Hello {
-    client: Program,
-    server: Program,
+struct Introduction {
+    client: Peer,
+    server: Peer,
     protocol_version: Option<Arc<str>>,
 }
 
-impl Hello {
+impl Introduction {
     fn of_initialize(params: &[u8]) -> Self {
-        // What is asked for counts until there is an answer.
-        let protocol_version = agreed_version(params);
-        Hello { client: Program::client(params), server: Program::default(), protocol_version }
+        // The requested revision counts until there is an answer.
+        let protocol_version = handshake_version(params).map(Into::into);
+        Introduction {
+            client: Peer::client(params).unwrap_or_default(),
+            server: Peer::default(),
+            protocol_version,
+        }
     }
 
-    /// In revisions without `initialize` each request says it.
+    /// In revisions without `initialize`, each request introduces the client.
     fn of_meta(params: &[u8]) -> Option<Self> {
-        let client = Program::stateless_client(params)?;
-        Some(Hello { client, server: Program::default(), protocol_version: stateless_version(params) })
+        let protocol_version = request_version(params).map(Into::into);
+        Some(Introduction { client: stateless_client(params)?, server: Peer::default(), protocol_version })
     }
 
-    fn hear_server(&mut self, result: &[u8]) {
-        self.server = Program::server(result);
-        // What the server says is what was agreed on.
-        self.protocol_version = agreed_version(result).or(self.protocol_version.take());
+    fn add_server(&mut self, result: &[u8]) {
+        self.server = Peer::server(result).unwrap_or_default();
+        // The server decides on the revision.
+        self.protocol_version = handshake_version(result).map(Into::into).or(self.protocol_version.take());
     }
 }
 
 impl Calls {
-    /// Says where the messages come from; to be called before they are told.
-    pub(super) fn meta(&mut self, meta: &Meta) {
-        self.tracker.observe_meta(meta);
+    /// The calls of a recording whose server was seen before, with what it offered then.
+    pub(super) fn set_known(&mut self, known: Vec<Snapshot>) {
+        self.reading.analysis_mut().known = known;
     }
 
-    /// A message.
-    pub(super) fn message(&mut self, line: u64, message: &Message<'_>, around: &mut Surroundings<'_>) {
-        let session: Option<Arc<str>> = message.session.as_deref().map(Arc::from);
-        let mut seen = Vec::new();
-        self.tracker.observe_message(line, message, |_, envelope, observed| seen.push((envelope, observed)));
-        for (envelope, observed) in seen {
-            match (message.dir.known(), observed) {
-                (Some(Direction::ClientToServer), Observed::Request { number, abandoned }) => {
-                    self.asked(number, session.clone(), &envelope, abandoned.as_deref(), around);
-                }
-                (Some(Direction::ServerToClient), Observed::Answer(call)) => {
-                    self.answered(session.clone(), &envelope, &call, around);
-                }
-                _ => {}
-            }
+    /// Takes the next line, and hands out the rows that it completes.
+    pub(super) fn line(&mut self, line: &Line<'_>, around: Surroundings, rows: &mut Vec<Row>) {
+        self.reading.analysis_mut().around = around;
+        self.reading.observe(line);
+        rows.append(&mut self.reading.analysis_mut().rows);
+    }
+
+    /// The recording has come to its end, and with it all sessions.
+    pub(super) fn end(&mut self, around: Surroundings, rows: &mut Vec<Row>) {
+        self.finish(around, rows);
+        let CallRows { sessions, around, .. } = self.reading.analysis_mut();
+        for id in std::mem::take(sessions) {
+            let session = SessionKey { server: Arc::clone(&around.server), id };
+            rows.push(Row::SessionEnd { session, time: around.now.wall_ms });
         }
     }
 
-    fn asked(
-        &mut self,
-        number: u64,
-        session: Option<Arc<str>>,
-        envelope: &Envelope<'_>,
-        abandoned: Option<&Call>,
-        around: &mut Surroundings<'_>,
-    ) {
-        let is_list = envelope.method.as_deref().is_some_and(|method| method.ends_with("/list"));
-        let cursor = envelope.params.filter(|_| is_list).and_then(cursor);
-        let time = around.now.wall_ms;
-        let asked = Asked { time, session, hello: self.hello(envelope), cursor };
-        self.open.insert(number, asked);
-        if let Some(call) = abandoned
-            && let Some(asked) = self.open.remove(&call.number)
-        {
-            self.unanswered(call, asked, around);
+    /// What is open stays unanswered.
+    pub(super) fn finish(&mut self, around: Surroundings, rows: &mut Vec<Row>) {
+        self.reading.analysis_mut().around = around;
+        self.reading.end_recording(RecordingState::Over);
+        rows.append(&mut self.reading.analysis_mut().rows);
+    }
+}
+
+impl Analysis for CallRows {
+    type PerCall = RequestFacts;
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut RequestFacts>) {
+        let (Meaning::Request { .. }, Some(facts)) = (seen.meaning, own) else { return };
+        if seen.direction == Some(Direction::ClientToServer) {
+            let envelope = seen.envelope;
+            let is_list = envelope.method.as_deref().is_some_and(|method| method.ends_with("/list"));
+            facts.cursor = envelope.params.filter(|_| is_list).and_then(cursor).map(String::into_boxed_str);
+            facts.introduction = self.introduction(envelope).map(Box::new);
+            facts.time = self.around.now.wall_ms;
         }
     }
 
-    fn answered(
-        &mut self,
-        session: Option<Arc<str>>,
-        envelope: &Envelope<'_>,
-        call: &Call,
-        around: &mut Surroundings<'_>,
-    ) {
-        let Some(mut asked) = self.open.remove(&call.number) else { return };
-        asked.session = asked.session.or(session);
-        if let Some(result) = envelope.result {
-            if call.method == "initialize" {
-                asked.hello.get_or_insert_default().hear_server(result);
+    fn closed(&mut self, closed: &Closed<'_, '_>, mut facts: RequestFacts) {
+        let call = closed.call;
+        if call.direction != Direction::ClientToServer {
+            return;
+        }
+        let session = call.session.clone().unwrap_or_else(|| Arc::clone(&self.around.grouping));
+        if let Some(result) = closed.answer.and_then(|answer| answer.result) {
+            if &*call.method == method::INITIALIZE {
+                facts.introduction.get_or_insert_default().add_server(result);
+            } else if let Some(introduction) = &mut facts.introduction {
+                introduction.server = Peer::server(result).unwrap_or_default();
             }
-            let cursor = asked.cursor.take();
+            let cursor = facts.cursor.take().map(String::from);
             if let Some(listed) = Page::of(&call.method, || cursor, result) {
-                self.listed(asked.session.clone(), &listed, around);
+                self.listed(&session, &listed);
             }
         }
-        self.ended(call, asked, Verdict::of(envelope), around);
+        self.row(call, session, facts, closed.answer);
     }
+}
 
+impl CallRows {
     /// A page of a server's list was seen.
-    fn listed(&mut self, session: Option<Arc<str>>, listed: &Page<'_>, around: &mut Surroundings<'_>) {
-        let session = session.unwrap_or_else(|| Arc::clone(around.grouping));
-        let snapshots = self.snapshots.get_or_insert_with(|| Snapshots::new(std::mem::take(around.known)));
-        for Change { kind, items } in snapshots.observe(around.server, &session, listed) {
-            around.rows.push(Row::Schema(SchemaRow {
+    fn listed(&mut self, session: &Arc<str>, listed: &Page<'_>) {
+        let around = &self.around;
+        let snapshots = self.snapshots.get_or_insert_with(|| Snapshots::new(std::mem::take(&mut self.known)));
+        for Change { kind, items } in snapshots.observe(&around.server, session, listed) {
+            self.rows.push(Row::Schema(SchemaRow {
                 time: around.now.wall_ms,
-                server: Arc::clone(around.server),
+                server: Arc::clone(&around.server),
                 method: listed.kind.method(),
-                session: Some(Arc::clone(&session)),
+                session: Some(Arc::clone(session)),
                 change: kind,
                 items,
             }));
@@ -157,96 +167,65 @@ impl Calls {
     }
 
     /// What a request says of the client; looked for until it is known.
-    fn hello(&self, envelope: &Envelope<'_>) -> Option<Hello> {
+    fn introduction(&self, envelope: &Envelope<'_>) -> Option<Introduction> {
         let params = envelope.params?;
         match envelope.method.as_deref() {
-            Some("initialize") => Some(Hello::of_initialize(params)),
-            _ if self.introduced.is_empty() => Hello::of_meta(params),
+            Some(method::INITIALIZE) => Some(Introduction::of_initialize(params)),
+            _ if self.introduced.is_empty() => Introduction::of_meta(params),
             _ => None,
         }
     }
 
-    /// There will be no answer.
-    fn unanswered(&mut self, call: &Call, asked: Asked, around: &mut Surroundings<'_>) {
-        let status = match call.outcome {
-            Outcome::Cancelled => Status::Cancelled,
-            Outcome::TimedOut => Status::Timeout,
-            _ => Status::Disconnected,
-        };
-        self.ended(call, asked, Verdict { status, error_code: None, error_message: None }, around);
-    }
-
-    /// A call has come to its end.
-    fn ended(&mut self, call: &Call, asked: Asked, verdict: Verdict, around: &mut Surroundings<'_>) {
-        let session = SessionKey {
-            server: Arc::clone(around.server),
-            id: asked.session.unwrap_or_else(|| Arc::clone(around.grouping)),
-        };
-        if let Some(hello) = asked.hello {
-            self.introduce(&session, asked.time, hello, around);
-        }
+    fn row(&mut self, call: &Call, session: Arc<str>, facts: RequestFacts, answer: Option<&Envelope<'_>>) {
+        let around = &self.around;
+        let session = SessionKey { server: Arc::clone(&around.server), id: session };
+        let time = if facts.time == 0 { around.now.wall_ms } else { facts.time };
         self.sessions.insert(Arc::clone(&session.id));
-        around.rows.push(Row::Call(Box::new(CallRow {
-            time: asked.time,
+        let row = CallRow {
+            time,
             operation: Operation {
-                server: Arc::clone(around.server),
+                server: Arc::clone(&around.server),
                 listener: None,
                 transport: around.transport,
                 kind: Kind::Mcp,
-                method: Arc::from(call.method.as_str()),
-                tool: call.tool.as_deref().map(Arc::from),
+                method: Arc::clone(&call.method),
+                tool: call.tool.clone(),
             },
-            session: Some(session),
-            trace: around.trace.cloned(),
-            status: verdict.status,
-            latency_us: call.latency_us,
+            session: Some(session.clone()),
+            trace: around.trace.clone(),
+            status: call.outcome,
+            latency_us: call.duration_us,
             upstream_us: None,
             first_byte_us: None,
             request_bytes: call.request_bytes,
             response_bytes: call.response_bytes.unwrap_or(0),
-            http_status: None,
-            error_code: verdict.error_code,
-            error_message: verdict.error_message,
+            http_status: call.http_status,
+            error_code: call.error_code,
+            error_message: answer.and_then(|answer| Verdict::of(answer).error_message),
             request_id: call.id.as_ref().map_or_else(String::new, |id| id.text().to_owned()),
             path: None,
             event: None,
-        })));
+        };
+        if let Some(introduction) = facts.introduction {
+            self.introduce(&session, time, *introduction);
+        }
+        self.rows.push(Row::Call(Box::new(row)));
     }
 
-    fn introduce(&mut self, key: &SessionKey, started: i64, hello: Hello, around: &mut Surroundings<'_>) {
+    fn introduce(&mut self, key: &SessionKey, started: i64, introduction: Introduction) {
         self.introduced.insert(Arc::clone(&key.id));
-        around.rows.push(Row::Session(Box::new(SessionRow {
+        self.rows.push(Row::Session(Box::new(SessionRow {
             key: key.clone(),
             started,
             listener: None,
-            transport: around.transport,
-            client_name: hello.client.name,
-            client_version: hello.client.version,
-            client_platform: hello.client.platform,
-            protocol_version: hello.protocol_version,
-            server_name: hello.server.name,
-            server_version: hello.server.version,
-            trace: around.trace.cloned(),
+            transport: self.around.transport,
+            client_name: introduction.client.name,
+            client_version: introduction.client.version,
+            client_platform: introduction.client.platform,
+            protocol_version: introduction.protocol_version,
+            server_name: introduction.server.name,
+            server_version: introduction.server.version,
+            trace: self.around.trace.clone(),
         })));
-    }
-
-    /// The recording has come to its end, and with it all sessions.
-    pub(super) fn end(&mut self, around: &mut Surroundings<'_>) {
-        self.finish(around);
-        for id in std::mem::take(&mut self.sessions) {
-            let session = SessionKey { server: Arc::clone(around.server), id };
-            around.rows.push(Row::SessionEnd { session, time: around.now.wall_ms });
-        }
-    }
-
-    /// What is open stays unanswered.
-    pub(super) fn finish(&mut self, around: &mut Surroundings<'_>) {
-        for call in std::mem::take(&mut self.tracker).finish() {
-            if call.direction == Direction::ClientToServer
-                && let Some(asked) = self.open.remove(&call.number)
-            {
-                self.unanswered(&call, asked, around);
-            }
-        }
     }
 }

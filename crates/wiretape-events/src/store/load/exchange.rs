@@ -1,12 +1,12 @@
 //! One exchange of HTTP, put together again from what the lines of a trace say of it.
 
 use super::timeline::{Tick, Timeline};
-use crate::transaction::{Ended, Timings, Transaction, is_answer, session_in};
+use crate::transaction::{Timings, Transaction, is_answer, session_in};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use wiretape_trace::format::{Head, Moment};
+use wiretape_trace::format::{Ended, Head, Moment};
 use wiretape_trace::message::Direction;
 use wiretape_trace::value::Value;
 

@@ -7,11 +7,12 @@ use crate::observe::{Observer, ObserverOptions, Snapshot};
 use crate::sink::Signal;
 use crate::store::row::Row;
 use crate::store::sink;
-use crate::transaction::{Ended, Streamed};
+use crate::transaction::Streamed;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_trace::format::Ended;
 use wiretape_trace::message::Direction;
 
 /// As long as the proxy's, unless that was told otherwise.

@@ -7,7 +7,7 @@ use super::timeline::{Tick, Timeline};
 use crate::observe::Snapshot;
 use crate::store::row::{Progress, Row, Transport};
 use std::sync::Arc;
-use wiretape_trace::format::{End, Exchange, Message, Meta, OtherText, Record, parse_line};
+use wiretape_trace::format::{End, Exchange, Line, Message, Meta, OtherText, Record, parse_line};
 
 /// Makes rows of a trace, line by line. Lines of all parts of a recording may follow each other.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl TraceFeed {
 
     /// Takes the next line.
     pub fn line(&mut self, line: &[u8]) {
-        self.record(self.line + 1, &parse_line(line));
+        self.record(&Line { number: self.line + 1, offset: 0, bytes: line, record: parse_line(line) });
     }
 
     /// The rows that have been made since the last time.
@@ -114,29 +114,29 @@ impl TraceFeed {
         }
         let now = self.timeline.last();
         // The end may have been told; if it was not, sessions may go on, for all that is known.
-        self.with_calls(now, Calls::finish);
+        let around = self.surroundings(now);
+        self.calls.finish(around, &mut self.rows);
         if self.exchanges.is_some() {
             self.with_exchanges(|exchanges, around| exchanges.finish(now, around));
         }
         self.complete_part(now);
     }
 
-    pub(super) fn record(&mut self, number: u64, record: &Record<'_>) {
-        self.line = number;
-        match record {
-            Record::Meta(meta) => self.meta(meta, record),
-            Record::Message(message) => self.message(message, record),
-            Record::End(end) => self.end(end),
-            Record::Http(exchange) => self.about(exchange),
+    pub(super) fn record(&mut self, line: &Line<'_>) {
+        self.line = line.number;
+        match &line.record {
+            Record::Meta(meta) => self.meta(line, meta),
+            Record::Message(message) => self.message(line, message),
+            Record::End(end) => self.end(line, end),
+            Record::Http(exchange) => self.about(line, exchange),
             Record::Text(text) => self.text(text),
             Record::Stderr(text) => drop(self.timeline.line(&text.stamp)),
             Record::Gap(_) | Record::Rotated { .. } | Record::Unknown { .. } | Record::Damaged(_) => {}
         }
     }
 
-    fn meta(&mut self, meta: &Meta, record: &Record<'_>) {
+    fn meta(&mut self, line: &Line<'_>, meta: &Meta) {
         self.timeline.wall(time_ms(&meta.started_at).unwrap_or(0));
-        self.calls.meta(meta);
         if meta.transport.as_deref() == Some("http") {
             self.transport = Transport::Http;
         }
@@ -148,7 +148,8 @@ impl TraceFeed {
             (Transport::Http, Some(url)) => Arc::from(origin(url)),
             _ => Arc::from(meta.label.as_str()),
         };
-        self.begin_part(record);
+        self.begin_part(&line.record);
+        self.call_line(line, self.timeline.last());
     }
 
     fn begin_part(&mut self, record: &Record<'_>) {
@@ -169,14 +170,13 @@ impl TraceFeed {
         }
     }
 
-    fn message(&mut self, message: &Message<'_>, record: &Record<'_>) {
+    fn message(&mut self, line: &Line<'_>, message: &Message<'_>) {
         let now = self.timeline.line(&message.stamp);
         if self.part.is_none() {
-            self.begin_part(record);
+            self.begin_part(&line.record);
         }
         let Some((note, dir)) = self.note(message.http).zip(message.dir.known()) else {
-            let line = self.line;
-            return self.with_calls(now, |calls, around| calls.message(line, message, around));
+            return self.call_line(line, now);
         };
         self.with_exchanges(|exchanges, around| exchanges.message(&note, dir, message.raw, now, around));
     }
@@ -188,10 +188,11 @@ impl TraceFeed {
         }
     }
 
-    fn about(&mut self, exchange: &Exchange<'_>) {
+    fn about(&mut self, line: &Line<'_>, exchange: &Exchange<'_>) {
         let now = self.timeline.line(&exchange.stamp);
-        if let Some(note) = self.note(Some(exchange.http)) {
-            self.with_exchanges(|exchanges, around| exchanges.about(&note, now, around));
+        match self.note(Some(exchange.http)) {
+            Some(note) => self.with_exchanges(|exchanges, around| exchanges.about(&note, now, around)),
+            None => self.call_line(line, now),
         }
     }
 
@@ -200,28 +201,37 @@ impl TraceFeed {
         Note::parse(http.filter(|_| self.carriers == Carriers::Exchanges)?)
     }
 
-    fn end(&mut self, end: &End) {
-        if let Some(ms) = end.t.as_deref().and_then(time_ms) {
+    fn end(&mut self, line: &Line<'_>, end: &End) {
+        if let Some(ms) = end.stamp.wall_ms() {
             self.timeline.wall(ms);
         }
         let now = self.timeline.last();
-        self.with_calls(now, Calls::end);
+        self.call_line(line, now);
+        let around = self.surroundings(now);
+        self.calls.end(around, &mut self.rows);
         if self.exchanges.is_some() {
             self.with_exchanges(|exchanges, around| exchanges.end(now, around));
         }
     }
 
-    fn with_calls(&mut self, now: Tick, what: impl FnOnce(&mut Calls, &mut calls::Surroundings<'_>)) {
-        let mut around = calls::Surroundings {
-            server: &self.server,
+    /// A line that no exchange of ours carries.
+    fn call_line(&mut self, line: &Line<'_>, now: Tick) {
+        // Of both kinds of lines, the first needs what servers offered before.
+        if !self.known.is_empty() && matches!(line.record, Record::Message(_)) {
+            self.calls.set_known(std::mem::take(&mut self.known));
+        }
+        let around = self.surroundings(now);
+        self.calls.line(line, around, &mut self.rows);
+    }
+
+    fn surroundings(&self, now: Tick) -> calls::Surroundings {
+        calls::Surroundings {
+            server: Arc::clone(&self.server),
             transport: self.transport,
-            trace: self.trace.as_ref(),
-            grouping: &self.grouping,
-            known: &mut self.known,
+            trace: self.trace.clone(),
+            grouping: Arc::clone(&self.grouping),
             now,
-            rows: &mut self.rows,
-        };
-        what(&mut self.calls, &mut around);
+        }
     }
 
     fn with_exchanges(&mut self, what: impl FnOnce(&mut Exchanges, exchanges::Surroundings<'_>)) {
@@ -245,8 +255,8 @@ fn time_ms(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Status;
     use crate::store::row::SessionRow;
+    use wiretape_analyze::call::Outcome;
 
     fn rows(lines: &[&str]) -> Vec<Row> {
         let mut feed = TraceFeed::new(Vec::new());
@@ -292,12 +302,12 @@ mod tests {
     #[test]
     fn what_is_unanswered_was_cancelled_or_left() {
         let cancel = r#"{"dir":"in","raw":{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}}"#;
-        assert_eq!(calls(&[META, ASK]), ["add 1 disconnected None T@demo"]);
+        assert_eq!(calls(&[META, ASK]), ["add 1 unanswered Some(0) T@demo"]);
         assert_eq!(calls(&[META, ASK, cancel]), ["add 1 cancelled None T@demo"]);
-        assert_eq!(calls(&[META, ASK, cancel, OK]), ["add 1 ok Some(42) T@demo"]);
+        assert_eq!(calls(&[META, ASK, cancel, OK]), ["add 1 cancelled Some(42) T@demo"]);
         assert_eq!(
             calls(&[META, ASK, ASK, OK]),
-            ["add 1 disconnected None T@demo", "add 1 ok Some(42) T@demo"]
+            ["add 1 unanswered Some(0) T@demo", "add 1 ok Some(42) T@demo"]
         );
     }
 
@@ -315,8 +325,8 @@ mod tests {
         assert_eq!(
             failures,
             [
-                (Status::ProtocolError, Some(-32602), Some("no such tool".to_owned())),
-                (Status::ToolError, None, Some("too big".to_owned())),
+                (Outcome::ProtocolError, Some(-32602), Some("no such tool".to_owned())),
+                (Outcome::ToolError, None, Some("too big".to_owned())),
             ]
         );
     }

@@ -2,12 +2,13 @@
 
 use super::filter::{Conditions, Filter};
 use super::{Store, count, count_or_none};
-use crate::event::{EventId, Status};
+use crate::event::EventId;
 use crate::store::error::StoreError;
 use crate::store::row::status_of;
 use crate::store::schema::pragma;
 use rusqlite::{Row, params_from_iter};
 use serde::Serialize;
+use wiretape_analyze::call::Outcome;
 
 /// A call, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +37,8 @@ pub struct CallRecord {
     #[serde(serialize_with = "super::text_or_null")]
     pub request_id: String,
     /// How it went.
-    pub status: Status,
+    #[serde(serialize_with = "by_name")]
+    pub status: Outcome,
     /// The code of a JSON-RPC error.
     pub error_code: Option<i64>,
     /// What went wrong, in words.
@@ -61,6 +63,10 @@ pub struct CallRecord {
     pub trace: Option<String>,
     /// The event that told of it.
     pub event_id: Option<EventId>,
+}
+
+fn by_name<S: serde::Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(outcome.name())
 }
 
 /// Which calls come first.

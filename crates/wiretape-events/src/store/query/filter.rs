@@ -1,8 +1,8 @@
 //! Which calls or sessions are asked for.
 
-use crate::event::Status;
 use crate::store::row::{Kind, status_code};
 use rusqlite::types::Value;
+use wiretape_analyze::call::Outcome;
 
 /// Which calls are meant. What is not given is not asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Filter {
     /// In sessions whose id begins so.
     pub session: Option<String>,
     /// That went one of these ways; any, if there are none.
-    pub statuses: Vec<Status>,
+    pub statuses: Vec<Outcome>,
     /// Only those that failed.
     pub errors_only: bool,
     /// Of this kind.
@@ -122,16 +122,16 @@ impl Filter {
     }
 
     fn add_statuses(&self, conditions: &mut Conditions) {
-        let is_asked_for = |status: &Status| {
+        let is_asked_for = |status: &Outcome| {
             (self.statuses.is_empty() || self.statuses.contains(status))
                 && (!self.errors_only || status.is_error())
         };
-        let codes: Vec<String> = Status::ALL
+        let codes: Vec<String> = Outcome::ALL
             .into_iter()
             .filter(is_asked_for)
             .map(|status| status_code(status).to_string())
             .collect();
-        if codes.len() < Status::ALL.len() {
+        if codes.len() < Outcome::ALL.len() {
             conditions.add(&format!("status IN ({})", codes.join(", ")));
         }
     }

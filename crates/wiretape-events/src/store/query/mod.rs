@@ -16,7 +16,7 @@ pub use info::{Info, TableRows};
 pub use rates::RateRecord;
 pub use schema::{SchemaChangeRecord, SchemaItemRecord, SchemaListRecord, UnusedTool, ViolationRecord};
 pub use sessions::{SessionCalls, SessionRecord};
-pub use stats::{Stats, StatsRecord, StatusCounts};
+pub use stats::{Stats, StatsRecord};
 
 use super::error::StoreError;
 use super::file;

@@ -2,11 +2,11 @@
 
 use super::filter::Filter;
 use super::{Store, count};
-use crate::event::Status;
 use crate::store::error::StoreError;
 use crate::store::row::status_code;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
+use wiretape_analyze::call::Outcome;
 
 /// The calls of a piece of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Store {
     /// How many calls there were since a time, in pieces of so many milliseconds; pieces without calls are left out.
     pub fn rates(&self, since_ms: i64, width_ms: i64) -> Result<Vec<RateRecord>, StoreError> {
         let conditions = Filter { since_ms: Some(since_ms), ..Filter::default() }.of_calls();
-        let failed: Vec<String> = Status::ALL
+        let failed: Vec<String> = Outcome::ALL
             .into_iter()
             .filter(|status| status.is_error())
             .map(|status| status_code(status).to_string())

@@ -2,13 +2,14 @@
 
 use super::filter::Filter;
 use super::{Store, count};
-use crate::event::Status;
 use crate::store::error::StoreError;
 use crate::store::row::status_of;
 use rusqlite::{Row, params_from_iter};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wiretape_analyze::call::Outcome;
 use wiretape_analyze::latency::Latencies;
+use wiretape_analyze::stats::CallCounts;
 
 /// What was called how often, and how it went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +37,8 @@ pub struct StatsRecord {
     /// Those that failed.
     pub errors: u64,
     /// How they went.
-    pub statuses: StatusCounts,
+    #[serde(serialize_with = "by_name")]
+    pub counts: CallCounts,
     /// How many were answered after a known time.
     pub measured: u64,
     /// The median.
@@ -55,74 +57,23 @@ pub struct StatsRecord {
     pub response_bytes: u64,
 }
 
-/// How many calls went which way.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct StatusCounts {
-    /// Fine.
-    pub ok: u64,
-    /// The tool failed.
-    pub tool_error: u64,
-    /// The protocol failed.
-    pub protocol_error: u64,
-    /// HTTP failed.
-    pub http_error: u64,
-    /// The client cancelled.
-    pub cancelled: u64,
-    /// It took too long.
-    pub timeout: u64,
-    /// The client went away.
-    pub disconnected: u64,
-}
-
-impl StatusCounts {
-    /// How many went this way.
-    pub fn get(&self, status: Status) -> u64 {
-        match status {
-            Status::Ok => self.ok,
-            Status::ToolError => self.tool_error,
-            Status::ProtocolError => self.protocol_error,
-            Status::HttpError => self.http_error,
-            Status::Cancelled => self.cancelled,
-            Status::Timeout => self.timeout,
-            Status::Disconnected => self.disconnected,
-        }
-    }
-
-    /// How many failed.
-    pub fn errors(&self) -> u64 {
-        Status::ALL.into_iter().filter(|status| status.is_error()).map(|status| self.get(status)).sum()
-    }
-
-    /// All of them.
-    pub fn all(&self) -> u64 {
-        Status::ALL.into_iter().map(|status| self.get(status)).sum()
-    }
-
-    fn slot(&mut self, status: Status) -> &mut u64 {
-        match status {
-            Status::Ok => &mut self.ok,
-            Status::ToolError => &mut self.tool_error,
-            Status::ProtocolError => &mut self.protocol_error,
-            Status::HttpError => &mut self.http_error,
-            Status::Cancelled => &mut self.cancelled,
-            Status::Timeout => &mut self.timeout,
-            Status::Disconnected => &mut self.disconnected,
-        }
-    }
+/// Counts under the names of their outcomes.
+fn by_name<S: serde::Serializer>(counts: &CallCounts, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(Outcome::ALL.map(|outcome| (outcome.name(), counts.get(outcome))))
 }
 
 /// What is summed up of calls.
 #[derive(Debug, Default)]
 struct Tally {
-    statuses: StatusCounts,
+    counts: CallCounts,
     latencies: Latencies,
     request_bytes: u64,
     response_bytes: u64,
 }
 
 impl Tally {
-    fn add(&mut self, status: Status, row: &Row<'_>) -> rusqlite::Result<()> {
-        *self.statuses.slot(status) += 1;
+    fn add(&mut self, status: Outcome, row: &Row<'_>) -> rusqlite::Result<()> {
+        self.counts.add(status);
         if let Some(us) = row.get::<_, Option<i64>>(1)?.filter(|_| !status.is_unanswered()) {
             self.latencies.add(u64::try_from(us).unwrap_or(0));
         }
@@ -141,9 +92,7 @@ impl Tally {
     }
 
     fn merge(&mut self, other: &Tally) {
-        for status in Status::ALL {
-            *self.statuses.slot(status) += other.statuses.get(status);
-        }
+        self.counts.merge(&other.counts);
         self.latencies.merge(&other.latencies);
         self.request_bytes += other.request_bytes;
         self.response_bytes += other.response_bytes;
@@ -154,9 +103,9 @@ impl Tally {
             server: name.server,
             method: name.method,
             tool: name.tool,
-            calls: self.statuses.all(),
-            errors: self.statuses.errors(),
-            statuses: self.statuses,
+            calls: self.counts.calls,
+            errors: self.counts.errors(),
+            counts: self.counts,
             measured: self.latencies.measured(),
             p50_us: self.latencies.percentile(50),
             p95_us: self.latencies.percentile(95),

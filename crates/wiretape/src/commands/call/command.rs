@@ -10,8 +10,10 @@ use crate::{dirs, trace_file, units};
 use clap::Args;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use wiretape_analyze::call::Call;
 use wiretape_analyze::filter::Filter;
-use wiretape_analyze::listing::{CallLister, ListedCall};
+use wiretape_analyze::listing::CallLister;
+use wiretape_analyze::reading::Reading;
 use wiretape_events::store::query::CallRecord;
 use wiretape_trace::message::Direction;
 
@@ -85,31 +87,17 @@ fn of_store(args: &CallArgs) -> Result<(PathBuf, Wanted), CommandError> {
 }
 
 fn read(path: &Path, wanted: &Wanted) -> Result<Whole, CommandError> {
-    let number = find(path, wanted)?;
+    let call = find(path, wanted)?;
     let mut reader = trace_file::open(path)?;
-    let mut lister = CallLister::new(Filter::default());
-    let mut parts = Parts::new(number.call.number);
-    let mut listed = None;
-    while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        parts.observe(line.number, &line.record);
-        lister.observe(line.number, &line.record, |call| {
-            if call.call.number == number.call.number {
-                listed = Some(call);
-            }
-        });
-        if parts.is_over {
-            break;
-        }
+    let mut reading = Reading::new(Parts::new(call.number));
+    while reading.analysis().call.is_none()
+        && let Some(line) = trace_file::next_line(&mut reader, path)?
+    {
+        reading.observe(&line);
     }
-    // It may wait for an older one to be listed.
-    lister.finish(|call| {
-        if call.call.number == number.call.number {
-            listed.get_or_insert(call);
-        }
-    });
-    let listed = listed.unwrap_or(number);
+    let parts = reading.finish(trace_file::recording_state(path));
     Ok(Whole {
-        listed,
+        call: parts.call.unwrap_or(call),
         request: parts.request,
         response: parts.response,
         meanwhile: parts.meanwhile,
@@ -118,13 +106,13 @@ fn read(path: &Path, wanted: &Wanted) -> Result<Whole, CommandError> {
 }
 
 /// The call that is meant.
-fn find(path: &Path, wanted: &Wanted) -> Result<ListedCall, CommandError> {
+fn find(path: &Path, wanted: &Wanted) -> Result<Call, CommandError> {
     let mut reader = trace_file::open_with_progress(path)?;
     let mut lister = CallLister::new(Filter::default());
-    let mut best: Option<(u64, ListedCall)> = None;
+    let mut best: Option<(u64, Call)> = None;
     let mut last = 0;
-    let mut consider = |call: ListedCall| {
-        last = call.call.number.max(last);
+    let mut consider = |call: Call| {
+        last = call.number.max(last);
         if let Some(distance) = wanted.distance(&call)
             && best.as_ref().is_none_or(|(nearest, _)| distance < *nearest)
         {
@@ -132,9 +120,9 @@ fn find(path: &Path, wanted: &Wanted) -> Result<ListedCall, CommandError> {
         }
     };
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        lister.observe(line.number, &line.record, &mut consider);
+        lister.observe(&line, &mut consider);
     }
-    lister.finish(consider);
+    lister.finish(trace_file::recording_state(path), consider);
     best.map(|(_, call)| call).ok_or_else(|| match wanted {
         Wanted::Number(number) => CommandError::failure(format!(
             "there is no call {number} in {}: it has {}",
@@ -148,13 +136,12 @@ fn find(path: &Path, wanted: &Wanted) -> Result<ListedCall, CommandError> {
 
 impl Wanted {
     /// How far a call is from the one that is meant; `None` if it can't be it.
-    fn distance(&self, listed: &ListedCall) -> Option<u64> {
-        let call = &listed.call;
+    fn distance(&self, call: &Call) -> Option<u64> {
         match self {
             Wanted::Number(number) => (call.number == *number).then_some(0),
             Wanted::Row(row) => {
                 let same = call.direction == Direction::ClientToServer
-                    && call.method == row.method
+                    && *call.method == row.method
                     && call.id.as_ref().is_some_and(|id| id.text() == row.request_id);
                 same.then(|| call.asked.wall_ms.map_or(u64::MAX, |ms| ms.abs_diff(row.time)))
             }

@@ -1,13 +1,12 @@
 //! A call, and what belongs to it.
 
-use wiretape_analyze::call::{CallTracker, Observed};
-use wiretape_analyze::listing::ListedCall;
+use wiretape_analyze::call::{Call, PendingCall};
+use wiretape_analyze::reading::{Analysis, Closed, LineView, Meaning, Seen};
 use wiretape_trace::format::Record;
-use wiretape_trace::message::Envelope;
 
 /// A call with all that belongs to it.
 pub(super) struct Whole {
-    pub(super) listed: ListedCall,
+    pub(super) call: Call,
     pub(super) request: Vec<u8>,
     pub(super) response: Option<Vec<u8>>,
     pub(super) meanwhile: Vec<Meanwhile>,
@@ -35,93 +34,81 @@ pub(super) enum What {
 const MEANWHILE: usize = 1000;
 
 /// Gathers what belongs to a call.
+#[derive(Default)]
 pub(super) struct Parts {
     number: u64,
-    tracker: CallTracker,
     pub(super) request: Vec<u8>,
     pub(super) response: Option<Vec<u8>>,
     pub(super) meanwhile: Vec<Meanwhile>,
     pub(super) more: u64,
     asked_us: Option<u64>,
     is_open: bool,
-    pub(super) is_over: bool,
+    /// The call, once it has its outcome.
+    pub(super) call: Option<Call>,
 }
 
 impl Parts {
     pub(super) fn new(number: u64) -> Self {
-        Parts {
-            number,
-            tracker: CallTracker::new(),
-            request: Vec::new(),
-            response: None,
-            meanwhile: Vec::new(),
-            more: 0,
-            asked_us: None,
-            is_open: false,
-            is_over: false,
+        Parts { number, ..Parts::default() }
+    }
+}
+
+impl Analysis for Parts {
+    type PerCall = ();
+
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        if let Record::Stderr(text) = &view.line.record
+            && self.is_open
+        {
+            self.add(view.line.number, text.stamp.us, What::Stderr(text.text.clone().into_owned()));
         }
     }
 
-    pub(super) fn observe(&mut self, line: u64, record: &Record<'_>) {
-        let mut seen = Vec::new();
-        let failed = self.tracker.observe_record(line, record, |raw, envelope, observed| {
-            seen.push((raw, envelope, observed));
-        });
-        match record {
-            Record::Message(message) => {
-                for (raw, envelope, observed) in &seen {
-                    self.payload(line, message.stamp.us, raw, envelope, observed);
-                }
-            }
-            Record::Stderr(text) if self.is_open => {
-                self.add(line, text.stamp.us, What::Stderr(text.text.clone().into_owned()));
-            }
-            _ => {}
-        }
-        self.is_over |= failed.iter().any(|call| call.number == self.number);
-    }
-
-    fn payload(
-        &mut self,
-        line: u64,
-        us: Option<u64>,
-        raw: &[u8],
-        envelope: &Envelope<'_>,
-        observed: &Observed,
-    ) {
-        match observed {
-            Observed::Request { number, .. } if *number == self.number => {
-                self.request = raw.to_vec();
+    fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+        let line = seen.line.line.number;
+        let us = seen.line.line.record.stamp().and_then(|stamp| stamp.us);
+        let payload = || seen.raw.to_vec();
+        match seen.meaning {
+            Meaning::Request { number } if number == self.number => {
+                self.request = payload();
                 self.asked_us = us;
-                // One that can't be answered is over at once.
-                self.is_open = envelope.id.is_some();
-                self.is_over = !self.is_open;
+                self.is_open = true;
             }
-            Observed::Request { number, .. } if self.is_parent_of(*number) => {
-                self.add(line, us, What::Request { number: *number, payload: raw.to_vec() });
+            Meaning::Request { number }
+                if seen.pending.and_then(PendingCall::parent) == Some(self.number) =>
+            {
+                self.add(line, us, What::Request { number, payload: payload() });
             }
-            Observed::Answer(call) if call.number == self.number => {
-                self.response = Some(raw.to_vec());
-                self.is_over = true;
+            Meaning::Answer { number } if number == self.number => self.response = Some(payload()),
+            Meaning::Progress { of: Some(of) } if of == self.number => {
+                self.add(line, us, What::Progress(payload()));
             }
-            Observed::Answer(call) if call.parent == Some(self.number) => {
-                self.add(line, us, What::Answer { number: call.number, payload: raw.to_vec() });
-            }
-            Observed::Progress { of: Some(of) } if *of == self.number => {
-                self.add(line, us, What::Progress(raw.to_vec()));
-            }
-            Observed::Cancellation { of: Some(of) } if *of == self.number => {
-                self.add(line, us, What::Cancellation(raw.to_vec()));
+            Meaning::Cancellation { of: Some(of) } if of == self.number => {
+                self.add(line, us, What::Cancellation(payload()));
             }
             _ => {}
         }
-        self.is_over |= observed.closed().is_some_and(|call| call.number == self.number);
     }
 
-    fn is_parent_of(&self, number: u64) -> bool {
-        self.tracker.open_call(number).and_then(|call| call.parent) == Some(self.number)
+    fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+        let call = closed.call;
+        if call.number == self.number {
+            self.call = Some(call.clone());
+            self.is_open = false;
+        } else if call.parent == Some(self.number)
+            && let (Some(_), Some(view)) = (closed.answer, closed.line)
+        {
+            let us = view.line.record.stamp().and_then(|stamp| stamp.us);
+            self.add(
+                view.line.number,
+                us,
+                What::Answer { number: call.number, payload: closed.raw.to_vec() },
+            );
+        }
     }
+}
 
+impl Parts {
     fn add(&mut self, line: u64, us: Option<u64>, what: What) {
         if self.meanwhile.len() >= MEANWHILE {
             self.more += 1;

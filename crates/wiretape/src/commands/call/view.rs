@@ -9,7 +9,7 @@ use crate::text::printable;
 use crate::units;
 use std::io::{self, Write};
 use std::path::Path;
-use wiretape_analyze::call::Outcome;
+use wiretape_analyze::call::{Call, Outcome};
 use wiretape_analyze::tokens;
 use wiretape_trace::message::Envelope;
 
@@ -17,7 +17,7 @@ impl Whole {
     pub(super) fn write(&self, out: &mut Output, path: &Path) -> io::Result<()> {
         let styles = out.styles;
         self.write_head(out, path, &styles)?;
-        heading(out, &styles, "request", Some(self.listed.call.request.line))?;
+        heading(out, &styles, "request", Some(self.call.request.line))?;
         json::write_pretty(out, &self.request, 2, &styles)?;
         if !self.meanwhile.is_empty() {
             heading(out, &styles, "meanwhile", None)?;
@@ -30,7 +30,7 @@ impl Whole {
         }
         match &self.response {
             Some(response) => {
-                heading(out, &styles, "response", self.listed.call.response.map(|place| place.line))?;
+                heading(out, &styles, "response", self.call.response.map(|place| place.line))?;
                 json::write_pretty(out, response, 2, &styles)
             }
             None => Ok(()),
@@ -38,7 +38,7 @@ impl Whole {
     }
 
     fn write_head(&self, out: &mut Output, path: &Path, styles: &Styles) -> io::Result<()> {
-        let call = &self.listed.call;
+        let call = &self.call;
         let name = format!("{} {}", call.method, call.tool.as_deref().unwrap_or_default());
         let title = format!("call {} ", call.number);
         let trace = path.display().to_string();
@@ -50,21 +50,21 @@ impl Whole {
             styles.dim.paint(printable(&trace))
         )?;
         for (name, said) in self.facts(&Look::of(out)) {
-            let paint = if name == "status" { status_paint(call.outcome, styles) } else { styles.plain };
+            let paint = if name == "status" { status_paint(call, styles) } else { styles.plain };
             writeln!(out, "  {:<9} {}", styles.dim.paint(format!("{name:<9}")), paint.paint(said))?;
         }
         Ok(())
     }
 
     fn facts(&self, look: &Look) -> Vec<(&'static str, String)> {
-        let call = &self.listed.call;
-        let mut facts = vec![("status", status_text(call.outcome))];
+        let call = &self.call;
+        let mut facts = vec![("status", status_text(call))];
         let id = call.id.as_ref().map_or("none".to_owned(), |id| printable(&id.to_string()).into_owned());
         facts.push(("id", id));
         if let Some(ms) = call.asked.wall_ms {
             facts.push(("asked", look.clock(ms)));
         }
-        if let Some(us) = call.latency_us {
+        if let Some(us) = call.duration_us {
             facts.push(("took", self.timing(us)));
         }
         let response = call.response_bytes.map(|bytes| format!(", response {}", units::bytes(bytes)));
@@ -81,7 +81,7 @@ impl Whole {
         if let Some(parent) = call.parent {
             facts.push(("asked in", format!("call {parent}")));
         }
-        if let Some(first) = self.listed.operation {
+        if let Some(first) = self.call.operation {
             facts.push(("part of", format!("the operation that began with call {first}")));
         }
         if call.elsewhere {
@@ -92,7 +92,7 @@ impl Whole {
 
     /// `1.20s: server 400ms, person 800ms`
     fn timing(&self, us: u64) -> String {
-        let call = &self.listed.call;
+        let call = &self.call;
         let parts =
             [("server", call.own_us()), ("person", Some(call.person_us)), ("client", Some(call.client_us))];
         if call.person_us + call.client_us == 0 {
@@ -110,7 +110,7 @@ impl Whole {
     }
 
     pub(super) fn write_json(&self, path: &Path) -> io::Result<()> {
-        let call = serde_json::to_vec(&CallJson::new(path, &self.listed))?;
+        let call = serde_json::to_vec(&CallJson::new(path, &self.call))?;
         let mut object = ObjectWriter::new();
         object.raw("call", &call).raw("request", or_null(&self.request));
         object.raw("response", self.response.as_deref().map_or(b"null", |response| or_null(response)));
@@ -133,27 +133,28 @@ fn heading(out: &mut Output, styles: &Styles, title: &str, line: Option<u64>) ->
     writeln!(out, "\n{}{}", styles.strong.paint(title), styles.dim.paint(line))
 }
 
-fn status_text(outcome: Outcome) -> String {
-    let meaning = match outcome {
-        Outcome::ToolError => "the tool says isError",
-        Outcome::ProtocolError { .. } => "JSON-RPC error",
-        Outcome::TimedOut => "given up because it took too long; no answer came",
-        Outcome::Cancelled => "no answer came",
-        Outcome::Late => "answered after it was cancelled",
-        Outcome::Disconnected => "the connection broke; no answer came",
-        Outcome::Pending => "there was no answer when the trace ended",
-        Outcome::Abandoned => "its id was used again, or can't be answered",
-        _ => return status_words(outcome),
+fn status_text(call: &Call) -> String {
+    let meaning = match call.outcome {
+        Outcome::ToolError => "the result has isError",
+        Outcome::ProtocolError => "JSON-RPC error",
+        Outcome::TimedOut | Outcome::Cancelled if call.is_late() => "answered after that",
+        Outcome::TimedOut => "given up because it took too long",
+        Outcome::Cancelled => "not answered",
+        Outcome::Disconnected => "the client went away, or the recorder was stopped",
+        Outcome::Crashed => "the server died while it was open",
+        Outcome::Unanswered => "there was no answer when the recording ended, or its id was used again",
+        Outcome::Pending => "in flight",
+        Outcome::Ok | Outcome::HttpError => return status_words(call),
     };
-    format!("{} ({meaning})", status_words(outcome))
+    format!("{} ({meaning})", status_words(call))
 }
 
-fn status_words(outcome: Outcome) -> String {
-    status_cell(outcome, &Styles::plain()).text().to_owned()
+fn status_words(call: &Call) -> String {
+    status_cell(call, &Styles::plain()).text().to_owned()
 }
 
-fn status_paint(outcome: Outcome, styles: &Styles) -> crate::output::Paint {
-    status_cell(outcome, styles).paint()
+fn status_paint(call: &Call, styles: &Styles) -> crate::output::Paint {
+    status_cell(call, styles).paint()
 }
 
 impl Meanwhile {

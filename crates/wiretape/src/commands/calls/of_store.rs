@@ -5,9 +5,7 @@ use crate::error::CommandError;
 use crate::output::{self, Output};
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use wiretape_analyze::call::Outcome;
 use wiretape_analyze::filter::{Filter, Subject};
-use wiretape_events::Status;
 use wiretape_events::store::query::{CallRecord, Order};
 use wiretape_events::store::{Filter as StoreFilter, Store};
 use wiretape_trace::message::Direction;
@@ -65,7 +63,7 @@ fn passes(filter: &Filter, call: &CallRecord) -> bool {
     let subject = Subject {
         method: Some(&call.method),
         tool: call.tool.as_deref(),
-        outcome: Some(outcome(call)),
+        outcome: Some(call.status),
         // The store knows of the client's requests only.
         direction: Some(Direction::ClientToServer),
         session: call.session.as_deref(),
@@ -76,16 +74,4 @@ fn passes(filter: &Filter, call: &CallRecord) -> bool {
         response_bytes: Some(call.response_bytes),
     };
     filter.matches(&subject, |_| false)
-}
-
-fn outcome(call: &CallRecord) -> Outcome {
-    match call.status {
-        Status::Ok => Outcome::Ok,
-        Status::ToolError => Outcome::ToolError,
-        Status::ProtocolError => Outcome::ProtocolError { code: call.error_code },
-        Status::HttpError => Outcome::HttpError { status: call.http_status.unwrap_or_default() },
-        Status::Cancelled => Outcome::Cancelled,
-        Status::Timeout => Outcome::TimedOut,
-        Status::Disconnected => Outcome::Disconnected,
-    }
 }

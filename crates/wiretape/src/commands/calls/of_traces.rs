@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use wiretape_analyze::call::Call;
 use wiretape_analyze::clock::TraceClock;
 use wiretape_analyze::filter::Filter;
-use wiretape_analyze::listing::{CallLister, ListedCall, stamp_of};
+use wiretape_analyze::listing::CallLister;
 use wiretape_trace::format::Record;
 
 /// Reads the traces, and lists their calls.
@@ -42,12 +43,12 @@ fn one(path: &Path, filter: &Filter, view: &mut View<'_>) -> Result<(), CommandE
         if view.is_quiet() { trace_file::open_with_progress(path)? } else { trace_file::open(path)? };
     let mut lister = CallLister::new(filter.clone());
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        lister.observe(line.number, &line.record, |listed| view.call(0, &listed));
+        lister.observe(&line, |call| view.call(0, &call));
         if view.settle()?.is_break() {
             return Ok(());
         }
     }
-    lister.finish(|listed| view.call(0, &listed));
+    lister.finish(trace_file::recording_state(path), |call| view.call(0, &call));
     if view.settle()?.is_continue() {
         trace_file::tell_damage(path, &reader);
     }
@@ -65,7 +66,7 @@ struct Source<'a> {
     lister: Option<CallLister>,
     clock: TraceClock,
     /// The calls that are due, each with the time of its request.
-    due: VecDeque<ListedCall>,
+    due: VecDeque<Call>,
 }
 
 /// Lists the calls of several recordings in one order of time. Each one's own order stays.
@@ -86,8 +87,8 @@ fn several(recordings: &[Vec<&Path>], filter: &Filter, view: &mut View<'_>) -> R
         }
         let times = sources.iter().enumerate().filter_map(|(n, source)| Some((source.next_time()?, n)));
         let Some((_, earliest)) = times.min() else { break };
-        if let Some(listed) = sources[earliest].due.pop_front() {
-            view.call(sources[earliest].first, &listed);
+        if let Some(call) = sources[earliest].due.pop_front() {
+            view.call(sources[earliest].first, &call);
         }
         if view.settle()?.is_break() {
             return Ok(());
@@ -110,17 +111,17 @@ impl Source<'_> {
                     if let Record::Meta(meta) = &line.record {
                         self.clock.observe_meta(meta);
                     }
-                    if let Some(stamp) = stamp_of(&line.record) {
+                    if let Some(stamp) = line.record.stamp() {
                         self.clock.at(stamp);
                     }
-                    lister.observe(line.number, &line.record, |listed| due.push_back(listed));
+                    lister.observe(&line, |call| due.push_back(call));
                 }
                 None => {
                     if let Some(next) = self.rest.pop_front() {
                         trace_file::tell_damage(self.path, &self.reader);
                         (self.reader, self.path) = (trace_file::open(next)?, next);
                     } else if let Some(lister) = self.lister.take() {
-                        lister.finish(|listed| due.push_back(listed));
+                        lister.finish(trace_file::recording_state(self.path), |call| due.push_back(call));
                     }
                 }
             }
@@ -130,7 +131,7 @@ impl Source<'_> {
 
     /// When the next call was asked, in microseconds since 1970.
     fn next_time(&self) -> Option<i64> {
-        let call = &self.due.front()?.call;
+        let call = self.due.front()?;
         Some(self.clock.when(call.asked.us, call.asked.wall_ms))
     }
 }
@@ -170,7 +171,7 @@ impl<'a> View<'a> {
         !matches!(&self.form, Form::Text { out, .. } if out.is_terminal())
     }
 
-    fn call(&mut self, trace: usize, listed: &ListedCall) {
+    fn call(&mut self, trace: usize, call: &Call) {
         if self.left == 0 || self.failed.is_some() {
             return;
         }
@@ -178,10 +179,10 @@ impl<'a> View<'a> {
         self.shown += 1;
         let name = (self.names.len() > 1).then(|| self.names[trace].as_str());
         let written = match &mut self.form {
-            Form::Json(sink) => output::write_json_lines(sink, [CallJson::new(&self.paths[trace], listed)]),
+            Form::Json(sink) => output::write_json_lines(sink, [CallJson::new(&self.paths[trace], call)]),
             Form::Text { out, look, table, rows } => {
                 let styles = out.styles;
-                let cells = Shown { listed, trace: name }.cells(look, &styles);
+                let cells = Shown { call, trace: name }.cells(look, &styles);
                 write_row(out, table, rows, cells)
             }
         };

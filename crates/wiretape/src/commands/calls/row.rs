@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::Path;
 use wiretape_analyze::call::{Call, Outcome};
-use wiretape_analyze::listing::ListedCall;
 use wiretape_trace::message::Direction;
 
 pub(super) const COLUMNS: [Column; 10] = [
@@ -27,32 +26,32 @@ pub(super) const COLUMNS: [Column; 10] = [
 
 /// A call with the trace that it is in.
 pub(super) struct Shown<'a> {
-    pub(super) listed: &'a ListedCall,
+    pub(super) call: &'a Call,
     /// The trace's name, if there are several.
     pub(super) trace: Option<&'a str>,
 }
 
 impl Shown<'_> {
     pub(super) fn cells(&self, look: &Look, styles: &Styles) -> Vec<Cell> {
-        let call = &self.listed.call;
+        let call = self.call;
         let waited = call.person_us + call.client_us;
         vec![
             Cell::new(styles.hint, call.number.to_string()),
             Cell::new(styles.dim, call.asked.wall_ms.map(|ms| look.clock(ms)).unwrap_or_default()),
             Cell::new(styles.dim, self.trace.map(|name| printable(name).into_owned()).unwrap_or_default()),
             name(call, styles),
-            status_cell(call.outcome, styles),
-            took(call.latency_us, styles),
+            status_cell(call, styles),
+            took(call.duration_us, styles),
             if waited > 0 { units::duration(waited).into() } else { "".into() },
             units::bytes(call.request_bytes).into(),
             call.response_bytes.map_or(Cell::new(styles.dim, "-"), |bytes| units::bytes(bytes).into()),
-            self.listed.operation.map_or("".into(), |first| Cell::new(styles.dim, first.to_string())),
+            call.operation.map_or("".into(), |first| Cell::new(styles.dim, first.to_string())),
         ]
     }
 }
 
 fn name(call: &Call, styles: &Styles) -> Cell {
-    let said = match (call.method.as_str(), call.tool.as_deref()) {
+    let said = match (&*call.method, call.tool.as_deref()) {
         ("", None) => "(no method)".to_owned(),
         (method, None) => method.to_owned(),
         (method, Some(tool)) => format!("{method} {tool}"),
@@ -63,17 +62,18 @@ fn name(call: &Call, styles: &Styles) -> Cell {
     Cell::new(paint, format!("{nested}{arrow}{}", printable(&said)))
 }
 
-/// What became of a call.
-pub(crate) fn status_cell(outcome: Outcome, styles: &Styles) -> Cell {
+/// How a call went.
+pub(crate) fn status_cell(call: &Call, styles: &Styles) -> Cell {
+    let outcome = call.outcome;
     let paint = match outcome {
         Outcome::Ok => styles.good,
         _ if outcome.is_error() => styles.error,
         _ => styles.warning,
     };
-    let said = match outcome {
-        Outcome::ProtocolError { code: Some(code) } => format!("error {code}"),
-        Outcome::HttpError { status } => format!("HTTP {status}"),
-        other => other.name().to_owned(),
+    let said = match (outcome, call.error_code, call.http_status) {
+        (Outcome::ProtocolError, Some(code), _) => format!("error {code}"),
+        (Outcome::HttpError, _, Some(status)) => format!("HTTP {status}"),
+        _ => outcome.name().to_owned(),
     };
     Cell::new(paint, said)
 }
@@ -112,13 +112,7 @@ pub(crate) struct CallJson<'a> {
 }
 
 impl<'a> CallJson<'a> {
-    pub(crate) fn new(trace: &'a Path, listed: &'a ListedCall) -> Self {
-        let call = &listed.call;
-        let (error_code, http_status) = match call.outcome {
-            Outcome::ProtocolError { code } => (code, None),
-            Outcome::HttpError { status } => (None, Some(status)),
-            _ => (None, None),
-        };
+    pub(crate) fn new(trace: &'a Path, call: &'a Call) -> Self {
         CallJson {
             trace,
             call: call.number,
@@ -135,11 +129,11 @@ impl<'a> CallJson<'a> {
             method: &call.method,
             tool: call.tool.as_deref(),
             status: call.outcome.name(),
-            error_code,
-            http_status,
+            error_code: call.error_code,
+            http_status: call.http_status,
             response_line: call.response.map(|place| place.line),
             cancelled_line: call.cancelled.map(|place| place.line),
-            latency_us: call.latency_us,
+            latency_us: call.duration_us,
             own_us: call.own_us(),
             person_us: call.person_us,
             client_us: call.client_us,
@@ -148,7 +142,7 @@ impl<'a> CallJson<'a> {
             progress: call.progress,
             nested: call.nested,
             parent: call.parent,
-            operation: listed.operation,
+            operation: call.operation,
             resumed: call.elsewhere,
         }
     }

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use wiretape_analyze::diff::{self, CallIndex, CallIndexer, Ignored, Pace, Summary};
 use wiretape_analyze::drift;
+use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::volatile::{PathPattern, Volatile};
 
 /// Compare the calls of two traces
@@ -123,15 +124,15 @@ fn read(selector: &TraceSelector, ignored: &Ignored) -> Result<Side, CommandErro
 
 fn index(path: &Path, ignored: &Ignored) -> Result<CallIndex, TraceFileError> {
     let mut reader = trace_file::open(path)?;
-    let mut indexer = CallIndexer::new(ignored);
+    let mut reading = Reading::new(CallIndexer::new(ignored));
     loop {
         let line = reader.next_line();
         let line = line.map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
         let Some(line) = line else { break };
-        indexer.observe(line.number, &line.record);
+        reading.observe(&line);
     }
     trace_file::tell_damage(path, &reader);
-    Ok(indexer.finish())
+    Ok(reading.finish(RecordingState::Over).finish())
 }
 
 #[cfg(test)]

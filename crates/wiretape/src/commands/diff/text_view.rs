@@ -9,7 +9,6 @@ use crate::output::{Output, Paint, Styles};
 use crate::text::printable;
 use crate::units;
 use std::io::{self, Write};
-use wiretape_analyze::call::Outcome;
 use wiretape_analyze::diff::{Answer, CallRow, IndexedCall, PaceChange, Status, compare};
 use wiretape_analyze::json_diff::{Difference, Differences};
 use wiretape_analyze::volatile::{Part, Paths};
@@ -147,7 +146,7 @@ impl View {
         before: &Texts,
         after: &Texts,
     ) -> io::Result<()> {
-        let outcome = |call: Option<&IndexedCall>| call.map(|call| outcome(call.outcome)).unwrap_or_default();
+        let outcome = |call: Option<&IndexedCall>| call.map(outcome).unwrap_or_default();
         let (was, is) = (outcome(pair.first), outcome(pair.second));
         if was != is {
             let styles = self.styles;
@@ -273,10 +272,10 @@ fn name(call: &IndexedCall) -> String {
     }
 }
 
-fn outcome(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::HttpError { status } => format!("{} {status}", outcome.name()),
-        _ => outcome.name().to_owned(),
+fn outcome(call: &IndexedCall) -> String {
+    match call.http_status {
+        Some(status) => format!("{} {status}", call.outcome.name()),
+        None => call.outcome.name().to_owned(),
     }
 }
 

@@ -10,11 +10,12 @@ use crate::trace_file::{self, TraceFileError};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use wiretape_analyze::definitions::DefinitionsReader;
+use wiretape_analyze::definitions::Collector;
 use wiretape_analyze::drift::Baseline;
 use wiretape_analyze::lint::drift;
 use wiretape_analyze::lint::select::{RuleSelector, Selection};
 use wiretape_analyze::lint::{Diagnostic, Findings, LintOptions, Linter, Revision};
+use wiretape_analyze::reading::{Reading, RecordingState};
 
 /// Check traces against the specification
 ///
@@ -144,19 +145,19 @@ fn read_baseline(path: &Path) -> Result<Baseline, CommandError> {
 
 fn lint(path: &Path, options: &LintOptions, baseline: Option<&Baseline>) -> Result<Findings, CommandError> {
     let mut linter = Linter::new(options.clone());
-    let mut definitions = DefinitionsReader::new();
+    let mut definitions = Reading::new(Collector::new());
     let mut reader = trace_file::open_with_progress(path)?;
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
         linter.observe(&line);
         if baseline.is_some() {
-            definitions.observe(line.number, &line.record);
+            definitions.observe(&line);
         }
     }
     trace_file::tell_damage(path, &reader);
     let mut findings = linter.finish();
     if let Some(baseline) = baseline {
         let wanted = |diagnostic: &Diagnostic| options.rules.contains(&diagnostic.rule);
-        let drift = drift::findings(baseline, &definitions.finish());
+        let drift = drift::findings(baseline, &definitions.finish(RecordingState::Over).finish());
         drift.into_iter().filter(wanted).for_each(|diagnostic| findings.push(diagnostic));
     }
     show_places(path, &mut findings)?;

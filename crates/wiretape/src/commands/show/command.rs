@@ -1,7 +1,7 @@
 //! The command: reading, following and filtering; the views do the writing.
 
 use super::filter::Filter;
-use super::item::{Item, items};
+use super::item::{Item, LineItems, items};
 use super::json_view;
 use super::text_view::{Detail, TextView};
 use crate::catalog::{TraceState, recorder};
@@ -16,9 +16,10 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use wiretape_analyze::call::{Call, CallTracker};
+use wiretape_analyze::call::Call;
 use wiretape_analyze::filter::Filter as Words;
-use wiretape_analyze::listing::{CallLister, ListedCall};
+use wiretape_analyze::listing::CallLister;
+use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_proxy::platform::{Liveness, liveness};
 use wiretape_trace::format::{Line, Notice, Record};
 
@@ -81,7 +82,7 @@ pub(crate) fn run(args: ShowArgs) -> Result<(), CommandError> {
     let of_calls = args.filter.of_calls().filter(|_| !args.follow);
     let meant = of_calls.map(|words| lines_of_calls(&path, words)).transpose()?;
     let show =
-        Show { view, filter: args.filter, left: args.limit, tracker: CallTracker::new(), label, meant };
+        Show { view, filter: args.filter, left: args.limit, reading: Reading::default(), label, meant };
     if args.follow { show.follow(path, head) } else { show.whole(&path, &state) }
 }
 
@@ -90,16 +91,15 @@ fn lines_of_calls(path: &Path, words: Words) -> Result<BTreeSet<u64>, CommandErr
     let mut reader = trace_file::open(path)?;
     let mut lister = CallLister::new(words);
     let mut lines = BTreeSet::new();
-    let mut add = |listed: ListedCall| {
-        let call = listed.call;
+    let mut add = |call: Call| {
         lines.extend(
             [Some(call.request), call.response, call.cancelled].into_iter().flatten().map(|place| place.line),
         );
     };
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        lister.observe(line.number, &line.record, &mut add);
+        lister.observe(&line, &mut add);
     }
-    lister.finish(add);
+    lister.finish(trace_file::recording_state(path), add);
     Ok(lines)
 }
 
@@ -181,7 +181,7 @@ struct Show {
     view: View,
     filter: Filter,
     left: Option<u64>,
-    tracker: CallTracker,
+    reading: Reading<LineItems>,
     label: Option<String>,
     /// The lines of the calls that are meant, if only some are.
     meant: Option<BTreeSet<u64>>,
@@ -260,14 +260,14 @@ impl Show {
             self.line(&line)?;
             match line.record {
                 Record::End(_) => return Ok(ControlFlow::Break(Stop::Ended)),
-                Record::Rotated { next } => return Ok(ControlFlow::Break(Stop::Rotated(next))),
+                Record::Rotated { next, .. } => return Ok(ControlFlow::Break(Stop::Rotated(next))),
                 _ => {}
             }
         }
     }
 
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
-        let items = items(&mut self.tracker, line.number, &line.record);
+        let items = items(&mut self.reading, line);
         let meant = self.meant.as_ref().map(|lines| lines.contains(&line.number));
         let passed: Vec<(usize, &Item<'_>)> = match &line.record {
             Record::Message(message) => items
@@ -296,7 +296,8 @@ impl Show {
         if !self.filter.is_empty() {
             return Ok(());
         }
-        let calls: Vec<Call> = std::mem::take(&mut self.tracker).finish().collect();
+        self.reading.end_recording(RecordingState::Over);
+        let calls = std::mem::take(&mut self.reading.analysis_mut().unanswered);
         self.view.unanswered(&calls.iter().collect::<Vec<_>>())
     }
 }

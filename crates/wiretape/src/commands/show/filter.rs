@@ -122,7 +122,7 @@ fn passes_words(words: &Words, item: &Item<'_>, message: &Message<'_>, label: Op
         session: message.session.as_deref(),
         server: label,
         id: item.id().map(Id::text),
-        latency_us: answered.and_then(|call| call.latency_us),
+        latency_us: answered.and_then(|call| call.duration_us),
         request_bytes: answered.map(|call| call.request_bytes),
         response_bytes: answered.and_then(|call| call.response_bytes),
     };

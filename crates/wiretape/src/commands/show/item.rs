@@ -1,8 +1,9 @@
 //! A payload together with what it means to the calls around it.
 
-use wiretape_analyze::call::{Call, CallTracker, Observed, Outcome};
-use wiretape_trace::format::{Message, Record};
-use wiretape_trace::message::{Envelope, Id, MessageKind};
+use wiretape_analyze::call::{Call, Outcome};
+use wiretape_analyze::reading::{Analysis, Cause, Closed, LineView, Meaning, Reading, Seen};
+use wiretape_trace::format::{Line, Message, Record};
+use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 
 /// One payload of a message line.
 #[derive(Debug)]
@@ -11,23 +12,76 @@ pub(super) struct Item<'a> {
     pub(super) raw: &'a [u8],
     /// What it says of itself.
     pub(super) envelope: Envelope<'a>,
-    /// What it means to the calls around it.
-    pub(super) observed: Observed,
+    facts: PayloadFacts,
+}
+
+/// What a payload means to the calls around it.
+#[derive(Debug, Default)]
+struct PayloadFacts {
+    is_orphan: bool,
+    /// The call that it answers.
+    answered: Option<Call>,
+    /// The call that won't be answered because of this request: the older one with its id, or this one if it has none.
+    displaced: Option<Call>,
+}
+
+/// Finds out what the payloads of the line at hand mean, and which calls stay without an answer.
+#[derive(Debug, Default)]
+pub(super) struct LineItems {
+    facts: Vec<PayloadFacts>,
+    displaced: Option<Call>,
+    pub(super) unanswered: Vec<Call>,
+}
+
+impl Analysis for LineItems {
+    type PerCall = ();
+
+    fn begin_line(&mut self, _: &LineView<'_, '_>) {
+        self.facts.clear();
+    }
+
+    fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+        let displaced = self.displaced.take();
+        self.facts.push(PayloadFacts {
+            is_orphan: seen.meaning == Meaning::Orphan,
+            answered: None,
+            displaced,
+        });
+    }
+
+    fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
+        let call = closed.call.clone();
+        match (closed.cause, self.facts.last_mut()) {
+            (Cause::Answer, Some(facts)) => facts.answered = Some(call),
+            // A request without a usable id ends after it was seen; an older one ends before.
+            (Cause::Id, Some(facts)) if call.id.is_none() => facts.displaced = Some(call),
+            (Cause::Id, _) => self.displaced = Some(call),
+            (Cause::End, _) => self.unanswered.push(call),
+            _ => {}
+        }
+    }
 }
 
 impl Item<'_> {
     /// The call that it answers.
     pub(super) fn answered(&self) -> Option<&Call> {
-        match &self.observed {
-            Observed::Answer(call) => Some(call),
-            _ => None,
-        }
+        self.facts.answered.as_ref()
+    }
+
+    /// Whether it is a response that no open request waits for.
+    pub(super) fn is_orphan(&self) -> bool {
+        self.facts.is_orphan
+    }
+
+    /// The call that won't be answered because of this request.
+    pub(super) fn displaced(&self) -> Option<&Call> {
+        self.facts.displaced.as_ref()
     }
 
     /// Its method; a response's is that of the request it answers.
     pub(super) fn method(&self) -> Option<&str> {
         let own = self.envelope.method.as_deref();
-        own.or_else(|| self.answered().map(|call| call.method.as_str()))
+        own.or_else(|| self.answered().map(|call| &*call.method))
     }
 
     /// The tool that it is about; a response's is that of the request it answers.
@@ -46,13 +100,13 @@ impl Item<'_> {
     }
 }
 
-/// The payloads of a record; none if it is no message.
-pub(super) fn items<'a>(tracker: &mut CallTracker, line: u64, record: &Record<'a>) -> Vec<Item<'a>> {
-    let mut items = Vec::new();
-    tracker.observe_record(line, record, |raw, envelope, observed| {
-        items.push(Item { raw, envelope, observed });
-    });
-    items
+/// The payloads of a line; none if it is not a message.
+pub(super) fn items<'a>(reading: &mut Reading<LineItems>, line: &Line<'a>) -> Vec<Item<'a>> {
+    reading.observe(line);
+    let Record::Message(message) = &line.record else { return Vec::new() };
+    let facts = std::mem::take(&mut reading.analysis_mut().facts);
+    let payloads = payloads(message.raw).into_iter().zip(facts);
+    payloads.map(|(raw, facts)| Item { raw, envelope: Envelope::scan(raw), facts }).collect()
 }
 
 /// Whether a message line holds a batch.

@@ -2,7 +2,7 @@
 
 use super::item::{Item, is_batch};
 use crate::json::ObjectWriter;
-use wiretape_analyze::call::{Observed, Outcome};
+use wiretape_analyze::call::Outcome;
 use wiretape_trace::format::{DirectionField, Line, OtherText, Record, Stamp};
 use wiretape_trace::message::{Direction, MessageKind};
 
@@ -110,7 +110,7 @@ fn payload(object: &mut ObjectWriter, item: &Item<'_>) {
         object.string("tool", item.tool());
     }
     response(object, item);
-    if let Observed::Request { abandoned: Some(call), .. } = &item.observed
+    if let Some(call) = item.displaced()
         && call.id.is_some()
     {
         object.number("abandons", Some(call.request.line));
@@ -125,10 +125,10 @@ fn response(object: &mut ObjectWriter, item: &Item<'_>) {
     let Some(outcome) = item.outcome() else { return };
     let answered = item.answered();
     object.number("answers", answered.map(|call| call.request.line));
-    object.number("latencyUs", answered.and_then(|call| call.latency_us));
+    object.number("latencyUs", answered.and_then(|call| call.duration_us));
     object.string("outcome", Some(outcome.name()));
-    if let Outcome::ProtocolError { code } = outcome {
-        object.number("errorCode", code);
+    if outcome == Outcome::ProtocolError {
+        object.number("errorCode", item.envelope.error_code);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::units;
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
 use std::path::Path;
-use wiretape_analyze::call::{Call, Observed, Outcome};
+use wiretape_analyze::call::{Call, Outcome};
 use wiretape_analyze::glance::{describe, describe_exchange, event_name};
 use wiretape_trace::format::{DirectionField, Line, Message, Meta, OtherText, Record, Stamp};
 use wiretape_trace::message::{Direction, Id, MessageKind, payloads};
@@ -152,7 +152,7 @@ impl TextView {
                 let what = format!("{lost} lost here: {}", printable(&gap.reason));
                 self.remark(line.number, &stamp_of(line.bytes), self.out.styles.error, &what)
             }
-            Record::Rotated { next } => {
+            Record::Rotated { next, .. } => {
                 let what = format!("goes on in {}", printable(next));
                 self.remark(line.number, &stamp_of(line.bytes), self.out.styles.dim, &what)
             }
@@ -329,13 +329,13 @@ impl TextView {
     fn outcome(&self, line: &mut StyledLine, item: &Item<'_>) {
         let styles = &self.out.styles;
         let Some(outcome) = item.outcome() else { return };
-        if let Some(us) = item.answered().and_then(|call| call.latency_us) {
+        if let Some(us) = item.answered().and_then(|call| call.duration_us) {
             line.push(styles.good, format!("{}  ", units::duration(us)));
         }
-        match outcome {
-            Outcome::ToolError => line.push(styles.error, "tool error  "),
-            Outcome::ProtocolError { code: Some(code) } => line.push(styles.error, format!("error {code}  ")),
-            Outcome::ProtocolError { code: None } => line.push(styles.error, "error  "),
+        match (outcome, item.envelope.error_code) {
+            (Outcome::ToolError, _) => line.push(styles.error, "tool error  "),
+            (Outcome::ProtocolError, Some(code)) => line.push(styles.error, format!("error {code}  ")),
+            (Outcome::ProtocolError, None) => line.push(styles.error, "error  "),
             _ => {}
         }
     }
@@ -391,13 +391,12 @@ fn stamp_of(line: &[u8]) -> Stamp<'_> {
 /// What is wrong with a payload, in a word or two.
 fn remarks(item: &Item<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
-    match &item.observed {
-        Observed::Orphan => remarks.push("no open request has this id".to_owned()),
-        Observed::Request { abandoned: Some(call), .. } if call.id.is_some() => {
-            let older = call.request.seq.unwrap_or(call.request.line);
-            remarks.push(format!("takes the id of {older}, still open"));
-        }
-        _ => {}
+    if item.is_orphan() {
+        remarks.push("no open request has this id".to_owned());
+    }
+    if let Some(call) = item.displaced().filter(|call| call.id.is_some()) {
+        let older = call.request.seq.unwrap_or(call.request.line);
+        remarks.push(format!("takes the id of {older}, still open"));
     }
     if let Some((first, more)) = item.envelope.defects.split_first() {
         let more = if more.is_empty() { String::new() } else { format!(" (+{})", more.len()) };

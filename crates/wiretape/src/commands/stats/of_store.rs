@@ -68,7 +68,7 @@ fn figures(record: &StatsRecord) -> Row {
     Row {
         calls: record.calls,
         errors: record.errors,
-        open: record.statuses.cancelled + record.statuses.disconnected,
+        open: record.counts.without_answer(),
         p50: record.p50_us,
         p95: record.p95_us,
         p99: record.p99_us,
@@ -80,18 +80,20 @@ fn figures(record: &StatsRecord) -> Row {
 }
 
 fn remarks(totals: &StatsRecord) -> Vec<String> {
-    let statuses = &totals.statuses;
+    let counts = &totals.counts;
     let mut remarks = Vec::new();
     if totals.errors > 0 {
         remarks.push(format!(
-            "errors: {} reported by tools (isError), {} of the protocol, {} of HTTP, {} took too long",
-            statuses.tool_error, statuses.protocol_error, statuses.http_error, statuses.timeout
+            "errors: {} tool errors (isError), {} protocol errors, {} HTTP errors, {} timed out, {} crashed",
+            counts.tool_errors, counts.protocol_errors, counts.http_errors, counts.timed_out, counts.crashed
         ));
     }
-    if statuses.cancelled + statuses.disconnected > 0 {
+    if counts.without_answer() > 0 {
         remarks.push(format!(
-            "open: {} cancelled by the client, {} without a response when a side went away",
-            statuses.cancelled, statuses.disconnected
+            "open: {} without a response, of them {} cancelled, {} disconnected",
+            counts.without_answer(),
+            counts.cancelled,
+            counts.disconnected
         ));
     }
     remarks
@@ -145,9 +147,12 @@ struct CallsJson {
     tool_errors: u64,
     protocol_errors: u64,
     http_errors: u64,
-    timeouts: u64,
+    timed_out: u64,
     cancelled: u64,
     disconnected: u64,
+    crashed: u64,
+    unanswered: u64,
+    pending: u64,
     request_bytes: u64,
     response_bytes: u64,
     latency_us: LatencyJson,
@@ -155,16 +160,19 @@ struct CallsJson {
 
 impl CallsJson {
     fn new(record: &StatsRecord) -> Self {
-        let statuses = &record.statuses;
+        let counts = &record.counts;
         CallsJson {
             calls: record.calls,
             errors: record.errors,
-            tool_errors: statuses.tool_error,
-            protocol_errors: statuses.protocol_error,
-            http_errors: statuses.http_error,
-            timeouts: statuses.timeout,
-            cancelled: statuses.cancelled,
-            disconnected: statuses.disconnected,
+            tool_errors: counts.tool_errors,
+            protocol_errors: counts.protocol_errors,
+            http_errors: counts.http_errors,
+            timed_out: counts.timed_out,
+            cancelled: counts.cancelled,
+            disconnected: counts.disconnected,
+            crashed: counts.crashed,
+            unanswered: counts.unanswered,
+            pending: counts.pending,
             request_bytes: record.request_bytes,
             response_bytes: record.response_bytes,
             latency_us: LatencyJson {

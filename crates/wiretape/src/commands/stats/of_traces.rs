@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use wiretape_analyze::latency::Latencies;
 use wiretape_analyze::operation::OperationKind;
+use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::stats::{CallCounts, CallStats, OperationStats, StatsRow, Subject, ToolStats};
 use wiretape_analyze::tokens;
 use wiretape_trace::message::Direction;
@@ -20,20 +21,21 @@ use wiretape_trace::message::Direction;
 /// Reads the traces, and prints what there is to say of their calls.
 pub(super) fn run(traces: &[TraceSelector], form: Form, tokens: Tokens) -> Result<(), CommandError> {
     let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
-    let mut stats = match tokens {
+    let mut reading = Reading::new(match tokens {
         Tokens::Counted => ToolStats::with_tokens(),
         Tokens::Left => ToolStats::new(),
-    };
-    let mut traces = Vec::new();
+    });
+    let mut traces: Vec<MeasuredTrace> = Vec::new();
     for path in paths {
         let head = trace_file::head(&path)?;
-        if !traces.last().is_some_and(|before: &MeasuredTrace| trace_file::goes_on(&head, &before.path)) {
-            stats.end_recording();
+        if let Some(before) = traces.last().filter(|before| !trace_file::goes_on(&head, &before.path)) {
+            reading.end_recording(trace_file::recording_state(&before.path));
         }
-        read(&path, &mut stats)?;
+        read(&path, &mut reading)?;
         traces.push(MeasuredTrace { path, head });
     }
-    stats.end_recording();
+    let state = traces.last().map_or(RecordingState::Over, |last| trace_file::recording_state(&last.path));
+    let stats = reading.finish(state);
     match form {
         Form::Json => print_json(&stats, &traces, tokens),
         Form::Text => print_tables(&stats, &traces, tokens),
@@ -54,10 +56,10 @@ struct MeasuredTrace {
     head: Head,
 }
 
-fn read(path: &Path, stats: &mut ToolStats) -> Result<(), TraceFileError> {
+fn read(path: &Path, reading: &mut Reading<ToolStats>) -> Result<(), TraceFileError> {
     let mut reader = trace_file::open_with_progress(path)?;
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
-        stats.observe(line.number, &line.record);
+        reading.observe(&line);
     }
     trace_file::tell_damage(path, &reader);
     Ok(())
@@ -113,7 +115,7 @@ fn figures(stats: &CallStats) -> Row {
     Row {
         calls: stats.counts.calls,
         errors: stats.counts.errors(),
-        open: stats.counts.unanswered(),
+        open: stats.counts.without_answer(),
         p50: stats.latencies.percentile(50),
         p95: stats.latencies.percentile(95),
         p99: stats.latencies.percentile(99),
@@ -134,28 +136,28 @@ fn print_remarks(
     let mut remarks = Vec::new();
     if totals.counts.errors() > 0 {
         let (tool, protocol) = (totals.counts.tool_errors, totals.counts.protocol_errors);
-        let http = match totals.counts.http_errors {
-            0 => String::new(),
-            n => format!(", {n} of HTTP"),
-        };
-        remarks.push(format!("errors: {tool} reported by tools (isError), {protocol} of the protocol{http}"));
+        let more = [
+            (totals.counts.http_errors, "HTTP errors"),
+            (totals.counts.timed_out, "timed out"),
+            (totals.counts.crashed, "open when the server crashed"),
+        ];
+        let more: String =
+            more.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {n} {what}")).collect();
+        remarks.push(format!("errors: {tool} tool errors (isError), {protocol} protocol errors{more}"));
     }
-    if totals.counts.unanswered() > 0 {
+    if totals.counts.without_answer() > 0 {
         remarks.push(format!(
             "open: {} without a response{}",
-            totals.counts.unanswered(),
+            totals.counts.without_answer(),
             reasons(&totals.counts)
         ));
-    }
-    if totals.counts.late > 0 {
-        remarks.push(format!("{} answered after it was cancelled", units::count(totals.counts.late, "call")));
     }
     remarks.extend(stats.operations().iter().map(|(kind, operations)| operation_remark(*kind, operations)));
     if tokens == Tokens::Counted {
         remarks.push(format!("tokens: of the results, estimated by {}", tokens::ENCODING));
     }
     if stats.orphans() > 0 {
-        remarks.push(format!("{} that nobody waited for", units::count(stats.orphans(), "response")));
+        remarks.push(format!("{} without a request", units::count(stats.orphans(), "response")));
     }
     table::write_remarks(out, remarks, dropped)
 }
@@ -165,8 +167,9 @@ fn reasons(counts: &CallCounts) -> String {
     let known = [
         (counts.cancelled, "cancelled"),
         (counts.timed_out, "timed out"),
-        (counts.disconnected, "broken off"),
-        (counts.abandoned, "abandoned (their id was used again)"),
+        (counts.disconnected, "disconnected"),
+        (counts.crashed, "crashed"),
+        (counts.pending, "pending"),
     ];
     let known: Vec<String> =
         known.iter().filter(|(n, _)| *n > 0).map(|(n, reason)| format!("{n} {reason}")).collect();
@@ -194,6 +197,7 @@ fn print_json(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> Re
         traces: traces.iter().map(TraceJson::new).collect(),
         rows: rows.iter().map(|row| RowJson::new(row, tokens)).collect(),
         totals: CallsJson::new(&stats.totals(), tokens),
+        server_requests: CallsJson::new(&stats.server_requests(), tokens),
         operations: stats.operations().iter().map(OperationsJson::new).collect(),
         encoding: (tokens == Tokens::Counted).then_some(tokens::ENCODING),
         orphans: stats.orphans(),
@@ -204,10 +208,12 @@ fn print_json(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> Re
 
 /// The object of `stats --json`.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct StatsJson<'a> {
     traces: Vec<TraceJson<'a>>,
     rows: Vec<RowJson<'a>>,
     totals: CallsJson,
+    server_requests: CallsJson,
     operations: Vec<OperationsJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
@@ -245,8 +251,8 @@ struct RowJson<'a> {
 impl<'a> RowJson<'a> {
     fn new(row: &'a StatsRow, tokens: Tokens) -> Self {
         let (method, tool) = match &row.subject {
-            Subject::Tool(tool) => ("tools/call", Some(tool.as_str())),
-            Subject::Method(method) => (method.as_str(), None),
+            Subject::Tool(tool) => ("tools/call", Some(&**tool)),
+            Subject::Method(method) => (&**method, None),
         };
         let dir = match row.direction {
             Direction::ClientToServer => "in",
@@ -264,12 +270,12 @@ struct CallsJson {
     tool_errors: u64,
     protocol_errors: u64,
     http_errors: u64,
-    cancelled: u64,
     timed_out: u64,
-    late: u64,
+    cancelled: u64,
     disconnected: u64,
+    crashed: u64,
+    unanswered: u64,
     pending: u64,
-    abandoned: u64,
     request_bytes: u64,
     response_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -297,12 +303,12 @@ impl CallsJson {
             tool_errors: counts.tool_errors,
             protocol_errors: counts.protocol_errors,
             http_errors: counts.http_errors,
-            cancelled: counts.cancelled,
             timed_out: counts.timed_out,
-            late: counts.late,
+            cancelled: counts.cancelled,
             disconnected: counts.disconnected,
+            crashed: counts.crashed,
+            unanswered: counts.unanswered,
             pending: counts.pending,
-            abandoned: counts.abandoned,
             request_bytes: stats.request_bytes,
             response_bytes: stats.response_bytes,
             result_tokens: (tokens == Tokens::Counted).then_some(stats.result_tokens),

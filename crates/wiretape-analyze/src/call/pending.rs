@@ -1,0 +1,417 @@
+//! A call that is still open, and what happens to it.
+//!
+//! A hostile or merely long trace has a million of them, so this is kept small: numbers where an `Option` would double the
+//! size, and a box for what few calls have (`cargo xtask bench analyze`, "pending").
+
+use super::{Asked, Call, ClosingMeans, Outcome, Place};
+use crate::operation::Watch;
+use std::sync::Arc;
+use wiretape_trace::format::Stamp;
+use wiretape_trace::message::{Direction, Envelope, Id};
+use wiretape_trace::protocol::method;
+
+/// Stands for a missing number.
+pub(super) const NONE: u64 = u64::MAX;
+
+/// A call that is still open.
+#[derive(Debug)]
+pub struct PendingCall {
+    pub(super) number: u64,
+    pub(super) id: IdKey,
+    pub(super) session: Option<Arc<str>>,
+    method: Arc<str>,
+    tool: Option<Arc<str>>,
+    line: u64,
+    seq: u64,
+    asked_us: u64,
+    asked_ms: i64,
+    exchange: u64,
+    request_bytes: u64,
+    parent: u64,
+    /// The calls before and after this one with the same id, or [`NONE`]: several clients without a session may share a
+    /// trace, and then use the same ids.
+    pub(super) older: u64,
+    pub(super) newer: u64,
+    direction: Direction,
+    closing: ClosingMeans,
+    rare: Option<Box<Rare>>,
+}
+
+/// What most calls don't have.
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    /// The token under which progress comes.
+    pub(super) token: Option<Id<'static>>,
+    /// The outcome if no answer comes, and how long it took to become that.
+    doom: Option<(Outcome, Option<u64>)>,
+    http_status: Option<u16>,
+    cancelled: Option<Place>,
+    nested: u64,
+    progress: u64,
+    person_us: u64,
+    client_us: u64,
+    person: Waiting,
+    others: Waiting,
+    watch: Option<Watch>,
+}
+
+/// An id as it is compared. Most are small integers, which need no allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum IdKey {
+    Integer(i64),
+    Number(Box<str>),
+    String(Box<str>),
+}
+
+impl IdKey {
+    pub(super) fn of(id: &Id<'_>) -> Self {
+        match id {
+            Id::String(text) => IdKey::String(text.as_ref().into()),
+            Id::Number(digits) => match digits.parse::<i64>() {
+                Ok(integer) if digits.len() < 19 => IdKey::Integer(integer),
+                _ => match id.clone().by_value() {
+                    Id::Number(text) => {
+                        text.parse().map_or_else(|_| IdKey::Number(text.as_ref().into()), IdKey::Integer)
+                    }
+                    Id::String(text) => IdKey::String(text.as_ref().into()),
+                },
+            },
+        }
+    }
+
+    fn to_id(&self) -> Id<'static> {
+        match self {
+            IdKey::Integer(integer) => Id::Number(integer.to_string().into()),
+            IdKey::Number(text) => Id::Number(text.to_string().into()),
+            IdKey::String(text) => Id::String(text.to_string().into()),
+        }
+    }
+}
+
+/// What a request brings with it.
+pub(super) struct Request<'r> {
+    pub(super) number: u64,
+    pub(super) direction: Direction,
+    pub(super) id: IdKey,
+    pub(super) session: Option<Arc<str>>,
+    pub(super) method: Arc<str>,
+    pub(super) tool: Option<Arc<str>>,
+    pub(super) place: Place,
+    pub(super) stamp: &'r Stamp<'r>,
+    pub(super) exchange: Option<u64>,
+    pub(super) bytes: u64,
+    pub(super) parent: Option<u64>,
+    pub(super) closing: ClosingMeans,
+}
+
+impl PendingCall {
+    pub(super) fn new(request: Request<'_>) -> Self {
+        let asked = Asked::of(request.stamp);
+        PendingCall {
+            number: request.number,
+            id: request.id,
+            session: request.session,
+            method: request.method,
+            tool: request.tool,
+            line: request.place.line,
+            seq: request.place.seq.unwrap_or(NONE),
+            asked_us: asked.us.unwrap_or(NONE),
+            asked_ms: asked.wall_ms.unwrap_or(i64::MIN),
+            exchange: request.exchange.unwrap_or(NONE),
+            request_bytes: request.bytes,
+            parent: request.parent.unwrap_or(NONE),
+            older: NONE,
+            newer: NONE,
+            direction: request.direction,
+            closing: request.closing,
+            rare: None,
+        }
+    }
+
+    /// The call's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Who sent the request.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The request's method.
+    pub fn method(&self) -> &Arc<str> {
+        &self.method
+    }
+
+    /// The tool that a `tools/call` is for.
+    pub fn tool(&self) -> Option<&Arc<str>> {
+        self.tool.as_ref()
+    }
+
+    /// The session, if one is named.
+    pub fn session(&self) -> Option<&Arc<str>> {
+        self.session.as_ref()
+    }
+
+    /// The request's line.
+    pub fn request_line(&self) -> u64 {
+        self.line
+    }
+
+    /// The HTTP exchange that the request came in.
+    pub fn exchange(&self) -> Option<u64> {
+        known(self.exchange)
+    }
+
+    /// When the request was observed.
+    pub fn asked(&self) -> Asked {
+        Asked { us: known(self.asked_us), wall_ms: Some(self.asked_ms).filter(|ms| *ms != i64::MIN) }
+    }
+
+    /// The call during which the other side made this one.
+    pub fn parent(&self) -> Option<u64> {
+        known(self.parent)
+    }
+
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(super) fn token(&self) -> Option<&Id<'static>> {
+        self.rare.as_ref()?.token.as_ref()
+    }
+
+    /// The number of the first call of the operation that it belongs to.
+    pub fn operation(&self) -> Option<u64> {
+        self.rare.as_ref()?.watch.as_ref()?.first
+    }
+
+    /// What is to be looked for in its answer.
+    pub(super) fn take_watch(&mut self) -> Option<Watch> {
+        self.rare.as_mut()?.watch.take()
+    }
+
+    pub(crate) fn set_watch(&mut self, watch: Watch) {
+        self.rare().watch = Some(watch);
+    }
+
+    pub(crate) fn id(&self) -> Id<'static> {
+        self.id.to_id()
+    }
+
+    /// Notes progress under its token.
+    pub(super) fn note_progress(&mut self) {
+        self.rare().progress += 1;
+    }
+
+    /// Notes that its caller gave it up.
+    pub(super) fn cancel(&mut self, outcome: Outcome, place: Place, stamp: &Stamp<'_>) {
+        let lasted = self.lasted(Asked::of(stamp));
+        let rare = self.rare();
+        rare.doom = Some((outcome, lasted));
+        rare.cancelled = Some(place);
+    }
+
+    /// Notes what it will have been if no answer comes. The first cause counts.
+    pub(super) fn doom(&mut self, outcome: Outcome, http_status: Option<u16>, stamp: &Stamp<'_>) {
+        let lasted = self.lasted(Asked::of(stamp));
+        let rare = self.rare();
+        if rare.doom.is_none() {
+            rare.doom = Some((outcome, lasted));
+            rare.http_status = http_status.filter(|_| outcome == Outcome::HttpError);
+        }
+    }
+
+    /// What it means if its client closes the connection.
+    pub(super) fn closing(&self) -> ClosingMeans {
+        self.closing
+    }
+
+    fn lasted(&self, until: Asked) -> Option<u64> {
+        self.asked().until(until)
+    }
+
+    /// The call, with its response.
+    pub(super) fn answered(
+        mut self,
+        place: Place,
+        stamp: &Stamp<'_>,
+        bytes: u64,
+        exchange: Option<u64>,
+        response: &Envelope<'_>,
+    ) -> Call {
+        self.settle(stamp);
+        let lasted = latency_us(self.asked(), stamp);
+        let doom = self.rare.as_ref().and_then(|rare| rare.doom);
+        let (outcome, duration_us) = match doom {
+            // Who gave up waited until then, not until the answer that came all the same.
+            Some((outcome @ (Outcome::Cancelled | Outcome::TimedOut), until)) => (outcome, until.or(lasted)),
+            _ => (Outcome::of_response(response), lasted),
+        };
+        let elsewhere = exchange.is_some() && self.exchange().is_some() && exchange != self.exchange();
+        Call {
+            response: Some(place),
+            response_bytes: Some(bytes),
+            duration_us,
+            elsewhere,
+            error_code: response.error_code.filter(|_| outcome == Outcome::ProtocolError),
+            http_status: None,
+            ..self.to_call(outcome)
+        }
+    }
+
+    /// The call, with an HTTP status for a response.
+    pub(super) fn failed(mut self, place: Place, stamp: &Stamp<'_>, status: u16, bytes: Option<u64>) -> Call {
+        self.settle(stamp);
+        let duration_us = latency_us(self.asked(), stamp);
+        Call {
+            response: Some(place),
+            response_bytes: bytes,
+            duration_us,
+            http_status: Some(status),
+            ..self.to_call(Outcome::HttpError)
+        }
+    }
+
+    /// The call, without a response: it lasted until something else decided its outcome, else until now.
+    pub(super) fn unanswered(self, otherwise: Outcome, now: Asked) -> Call {
+        let (outcome, duration_us) = self.outcome_now(otherwise, now);
+        Call { duration_us, ..self.to_call(outcome) }
+    }
+
+    /// The same, while it stays open.
+    pub fn as_if_ended(&self, otherwise: Outcome, now: Asked) -> Call {
+        let (outcome, duration_us) = self.outcome_now(otherwise, now);
+        Call { duration_us, ..self.to_call(outcome) }
+    }
+
+    fn outcome_now(&self, otherwise: Outcome, now: Asked) -> (Outcome, Option<u64>) {
+        match self.rare.as_ref().and_then(|rare| rare.doom) {
+            Some((outcome, until)) => (outcome, until),
+            None => (otherwise, self.lasted(now)),
+        }
+    }
+
+    fn to_call(&self, outcome: Outcome) -> Call {
+        let rare = self.rare.as_deref();
+        let of = |number: fn(&Rare) -> u64| rare.map_or(0, number);
+        Call {
+            number: self.number,
+            direction: self.direction,
+            id: Some(self.id.to_id()),
+            session: self.session.clone(),
+            method: Arc::clone(&self.method),
+            tool: self.tool.clone(),
+            request: Place { line: self.line, seq: known(self.seq) },
+            asked: self.asked(),
+            response: None,
+            duration_us: None,
+            outcome,
+            error_code: None,
+            http_status: rare.and_then(|rare| rare.http_status),
+            request_bytes: self.request_bytes,
+            response_bytes: None,
+            parent: self.parent(),
+            operation: self.operation(),
+            nested: of(|rare| rare.nested),
+            progress: of(|rare| rare.progress),
+            cancelled: rare.and_then(|rare| rare.cancelled),
+            person_us: of(|rare| rare.person_us),
+            client_us: of(|rare| rare.client_us),
+            elsewhere: false,
+        }
+    }
+
+    /// The other side asks something during it.
+    pub(super) fn nested_begins(&mut self, method: &str, stamp: &Stamp<'_>) {
+        let rare = self.rare();
+        rare.nested += 1;
+        let at = Asked::of(stamp);
+        if asks_a_person(method) {
+            rare.client_us += rare.others.pause(at);
+            rare.person.begin(at);
+        } else if rare.person.open == 0 {
+            rare.others.begin(at);
+        } else {
+            rare.others.open += 1;
+        }
+    }
+
+    /// What the other side asked has an answer.
+    pub(super) fn nested_ends(&mut self, method: &str, stamp: &Stamp<'_>) {
+        let rare = self.rare();
+        let at = Asked::of(stamp);
+        if asks_a_person(method) {
+            rare.person_us += rare.person.end(at);
+            if rare.person.open == 0 {
+                rare.others.resume(at);
+            }
+        } else {
+            rare.client_us += rare.others.end(at);
+        }
+    }
+
+    /// Ends the waiting for answers that never came.
+    fn settle(&mut self, stamp: &Stamp<'_>) {
+        if let Some(rare) = self.rare.as_deref_mut() {
+            let at = Asked::of(stamp);
+            rare.person_us += rare.person.pause(at);
+            rare.client_us += rare.others.pause(at);
+        }
+    }
+}
+
+fn known(number: u64) -> Option<u64> {
+    (number != NONE).then_some(number)
+}
+
+fn asks_a_person(method: &str) -> bool {
+    method == method::ELICIT
+}
+
+/// Time during which at least one of some things was going on.
+#[derive(Debug, Default)]
+struct Waiting {
+    open: u64,
+    since: Option<Asked>,
+}
+
+impl Waiting {
+    fn begin(&mut self, at: Asked) {
+        self.open += 1;
+        self.since = self.since.or(Some(at));
+    }
+
+    /// One thing is over; returns how long there was something, if this was the last.
+    fn end(&mut self, at: Asked) -> u64 {
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0 { self.pause(at) } else { 0 }
+    }
+
+    fn pause(&mut self, at: Asked) -> u64 {
+        self.since.take().and_then(|since| since.until(at)).unwrap_or(0)
+    }
+
+    fn resume(&mut self, at: Asked) {
+        self.since = (self.open > 0).then_some(at);
+    }
+}
+
+fn latency_us(asked: Asked, response: &Stamp<'_>) -> Option<u64> {
+    match (asked.us, response.us) {
+        // The wall clock takes longer to read, and isn't needed.
+        (Some(_), Some(_)) => asked.until(Asked { us: response.us, wall_ms: None }),
+        _ => asked.until(Asked::of(response)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pending_call_is_small() {
+        // With its place in the two maps of the tracker, a pending call takes less than 300 bytes.
+        assert!(size_of::<PendingCall>() <= 176, "{}", size_of::<PendingCall>());
+    }
+}

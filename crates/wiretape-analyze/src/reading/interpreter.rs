@@ -1,0 +1,297 @@
+//! Works out what the lines of a recording mean.
+
+use super::{Analysis, Cause, Closed, LineView, Meaning, Seen};
+use crate::call::{
+    Answered, Asked, Call, CallTracker, ExchangeEffect, Opened, Outcome, PendingCall, Place, Source,
+    outcome_at_end,
+};
+use crate::clock::TraceClock;
+use crate::operation::OperationTracker;
+use wiretape_trace::format::{End, Line, Message, Meta, Record, Stamp};
+use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
+use wiretape_trace::protocol::method;
+
+/// Whether more of a recording can come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordingState {
+    /// It is being written: what is open is pending.
+    Running,
+    /// It is over, or was cut off: what is open stays unanswered.
+    Over,
+}
+
+impl RecordingState {
+    /// The outcome of a call that is open when the trace just stops.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            RecordingState::Running => Outcome::Pending,
+            RecordingState::Over => Outcome::Unanswered,
+        }
+    }
+}
+
+/// Interprets one recording at a time for an analysis. All parts of a rotated recording may follow each other.
+#[derive(Debug)]
+pub struct Reading<A: Analysis> {
+    tracker: CallTracker<A::PerCall>,
+    operations: OperationTracker,
+    clock: TraceClock,
+    /// The latest time of any line: what is pending has lasted until then.
+    now: Asked,
+    analysis: A,
+}
+
+impl<A: Analysis + Default> Default for Reading<A> {
+    fn default() -> Self {
+        Reading::new(A::default())
+    }
+}
+
+impl<A: Analysis> Reading<A> {
+    /// At the start of a recording.
+    pub fn new(analysis: A) -> Self {
+        Reading {
+            tracker: CallTracker::default(),
+            operations: OperationTracker::default(),
+            clock: TraceClock::default(),
+            now: Asked::default(),
+            analysis,
+        }
+    }
+
+    /// The analysis, with what it has so far.
+    pub fn analysis(&self) -> &A {
+        &self.analysis
+    }
+
+    /// The same, to be changed.
+    pub fn analysis_mut(&mut self) -> &mut A {
+        &mut self.analysis
+    }
+
+    /// An id as calls are known by it.
+    pub fn key(&self, id: Id<'_>) -> Id<'static> {
+        self.tracker.key(id)
+    }
+
+    /// The clock of the recording.
+    pub fn clock(&self) -> &TraceClock {
+        &self.clock
+    }
+
+    /// The open calls as they are now, and what the analysis keeps with each.
+    pub fn pending(&self, state: RecordingState) -> impl Iterator<Item = (Call, &A::PerCall)> {
+        let now = self.now;
+        self.tracker.all_pending().map(move |(call, own)| (call.as_if_ended(state.outcome(), now), own))
+    }
+
+    /// Takes the next line.
+    pub fn observe(&mut self, line: &Line<'_>) {
+        if let Record::Meta(meta) = &line.record {
+            self.meta(meta);
+        }
+        let at_us = self.time(line.record.stamp());
+        let view = LineView::new(line, at_us);
+        self.analysis.begin_line(&view);
+        match &line.record {
+            Record::Message(message) => self.message(&view, message),
+            Record::Http(exchange) => self.exchange(&view, &exchange.stamp),
+            Record::End(end) => self.end(&view, end),
+            _ => {}
+        }
+        self.analysis.end_line(&view);
+    }
+
+    /// The trace just stops here: closes what is open, and gives the analysis back.
+    pub fn finish(mut self, state: RecordingState) -> A {
+        self.end_recording(state);
+        self.analysis
+    }
+
+    /// The recording just stops here, and what follows is another one for the same analysis.
+    pub fn end_recording(&mut self, state: RecordingState) {
+        self.close_all(state.outcome(), self.now, None);
+        for operation in std::mem::take(&mut self.operations).finish() {
+            self.analysis.operation_closed(&operation);
+        }
+        self.tracker = CallTracker::default();
+        self.clock = TraceClock::default();
+        self.now = Asked::default();
+    }
+
+    fn meta(&mut self, meta: &Meta) {
+        if meta.imported.is_some() {
+            self.tracker.compare_ids_by_text();
+        }
+        self.clock.observe_meta(meta);
+    }
+
+    fn time(&mut self, stamp: Option<&Stamp<'_>>) -> i64 {
+        let Some(stamp) = stamp else { return self.clock.at(&Stamp::default()) };
+        self.now.us = self.now.us.max(stamp.us);
+        if stamp.us.is_none() {
+            self.now.wall_ms = self.now.wall_ms.max(stamp.wall_ms());
+        }
+        self.clock.at(stamp)
+    }
+
+    fn message(&mut self, view: &LineView<'_, '_>, message: &Message<'_>) {
+        let direction = message.dir.known();
+        let session = self.tracker.session(message.session.as_deref());
+        let mut source = Source {
+            place: Place { line: view.line.number, seq: message.stamp.seq },
+            stamp: &message.stamp,
+            // What has no known direction opens and answers nothing.
+            direction: direction.unwrap_or(Direction::ClientToServer),
+            session,
+            exchange: view.exchange(),
+            bytes: 0,
+        };
+        for (index, raw) in payloads(message.raw).into_iter().enumerate() {
+            let envelope = Envelope::scan(raw);
+            source.bytes = raw.len() as u64;
+            let payload = Payload { view, source: &source, direction, raw, index, envelope: &envelope };
+            self.payload(&payload);
+        }
+        for operation in self.operations.take_ended() {
+            self.analysis.operation_closed(&operation);
+        }
+    }
+
+    fn payload(&mut self, payload: &Payload<'_, '_>) {
+        let (source, envelope) = (payload.source, payload.envelope);
+        let notification = envelope.method.as_deref().filter(|_| envelope.kind == MessageKind::Notification);
+        match (envelope.kind, notification) {
+            _ if payload.direction.is_none() => self.seen(payload, Meaning::Other, None),
+            (MessageKind::Request, _) => self.request(payload),
+            (MessageKind::Response, _) => self.response(payload),
+            (_, Some(method::PROGRESS)) => {
+                let of = self.tracker.progress(source, envelope);
+                self.seen(payload, Meaning::Progress { of }, None);
+            }
+            (_, Some(method::CANCELLED)) => {
+                let of = self.tracker.cancellation(source, envelope);
+                self.seen(payload, Meaning::Cancellation { of }, None);
+            }
+            _ => {
+                let operation = self.operations.news(envelope, source.stamp);
+                self.seen(payload, Meaning::Other, operation);
+            }
+        }
+    }
+
+    fn request(&mut self, payload: &Payload<'_, '_>) {
+        let (source, envelope) = (payload.source, payload.envelope);
+        let Opened { number, unanswered } = self.tracker.request(source, envelope);
+        let mut operation = None;
+        if let Some((call, _)) = self.tracker.pending_mut(number) {
+            operation = self.operations.request(call, envelope, source.stamp);
+        }
+        // The older call is over before the request that takes its id begins; a request that can't be answered begins first.
+        let own_end = unanswered.as_ref().is_some_and(|(call, _)| call.number == number);
+        if own_end {
+            self.seen(payload, Meaning::Request { number }, operation);
+        }
+        if let Some((call, own)) = unanswered {
+            self.analysis.closed(&Closed::without_answer(&call, Cause::Id, Some(payload.view)), own);
+        }
+        if !own_end {
+            self.seen(payload, Meaning::Request { number }, operation);
+        }
+    }
+
+    fn response(&mut self, payload: &Payload<'_, '_>) {
+        let (source, envelope) = (payload.source, payload.envelope);
+        let Some(Answered { mut call, mut own, watch }) = self.tracker.response(source, envelope) else {
+            self.seen(payload, Meaning::Orphan, None);
+            return;
+        };
+        let operation = watch.and_then(|watch| self.operations.answer(&call, watch, envelope, source.stamp));
+        call.operation = operation.or(call.operation);
+        let seen = payload.seen(Meaning::Answer { number: call.number }, call.operation);
+        self.analysis.seen(&seen, Some(&mut own));
+        let closed = Closed {
+            call: &call,
+            cause: Cause::Answer,
+            answer: Some(envelope),
+            raw: payload.raw,
+            index: payload.index,
+            line: Some(payload.view),
+        };
+        self.analysis.closed(&closed, own);
+    }
+
+    fn exchange(&mut self, view: &LineView<'_, '_>, stamp: &Stamp<'_>) {
+        if self.tracker.has_exchange(view.exchange())
+            && let Some(http) = view.http()
+        {
+            let place = Place { line: view.line.number, seq: stamp.seq };
+            match self.tracker.exchange_ended(place, stamp, http) {
+                ExchangeEffect::Failed(calls) => {
+                    for (call, own) in calls {
+                        let closed = Closed::without_answer(&call, Cause::HttpStatus, Some(view));
+                        self.analysis.closed(&closed, own);
+                    }
+                }
+                ExchangeEffect::Doomed(numbers) => {
+                    for number in numbers {
+                        if let Some((call, own)) = self.tracker.pending_mut(number) {
+                            self.analysis.doomed(view, call, own);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, view: &LineView<'_, '_>, end: &End) {
+        let ended = Asked::of(&end.stamp);
+        let now = Asked { us: self.now.us.max(ended.us), wall_ms: self.now.wall_ms.max(ended.wall_ms) };
+        self.close_all(outcome_at_end(end), now, Some(view));
+    }
+
+    fn close_all(&mut self, otherwise: Outcome, now: Asked, view: Option<&LineView<'_, '_>>) {
+        for (call, own) in self.tracker.close_all(otherwise, now) {
+            self.analysis.closed(&Closed::without_answer(&call, Cause::End, view), own);
+        }
+    }
+
+    fn seen(&mut self, payload: &Payload<'_, '_>, meaning: Meaning, operation: Option<u64>) {
+        let is_of_server = payload.direction == Some(Direction::ServerToClient);
+        let during = (is_of_server && payload.envelope.kind != MessageKind::Response)
+            .then(|| self.tracker.during(payload.source.exchange))
+            .flatten();
+        let open = meaning.call().and_then(|number| self.tracker.pending_mut(number));
+        let (pending, own) = open.map_or((None, None), |(call, own)| (Some(&*call), Some(own)));
+        let operation = operation.or_else(|| pending.and_then(PendingCall::operation));
+        let seen = Seen { pending, during, ..payload.seen(meaning, operation) };
+        self.analysis.seen(&seen, own);
+    }
+}
+
+/// A payload on its way.
+struct Payload<'s, 'a> {
+    view: &'s LineView<'s, 'a>,
+    source: &'s Source<'s>,
+    direction: Option<Direction>,
+    raw: &'a [u8],
+    index: usize,
+    envelope: &'s Envelope<'a>,
+}
+
+impl<'s, 'a> Payload<'s, 'a> {
+    fn seen(&self, meaning: Meaning, operation: Option<u64>) -> Seen<'s, 'a> {
+        Seen {
+            line: self.view,
+            direction: self.direction,
+            session: self.source.session.as_ref(),
+            raw: self.raw,
+            index: self.index,
+            envelope: self.envelope,
+            meaning,
+            pending: None,
+            during: None,
+            operation,
+        }
+    }
+}

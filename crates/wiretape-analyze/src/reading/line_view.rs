@@ -1,0 +1,50 @@
+//! A line, with its time and what it says of its HTTP exchange.
+
+use std::cell::OnceCell;
+use wiretape_trace::format::{HttpContext, Line, Record};
+use wiretape_trace::value::Value;
+
+/// A line of a trace, as analyses see it.
+#[derive(Debug)]
+pub struct LineView<'s, 'a> {
+    /// The line.
+    pub line: &'s Line<'a>,
+    /// When it was observed, in microseconds since 1970. It never runs backwards within a recording.
+    pub at_us: i64,
+    http: Option<&'a [u8]>,
+    context: OnceCell<HttpContext>,
+}
+
+impl<'s, 'a> LineView<'s, 'a> {
+    pub(super) fn new(line: &'s Line<'a>, at_us: i64) -> Self {
+        let http = match &line.record {
+            Record::Message(message) => message.http,
+            Record::Text(text) => text.http,
+            Record::Http(exchange) => Some(exchange.http),
+            _ => None,
+        };
+        LineView { line, at_us, http, context: OnceCell::new() }
+    }
+
+    /// What the line says of its exchange. It is parsed once, and only if somebody asks: most analyses need the number alone.
+    pub fn http(&self) -> Option<&HttpContext> {
+        let http = self.http?;
+        Some(self.context.get_or_init(|| HttpContext::parse(http)))
+    }
+
+    /// The number of the exchange that carried it.
+    pub fn exchange(&self) -> Option<u64> {
+        exchange_number(self.http?)
+    }
+}
+
+/// The number of an exchange. It is the first member wherever this program wrote the line, so that the heads behind it need
+/// no lexing.
+fn exchange_number(http: &[u8]) -> Option<u64> {
+    if let Some(rest) = http.strip_prefix(b"{\"x\":") {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        return std::str::from_utf8(&rest[..digits]).ok()?.parse().ok();
+    }
+    let x = Value::parse(http).ok()?.get("x")?;
+    std::str::from_utf8(x.raw).ok()?.parse().ok()
+}

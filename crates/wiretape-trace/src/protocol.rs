@@ -1,0 +1,218 @@
+//! What MCP itself fixes: revisions, method names, `_meta` keys, header names, and how peers introduce themselves.
+//!
+//! Everything that has to know a name or a rule of the protocol takes it from here, so that a new revision is one change.
+//! Whether a message follows the rules is for lint; which messages belong together is for the interpretation of a trace.
+
+use crate::message::Id;
+use crate::value::Value;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A revision of the protocol, in the order of their release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    /// The first; HTTP is HTTP+SSE.
+    V2024_11_05,
+    /// Streamable HTTP, and the only revision with batches.
+    V2025_03_26,
+    /// Structured output, elicitation.
+    V2025_06_18,
+    /// The last revision with sessions.
+    V2025_11_25,
+    /// Stateless: every request carries what a handshake would have agreed on.
+    V2026_07_28,
+}
+
+impl Revision {
+    /// All revisions, oldest first.
+    pub const ALL: [Revision; 5] = [
+        Revision::V2024_11_05,
+        Revision::V2025_03_26,
+        Revision::V2025_06_18,
+        Revision::V2025_11_25,
+        Revision::V2026_07_28,
+    ];
+
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Revision::V2024_11_05 => "2024-11-05",
+            Revision::V2025_03_26 => "2025-03-26",
+            Revision::V2025_06_18 => "2025-06-18",
+            Revision::V2025_11_25 => "2025-11-25",
+            Revision::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// The revision with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.name() == name)
+    }
+
+    /// Whether it has no handshake and no sessions.
+    pub fn is_stateless(self) -> bool {
+        self >= Revision::V2026_07_28
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Methods whose meaning the interpretation of a trace depends on.
+pub mod method {
+    /// Begins a session, up to 2025-11-25.
+    pub const INITIALIZE: &str = "initialize";
+    /// Asks what a server can do, since 2026-07-28.
+    pub const DISCOVER: &str = "server/discover";
+    /// Asks whether the other side is there.
+    pub const PING: &str = "ping";
+    /// Calls a tool.
+    pub const CALL_TOOL: &str = "tools/call";
+    /// Lists tools.
+    pub const LIST_TOOLS: &str = "tools/list";
+    /// Reads a resource.
+    pub const READ_RESOURCE: &str = "resources/read";
+    /// Gets a prompt.
+    pub const GET_PROMPT: &str = "prompts/get";
+    /// Subscribes to news of all kinds, since 2026-07-28: open for as long as the client listens.
+    pub const LISTEN: &str = "subscriptions/listen";
+    /// Asks the user something on the server's behalf.
+    pub const ELICIT: &str = "elicitation/create";
+    /// Reports how far a request has come.
+    pub const PROGRESS: &str = "notifications/progress";
+    /// Takes a request back.
+    pub const CANCELLED: &str = "notifications/cancelled";
+}
+
+/// Members of `_meta` that the protocol reserves.
+pub mod meta_key {
+    /// What the protocol's own keys start with.
+    pub const PREFIX: &str = "io.modelcontextprotocol/";
+    /// The revision of a request, since 2026-07-28.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// The client's name and version, since 2026-07-28.
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// What the client can do, since 2026-07-28.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// The server's name and version, in results since 2026-07-28.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// The subscription that a notification belongs to, since 2026-07-28.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+}
+
+/// HTTP headers of the protocol, in lower case.
+pub mod header {
+    /// The session, up to 2025-11-25.
+    pub const SESSION_ID: &str = "mcp-session-id";
+    /// The revision, since 2025-06-18.
+    pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+    /// Where a resumed stream continues.
+    pub const LAST_EVENT_ID: &str = "last-event-id";
+}
+
+/// The event that names the endpoint of an HTTP+SSE server (2024-11-05).
+pub const ENDPOINT_EVENT: &str = "endpoint";
+
+/// A client or a server, as it introduces itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The platform that it runs on; not part of the protocol, but some clients send it.
+    pub platform: Option<String>,
+}
+
+impl Peer {
+    /// The client, by the parameters of `initialize`, or by the `_meta` of any request since 2026-07-28.
+    pub fn client(params: &[u8]) -> Option<Self> {
+        Self::in_either(params, "clientInfo", meta_key::CLIENT_INFO)
+    }
+
+    /// The server, by the result of `initialize` or `server/discover`, or by the `_meta` of any result since 2026-07-28.
+    pub fn server(result: &[u8]) -> Option<Self> {
+        Self::in_either(result, "serverInfo", meta_key::SERVER_INFO)
+    }
+
+    fn in_either(json: &[u8], member: &str, key: &str) -> Option<Self> {
+        // Most payloads introduce nobody: a search for the name is far cheaper than lexing them.
+        memchr::memmem::find(json, member.as_bytes())?;
+        let value = Value::parse(json).ok()?;
+        let info = value.get(member).or_else(|| value.at_path(&["_meta", key]))?;
+        Self::of(info)
+    }
+
+    fn of(info: Value<'_>) -> Option<Self> {
+        let text = |name| info.get(name).and_then(Value::string).map(Cow::into_owned);
+        let peer = Peer { name: text("name"), version: text("version"), platform: text("platform") };
+        (peer != Peer::default()).then_some(peer)
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().unwrap_or("unknown");
+        match &self.version {
+            Some(version) => write!(f, "{name} {version}"),
+            None => f.write_str(name),
+        }
+    }
+}
+
+/// `protocolVersion` of the parameters or the result of `initialize`.
+pub fn handshake_version(json: &[u8]) -> Option<Cow<'_, str>> {
+    Value::parse(json).ok()?.get("protocolVersion")?.string()
+}
+
+/// The revision that a request names in its `_meta`, since 2026-07-28.
+pub fn request_version(params: &[u8]) -> Option<Cow<'_, str>> {
+    memchr::memmem::find(params, meta_key::PROTOCOL_VERSION.as_bytes())?;
+    Value::parse(params).ok()?.at_path(&["_meta", meta_key::PROTOCOL_VERSION])?.string()
+}
+
+/// The request that a `notifications/cancelled` takes back, and why.
+pub fn cancellation(params: &[u8]) -> Option<(Id<'_>, Option<Cow<'_, str>>)> {
+    let params = Value::parse(params).ok()?;
+    let id = id(params.get("requestId")?)?;
+    Some((id, params.get("reason").and_then(Value::string)))
+}
+
+/// A request's id, where one stands in another message.
+pub fn id(value: Value<'_>) -> Option<Id<'_>> {
+    match value.string() {
+        Some(text) => Some(Id::String(text)),
+        None if value.is_number() => Some(Id::Number(String::from_utf8_lossy(value.raw))),
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_introduce_themselves_in_both_eras() {
+        let old = br#"{"protocolVersion":"2025-06-18","clientInfo":{"name":"c","version":"1"}}"#;
+        assert_eq!(Peer::client(old).unwrap().to_string(), "c 1");
+        assert_eq!(handshake_version(old).as_deref(), Some("2025-06-18"));
+        let new = br#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c"}}}"#;
+        assert_eq!(Peer::client(new).unwrap().to_string(), "c");
+        assert_eq!(request_version(new).as_deref(), Some("2026-07-28"));
+        assert_eq!(Peer::server(br#"{"serverInfo":{"name":"s","version":"2"}}"#).unwrap().to_string(), "s 2");
+        let result = br#"{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#;
+        assert_eq!(Peer::server(result).unwrap().to_string(), "s");
+        assert_eq!(Peer::server(br#"{"serverInfo":7}"#), None);
+        assert_eq!(Peer::client(b"[]"), None);
+    }
+
+    #[test]
+    fn a_cancellation_names_its_request() {
+        let (id, reason) = cancellation(br#"{"requestId":"a","reason":"late"}"#).unwrap();
+        assert_eq!((id, reason.as_deref()), (Id::String("a".into()), Some("late")));
+        assert_eq!(cancellation(br#"{"requestId":null}"#), None);
+    }
+}
