@@ -1,27 +1,26 @@
 //! The traces that can be looked at, by the names that URLs have for them.
 //!
-//! Only what lies on the shelf, what the program was started with, and what the page itself has brought can be
+//! Only what is in the directory, what the program was started with, and what the page itself has brought can be
 //! opened: a URL that names another file is refused.
 
-use crate::api::types::{Home, TraceCard, TraceState};
+use crate::api::types::{Home, TraceCard};
 use crate::query::Set;
 use crate::query::diff::Comparisons;
 use crate::query::select::Selections;
-use crate::shelf::{Shelf, ShelfEntry, ShelfList, Standing};
 use crate::summary::{Summaries, Summary};
-use crate::trace::{OpenTrace, StandingOf};
-use std::io;
+use crate::trace::{OpenTrace, StateOf};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::NamedTempFile;
+use wiretape_library::{CatalogEntry, TraceDirectory, TraceFileError, TraceState, TraceStateKind};
 
 /// How many traces are kept open: the index of each is in memory.
 const OPEN: usize = 12;
 
 /// The traces that can be looked at.
 pub(crate) struct Library {
-    shelf: Arc<dyn Shelf>,
+    directory: Arc<TraceDirectory>,
     /// What the program was started with.
     given: Vec<PathBuf>,
     store: Option<PathBuf>,
@@ -47,7 +46,7 @@ struct Named {
     key: String,
     file: String,
     path: PathBuf,
-    standing: StandingOf,
+    state_of: StateOf,
 }
 
 /// A trace could not be opened.
@@ -57,15 +56,20 @@ pub(crate) enum OpenError {
     Unknown(String),
     #[error("no trace is named")]
     Nothing,
-    #[error("can't open {}: {source}", path.display())]
-    Failed { path: PathBuf, source: io::Error },
+    #[error("{error}{}", cause(error))]
+    Failed { error: TraceFileError },
+}
+
+/// What the system says, for people who see no chain of causes.
+fn cause(error: &TraceFileError) -> String {
+    std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default()
 }
 
 impl Library {
-    pub(crate) fn new(shelf: Arc<dyn Shelf>, given: Vec<PathBuf>, store: Option<PathBuf>) -> Self {
+    pub(crate) fn new(directory: Arc<TraceDirectory>, given: Vec<PathBuf>, store: Option<PathBuf>) -> Self {
         Library {
-            summaries: Summaries::start(Arc::clone(&shelf)),
-            shelf,
+            summaries: Summaries::start(Arc::clone(&directory)),
+            directory,
             given,
             store,
             open: Mutex::default(),
@@ -86,42 +90,43 @@ impl Library {
 
     /// The first page.
     pub(crate) fn home(&self) -> Home {
-        let ShelfList { traces, unreadable } = self.shelf.traces();
-        let mut cards: Vec<TraceCard> = traces.iter().map(|entry| self.card(entry)).collect();
+        let listing = self.directory.traces();
+        let mut cards: Vec<TraceCard> = listing.traces.iter().map(|entry| self.card(entry)).collect();
         // A stable sort: among equals the newest stay first.
-        cards.sort_by_key(|card| card.state != TraceState::Running);
+        cards.sort_by_key(|card| card.state != TraceStateKind::Running);
         Home {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             traces: cards,
             has_store: self.store().is_some(),
             given: self.given.iter().map(|path| given_key(path)).collect(),
-            unreadable,
+            unreadable: listing.unreadable.clone(),
         }
     }
 
-    fn card(&self, entry: &ShelfEntry) -> TraceCard {
-        let standing = self.shelf.standing(&entry.path);
+    fn card(&self, entry: &CatalogEntry) -> TraceCard {
+        let state = self.directory.state(&entry.path);
+        let id = entry.id();
         // What is open was counted already.
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = open.iter().find(|trace| trace.key == entry.id).cloned();
+        let open = open.iter().find(|trace| trace.key == id).cloned();
         let summary = match open {
             Some(trace) => Summary::of_open(&trace),
             None => self.summaries.of(&entry.path, entry.bytes),
         };
         TraceCard {
-            key: entry.id.clone(),
-            label: entry.label.clone(),
+            key: id,
+            label: entry.label(),
             file: entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             client: summary.as_ref().and_then(|summary| summary.client.clone()),
             server: summary.as_ref().and_then(|summary| summary.server.clone()),
-            started_us: entry.started_ms.map(|ms| ms.saturating_mul(1000)),
+            started_us: entry.head.started_ms.map(|ms| ms.saturating_mul(1000)),
             duration_us: summary.as_ref().and_then(|summary| summary.duration_us),
             calls: summary.as_ref().map(|summary| summary.calls),
             errors: summary.as_ref().map(|summary| summary.errors),
             messages: summary.as_ref().map(|summary| summary.messages),
             bytes: entry.bytes,
-            state: standing.state,
-            state_text: standing.text,
+            state: state.kind(),
+            state_text: state.describe(),
         }
     }
 
@@ -151,9 +156,9 @@ impl Library {
         if let Some(trace) = self.already_open(&named.key) {
             return Ok(trace);
         }
-        let Named { key, file, path, standing } = named;
-        let trace = OpenTrace::open(key, file, &path, standing)
-            .map_err(|source| OpenError::Failed { path, source })?;
+        let Named { key, file, path, state_of } = named;
+        let trace =
+            OpenTrace::open(key, file, &path, state_of).map_err(|error| OpenError::Failed { error })?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         // Somebody else may have opened it meanwhile: there is one of each.
         if let Some(trace) = open.iter().find(|other| other.key == trace.key) {
@@ -179,45 +184,46 @@ impl Library {
         let given = self.given.iter().find(|path| given_key(path) == name);
         self.find_brought(name)
             .or_else(|| Some(self.on_disk(name.to_owned(), given?.clone())))
-            .or_else(|| self.find_on_shelf(name))
+            .or_else(|| self.find_in_directory(name))
     }
 
     fn find_brought(&self, name: &str) -> Option<Named> {
         let brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let brought = brought.iter().find(|brought| brought.key == name)?;
         let (path, is_live) = (brought.file.path().to_owned(), Arc::clone(&brought.is_live));
-        let ending = self.shelf.standing(&path);
-        let shelf = Arc::clone(&self.shelf);
+        let ending = self.directory.state(&path);
+        let directory = Arc::clone(&self.directory);
         let of_file = path.clone();
-        let standing: StandingOf = Arc::new(move || match is_live.load(Ordering::Acquire) {
-            true => Standing { state: TraceState::Running, text: "live".to_owned() },
-            false if ending.state == TraceState::NoEnd => shelf.standing(&of_file),
+        let state_of: StateOf = Arc::new(move || match is_live.load(Ordering::Acquire) {
+            true => TraceState::Running,
+            false if ending == TraceState::NoEnd => directory.state(&of_file),
             false => ending.clone(),
         });
-        Some(Named { key: brought.key.clone(), file: brought.name.clone(), path, standing })
+        Some(Named { key: brought.key.clone(), file: brought.name.clone(), path, state_of })
     }
 
-    fn find_on_shelf(&self, name: &str) -> Option<Named> {
-        let traces = self.shelf.traces().traces;
-        let is_named = |entry: &&ShelfEntry| entry.id == name || entry.path == Path::new(name);
-        if let Some(entry) = traces.iter().find(is_named) {
-            return Some(self.on_disk(entry.id.clone(), entry.path.clone()));
+    fn find_in_directory(&self, name: &str) -> Option<Named> {
+        let listing = self.directory.traces();
+        let is_named = |entry: &&CatalogEntry| entry.id() == name || entry.path == Path::new(name);
+        if let Some(entry) = listing.traces.iter().find(is_named) {
+            return Some(self.on_disk(entry.id(), entry.path.clone()));
         }
-        match traces.iter().filter(|entry| entry.id.starts_with(name)).collect::<Vec<_>>().as_slice() {
-            [entry] => Some(self.on_disk(entry.id.clone(), entry.path.clone())),
+        let begins = listing.traces.iter().filter(|entry| entry.id().starts_with(name));
+        match begins.collect::<Vec<_>>().as_slice() {
+            [entry] => Some(self.on_disk(entry.id(), entry.path.clone())),
             _ => None,
         }
     }
 
     fn on_disk(&self, key: String, path: PathBuf) -> Named {
-        let (shelf, of) = (Arc::clone(&self.shelf), path.clone());
+        let (directory, of) = (Arc::clone(&self.directory), path.clone());
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Named { key, file, path, standing: Arc::new(move || shelf.standing(&of)) }
+        Named { key, file, path, state_of: Arc::new(move || directory.state(&of)) }
     }
 
     /// The key of a trace that the store knows by its id or its path.
     pub(crate) fn key_of(&self, name: &str) -> Option<String> {
-        self.find_on_shelf(name).map(|named| named.key)
+        self.find_in_directory(name).map(|named| named.key)
     }
 
     /// Takes a trace that the page brings; what it is called is for people.

@@ -2,10 +2,8 @@
 
 use crate::introduction::{answered, asked};
 use crate::query::info::introduction;
-use crate::shelf::Shelf;
 use crate::trace::OpenTrace;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -13,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use wiretape_analyze::summary::TraceSummary;
-use wiretape_trace::compress;
-use wiretape_trace::format::{Record, TraceReader};
+use wiretape_library::{TraceDirectory, TraceState, open};
+use wiretape_trace::format::Record;
 
 /// One trace in a few numbers.
 #[derive(Debug, Clone, Default)]
@@ -60,12 +58,12 @@ struct Known {
     summary: Option<Summary>,
 }
 
-/// How often the shelf is looked at for what is new.
+/// How often the directory is checked for what is new.
 const LOOK: Duration = Duration::from_millis(300);
 
 impl Summaries {
     /// Begins to count when somebody asks.
-    pub(crate) fn start(shelf: Arc<dyn Shelf>) -> Arc<Self> {
+    pub(crate) fn start(directory: Arc<TraceDirectory>) -> Arc<Self> {
         let (sender, receiver) = mpsc::channel();
         let summaries = Arc::new(Summaries {
             known: Mutex::default(),
@@ -75,7 +73,7 @@ impl Summaries {
         let counting = Arc::downgrade(&summaries);
         thread::spawn(move || count(&counting, &receiver));
         let watching = Arc::downgrade(&summaries);
-        thread::spawn(move || watch(&watching, shelf.as_ref()));
+        thread::spawn(move || watch(&watching, &directory));
         summaries
     }
 
@@ -110,15 +108,18 @@ fn count(summaries: &std::sync::Weak<Summaries>, wanted: &Receiver<(PathBuf, u64
 }
 
 /// Notices traces that come, go, grow or end.
-fn watch(summaries: &std::sync::Weak<Summaries>, shelf: &dyn Shelf) {
+fn watch(summaries: &std::sync::Weak<Summaries>, directory: &TraceDirectory) {
     let mut before = None;
     loop {
         thread::sleep(LOOK);
         let Some(summaries) = summaries.upgrade() else { return };
-        let traces = shelf.traces().traces;
-        let state = |path: &Path| shelf.standing(path).text;
-        let now: Vec<(PathBuf, u64, String)> =
-            traces.into_iter().map(|entry| (entry.path.clone(), entry.bytes, state(&entry.path))).collect();
+        let listing = directory.traces();
+        let state = |path: &Path| directory.state(path);
+        let now: Vec<(PathBuf, u64, TraceState)> = listing
+            .traces
+            .iter()
+            .map(|entry| (entry.path.clone(), entry.bytes, state(&entry.path)))
+            .collect();
         if before.as_ref().is_some_and(|before| *before != now) {
             summaries.version.fetch_add(1, Ordering::AcqRel);
         }
@@ -126,9 +127,9 @@ fn watch(summaries: &std::sync::Weak<Summaries>, shelf: &dyn Shelf) {
     }
 }
 
-/// Reads a trace; `None` if that fails, which the shelf tells.
+/// Reads a trace; `None` if that fails, which the listing reports.
 fn summarize(path: &Path) -> Option<Summary> {
-    let mut reader = TraceReader::new(compress::reader(File::open(path).ok()?).ok()?);
+    let mut reader = open(path).ok()?;
     let (mut summary, mut counted) = (Summary::default(), TraceSummary::new());
     while let Ok(Some(line)) = reader.next_line() {
         if let (Record::Message(message), true) = (&line.record, line.number < INTRODUCTIONS) {

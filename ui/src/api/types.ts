@@ -76,16 +76,11 @@ bytes: number,
 /**
  * Where it stands.
  */
-state: TraceState, 
+state: "ended" | "rotated" | "running" | "no-end", 
 /**
  * The same in a few words, as `exit 1`.
  */
 stateText: string, };
-
-/**
- * Where a recording stands.
- */
-export type TraceState = "ended" | "rotated" | "running" | "no-end";
 
 /**
  * The traces that a URL names.
@@ -155,7 +150,7 @@ lastUs: number,
 /**
  * Where it stands.
  */
-state: TraceState, 
+state: "ended" | "rotated" | "running" | "no-end", 
 /**
  * The same in a few words.
  */
@@ -246,7 +241,7 @@ tokens: Progress | null,
 /**
  * Where it stands.
  */
-state: TraceState, };
+state: "ended" | "rotated" | "running" | "no-end", };
 
 /**
  * Some of the calls that pass a filter.

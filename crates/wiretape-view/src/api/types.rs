@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
+use wiretape_library::TraceStateKind;
 
 /// The first page: what there is to look at.
 #[derive(Debug, Clone, Serialize)]
@@ -52,24 +53,10 @@ pub struct TraceCard {
     /// The size of the file.
     pub bytes: u64,
     /// Where it stands.
-    pub state: TraceState,
+    #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
+    pub state: TraceStateKind,
     /// The same in a few words, as `exit 1`.
     pub state_text: String,
-}
-
-/// Where a recording stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(TS))]
-#[serde(rename_all = "kebab-case")]
-pub enum TraceState {
-    /// It has ended.
-    Ended,
-    /// It goes on in another file.
-    Rotated,
-    /// It is being recorded.
-    Running,
-    /// It never ended: its recorder is gone and wrote no end.
-    NoEnd,
 }
 
 /// The traces that a URL names.
@@ -113,7 +100,8 @@ pub struct TraceInfo {
     /// When its last line was seen.
     pub last_us: i64,
     /// Where it stands.
-    pub state: TraceState,
+    #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
+    pub state: TraceStateKind,
     /// The same in a few words.
     pub state_text: String,
     /// What is worth telling: damaged lines, lines of an unknown type, a missing end.
@@ -172,7 +160,8 @@ pub struct TraceChange {
     /// How far the counting of tokens is, once somebody asked for it.
     pub tokens: Option<Progress>,
     /// Where it stands.
-    pub state: TraceState,
+    #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
+    pub state: TraceStateKind,
 }
 
 /// Some of the calls that pass a filter.

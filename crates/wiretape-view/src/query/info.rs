@@ -17,7 +17,7 @@ pub(crate) fn set_info(set: &Set) -> io::Result<TraceSet> {
 
 fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
     let introduction = introduction(trace, |_| true)?;
-    let (standing, label, notices) = (trace.standing(), trace.label(), trace.notices());
+    let (state, label, notices) = (trace.state(), trace.label(), trace.notices());
     let index = trace.index();
     let (started_us, last_us) = index.times().unwrap_or_default();
     let meta = index.meta.as_ref();
@@ -32,8 +32,8 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
         command: meta.map(|meta| meta.command.join(" ")).filter(|command| !command.is_empty()),
         started_us,
         last_us,
-        state: standing.state,
-        state_text: standing.text,
+        state: state.kind(),
+        state_text: state.describe(),
         notices,
         lines: index.lines() as u64,
         messages: index.messages,
@@ -57,7 +57,7 @@ pub(crate) fn change(set: &Set, home: u64) -> Change {
             progress: trace.progress(),
             lint: trace.lint.progress(trace),
             tokens: trace.tokens.progress(trace),
-            state: trace.standing().state,
+            state: trace.state().kind(),
         }
     };
     Change { home, traces: set.traces.iter().map(|trace| of(trace)).collect() }

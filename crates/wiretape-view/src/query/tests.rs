@@ -3,8 +3,7 @@
 use super::calls;
 use super::select::{Selections, Sort, TypedFilter};
 use super::{Set, detail, info, lines, timeline, tools};
-use crate::api::types::{CallRow, TraceState};
-use crate::shelf::Standing;
+use crate::api::types::CallRow;
 use crate::trace::OpenTrace;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,13 +14,14 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 use wiretape_analyze::filter::Filter;
 use wiretape_analyze::listing::{CallLister, ListedCall};
+use wiretape_library::TraceState;
 use wiretape_trace::compress;
-use wiretape_trace::format::TraceReader;
+use wiretape_trace::format::{End, TraceReader};
 
 fn open(path: &Path) -> Arc<OpenTrace> {
-    let standing = Standing { state: TraceState::Ended, text: "ended".to_owned() };
+    let state = TraceState::Ended(End::default());
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let trace = OpenTrace::open(name.clone(), name, path, Arc::new(move || standing.clone())).unwrap();
+    let trace = OpenTrace::open(name.clone(), name, path, Arc::new(move || state.clone())).unwrap();
     while !trace.progress().is_complete {
         thread::sleep(Duration::from_millis(1));
     }
@@ -115,16 +115,16 @@ fn a_trace_is_complete_when_it_is_known_what_became_of_its_calls() {
     let (began, has_begun) = mpsc::channel();
     let (go, may_go) = mpsc::channel();
     let (began, may_go) = (Mutex::new(began), Mutex::new(may_go));
-    let standing = move || {
+    let state_of = move || {
         // The first time is before anything is read.
         if thread::current().name() == Some("index") {
             began.lock().unwrap().send(()).unwrap();
             may_go.lock().unwrap().recv().unwrap();
         }
-        Standing { state: TraceState::Ended, text: "ended".to_owned() }
+        TraceState::Ended(End::default())
     };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/view/weather.jsonl");
-    let trace = OpenTrace::open("w".to_owned(), "w".to_owned(), &path, Arc::new(standing)).unwrap();
+    let trace = OpenTrace::open("w".to_owned(), "w".to_owned(), &path, Arc::new(state_of)).unwrap();
     has_begun.recv().unwrap();
     let held = trace.index();
     go.send(()).unwrap();

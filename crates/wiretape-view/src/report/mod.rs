@@ -8,17 +8,14 @@ mod html;
 
 use crate::page::PAGE;
 use crate::query::Set;
-use crate::shelf::Standing;
 use crate::trace::OpenTrace;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use tempfile::NamedTempFile;
-use wiretape_trace::compress;
-use wiretape_trace::format::TraceReader;
+use wiretape_library::{TraceState, open as open_trace};
 
 /// Larger traces are not put into a page: no browser would open it.
 pub const LARGEST: u64 = 256 << 20;
@@ -28,8 +25,8 @@ pub const LARGEST: u64 = 256 << 20;
 pub struct ReportTrace {
     /// Its file.
     pub path: PathBuf,
-    /// Where its recording stands.
-    pub standing: Standing,
+    /// Whether its recording has ended, and how.
+    pub state: TraceState,
 }
 
 /// What a report is made of.
@@ -98,7 +95,7 @@ fn copy(
     redact: &dyn Fn(&[u8]) -> Vec<u8>,
     written: &mut Written,
 ) -> io::Result<NamedTempFile> {
-    let mut reader = TraceReader::new(compress::reader(File::open(&trace.path)?)?);
+    let mut reader = open_trace(&trace.path).map_err(io::Error::other)?;
     let mut out = BufWriter::new(NamedTempFile::with_prefix("wiretape-")?);
     while let Some(line) = reader.next_line().map_err(|error| error.source)? {
         let clean = redact(line.bytes);
@@ -113,8 +110,9 @@ fn copy(
 /// Reads the copy, to its end.
 fn open(trace: &ReportTrace, copy: &NamedTempFile) -> io::Result<Arc<OpenTrace>> {
     let file = trace.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let standing = trace.standing.clone();
-    let open = OpenTrace::open(file.clone(), file, copy.path(), Arc::new(move || standing.clone()))?;
+    let state = trace.state.clone();
+    let open = OpenTrace::open(file.clone(), file, copy.path(), Arc::new(move || state.clone()))
+        .map_err(io::Error::other)?;
     while !open.progress().is_complete {
         thread::sleep(Duration::from_millis(2));
     }

@@ -1,7 +1,6 @@
 //! `wiretape baseline`: what a server offered, pinned in a file.
 
 use crate::commands::export::refuse_to_overwrite;
-use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::output;
 use crate::selector::TraceSelector;
@@ -15,6 +14,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use wiretape_analyze::definitions::{Definitions, DefinitionsReader, Extent, ListKind};
 use wiretape_analyze::drift::Baseline;
+use wiretape_library::Draft;
 
 /// Pin what a server offers
 ///

@@ -4,7 +4,6 @@
 //! `wiretape show` makes of the trace.
 
 use super::{show, view};
-use crate::catalog::Catalog;
 use crate::dirs;
 use crate::error::CommandError;
 use crate::output::{self, Output};
@@ -16,6 +15,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
+use wiretape_library::Catalog;
 
 /// Record a sample session and show its trace
 ///

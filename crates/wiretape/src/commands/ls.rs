@@ -1,6 +1,5 @@
 //! `wiretape ls`: the traces there are.
 
-use crate::catalog::{Catalog, CatalogEntry, TraceState};
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
 use crate::text::printable;
@@ -14,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wiretape_analyze::summary::TraceSummary;
+use wiretape_library::{Catalog, CatalogEntry, TraceState};
 use wiretape_trace::format::{Part, Producer};
 
 /// List the traces, the newest first

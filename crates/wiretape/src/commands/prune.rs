@@ -1,6 +1,5 @@
 //! `wiretape prune`: old traces out. First a plan, then, if the user agrees, its execution.
 
-use crate::catalog::{Catalog, CatalogEntry, recorder};
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
 use crate::text::printable;
@@ -12,7 +11,8 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use wiretape_analyze::summary::Ending;
-use wiretape_proxy::platform::{Liveness, liveness};
+use wiretape_library::{Catalog, CatalogEntry, recorder};
+use wiretape_library::{Liveness, liveness};
 
 /// Delete old traces, after showing which
 ///

@@ -1,6 +1,5 @@
 //! `wiretape search`: what was said, in all traces.
 
-use crate::catalog::Catalog;
 use crate::error::CommandError;
 use crate::output::{self, Output, StyledLine, Styles};
 use crate::selector::TraceSelector;
@@ -11,6 +10,7 @@ use serde::Serialize;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::text::{Found, TextFinder};
+use wiretape_library::Catalog;
 use wiretape_trace::format::{Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope};
 

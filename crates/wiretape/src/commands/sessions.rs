@@ -2,7 +2,6 @@
 
 use crate::ask::AskArgs;
 use crate::calls::Look;
-use crate::catalog::shortest_prefixes;
 use crate::commands::store;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
@@ -12,6 +11,7 @@ use crate::units;
 use clap::Args;
 use std::io::Write as _;
 use wiretape_events::store::query::SessionRecord;
+use wiretape_library::catalog::shortest_prefixes;
 
 /// List the sessions, the one last heard of first
 ///

@@ -2,7 +2,6 @@
 
 use super::parts::{Parts, Whole};
 use crate::ask::StoreArgs;
-use crate::catalog::Catalog;
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::selector::TraceSelector;
@@ -13,6 +12,7 @@ use std::path::{Path, PathBuf};
 use wiretape_analyze::filter::Filter;
 use wiretape_analyze::listing::{CallLister, ListedCall};
 use wiretape_events::store::query::CallRecord;
+use wiretape_library::Catalog;
 use wiretape_trace::message::Direction;
 
 /// Show one call whole: request, progress, what the server asked meanwhile, response, timing

@@ -4,7 +4,6 @@ use super::filter::Filter;
 use super::item::{Item, items};
 use super::json_view;
 use super::text_view::{Detail, TextView};
-use crate::catalog::{TraceState, recorder};
 use crate::error::CommandError;
 use crate::output::{self, Output};
 use crate::selector::TraceSelector;
@@ -19,7 +18,8 @@ use std::time::Duration;
 use wiretape_analyze::call::{Call, CallTracker};
 use wiretape_analyze::filter::Filter as Words;
 use wiretape_analyze::listing::{CallLister, ListedCall};
-use wiretape_proxy::platform::{Liveness, liveness};
+use wiretape_library::{Liveness, liveness};
+use wiretape_library::{TraceState, recorder};
 use wiretape_trace::format::{Line, Notice, Record};
 
 /// Show the messages of a trace, one a line
