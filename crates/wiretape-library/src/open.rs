@@ -116,9 +116,18 @@ pub fn goes_on(head: &Head, before: &Path) -> bool {
 /// How many lines may be strange before a file is taken to be something else.
 const STRANGE_LINES: u64 = 50;
 
+/// The longest line that is read to find out what a file is. Listing a directory must stay cheap whatever is in it.
+const HEAD_LINE: usize = 16 << 20;
+
+/// How much of a file is decompressed to find out what it is.
+const HEAD_BYTES: u64 = 64 << 20;
+
 /// Looks at a trace's first lines.
 pub fn head(path: &Path) -> Result<Head, TraceFileError> {
-    let mut reader = open(path)?;
+    let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
+    let source: Box<dyn Read + Send> =
+        Box::new(compress::reader(open_file(path)?).map_err(failed)?.take(HEAD_BYTES));
+    let mut reader = TraceReader::new(source).with_line_limit(HEAD_LINE);
     let mut strange: Option<(u64, String)> = None;
     loop {
         let line =
@@ -131,6 +140,11 @@ pub fn head(path: &Path) -> Result<Head, TraceFileError> {
         if line.number >= STRANGE_LINES {
             break;
         }
+    }
+    let is_long =
+        |notice: &Notice| matches!(notice, Notice::LongLine { .. } | Notice::DecompressionStopped { .. });
+    if strange.is_none() && reader.notices().iter().any(is_long) {
+        strange = Some((1, "is too long".to_owned()));
     }
     match strange {
         Some((line, what)) => Err(TraceFileError::NotATrace { path: path.to_owned(), line, what }),
@@ -146,6 +160,7 @@ fn is_torn(reader: &FileReader) -> bool {
 /// Why a line can't be from a trace, if so.
 fn strangeness(bytes: &[u8], record: &Record<'_>) -> Option<String> {
     match record {
+        Record::Damaged(error) if error.offset == HEAD_LINE => Some("is too long".to_owned()),
         Record::Damaged(_) if bytes.trim_ascii().is_empty() => Some("is blank".to_owned()),
         Record::Damaged(error) => {
             Some(format!("is not a JSON object (byte {}: {})", error.offset, error.what))

@@ -10,12 +10,22 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use wiretape_trace::compress::{self, Compression};
+use wiretape_trace::format::MAX_LINE;
 
 /// A trace that can be read from the middle.
 #[derive(Debug)]
 pub struct PlainTrace {
     file: Arc<File>,
     origin: Origin,
+    /// Why a compressed trace could be unpacked only in part.
+    cut: Option<Cut>,
+}
+
+/// The error that ended unpacking. Readers meet it where the plain bytes end, as if they decompressed themselves.
+#[derive(Debug, Clone)]
+struct Cut {
+    kind: io::ErrorKind,
+    message: Arc<str>,
 }
 
 /// Where the plain bytes are.
@@ -41,15 +51,26 @@ impl PlainTrace {
         }
         let file = File::open(path).map_err(failed)?;
         if is_compressed(&file) {
-            let file = Arc::new(unpack(file).map_err(failed)?);
-            return Ok(PlainTrace { file, origin: Origin::Unpacked });
+            let (file, cut) = unpack(file).map_err(failed)?;
+            return Ok(PlainTrace { file: Arc::new(file), origin: Origin::Unpacked, cut });
         }
-        Ok(PlainTrace { file: Arc::new(file), origin: Origin::Itself })
+        Ok(PlainTrace { file: Arc::new(file), origin: Origin::Itself, cut: None })
+    }
+
+    /// A file of the caller's that holds a whole trace, uncompressed.
+    pub fn of_file(file: File) -> Self {
+        PlainTrace { file: Arc::new(file), origin: Origin::Unpacked, cut: None }
     }
 
     /// Reads from the beginning, whatever else is read.
     pub fn reader(&self) -> PlainReader {
-        PlainReader { file: Arc::clone(&self.file), offset: 0 }
+        self.reader_up_to(u64::MAX)
+    }
+
+    /// Reads from the beginning, but no further than to the offset `end`.
+    pub fn reader_up_to(&self, end: u64) -> PlainReader {
+        let cut = self.cut.clone().filter(|_| end >= self.len());
+        PlainReader { file: Arc::clone(&self.file), offset: 0, end, cut }
     }
 
     /// Whether the file may still grow.
@@ -81,12 +102,13 @@ impl PlainTrace {
         Ok(())
     }
 
-    /// The bytes of a span, but no more than `most`, and fewer if there are fewer.
+    /// The bytes of a span, but no more than `most` and no more than the longest line, and fewer if there are fewer.
     pub fn read_span(&self, span: Range<u64>, most: u64) -> io::Result<Vec<u8>> {
-        let length = span.end.saturating_sub(span.start).min(most);
+        let length = span.end.saturating_sub(span.start).min(most).min(MAX_LINE as u64);
         let mut bytes = Vec::new();
-        let reader = PlainReader { file: Arc::clone(&self.file), offset: span.start };
-        reader.take(length).read_to_end(&mut bytes)?;
+        let end = span.start.saturating_add(length);
+        let mut reader = PlainReader { file: Arc::clone(&self.file), offset: span.start, end, cut: None };
+        reader.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }
@@ -96,13 +118,20 @@ impl PlainTrace {
 pub struct PlainReader {
     file: Arc<File>,
     offset: u64,
+    end: u64,
+    cut: Option<Cut>,
 }
 
 impl Read for PlainReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = read_at(&self.file, buffer, self.offset)?;
+        let left = usize::try_from(self.end.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        let read = read_at(&self.file, &mut buffer[..length], self.offset)?;
         self.offset += read as u64;
-        Ok(read)
+        match self.cut.take_if(|_| read == 0 && !buffer.is_empty()) {
+            Some(cut) => Err(io::Error::new(cut.kind, cut.message.to_string())),
+            None => Ok(read),
+        }
     }
 }
 
@@ -121,18 +150,22 @@ fn is_compressed(file: &File) -> bool {
     matches!(read_at(file, &mut magic, 0), Ok(4)) && Compression::of_magic(&magic) != Compression::None
 }
 
-/// The plain bytes; of a file that is cut off, those that are there.
-fn unpack(file: File) -> io::Result<File> {
+/// The plain bytes; of a file that is cut off or decompresses to too much, those that are there.
+fn unpack(file: File) -> io::Result<(File, Option<Cut>)> {
     let mut unpacked = tempfile::tempfile()?;
     let mut source = compress::reader(file)?;
     let mut chunk = vec![0; 256 * 1024];
     loop {
         match source.read(&mut chunk) {
-            Ok(0) => return Ok(unpacked),
+            Ok(0) => return Ok((unpacked, None)),
             Ok(n) => unpacked.write_all(&chunk[..n])?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(unpacked),
-            Err(error) => return Err(error),
+            Err(error) => match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                kind @ (io::ErrorKind::UnexpectedEof | io::ErrorKind::FileTooLarge) => {
+                    return Ok((unpacked, Some(Cut { kind, message: error.to_string().into() })));
+                }
+                _ => return Err(error),
+            },
         }
     }
 }

@@ -51,7 +51,17 @@ impl OpenTrace {
         path: &Path,
         state_of: StateOf,
     ) -> Result<Arc<Self>, TraceFileError> {
-        let source = PlainTrace::open(path)?;
+        let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
+        Self::of_source(key, file_name, PlainTrace::open(path)?, state_of).map_err(failed)
+    }
+
+    /// Begins to read a trace.
+    pub(crate) fn of_source(
+        key: String,
+        file_name: String,
+        source: PlainTrace,
+        state_of: StateOf,
+    ) -> io::Result<Arc<Self>> {
         let reader = source.reader();
         let trace = Arc::new(OpenTrace {
             key,
@@ -67,11 +77,7 @@ impl OpenTrace {
             source,
         });
         let follower = Follower { trace: Arc::downgrade(&trace), state_of };
-        let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
-        thread::Builder::new()
-            .name("index".to_owned())
-            .spawn(move || follower.run(reader))
-            .map_err(failed)?;
+        thread::Builder::new().name("index".to_owned()).spawn(move || follower.run(reader))?;
         trace.wait_for_first_lines();
         Ok(trace)
     }

@@ -67,13 +67,7 @@ impl Read for Finishing {
 /// Tells what a command must know of a trace that it read: what is damaged, and what is missing.
 pub(crate) fn tell_damage(path: &Path, reader: &FileReader) {
     for notice in reader.notices() {
-        if matches!(
-            notice,
-            Notice::DamagedLine { .. }
-                | Notice::TornLine { .. }
-                | Notice::NewerVersion { .. }
-                | Notice::TruncatedCompression { .. }
-        ) {
+        if notice.is_damage() || matches!(notice, Notice::NewerVersion { .. }) {
             output::note(format!("{}: {notice}", printable(&path.display().to_string())));
         }
     }

@@ -1,6 +1,6 @@
 //! A trace's file: read once for its index, and then message by message, as they are wanted.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use wiretape_analyze::replay::{Matching, Payloads, Span, Tape, TapeBuilder};
@@ -92,7 +92,7 @@ impl TapeFile {
         let len = trace.len().min(limit);
         let start = self.len;
         // What is written to it from now on is left alone.
-        let mut lines = TraceReader::unseen(trace.reader().take(len));
+        let mut lines = TraceReader::unseen(trace.reader_up_to(len));
         loop {
             let line =
                 lines.next_line().map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;

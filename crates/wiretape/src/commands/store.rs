@@ -351,15 +351,7 @@ fn tell_notices(path: &Path, reader: &FileReader) -> u64 {
     if more > 0 {
         output::note(format!("{}: and {more} more", path.display()));
     }
-    told.iter().filter(|notice| is_loss(notice)).count() as u64
-}
-
-/// Whether something in the trace can't be in the store.
-fn is_loss(notice: &Notice) -> bool {
-    matches!(
-        notice,
-        Notice::DamagedLine { .. } | Notice::TornLine { .. } | Notice::TruncatedCompression { .. }
-    )
+    told.iter().filter(|notice| notice.is_damage()).count() as u64
 }
 
 fn print_loads(loads: &[Load]) -> Result<(), CommandError> {

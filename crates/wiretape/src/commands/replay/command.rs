@@ -345,11 +345,8 @@ impl Recorded {
 
 /// Tells of what could not be read.
 pub(crate) fn tell_damage(notices: &[(PathBuf, format::Notice)]) {
-    use format::Notice::{DamagedLine, NewerVersion, TornLine, TruncatedCompression};
     for (path, notice) in notices {
-        if let DamagedLine { .. } | TornLine { .. } | NewerVersion { .. } | TruncatedCompression { .. } =
-            notice
-        {
+        if notice.is_damage() || matches!(notice, format::Notice::NewerVersion { .. }) {
             output::note(format!("wiretape: {}: {notice}", shown(path)));
         }
     }
