@@ -3,7 +3,7 @@
 use super::calls;
 use super::select::{Selections, Sort, TypedFilter};
 use super::{Set, detail, info, lines, timeline, tools};
-use crate::api::types::CallRow;
+use crate::api::types::{CallRow, Meanwhile};
 use crate::trace::OpenTrace;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -174,6 +174,40 @@ fn a_line_that_was_never_finished_is_there_too() {
     fs::write(file.path(), whole).unwrap();
     let trace = open(file.path());
     assert_eq!((lines::raw_page(&trace, 0, 100).unwrap().total, trace.torn()), (2, None));
+}
+
+#[test]
+fn what_came_meanwhile_is_the_same_for_one_call_and_for_all() {
+    let mut lines = vec![
+        r#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"x","command":[]}"#.to_owned(),
+    ];
+    for id in 0..40 {
+        lines.push(format!(r#"{{"us":{id},"dir":"in","raw":{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"a","_meta":{{"progressToken":{id}}}}}}}}}"#));
+        lines.push(r#"{"type":"stderr","text":"a line"}"#.to_owned());
+        lines.push(format!(r#"{{"dir":"out","raw":{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":1}}}}}}"#));
+        lines.push(format!(r#"{{"dir":"out","raw":{{"jsonrpc":"2.0","id":{id},"method":"sampling/createMessage","params":{{}}}}}}"#));
+        // Every third call is never answered, and so open until the end.
+        if id % 3 != 0 {
+            lines.push(format!(r#"{{"dir":"in","raw":{{"jsonrpc":"2.0","id":{id},"result":{{}}}}}}"#));
+            lines.push(format!(r#"{{"dir":"out","raw":{{"jsonrpc":"2.0","id":{id},"result":{{}}}}}}"#));
+        }
+    }
+    lines.extend(std::iter::repeat_n(r#"{"type":"stderr","text":"the end"}"#.to_owned(), 1200));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let (trace, _file) = trace_of(&lines);
+    let companions = detail::Companions::of(&trace.index());
+    let set = Set { traces: vec![Arc::clone(&trace)] };
+    let rows = rows(&set, "", "");
+    assert!(rows.len() >= 80);
+    let shown = |(told, more): (Vec<Meanwhile>, u64)| {
+        (told.iter().map(|item| (item.line, item.kind)).collect::<Vec<_>>(), more)
+    };
+    for row in &rows {
+        let alone = shown(detail::meanwhile(&trace, row).unwrap());
+        assert_eq!(shown(detail::meanwhile_by(&companions, &trace, row).unwrap()), alone, "{}", row.call);
+    }
+    let first = detail::meanwhile(&trace, &rows[0]).unwrap();
+    assert!(first.0.len() == 1000 && first.1 > 200, "{} {}", first.0.len(), first.1);
 }
 
 #[test]
