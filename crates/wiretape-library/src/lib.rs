@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`catalog`] | which traces a directory has, and by which ids |
 //! | [`directory`] | the same for a program that asks again and again |
+//! | [`digest`] | what a listing shows of a trace |
+//! | [`index`] | what is kept of it, so that nothing is read twice |
 //! | [`selector`] | which trace a user means |
 //! | [`recording`] | which files are parts of one recording |
 //! | [`open`](mod@open) | how a trace is opened, and what its first and last lines say |
@@ -17,8 +19,11 @@
 //! It is a crate because the binary, the page, replay and the store all need the same answers.
 
 pub mod catalog;
+pub mod digest;
 pub mod directory;
 pub mod draft;
+pub mod index;
+pub mod introduction;
 pub mod liveness;
 pub mod open;
 pub mod plain;
@@ -28,6 +33,7 @@ pub mod selector;
 pub mod state;
 
 pub use catalog::{Catalog, CatalogEntry, CatalogError};
+pub use digest::TraceDigest;
 pub use directory::TraceDirectory;
 pub use draft::Draft;
 pub use liveness::{Liveness, liveness, mark_live, recorder};

@@ -6,6 +6,7 @@
 use crate::open::Head;
 use std::fs::File;
 use std::path::Path;
+use wiretape_trace::format::Meta;
 
 /// Whether a recorder is still writing a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,12 +55,34 @@ pub fn liveness(_: &Path) -> Liveness {
     Liveness::Unknown
 }
 
-/// Whether a recorder is at work on a trace. Only Wiretape marks its files while it writes them, so nothing is known of
-/// the files of other producers.
+/// Who wrote a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// Wiretape, which marks its files while it writes them.
+    Wiretape,
+    /// Another program.
+    Other,
+}
+
+impl Writer {
+    pub(crate) fn of(meta: Option<&Meta>) -> Self {
+        let producer = meta.and_then(|meta| meta.producer.as_ref());
+        if producer.is_some_and(|producer| producer.name == "wiretape") {
+            Writer::Wiretape
+        } else {
+            Writer::Other
+        }
+    }
+}
+
+/// Whether a recorder is at work on a trace. Nothing is known of the files of other producers.
 pub fn recorder(path: &Path, head: &Head) -> Liveness {
-    let producer = head.meta.as_ref().and_then(|meta| meta.producer.as_ref());
+    recorder_of(path, Writer::of(head.meta.as_ref()))
+}
+
+pub(crate) fn recorder_of(path: &Path, writer: Writer) -> Liveness {
     match liveness(path) {
-        Liveness::Stopped if producer.is_none_or(|producer| producer.name != "wiretape") => Liveness::Unknown,
+        Liveness::Stopped if writer == Writer::Other => Liveness::Unknown,
         known => known,
     }
 }

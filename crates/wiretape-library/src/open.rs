@@ -126,7 +126,7 @@ const HEAD_BYTES: u64 = 64 << 20;
 pub fn head(path: &Path) -> Result<Head, TraceFileError> {
     let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
     let source: Box<dyn Read + Send> =
-        Box::new(compress::reader(open_file(path)?).map_err(failed)?.take(HEAD_BYTES));
+        Box::new(compress::reader(SmallReads(open_file(path)?)).map_err(failed)?.take(HEAD_BYTES));
     let mut reader = TraceReader::new(source).with_line_limit(HEAD_LINE);
     let mut strange: Option<(u64, String)> = None;
     loop {
@@ -150,6 +150,16 @@ pub fn head(path: &Path) -> Result<Head, TraceFileError> {
         Some((line, what)) => Err(TraceFileError::NotATrace { path: path.to_owned(), line, what }),
         None if is_torn(&reader) => Err(TraceFileError::NoWholeLine { path: path.to_owned() }),
         None => Err(TraceFileError::Empty { path: path.to_owned() }),
+    }
+}
+
+/// Reads little at a time: the first line is all that is wanted of a file that may be large.
+struct SmallReads(File);
+
+impl Read for SmallReads {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(16 << 10);
+        self.0.read(&mut buffer[..length])
     }
 }
 
@@ -189,6 +199,12 @@ pub fn ending(path: &Path) -> Result<Ending, TraceFileError> {
         Some(bytes) => Ok(last_record_of(&bytes)),
         None => ending_by_reading(path),
     }
+}
+
+/// Whether a trace may continue: its last line is neither `end` nor `rotated`. A compressed one can't grow.
+pub(crate) fn is_open(path: &Path) -> Result<bool, TraceFileError> {
+    let tail = tail(path).map_err(|source| TraceFileError::Open { path: path.to_owned(), source })?;
+    Ok(tail.is_some_and(|bytes| last_record_of(&bytes) == Ending::Missing))
 }
 
 /// The last bytes of a file; `None` if it is compressed.

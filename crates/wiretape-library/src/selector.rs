@@ -74,13 +74,13 @@ impl From<OsString> for TraceSelector {
 }
 
 impl TraceSelector {
-    /// The trace that is meant; `dir` has the traces that go by id and age.
-    pub fn resolve(&self, dir: &Path) -> Result<PathBuf, SelectorError> {
+    /// The trace that is meant; `dir` has the traces that go by id and age, and `index_dir` what was read of them.
+    pub fn resolve(&self, dir: &Path, index_dir: &Path) -> Result<PathBuf, SelectorError> {
         match self {
-            TraceSelector::Latest { back } => latest(dir, *back),
+            TraceSelector::Latest { back } => latest(Catalog::open(dir, index_dir)?, dir, *back),
             TraceSelector::Named(path) if path.exists() => Ok(path.clone()),
             TraceSelector::Named(path) => match path.to_str() {
-                Some(prefix) if looks_like_an_id(path) => by_id(dir, prefix),
+                Some(prefix) if looks_like_an_id(path) => by_id(Catalog::open(dir, index_dir)?, dir, prefix),
                 _ => Err(SelectorError::NoFile(path.clone())),
             },
         }
@@ -96,8 +96,8 @@ fn is_trace_extension(extension: &OsStr) -> bool {
     ["jsonl", "gz", "zst"].iter().any(|known| extension == *known)
 }
 
-fn latest(dir: &Path, back: usize) -> Result<PathBuf, SelectorError> {
-    let mut entries = Catalog::read(dir)?.entries;
+fn latest(catalog: Catalog, dir: &Path, back: usize) -> Result<PathBuf, SelectorError> {
+    let mut entries = catalog.entries;
     match entries.len() {
         count if back < count => Ok(entries.swap_remove(back).path),
         0 => Err(SelectorError::NoTraces(dir.to_owned())),
@@ -105,11 +105,11 @@ fn latest(dir: &Path, back: usize) -> Result<PathBuf, SelectorError> {
     }
 }
 
-fn by_id(dir: &Path, prefix: &str) -> Result<PathBuf, SelectorError> {
-    let wanted = prefix.to_ascii_lowercase();
-    let entries = Catalog::read(dir)?.entries;
-    let mut candidates: Vec<CatalogEntry> =
-        entries.into_iter().filter(|entry| entry.id().to_ascii_lowercase().starts_with(&wanted)).collect();
+fn by_id(catalog: Catalog, dir: &Path, prefix: &str) -> Result<PathBuf, SelectorError> {
+    let begins = |entry: &CatalogEntry| {
+        entry.id().get(..prefix.len()).is_some_and(|id| id.eq_ignore_ascii_case(prefix))
+    };
+    let mut candidates: Vec<CatalogEntry> = catalog.entries.into_iter().filter(begins).collect();
     if candidates.len() > 1 {
         // A whole id is meant, though another begins with it.
         candidates.sort_by_key(|entry| entry.id().len() != prefix.len());
@@ -146,7 +146,9 @@ mod tests {
             std::fs::write(dir.path().join(format!("{id}.jsonl")), meta + "\n").expect("a trace");
         }
         let check = |typed: &str, expected: &str| {
-            let found = match TraceSelector::from(OsString::from(typed)).resolve(dir.path()) {
+            let found = match TraceSelector::from(OsString::from(typed))
+                .resolve(dir.path(), &dir.path().join("index"))
+            {
                 Ok(path) => path.file_stem().expect("a name").to_string_lossy().into_owned(),
                 Err(error) => error.to_string().replace(&dir.path().display().to_string(), "DIR"),
             };

@@ -11,7 +11,6 @@
 
 pub mod api;
 mod index;
-mod introduction;
 mod jobs;
 mod library;
 mod page;

@@ -7,13 +7,17 @@ use crate::api::types::{Home, TraceCard};
 use crate::query::Set;
 use crate::query::diff::Comparisons;
 use crate::query::select::Selections;
-use crate::summary::{Summaries, Summary};
+use crate::summary::{Summaries, Summary, is_running};
 use crate::trace::{OpenTrace, StateOf};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::NamedTempFile;
-use wiretape_library::{CatalogEntry, TraceDirectory, TraceFileError, TraceState, TraceStateKind};
+use wiretape_library::directory::Listing;
+use wiretape_library::{CatalogEntry, TraceDirectory, TraceFileError, TraceState};
+
+/// How many traces the first page lists; a search finds the others.
+const MOST_CARDS: usize = 500;
 
 /// How many traces are kept open: the index of each is in memory.
 const OPEN: usize = 12;
@@ -88,43 +92,68 @@ impl Library {
         self.summaries.version()
     }
 
-    /// The first page.
-    pub(crate) fn home(&self) -> Home {
+    /// The first page: the traces that have all words of `search`, those that are being recorded first.
+    pub(crate) fn home(&self, search: &str) -> Home {
         let listing = self.directory.traces();
-        let mut cards: Vec<TraceCard> = listing.traces.iter().map(|entry| self.card(entry)).collect();
+        let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
+        let mut found: Vec<&CatalogEntry> =
+            listing.traces().iter().filter(|entry| self.has_words(&listing, entry, &words)).collect();
+        let count = found.len() as u64;
         // A stable sort: among equals the newest stay first.
-        cards.sort_by_key(|card| card.state != TraceStateKind::Running);
+        found.sort_by_cached_key(|entry| !is_running(entry));
         Home {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            traces: cards,
+            traces: found.iter().take(MOST_CARDS).map(|entry| self.card(&listing, entry)).collect(),
+            found: count,
+            total: listing.traces().len() as u64,
             has_store: self.store().is_some(),
             given: self.given.iter().map(|path| given_key(path)).collect(),
-            unreadable: listing.unreadable.clone(),
+            unreadable: listing.unreadable(),
         }
     }
 
-    fn card(&self, entry: &CatalogEntry) -> TraceCard {
+    /// Whether a trace has all words. What is counted in the background is looked at last: that takes a read of the index.
+    fn has_words(&self, listing: &Listing, entry: &CatalogEntry, words: &[String]) -> bool {
+        if words.is_empty() {
+            return true;
+        }
+        let file = entry.path.file_name().unwrap_or_default().to_string_lossy();
+        let text = format!("{} {file}", entry.label()).to_lowercase();
+        let mut missing = words.iter().filter(|word| !text.contains(word.as_str())).peekable();
+        if missing.peek().is_none() {
+            return true;
+        }
+        let state = if is_running(entry) { "running" } else { "" };
+        let Some(digest) = self.directory.known_digest(listing, entry) else {
+            return missing.all(|word| state.contains(word.as_str()));
+        };
+        let state = TraceState::new(&entry.path, &digest.ending.ending()).describe();
+        let peers = [digest.client, digest.server].map(Option::unwrap_or_default);
+        let text = format!("{} {state}", peers.join(" ")).to_lowercase();
+        missing.all(|word| text.contains(word.as_str()))
+    }
+
+    fn card(&self, listing: &Listing, entry: &CatalogEntry) -> TraceCard {
         let state = self.directory.state(&entry.path);
-        let id = entry.id();
         // What is open was counted already.
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = open.iter().find(|trace| trace.key == id).cloned();
+        let open = open.iter().find(|trace| trace.key == entry.id()).cloned();
         let summary = match open {
             Some(trace) => Summary::of_open(&trace),
-            None => self.summaries.of(&entry.path, entry.bytes),
+            None => self.summaries.of(listing, entry),
         };
         TraceCard {
-            key: id,
-            label: entry.label(),
+            key: entry.id().to_owned(),
+            label: entry.label().to_owned(),
             file: entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             client: summary.as_ref().and_then(|summary| summary.client.clone()),
             server: summary.as_ref().and_then(|summary| summary.server.clone()),
-            started_us: entry.head.started_ms.map(|ms| ms.saturating_mul(1000)),
+            started_us: entry.facts.started_ms.map(|ms| ms.saturating_mul(1000)),
             duration_us: summary.as_ref().and_then(|summary| summary.duration_us),
             calls: summary.as_ref().map(|summary| summary.calls),
             errors: summary.as_ref().map(|summary| summary.errors),
             messages: summary.as_ref().map(|summary| summary.messages),
-            bytes: entry.bytes,
+            bytes: entry.bytes(),
             state: state.kind(),
             state_text: state.describe(),
         }
@@ -205,12 +234,12 @@ impl Library {
     fn find_in_directory(&self, name: &str) -> Option<Named> {
         let listing = self.directory.traces();
         let is_named = |entry: &&CatalogEntry| entry.id() == name || entry.path == Path::new(name);
-        if let Some(entry) = listing.traces.iter().find(is_named) {
-            return Some(self.on_disk(entry.id(), entry.path.clone()));
+        if let Some(entry) = listing.traces().iter().find(is_named) {
+            return Some(self.on_disk(entry.id().to_owned(), entry.path.clone()));
         }
-        let begins = listing.traces.iter().filter(|entry| entry.id().starts_with(name));
+        let begins = listing.traces().iter().filter(|entry| entry.id().starts_with(name));
         match begins.collect::<Vec<_>>().as_slice() {
-            [entry] => Some(self.on_disk(entry.id(), entry.path.clone())),
+            [entry] => Some(self.on_disk(entry.id().to_owned(), entry.path.clone())),
             _ => None,
         }
     }

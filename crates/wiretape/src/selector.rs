@@ -20,7 +20,7 @@ impl From<OsString> for TraceSelector {
 impl TraceSelector {
     /// The trace that is meant.
     pub(crate) fn resolve(&self) -> Result<PathBuf, CommandError> {
-        self.0.resolve(&dirs::traces_dir()?).map_err(CommandError::from)
+        self.0.resolve(&dirs::traces_dir()?, &dirs::index_dir()?).map_err(CommandError::from)
     }
 }
 
@@ -53,12 +53,13 @@ const SHOWN_CANDIDATES: usize = 8;
 fn ambiguous(prefix: &str, candidates: &[CatalogEntry]) -> String {
     let mut message = format!("`{prefix}` could be any of {} traces:", candidates.len());
     for entry in candidates.iter().take(SHOWN_CANDIDATES) {
-        let started = entry.head.started_ms.and_then(units::iso).unwrap_or_else(|| "unknown time".to_owned());
+        let started =
+            entry.facts.started_ms.and_then(units::iso).unwrap_or_else(|| "unknown time".to_owned());
         let label = entry.label();
         message.push_str(&format!(
             "\n  {}  {started}  {}",
-            text::printable(&entry.id()),
-            text::printable(&label)
+            text::printable(entry.id()),
+            text::printable(label)
         ));
     }
     if candidates.len() > SHOWN_CANDIDATES {

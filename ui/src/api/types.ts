@@ -9,9 +9,17 @@ export type Home = {
  */
 version: string, 
 /**
- * The traces, those that are being recorded first, then the newest.
+ * The traces that were found, those that are being recorded first, then the newest; 500 at most.
  */
 traces: Array<TraceCard>, 
+/**
+ * How many were found.
+ */
+found: number, 
+/**
+ * How many traces there are.
+ */
+total: number, 
 /**
  * Whether there is a store of events.
  */

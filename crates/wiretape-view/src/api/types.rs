@@ -15,8 +15,12 @@ use wiretape_library::TraceStateKind;
 pub struct Home {
     /// The version of the program.
     pub version: String,
-    /// The traces, those that are being recorded first, then the newest.
+    /// The traces that were found, those that are being recorded first, then the newest; 500 at most.
     pub traces: Vec<TraceCard>,
+    /// How many were found.
+    pub found: u64,
+    /// How many traces there are.
+    pub total: u64,
     /// Whether there is a store of events.
     pub has_store: bool,
     /// The traces that the program was started with; they are to be opened at once.

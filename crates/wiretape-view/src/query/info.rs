@@ -2,9 +2,9 @@
 
 use super::{Set, detail};
 use crate::api::types::{Change, TraceChange, TraceInfo, TraceSet};
-use crate::introduction::{Introduction, answered, asked};
 use crate::trace::OpenTrace;
 use std::io;
+use wiretape_library::introduction::{Introduction, answered, asked};
 
 /// The traces of a set, as far as they were read.
 pub(crate) fn set_info(set: &Set) -> io::Result<TraceSet> {

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
 
 /// The demo traces of a directory, the newest first.
 fn traces_in(dir: &Path) -> Result<Vec<PathBuf>, CommandError> {
-    let entries = Catalog::read(dir)?.entries.into_iter();
+    let entries = Catalog::open(dir, &dirs::index_dir()?)?.entries.into_iter();
     Ok(entries.filter(|entry| entry.label() == LABEL).map(|entry| entry.path).collect())
 }
 

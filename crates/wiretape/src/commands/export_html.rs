@@ -41,7 +41,7 @@ pub(crate) struct HtmlArgs {
 /// Runs the command.
 pub(crate) fn run(args: &HtmlArgs) -> Result<(), CommandError> {
     let redactor = redaction::redactor(Config::load(args.config.as_deref())?.redact, &[])?;
-    let directory = TraceDirectory::new(dirs::traces_dir()?);
+    let directory = TraceDirectory::new(dirs::traces_dir()?, dirs::index_dir()?);
     let mut traces = Vec::new();
     for selector in &args.traces {
         let path = selector.resolve()?;

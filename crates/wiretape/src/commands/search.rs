@@ -80,7 +80,7 @@ fn paths(traces: &[TraceSelector]) -> Result<Vec<PathBuf>, CommandError> {
         return traces.iter().map(TraceSelector::resolve).collect();
     }
     let dir = dirs::traces_dir()?;
-    let entries = Catalog::read(&dir)?.entries;
+    let entries = Catalog::open(&dir, &dirs::index_dir()?)?.entries;
     if entries.is_empty() {
         return Err(CommandError::failure(format!("there are no traces in {}", dir.display()))
             .hint("`wiretape record -- COMMAND` makes one"));

@@ -79,7 +79,7 @@ fn of_store(args: &CallArgs) -> Result<(PathBuf, Wanted), CommandError> {
         .hint("`wiretape logs --json` tells what the store knows of it")
     };
     let trace = call.trace.clone().ok_or_else(gone)?;
-    let entries = Catalog::read(&dirs::traces_dir()?)?.entries;
+    let entries = Catalog::open(&dirs::traces_dir()?, &dirs::index_dir()?)?.entries;
     let entry = entries.into_iter().find(|entry| entry.id() == trace).ok_or_else(gone)?;
     Ok((entry.path, Wanted::Row(Box::new(call))))
 }

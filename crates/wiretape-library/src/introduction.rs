@@ -6,14 +6,17 @@ use wiretape_trace::message::Envelope;
 
 /// Who talks to whom.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Introduction {
-    pub(crate) client: Option<String>,
-    pub(crate) server: Option<String>,
-    pub(crate) revision: Option<String>,
+pub struct Introduction {
+    /// Name and version of the client.
+    pub client: Option<String>,
+    /// Name and version of the server.
+    pub server: Option<String>,
+    /// The protocol version they use.
+    pub revision: Option<String>,
 }
 
 /// What the client says of itself: in `initialize`, or in the `_meta` of every request.
-pub(crate) fn asked(raw: &[u8]) -> Introduction {
+pub fn asked(raw: &[u8]) -> Introduction {
     let params = Envelope::scan(raw).params.unwrap_or_default();
     let meta = member(params, "_meta").unwrap_or_default();
     let of_meta = |name: &str| member(meta, &format!("io.modelcontextprotocol/{name}"));
@@ -27,7 +30,7 @@ pub(crate) fn asked(raw: &[u8]) -> Introduction {
 }
 
 /// What the server says of itself, in an answer.
-pub(crate) fn answered(raw: &[u8], introduction: &mut Introduction) {
+pub fn answered(raw: &[u8], introduction: &mut Introduction) {
     let result = Envelope::scan(raw).result.unwrap_or_default();
     let meta = member(result, "_meta").unwrap_or_default();
     let server = member(result, "serverInfo").or_else(|| member(meta, "io.modelcontextprotocol/serverInfo"));
