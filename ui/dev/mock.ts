@@ -34,7 +34,7 @@ type Ask = { url: URL; chosen: Made[]; number(name: string, otherwise: number): 
 
 const ANSWERS: Record<string, (ask: Ask) => unknown> = {
   home: () => ({
-    version: "0.2.0", hasStore: true, given: [], unreadable: ["broken.mcptrace.jsonl: the first line is not a trace's"],
+    version: "0.2.0", found: traces.length, total: traces.length, hasStore: true, given: [], unreadable: ["broken.mcptrace.jsonl: the first line is not a trace's"],
     traces: traces.toSorted((a, b) => Number(b.info.state === "running") - Number(a.info.state === "running")).map(({ info }) => ({
       ...info, durationUs: info.lastUs - info.startedUs, bytes: info.lines * 512,
     })),

@@ -4,6 +4,7 @@ use crate::call::{Call, Outcome};
 use crate::latency::Latencies;
 use crate::operation::{Operation, OperationKind};
 use crate::reading::{Analysis, Closed, Meaning, Seen};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
@@ -18,7 +19,7 @@ pub enum Subject {
 }
 
 /// How many calls there were, by outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
     /// All calls.
     pub calls: u64,

@@ -5,10 +5,14 @@ use crate::stats::CallCounts;
 use std::collections::VecDeque;
 use wiretape_trace::format::{End, Meta, Record, Stamp};
 use wiretape_trace::message::Direction;
+use wiretape_trace::protocol::Peer;
 
 /// How many of the server's last lines on standard error are kept, and how much of each.
 const LAST_STDERR: usize = 5;
 const LONGEST_STDERR: usize = 500;
+
+/// The lines in which peers introduce themselves.
+const INTRODUCTIONS: u64 = 50;
 
 /// How a trace ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +66,10 @@ pub struct TraceSummary {
     pub damaged_lines: u64,
     /// How the trace ends.
     pub ending: Ending,
+    /// The client, as it first introduces itself.
+    pub client: Option<Peer>,
+    /// The server, as it first introduces itself.
+    pub server: Option<Peer>,
     /// The server's last lines on standard error, oldest first, each cut to a bounded length.
     pub last_stderr: VecDeque<String>,
     times: Times,
@@ -91,6 +99,8 @@ impl Default for TraceSummary {
             unknown_lines: 0,
             damaged_lines: 0,
             ending: Ending::Missing,
+            client: None,
+            server: None,
             last_stderr: VecDeque::new(),
             times: Times::default(),
         }
@@ -131,6 +141,19 @@ impl TraceSummary {
     fn by_wall_clock_us(&self) -> Option<u64> {
         let ms = self.times.last_wall_ms?.checked_sub(self.started_ms()?)?;
         u64::try_from(ms).ok()?.checked_mul(1000)
+    }
+
+    /// Peers introduce themselves in their first messages; looking for that in all would slow `ls` down.
+    fn introduce(&mut self, seen: &Seen<'_, '_>) {
+        if seen.line.line.number > INTRODUCTIONS {
+            return;
+        }
+        if self.client.is_none() && seen.direction == Some(Direction::ClientToServer) {
+            self.client = seen.envelope.params.and_then(Peer::client);
+        }
+        if self.server.is_none() && seen.direction == Some(Direction::ServerToClient) {
+            self.server = seen.envelope.result.and_then(Peer::server);
+        }
     }
 
     fn stderr(&mut self, text: &str) {
@@ -174,6 +197,7 @@ impl Analysis for TraceSummary {
             None => &mut self.messages_other,
         };
         *count += 1;
+        self.introduce(seen);
         self.orphans += u64::from(seen.meaning == Meaning::Orphan);
     }
 

@@ -9,6 +9,7 @@ use std::io::{self, IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use wiretape_library::private;
 use wiretape_trace::format::{Context, Encoder, LineEnd, Meta, Moment, Part, WallClock};
 use wiretape_trace::message::Direction;
 use wiretape_trace::name;
@@ -333,10 +334,10 @@ impl Journal {
 
     /// Begins the next part, with a `meta` of its own.
     fn open_part(&mut self, at: Moment) -> io::Result<()> {
-        platform::create_private_dir(&self.options.dir)?;
+        private::create_dir(&self.options.dir)?;
         let number = self.part_number + 1;
         let (path, mut file) = self.create_file(number)?;
-        platform::mark_live(&file);
+        wiretape_library::mark_live(&file);
         let mut meta = self.meta.clone();
         if number > 1 {
             meta.id = Some(uuid::Uuid::new_v4().to_string());
@@ -372,7 +373,7 @@ impl Journal {
         let mut twin = 1;
         loop {
             let path = self.options.dir.join(self.part_name(number));
-            match platform::create_private_file(&path) {
+            match private::create_file(&path) {
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && twin < 1000 => {
                     twin += 1;

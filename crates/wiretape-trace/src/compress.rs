@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,17 +43,115 @@ pub fn is_compressed(head: &[u8]) -> bool {
     Compression::of_magic(head) != Compression::None
 }
 
-/// Reads `source` as it is or decompressed, as its first bytes tell: a file's name may lie.
-pub fn reader<'a>(mut source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+/// How much a compressed file may become. A file of 100 kB can hold gigabytes of zeros, which would fill memory or disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecompressionLimits {
+    /// The most bytes that may come out in total.
+    pub total: u64,
+    /// The most bytes that may come out for each byte that went in.
+    pub ratio: u64,
+    /// Up to here the ratio doesn't matter.
+    pub free: u64,
+}
+
+impl Default for DecompressionLimits {
+    fn default() -> Self {
+        // Traces compress to between a fifth and a hundredth: each line has its own time and number.
+        DecompressionLimits { total: 64 << 30, ratio: 1000, free: 64 << 20 }
+    }
+}
+
+/// A compressed file is larger than [`DecompressionLimits`] allow. It comes as an [`io::Error`] of the kind
+/// [`io::ErrorKind::FileTooLarge`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// By its total.
+    #[error("it decompresses to more than {}", size(*.0))]
+    Total(u64),
+    /// By its ratio.
+    #[error("it decompresses to more than {0} times its size")]
+    Ratio(u64),
+}
+
+/// A limit for people: whole mebibytes or gibibytes where it is that.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes > 0 && bytes % (1 << 30) == 0 => format!("{} GiB", bytes >> 30),
+        bytes if bytes > 0 && bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
+        bytes => format!("{bytes} bytes"),
+    }
+}
+
+/// Reads `source` as it is or decompressed, as its first bytes tell: a file's name may lie. Decompression has the default
+/// limits.
+pub fn reader<'a>(source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+    reader_with_limits(source, DecompressionLimits::default())
+}
+
+/// Reads `source` as [`reader`] does, within other limits.
+pub fn reader_with_limits<'a>(
+    mut source: impl Read + Send + 'a,
+    limits: DecompressionLimits,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut head = Vec::with_capacity(4);
     source.by_ref().take(4).read_to_end(&mut head)?;
     let compression = Compression::of_magic(&head);
     let whole = io::Cursor::new(head).chain(source);
-    Ok(match compression {
-        Compression::None => Box::new(whole),
-        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(whole)),
-        Compression::Zstd => Box::new(zstd::Decoder::new(whole)?),
-    })
+    if compression == Compression::None {
+        return Ok(Box::new(whole));
+    }
+    let consumed = Arc::new(AtomicU64::new(0));
+    let counted = CountingReader { source: whole, consumed: Arc::clone(&consumed) };
+    let decoder: Box<dyn Read + Send + 'a> = match compression {
+        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(counted)),
+        _ => Box::new(zstd::Decoder::new(counted)?),
+    };
+    Ok(Box::new(LimitedDecoder { decoder, consumed, produced: 0, limits }))
+}
+
+/// Counts what is read.
+struct CountingReader<R> {
+    source: R,
+    consumed: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for CountingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Stops a decoder that makes too much of too little.
+struct LimitedDecoder<'a> {
+    decoder: Box<dyn Read + Send + 'a>,
+    consumed: Arc<AtomicU64>,
+    produced: u64,
+    limits: DecompressionLimits,
+}
+
+impl LimitedDecoder<'_> {
+    fn check(&self) -> Result<(), TooLarge> {
+        let DecompressionLimits { total, ratio, free } = self.limits;
+        if self.produced > total {
+            return Err(TooLarge::Total(total));
+        }
+        let consumed = self.consumed.load(Ordering::Relaxed);
+        if self.produced > free && self.produced > consumed.saturating_mul(ratio) {
+            return Err(TooLarge::Ratio(ratio));
+        }
+        Ok(())
+    }
+}
+
+impl Read for LimitedDecoder<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.check().map_err(|error| io::Error::new(io::ErrorKind::FileTooLarge, error))?;
+        let read = self.decoder.read(buffer)?;
+        self.produced += read as u64;
+        Ok(read)
+    }
 }
 
 /// A sink that compresses what it is given. `finish` writes what is left; without it the file is cut off.
@@ -154,6 +254,31 @@ mod tests {
             assert!(lines > 10, "{compression:?}: {lines}");
             assert!(matches!(notices[0], Notice::TruncatedCompression { .. }), "{notices:?}");
         }
+    }
+
+    #[test]
+    fn a_file_that_decompresses_to_too_much_is_read_up_to_a_limit() {
+        let mut sink = Compressor::new(Vec::new(), Compression::Zstd).unwrap();
+        sink.write_all(b"{\"type\":\"a\"}\n").unwrap();
+        for _ in 0..64 {
+            sink.write_all(&[b'A'; 1 << 16]).unwrap();
+        }
+        let bomb = sink.finish().unwrap();
+        assert!(bomb.len() < 4096, "{}", bomb.len());
+        let check = |limits: DecompressionLimits, expected: &str| {
+            let mut reader = TraceReader::new(reader_with_limits(&bomb[..], limits).unwrap());
+            assert!(reader.next_line().unwrap().is_some());
+            assert!(reader.next_line().unwrap().is_none());
+            assert_eq!(reader.notices()[2].to_string(), expected);
+        };
+        check(
+            DecompressionLimits { total: 1 << 20, ratio: 1_000_000, free: 1 << 20 },
+            "after line 1: it decompresses to more than 1 MiB; the rest was not read",
+        );
+        check(
+            DecompressionLimits { total: 1 << 30, ratio: 100, free: 1 << 20 },
+            "after line 1: it decompresses to more than 100 times its size; the rest was not read",
+        );
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl OpenTrace {
 
     /// Reads the whole trace once more.
     pub(crate) fn scan(&self, done: &AtomicU64, mut each: impl FnMut(&Line<'_>)) -> io::Result<()> {
-        let mut reader = TraceReader::new(self.source.reader()?);
+        let mut reader = TraceReader::new(self.source.reader());
         while let Some(line) = reader.next_line().map_err(|error| error.source)? {
             each(&line);
             done.store(line.offset, Ordering::Relaxed);

@@ -3,7 +3,6 @@
 //!
 //! - [`serve`]: the server
 //! - [`api`]: what it tells, as types
-//! - [`Shelf`]: where traces lie, told by whoever starts the server
 //! - [`report`]: a trace and the page in one file
 //!
 //! What is computed is computed by `wiretape-analyze`, as for the terminal; what is shown is shown by the page. This
@@ -12,17 +11,13 @@
 
 pub mod api;
 mod index;
-mod introduction;
 mod jobs;
 mod library;
 mod page;
 mod query;
 pub mod report;
 mod server;
-mod shelf;
-mod source;
 mod summary;
 mod trace;
 
 pub use server::{PageAddress, ViewError, ViewOptions, serve};
-pub use shelf::{Shelf, ShelfEntry, ShelfList, Standing};

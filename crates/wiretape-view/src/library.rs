@@ -1,27 +1,30 @@
 //! The traces that can be looked at, by the names that URLs have for them.
 //!
-//! Only what lies on the shelf, what the program was started with, and what the page itself has brought can be
+//! Only what is in the directory, what the program was started with, and what the page itself has brought can be
 //! opened: a URL that names another file is refused.
 
-use crate::api::types::{Home, TraceCard, TraceState};
+use crate::api::types::{Home, TraceCard};
 use crate::query::Set;
 use crate::query::diff::Comparisons;
 use crate::query::select::Selections;
-use crate::shelf::{Shelf, ShelfEntry, ShelfList, Standing};
-use crate::summary::{Summaries, Summary};
-use crate::trace::{OpenTrace, StandingOf};
-use std::io;
+use crate::summary::{Summaries, Summary, is_running};
+use crate::trace::{OpenTrace, StateOf};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::NamedTempFile;
+use wiretape_library::directory::Listing;
+use wiretape_library::{CatalogEntry, TraceDirectory, TraceFileError, TraceState};
+
+/// How many traces the first page lists; a search finds the others.
+const MOST_CARDS: usize = 500;
 
 /// How many traces are kept open: the index of each is in memory.
 const OPEN: usize = 12;
 
 /// The traces that can be looked at.
 pub(crate) struct Library {
-    shelf: Arc<dyn Shelf>,
+    directory: Arc<TraceDirectory>,
     /// What the program was started with.
     given: Vec<PathBuf>,
     store: Option<PathBuf>,
@@ -47,7 +50,7 @@ struct Named {
     key: String,
     file: String,
     path: PathBuf,
-    standing: StandingOf,
+    state_of: StateOf,
 }
 
 /// A trace could not be opened.
@@ -57,15 +60,20 @@ pub(crate) enum OpenError {
     Unknown(String),
     #[error("no trace is named")]
     Nothing,
-    #[error("can't open {}: {source}", path.display())]
-    Failed { path: PathBuf, source: io::Error },
+    #[error("{error}{}", cause(error))]
+    Failed { error: TraceFileError },
+}
+
+/// What the system says, for people who see no chain of causes.
+fn cause(error: &TraceFileError) -> String {
+    std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default()
 }
 
 impl Library {
-    pub(crate) fn new(shelf: Arc<dyn Shelf>, given: Vec<PathBuf>, store: Option<PathBuf>) -> Self {
+    pub(crate) fn new(directory: Arc<TraceDirectory>, given: Vec<PathBuf>, store: Option<PathBuf>) -> Self {
         Library {
-            summaries: Summaries::start(Arc::clone(&shelf)),
-            shelf,
+            summaries: Summaries::start(Arc::clone(&directory)),
+            directory,
             given,
             store,
             open: Mutex::default(),
@@ -84,44 +92,70 @@ impl Library {
         self.summaries.version()
     }
 
-    /// The first page.
-    pub(crate) fn home(&self) -> Home {
-        let ShelfList { traces, unreadable } = self.shelf.traces();
-        let mut cards: Vec<TraceCard> = traces.iter().map(|entry| self.card(entry)).collect();
+    /// The first page: the traces that have all words of `search`, those that are being recorded first.
+    pub(crate) fn home(&self, search: &str) -> Home {
+        let listing = self.directory.traces();
+        let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
+        let mut found: Vec<&CatalogEntry> =
+            listing.traces().iter().filter(|entry| self.has_words(&listing, entry, &words)).collect();
+        let count = found.len() as u64;
         // A stable sort: among equals the newest stay first.
-        cards.sort_by_key(|card| card.state != TraceState::Running);
+        found.sort_by_cached_key(|entry| !is_running(entry));
         Home {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            traces: cards,
+            traces: found.iter().take(MOST_CARDS).map(|entry| self.card(&listing, entry)).collect(),
+            found: count,
+            total: listing.traces().len() as u64,
             has_store: self.store().is_some(),
             given: self.given.iter().map(|path| given_key(path)).collect(),
-            unreadable,
+            unreadable: listing.unreadable(),
         }
     }
 
-    fn card(&self, entry: &ShelfEntry) -> TraceCard {
-        let standing = self.shelf.standing(&entry.path);
+    /// Whether a trace has all words. What is counted in the background is looked at last: that takes a read of the index.
+    fn has_words(&self, listing: &Listing, entry: &CatalogEntry, words: &[String]) -> bool {
+        if words.is_empty() {
+            return true;
+        }
+        let file = entry.path.file_name().unwrap_or_default().to_string_lossy();
+        let text = format!("{} {file}", entry.label()).to_lowercase();
+        let mut missing = words.iter().filter(|word| !text.contains(word.as_str())).peekable();
+        if missing.peek().is_none() {
+            return true;
+        }
+        let state = if is_running(entry) { "running" } else { "" };
+        let Some(digest) = self.directory.known_digest(listing, entry) else {
+            return missing.all(|word| state.contains(word.as_str()));
+        };
+        let state = TraceState::new(&entry.path, &digest.ending.ending()).describe();
+        let peers = [digest.client, digest.server].map(Option::unwrap_or_default);
+        let text = format!("{} {state}", peers.join(" ")).to_lowercase();
+        missing.all(|word| text.contains(word.as_str()))
+    }
+
+    fn card(&self, listing: &Listing, entry: &CatalogEntry) -> TraceCard {
+        let state = self.directory.state(&entry.path);
         // What is open was counted already.
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = open.iter().find(|trace| trace.key == entry.id).cloned();
+        let open = open.iter().find(|trace| trace.key == entry.id()).cloned();
         let summary = match open {
             Some(trace) => Summary::of_open(&trace),
-            None => self.summaries.of(&entry.path, entry.bytes),
+            None => self.summaries.of(listing, entry),
         };
         TraceCard {
-            key: entry.id.clone(),
-            label: entry.label.clone(),
+            key: entry.id().to_owned(),
+            label: entry.label().to_owned(),
             file: entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             client: summary.as_ref().and_then(|summary| summary.client.clone()),
             server: summary.as_ref().and_then(|summary| summary.server.clone()),
-            started_us: entry.started_ms.map(|ms| ms.saturating_mul(1000)),
+            started_us: entry.facts.started_ms.map(|ms| ms.saturating_mul(1000)),
             duration_us: summary.as_ref().and_then(|summary| summary.duration_us),
             calls: summary.as_ref().map(|summary| summary.calls),
             errors: summary.as_ref().map(|summary| summary.errors),
             messages: summary.as_ref().map(|summary| summary.messages),
-            bytes: entry.bytes,
-            state: standing.state,
-            state_text: standing.text,
+            bytes: entry.bytes(),
+            state: state.kind(),
+            state_text: state.describe(),
         }
     }
 
@@ -151,9 +185,9 @@ impl Library {
         if let Some(trace) = self.already_open(&named.key) {
             return Ok(trace);
         }
-        let Named { key, file, path, standing } = named;
-        let trace = OpenTrace::open(key, file, &path, standing)
-            .map_err(|source| OpenError::Failed { path, source })?;
+        let Named { key, file, path, state_of } = named;
+        let trace =
+            OpenTrace::open(key, file, &path, state_of).map_err(|error| OpenError::Failed { error })?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         // Somebody else may have opened it meanwhile: there is one of each.
         if let Some(trace) = open.iter().find(|other| other.key == trace.key) {
@@ -179,45 +213,46 @@ impl Library {
         let given = self.given.iter().find(|path| given_key(path) == name);
         self.find_brought(name)
             .or_else(|| Some(self.on_disk(name.to_owned(), given?.clone())))
-            .or_else(|| self.find_on_shelf(name))
+            .or_else(|| self.find_in_directory(name))
     }
 
     fn find_brought(&self, name: &str) -> Option<Named> {
         let brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let brought = brought.iter().find(|brought| brought.key == name)?;
         let (path, is_live) = (brought.file.path().to_owned(), Arc::clone(&brought.is_live));
-        let ending = self.shelf.standing(&path);
-        let shelf = Arc::clone(&self.shelf);
+        let ending = self.directory.state(&path);
+        let directory = Arc::clone(&self.directory);
         let of_file = path.clone();
-        let standing: StandingOf = Arc::new(move || match is_live.load(Ordering::Acquire) {
-            true => Standing { state: TraceState::Running, text: "live".to_owned() },
-            false if ending.state == TraceState::NoEnd => shelf.standing(&of_file),
+        let state_of: StateOf = Arc::new(move || match is_live.load(Ordering::Acquire) {
+            true => TraceState::Running,
+            false if ending == TraceState::NoEnd => directory.state(&of_file),
             false => ending.clone(),
         });
-        Some(Named { key: brought.key.clone(), file: brought.name.clone(), path, standing })
+        Some(Named { key: brought.key.clone(), file: brought.name.clone(), path, state_of })
     }
 
-    fn find_on_shelf(&self, name: &str) -> Option<Named> {
-        let traces = self.shelf.traces().traces;
-        let is_named = |entry: &&ShelfEntry| entry.id == name || entry.path == Path::new(name);
-        if let Some(entry) = traces.iter().find(is_named) {
-            return Some(self.on_disk(entry.id.clone(), entry.path.clone()));
+    fn find_in_directory(&self, name: &str) -> Option<Named> {
+        let listing = self.directory.traces();
+        let is_named = |entry: &&CatalogEntry| entry.id() == name || entry.path == Path::new(name);
+        if let Some(entry) = listing.traces().iter().find(is_named) {
+            return Some(self.on_disk(entry.id().to_owned(), entry.path.clone()));
         }
-        match traces.iter().filter(|entry| entry.id.starts_with(name)).collect::<Vec<_>>().as_slice() {
-            [entry] => Some(self.on_disk(entry.id.clone(), entry.path.clone())),
+        let begins = listing.traces().iter().filter(|entry| entry.id().starts_with(name));
+        match begins.collect::<Vec<_>>().as_slice() {
+            [entry] => Some(self.on_disk(entry.id().to_owned(), entry.path.clone())),
             _ => None,
         }
     }
 
     fn on_disk(&self, key: String, path: PathBuf) -> Named {
-        let (shelf, of) = (Arc::clone(&self.shelf), path.clone());
+        let (directory, of) = (Arc::clone(&self.directory), path.clone());
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Named { key, file, path, standing: Arc::new(move || shelf.standing(&of)) }
+        Named { key, file, path, state_of: Arc::new(move || directory.state(&of)) }
     }
 
     /// The key of a trace that the store knows by its id or its path.
     pub(crate) fn key_of(&self, name: &str) -> Option<String> {
-        self.find_on_shelf(name).map(|named| named.key)
+        self.find_in_directory(name).map(|named| named.key)
     }
 
     /// Takes a trace that the page brings; what it is called is for people.

@@ -1,21 +1,18 @@
 //! What the first page says of each trace: counted in the background, once for each state of a file.
 
-use crate::introduction::{answered, asked};
 use crate::query::info::introduction;
-use crate::shelf::Shelf;
 use crate::trace::OpenTrace;
 use std::collections::HashMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
-use wiretape_analyze::reading::{Reading, RecordingState};
-use wiretape_analyze::summary::TraceSummary;
-use wiretape_trace::compress;
-use wiretape_trace::format::{Record, TraceReader};
+use wiretape_library::directory::Listing;
+use wiretape_library::index::FileStamp;
+use wiretape_library::{CatalogEntry, Liveness, TraceDigest, TraceDirectory, liveness};
 
 /// One trace in a few numbers.
 #[derive(Debug, Clone, Default)]
@@ -38,45 +35,62 @@ impl Summary {
             client: told.client,
             server: told.server,
             duration_us,
-            calls: index.calls() as u64,
+            calls: index.client_calls,
             errors: index.errors,
             messages: index.messages,
         })
     }
 }
 
-/// The summaries of traces.
+impl From<TraceDigest> for Summary {
+    fn from(digest: TraceDigest) -> Self {
+        Summary {
+            duration_us: digest.duration_us,
+            calls: digest.calls.calls,
+            errors: digest.calls.errors(),
+            messages: digest.messages(),
+            client: digest.client,
+            server: digest.server,
+        }
+    }
+}
+
+/// The summaries of traces. Those that nobody has counted yet are counted in the background.
 pub(crate) struct Summaries {
-    known: Mutex<HashMap<PathBuf, Known>>,
-    wanted: Mutex<Sender<(PathBuf, u64)>>,
+    directory: Arc<TraceDirectory>,
+    asked: Mutex<HashMap<PathBuf, Asked>>,
+    wanted: Mutex<Sender<(PathBuf, FileStamp)>>,
     version: AtomicU64,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Known {
-    /// The size of the file that it is of.
-    bytes: u64,
-    /// The size of the file that is being counted.
-    asked: Option<u64>,
-    summary: Option<Summary>,
+/// A trace that is being counted, or was.
+struct Asked {
+    /// Of which state of the file.
+    stamp: FileStamp,
+    /// What was counted last, which is shown until a file that grows has been counted again.
+    last: Option<Summary>,
 }
 
-/// How often the shelf is looked at for what is new.
+/// How often the directory is checked for what is new.
 const LOOK: Duration = Duration::from_millis(300);
 
+/// How long nothing must be left to count before the index is written.
+const IDLE: Duration = Duration::from_secs(1);
+
 impl Summaries {
-    /// Begins to count when somebody asks.
-    pub(crate) fn start(shelf: Arc<dyn Shelf>) -> Arc<Self> {
+    /// Begins to count when a summary is asked for.
+    pub(crate) fn start(directory: Arc<TraceDirectory>) -> Arc<Self> {
         let (sender, receiver) = mpsc::channel();
         let summaries = Arc::new(Summaries {
-            known: Mutex::default(),
+            directory: Arc::clone(&directory),
+            asked: Mutex::default(),
             wanted: Mutex::new(sender),
             version: AtomicU64::new(0),
         });
         let counting = Arc::downgrade(&summaries);
         thread::spawn(move || count(&counting, &receiver));
         let watching = Arc::downgrade(&summaries);
-        thread::spawn(move || watch(&watching, shelf.as_ref()));
+        thread::spawn(move || watch(&watching, &directory));
         summaries
     }
 
@@ -84,73 +98,84 @@ impl Summaries {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The summary of a file, as it was when it was last counted; it is counted again if it has grown.
-    pub(crate) fn of(&self, path: &Path, bytes: u64) -> Option<Summary> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.entry(path.to_owned()).or_default();
-        if known.bytes != bytes && known.asked.is_none() {
-            known.asked = Some(bytes);
-            let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-            // The other side is gone only when the program ends.
-            let _ = wanted.send((path.to_owned(), bytes));
+    /// The summary of a trace, as it was when it was last counted; it is counted again if it has changed.
+    pub(crate) fn of(&self, listing: &Listing, entry: &CatalogEntry) -> Option<Summary> {
+        if let Some(digest) = self.directory.known_digest(listing, entry) {
+            return Some(digest.into());
         }
-        known.summary.clone()
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(asked) = asked.get(&entry.path).filter(|asked| asked.stamp == entry.stamp) {
+            return asked.last.clone();
+        }
+        let last = asked.remove(&entry.path).and_then(|before| before.last);
+        asked.insert(entry.path.clone(), Asked { stamp: entry.stamp, last: last.clone() });
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        // The other side is gone only when the program ends.
+        let _ = wanted.send((entry.path.clone(), entry.stamp));
+        last
+    }
+
+    fn counted(&self, path: PathBuf, stamp: FileStamp, digest: TraceDigest) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(asked) = asked.get_mut(&path) {
+            asked.last = Some(digest.clone().into());
+        }
+        drop(asked);
+        self.directory.remember(path, stamp, digest);
+        self.version.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-fn count(summaries: &std::sync::Weak<Summaries>, wanted: &Receiver<(PathBuf, u64)>) {
-    while let Ok((path, bytes)) = wanted.recv() {
-        let summary = summarize(&path);
-        let Some(summaries) = summaries.upgrade() else { return };
-        let mut known = summaries.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = known.entry(path).or_default();
-        *place = Known { bytes, asked: None, summary: summary.or(place.summary.take()) };
-        drop(known);
-        summaries.version.fetch_add(1, Ordering::AcqRel);
+fn count(summaries: &Weak<Summaries>, wanted: &Receiver<(PathBuf, FileStamp)>) {
+    let mut is_saved = true;
+    loop {
+        match wanted.recv_timeout(IDLE) {
+            Ok((path, stamp)) => {
+                // A trace that can't be read has no summary; the listing says why.
+                let digest = TraceDigest::read(&path);
+                let Some(summaries) = summaries.upgrade() else { return };
+                if let Ok(digest) = digest {
+                    summaries.counted(path, stamp, digest);
+                    is_saved = false;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let Some(summaries) = summaries.upgrade() else { return };
+                if !is_saved {
+                    summaries.directory.save();
+                    is_saved = true;
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
 
 /// Notices traces that come, go, grow or end.
-fn watch(summaries: &std::sync::Weak<Summaries>, shelf: &dyn Shelf) {
+fn watch(summaries: &Weak<Summaries>, directory: &TraceDirectory) {
     let mut before = None;
     loop {
         thread::sleep(LOOK);
         let Some(summaries) = summaries.upgrade() else { return };
-        let traces = shelf.traces().traces;
-        let state = |path: &Path| shelf.standing(path).text;
-        let now: Vec<(PathBuf, u64, String)> =
-            traces.into_iter().map(|entry| (entry.path.clone(), entry.bytes, state(&entry.path))).collect();
-        if before.as_ref().is_some_and(|before| *before != now) {
+        let now = fingerprint(&directory.traces());
+        if before.is_some_and(|before| before != now) {
             summaries.version.fetch_add(1, Ordering::AcqRel);
         }
         before = Some(now);
     }
 }
 
-/// Reads a trace; `None` if that fails, which the shelf tells.
-fn summarize(path: &Path) -> Option<Summary> {
-    let mut reader = TraceReader::new(compress::reader(File::open(path).ok()?).ok()?);
-    let (mut summary, mut reading) = (Summary::default(), Reading::new(TraceSummary::new()));
-    while let Ok(Some(line)) = reader.next_line() {
-        if let (Record::Message(message), true) = (&line.record, line.number < INTRODUCTIONS) {
-            introduce(&mut summary, message.raw);
-        }
-        reading.observe(&line);
+/// Another number if a trace has come, gone, changed, or lost its recorder.
+fn fingerprint(listing: &Listing) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for entry in listing.traces() {
+        entry.path.file_name().hash(&mut hasher);
+        (entry.stamp.size, entry.stamp.modified_ns, is_running(entry)).hash(&mut hasher);
     }
-    let counted = reading.finish(RecordingState::Running);
-    summary.duration_us = counted.duration_us();
-    summary.calls = counted.calls.calls;
-    summary.errors = counted.calls.errors();
-    summary.messages = counted.messages();
-    Some(summary)
+    hasher.finish()
 }
 
-/// Who they are, client and server say among the first lines.
-const INTRODUCTIONS: u64 = 50;
-
-fn introduce(summary: &mut Summary, raw: &[u8]) {
-    let mut told = asked(raw);
-    answered(raw, &mut told);
-    summary.client = summary.client.take().or(told.client);
-    summary.server = summary.server.take().or(told.server);
+/// Whether a trace is being recorded.
+pub(crate) fn is_running(entry: &CatalogEntry) -> bool {
+    entry.facts.is_open && liveness(&entry.path) == Liveness::Running
 }

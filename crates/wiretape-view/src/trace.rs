@@ -1,12 +1,9 @@
 //! A trace that somebody looks at: its index, which grows in the background, and what else was found out about it.
 
-use crate::api::types::{Progress, TraceState};
+use crate::api::types::Progress;
 use crate::index::Index;
 use crate::index::build::Builder;
 use crate::jobs::{LintJob, TokensJob};
-use crate::shelf::Standing;
-use crate::source::{Source, trim_line};
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -15,6 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 use wiretape_analyze::reading::RecordingState;
+use wiretape_library::{PlainReader, PlainTrace, TraceFileError, TraceState, TraceStateKind};
 use wiretape_trace::format::{Notice, ReadError, TraceReader};
 
 /// A trace that is open.
@@ -22,20 +20,20 @@ pub(crate) struct OpenTrace {
     pub(crate) key: String,
     /// The name of its file, as people know it.
     pub(crate) file: String,
-    pub(crate) source: Source,
+    pub(crate) source: PlainTrace,
     index: RwLock<Index>,
     /// How often something has changed.
     version: AtomicU64,
     read: AtomicU64,
     is_complete: AtomicBool,
-    standing: RwLock<Standing>,
+    state: RwLock<TraceState>,
     notices: RwLock<Vec<String>>,
     pub(crate) lint: LintJob,
     pub(crate) tokens: TokensJob,
 }
 
-/// Tells where a recording stands.
-pub(crate) type StandingOf = Arc<dyn Fn() -> Standing + Send + Sync>;
+/// Finds out whether a recording has ended.
+pub(crate) type StateOf = Arc<dyn Fn() -> TraceState + Send + Sync>;
 
 /// How many lines are added at a time: readers see the first of them soon, and seldom wait.
 const LINES_AT_A_TIME: usize = 4096;
@@ -52,10 +50,20 @@ impl OpenTrace {
         key: String,
         file_name: String,
         path: &Path,
-        standing: StandingOf,
+        state_of: StateOf,
+    ) -> Result<Arc<Self>, TraceFileError> {
+        let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
+        Self::of_source(key, file_name, PlainTrace::open(path)?, state_of).map_err(failed)
+    }
+
+    /// Begins to read a trace.
+    pub(crate) fn of_source(
+        key: String,
+        file_name: String,
+        source: PlainTrace,
+        state_of: StateOf,
     ) -> io::Result<Arc<Self>> {
-        let source = Source::open(path)?;
-        let file = source.reader()?;
+        let reader = source.reader();
         let trace = Arc::new(OpenTrace {
             key,
             file: file_name,
@@ -63,14 +71,14 @@ impl OpenTrace {
             version: AtomicU64::new(0),
             read: AtomicU64::new(0),
             is_complete: AtomicBool::new(false),
-            standing: RwLock::new(standing()),
+            state: RwLock::new(state_of()),
             notices: RwLock::default(),
             lint: LintJob::default(),
             tokens: TokensJob::default(),
             source,
         });
-        let follower = Follower { trace: Arc::downgrade(&trace), standing };
-        thread::Builder::new().name("index".to_owned()).spawn(move || follower.run(file))?;
+        let follower = Follower { trace: Arc::downgrade(&trace), state_of };
+        thread::Builder::new().name("index".to_owned()).spawn(move || follower.run(reader))?;
         trace.wait_for_first_lines();
         Ok(trace)
     }
@@ -93,8 +101,8 @@ impl OpenTrace {
         self.version.load(Ordering::Acquire)
     }
 
-    pub(crate) fn standing(&self) -> Standing {
-        self.standing.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn state(&self) -> TraceState {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether more of the recording can come.
@@ -103,7 +111,7 @@ impl OpenTrace {
     }
 
     pub(crate) fn is_live(&self) -> bool {
-        self.standing().state == TraceState::Running
+        self.state() == TraceState::Running
     }
 
     pub(crate) fn notices(&self) -> Vec<String> {
@@ -125,14 +133,14 @@ impl OpenTrace {
     pub(crate) fn progress(&self) -> Progress {
         let is_complete = self.is_complete.load(Ordering::Acquire);
         let done = self.read.load(Ordering::Acquire);
-        Progress { done, total: self.source.length().max(done), is_complete }
+        Progress { done, total: self.source.len().max(done), is_complete }
     }
 
     /// A line as it is, but no more than `most` bytes of it; with its whole length.
     pub(crate) fn line(&self, number: u64, most: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
         let Some(span) = self.index().span(number) else { return Ok(None) };
         let length = span.end - span.start;
-        let bytes = self.source.read(span, most)?;
+        let bytes = self.source.read_span(span, most)?;
         let is_whole = bytes.len() as u64 == length;
         let trimmed = if is_whole { trim_line(&bytes).len() } else { bytes.len() };
         let whole = if is_whole { trimmed as u64 } else { length.saturating_sub(1) };
@@ -156,12 +164,12 @@ impl OpenTrace {
 /// Reads a trace in the background, for as long as somebody has it open.
 struct Follower {
     trace: std::sync::Weak<OpenTrace>,
-    standing: StandingOf,
+    state_of: StateOf,
 }
 
 impl Follower {
-    fn run(&self, file: File) {
-        let mut reader = TraceReader::following(file);
+    fn run(&self, source: PlainReader) {
+        let mut reader = TraceReader::following(source);
         let mut builder = Builder::default();
         loop {
             let Some(trace) = self.trace.upgrade() else { return };
@@ -176,28 +184,28 @@ impl Follower {
         }
     }
 
-    /// All that is there was read: says where the recording stands, and whether nothing more can come.
+    /// All that is there was read: says whether the recording has ended, and whether nothing more can come.
     ///
     /// That the index is complete is said last: who waits for it finds what became of open calls, and all remarks.
     fn settle(
         &self,
         trace: &OpenTrace,
         builder: &mut Builder,
-        reader: &TraceReader<File>,
+        reader: &TraceReader<PlainReader>,
         read: Result<bool, ReadError>,
     ) -> bool {
-        let standing = (self.standing)();
+        let state = (self.state_of)();
         let is_first = !trace.is_complete.load(Ordering::Acquire);
         let is_new = read.as_ref().is_ok_and(|is_new| *is_new);
         let is_over = read.is_err() || trace.index().ending.is_some() || !trace.source.may_grow();
-        if !(is_new || is_over || is_first || standing != trace.standing()) {
+        if !(is_new || is_over || is_first || state != trace.state()) {
             return false;
         }
         // While it runs, what is open is pending and has lasted until now.
-        let is_running = !is_over && standing.state == TraceState::Running;
+        let is_running = !is_over && state.kind() == TraceStateKind::Running;
         builder.settle(if is_running { RecordingState::Running } else { RecordingState::Over });
         add(trace, builder);
-        *trace.standing.write().unwrap_or_else(PoisonError::into_inner) = standing;
+        *trace.state.write().unwrap_or_else(PoisonError::into_inner) = state;
         *trace.notices.write().unwrap_or_else(PoisonError::into_inner) = notices_of(reader, read.err());
         trace.is_complete.store(true, Ordering::Release);
         trace.changed();
@@ -208,7 +216,7 @@ impl Follower {
 /// Reads what is there; says whether there was anything.
 fn read_on(
     trace: &OpenTrace,
-    reader: &mut TraceReader<File>,
+    reader: &mut TraceReader<PlainReader>,
     builder: &mut Builder,
 ) -> Result<bool, ReadError> {
     let mut is_new = false;
@@ -236,8 +244,14 @@ fn add(trace: &OpenTrace, builder: &mut Builder) {
     trace.changed();
 }
 
+/// A line without its terminator.
+fn trim_line(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+}
+
 /// What there is to say of what was read, and why it can't be read on.
-fn notices_of(reader: &TraceReader<File>, failure: Option<ReadError>) -> Vec<String> {
+fn notices_of(reader: &TraceReader<PlainReader>, failure: Option<ReadError>) -> Vec<String> {
     let mut notices: Vec<String> = reader.notices().iter().map(ToString::to_string).collect();
     if reader.more_notices() > 0 {
         notices.push(format!("and {} more remarks of this kind", reader.more_notices()));

@@ -11,6 +11,9 @@ use crate::output::ColorChoice;
 use crate::sample_server;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use std::sync::Once;
+use wiretape_library::draft;
+use wiretape_proxy::platform;
 
 /// The flight recorder for MCP
 ///
@@ -125,6 +128,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     cli.color.apply();
+    draft::before_each(clean_up_on_signals);
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
@@ -132,6 +136,17 @@ pub(crate) fn main() -> ExitCode {
             error.exit_code()
         }
     }
+}
+
+/// Catches signals from now on, so that no draft stays behind. Commands that write none keep the system's own way to end.
+fn clean_up_on_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        platform::on_termination(|signal| {
+            draft::delete_unpublished();
+            ExitCode::passed_on(128 + signal).exit()
+        });
+    });
 }
 
 fn run(command: Command) -> Result<ExitCode, CommandError> {

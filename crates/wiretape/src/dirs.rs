@@ -24,6 +24,11 @@ pub(crate) fn traces_dir() -> Result<PathBuf, CommandError> {
     Ok(data_dir()?.join("traces"))
 }
 
+/// What was read of traces, so that listing them is fast. Can be deleted at any time.
+pub(crate) fn index_dir() -> Result<PathBuf, CommandError> {
+    Ok(data_dir()?.join("index"))
+}
+
 /// The store, unless the user says otherwise.
 pub(crate) fn store_file() -> Result<PathBuf, CommandError> {
     Ok(data_dir()?.join("store.db"))

@@ -8,7 +8,6 @@ use crate::proxy_config::{EventsConfig, Switch, WebhookConfig};
 use crate::units;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use wiretape_events::sink::webhook::{Secret, WebhookError, WebhookOptions, Webho
 use wiretape_events::sink::{Look, NdjsonSink, StderrSink};
 use wiretape_events::store::{Retention, Store, StoreSink};
 use wiretape_events::{Bus, BusOptions, Sink, SinkError};
+use wiretape_library::private;
 use wiretape_proxy::http::{Bound, Route};
 use wiretape_proxy::platform;
 
@@ -182,12 +182,8 @@ fn ndjson(path: &Path) -> Result<NdjsonSink, CommandError> {
     if path == Path::new("-") {
         return Ok(NdjsonSink::new(Box::new(io::stdout()), "standard output".to_owned()));
     }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let place = path.display().to_string();
-    let file = options.open(path).map_err(|error| {
+    let file = private::options().create(true).append(true).open(path).map_err(|error| {
         CommandError::because(format!("can't write events to {place}"), error)
             .hint("name another file, or `-` for standard output")
     })?;

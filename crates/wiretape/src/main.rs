@@ -2,24 +2,20 @@
 
 mod ask;
 mod calls;
-mod catalog;
 mod cli;
 mod commands;
 mod config;
 mod difference_view;
 mod dirs;
-mod draft;
 mod error;
 mod events;
 mod exit_code;
 mod json;
 mod output;
 mod proxy_config;
-mod recordings;
 mod redaction;
 mod sample_server;
 mod selector;
-mod shelf;
 mod store_feed;
 mod text;
 mod trace_file;

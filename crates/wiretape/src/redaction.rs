@@ -6,7 +6,7 @@ use crate::{dirs, output};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use wiretape_proxy::platform;
+use wiretape_library::private;
 use wiretape_trace::redact::{RedactionKey, Redactor};
 
 /// The key's file in the data directory.
@@ -52,7 +52,7 @@ fn read(path: &Path) -> io::Result<RedactionKey> {
 /// Writes the key beside its place and moves it there, so that two recorders that start at once end up with one key.
 fn create(path: &Path) -> io::Result<RedactionKey> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    platform::create_private_dir(dir)?;
+    private::create_dir(dir)?;
     let draft = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
     let linked = write_draft(&draft).and_then(|()| fs::hard_link(&draft, path));
     let _ = fs::remove_file(&draft);
@@ -64,7 +64,7 @@ fn create(path: &Path) -> io::Result<RedactionKey> {
 }
 
 fn write_draft(draft: &Path) -> io::Result<()> {
-    platform::create_private_file(draft)?.write_all(&random_bytes()?)
+    private::create_file(draft)?.write_all(&random_bytes()?)
 }
 
 fn random_key() -> io::Result<RedactionKey> {

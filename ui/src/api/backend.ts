@@ -41,7 +41,8 @@ export type WatchHandlers = {
 export interface Backend {
   /** Whether this is an exported report: no home, diff, store, upload or live. */
   readonly isReport: boolean;
-  home(signal?: AbortSignal): Promise<Home>;
+  /** The traces that have all words of `search`. */
+  home(search: string, signal?: AbortSignal): Promise<Home>;
   set(keys: string[], signal?: AbortSignal): Promise<TraceSet>;
   watch(keys: string[], handlers: WatchHandlers): Watch;
   calls(keys: string[], query: CallsQuery, signal?: AbortSignal): Promise<CallPage>;

@@ -25,8 +25,8 @@ export const isForeign = signal(false);
 export class HttpBackend implements Backend {
   readonly isReport = false;
 
-  home(signal?: AbortSignal): Promise<Api.Home> {
-    return get(url("home", {}), signal);
+  home(search: string, signal?: AbortSignal): Promise<Api.Home> {
+    return get(url("home", { search }), signal);
   }
 
   set(keys: string[], signal?: AbortSignal): Promise<Api.TraceSet> {

@@ -9,9 +9,17 @@ export type Home = {
  */
 version: string, 
 /**
- * The traces, those that are being recorded first, then the newest.
+ * The traces that were found, those that are being recorded first, then the newest; 500 at most.
  */
 traces: Array<TraceCard>, 
+/**
+ * How many were found.
+ */
+found: number, 
+/**
+ * How many traces there are.
+ */
+total: number, 
 /**
  * Whether there is a store of events.
  */
@@ -76,16 +84,11 @@ bytes: number,
 /**
  * Where it stands.
  */
-state: TraceState, 
+state: "ended" | "rotated" | "running" | "no-end", 
 /**
  * The same in a few words, as `exit 1`.
  */
 stateText: string, };
-
-/**
- * Where a recording stands.
- */
-export type TraceState = "ended" | "rotated" | "running" | "no-end";
 
 /**
  * The traces that a URL names.
@@ -155,7 +158,7 @@ lastUs: number,
 /**
  * Where it stands.
  */
-state: TraceState, 
+state: "ended" | "rotated" | "running" | "no-end", 
 /**
  * The same in a few words.
  */
@@ -246,7 +249,7 @@ tokens: Progress | null,
 /**
  * Where it stands.
  */
-state: TraceState, };
+state: "ended" | "rotated" | "running" | "no-end", };
 
 /**
  * Some of the calls that pass a filter.

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Home, TraceCard } from "../api/types";
+import type { Home } from "../api/types";
 import { RowTable } from "../list/row-table";
 import { useListRows } from "../list/use-rows";
 import { go } from "../router";
@@ -17,36 +17,40 @@ import { OpenBar } from "./parts/open-bar";
 import { traceColumns } from "./parts/trace-columns";
 
 export function HomeView(): JSX.Element {
-  const { data, error, reload } = useResource((signal) => backend.home(signal), [], [change.value?.home]);
+  const [search, setSearch] = useState("");
+  // A new search keeps what is there until its answer comes.
+  const { data, error, reload } = useResource(
+    (signal) => backend.home(search, signal),
+    [],
+    [change.value?.home, search],
+  );
   useGiven(data);
   if (data === undefined) {
     return error === undefined ? <LoadingState what="Looking for traces" /> : <ProblemState error={error} retry={reload} />;
   }
-  return <Traces home={data} />;
+  return <Traces home={data} search={search} onSearch={setSearch} />;
 }
 
-function Traces({ home }: { home: Home }): JSX.Element {
-  const [search, setSearch] = useState("");
+type TracesProps = { home: Home; search: string; onSearch(text: string): void };
+
+function Traces({ home, search, onSearch }: TracesProps): JSX.Element {
   const [active, setActive] = useState<number | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
-  const found = useMemo(() => home.traces.filter((trace) => hasWords(trace, search)), [home, search]);
-  const rows = useListRows(found, home.traces.length);
+  const rows = useListRows(home.traces, home.total);
   const toggle = (key: string): void => {
     setMarked((old) => (old.includes(key) ? old.filter((other) => other !== key) : [...old, key]));
   };
   const columns = useMemo(() => traceColumns(marked, toggle), [marked]);
   return (
     <div class="home">
-      <OpenBar search={search} onSearch={setSearch} marked={marked} onClear={() => setMarked([])} hasStore={home.hasStore} />
+      <OpenBar search={search} onSearch={onSearch} marked={marked} onClear={() => setMarked([])} hasStore={home.hasStore} />
       <p class="list-facts" role="status">
-        {found.length === home.traces.length
-          ? count(found.length, "trace")
-          : `${count(found.length, "trace")} of ${count(home.traces.length, "trace")}`}
+        {facts(home)}
       </p>
-      {home.traces.length === 0 ? (
+      {home.total === 0 ? (
         <NothingRecorded />
-      ) : found.length === 0 ? (
-        <EmptyState title="No trace has these words" />
+      ) : home.found === 0 ? (
+        <EmptyState title="No traces match this search" />
       ) : (
         <RowTable
           id="trace"
@@ -66,9 +70,10 @@ function Traces({ home }: { home: Home }): JSX.Element {
   );
 }
 
-function hasWords(trace: TraceCard, search: string): boolean {
-  const text = [trace.label, trace.file, trace.client, trace.server, trace.stateText].join(" ").toLowerCase();
-  return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+/** How many traces are listed, of how many. */
+function facts(home: Home): string {
+  const found = home.found === home.total ? count(home.total, "trace") : `${home.found} of ${count(home.total, "trace")}`;
+  return home.traces.length < home.found ? `${found}, the newest ${home.traces.length} listed` : found;
 }
 
 function NothingRecorded(): JSX.Element {

@@ -13,6 +13,7 @@
 //! | [`store`] | how fast the store is written, and asked |
 //! | [`analyze`] | how fast traces are read for answers |
 //! | [`view`] | how soon `wiretape view` shows a large trace |
+//! | [`library`] | how soon many traces are listed |
 //! | [`replay`] | how fast `wiretape replay` answers |
 //! | [`programs`] | the programs, built |
 //! | [`figures`] | medians, and numbers as people read them |
@@ -24,6 +25,7 @@ mod events;
 mod figures;
 mod http;
 mod import;
+mod library;
 mod programs;
 mod progress;
 mod replay;
@@ -71,6 +73,7 @@ enum Subject {
     Store,
     Analyze,
     View,
+    Library,
     Replay,
 }
 
@@ -109,6 +112,7 @@ impl Subject {
             Self::Store => store::measure(programs, effort),
             Self::Analyze => analyze::measure(programs, effort),
             Self::View => view::measure(programs, effort),
+            Self::Library => library::measure(programs, effort),
             Self::Replay => replay::measure(programs, effort),
         }
     }

@@ -1,34 +1,23 @@
 //! The store's files: made for their owner only, recognized again, and moved aside.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use wiretape_library::private;
 
 /// Makes the file, and its directory, if they are missing. Only their owner may read them; SQLite gives the files beside
 /// it the same mode.
 pub(super) fn create(path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        create_directory(directory)?;
+        private::create_dir(directory)?;
     }
     if path.exists() {
         return Ok(());
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match private::create_file(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map(drop),
     }
-}
-
-fn create_directory(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// Which file stands at a path: another one has another identity. Unknown where the system has none.

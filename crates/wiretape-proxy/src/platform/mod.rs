@@ -1,5 +1,5 @@
 //! What differs between operating systems, and nothing else: the wrapped process and its group, signals, the death
-//! of a parent, file modes, and our own standard streams.
+//! of a parent, and our own standard streams. What differs for files is in `wiretape-library`.
 //!
 //! | | Linux | macOS and other Unix | Windows |
 //! |---|---|---|---|
@@ -7,8 +7,6 @@
 //! | stopping what is left of them | `SIGTERM`, then `SIGKILL`, to the group | the same | the job ends when we do |
 //! | signals to us | passed on to the group | the same | Ctrl-C reaches the server by the console itself; we only stay alive |
 //! | we are killed | the server is killed too (parent-death signal) | the server sees the end of its input | the job ends, and the server with it |
-//! | files | mode 0600, folders 0700 | the same | the user's own folder's access list |
-//! | "is it still running?" | an advisory lock | the same | not told: a lock there would keep readers out |
 //! | `npx`, `uvx` … | found by the system | the same | `.cmd` and `.bat` shims are found on `PATH` |
 
 #[cfg(unix)]
@@ -19,22 +17,9 @@ mod imp;
 mod imp;
 
 use std::fs::File;
-use std::io;
-use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
 
 pub use imp::{Process, Signals, StandardStreams};
-
-/// Whether somebody is still writing a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Liveness {
-    /// A recorder holds it open.
-    Running,
-    /// None does.
-    Stopped,
-    /// The system can't tell.
-    Unknown,
-}
 
 /// What becomes of the server's standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,36 +50,6 @@ pub struct Exit {
     pub code: i32,
     /// The signal that ended it.
     pub signal: Option<i32>,
-}
-
-/// Creates a file that only its owner may read, and that didn't exist.
-pub fn create_private_file(path: &Path) -> io::Result<File> {
-    imp::create_private_file(path)
-}
-
-/// Creates a folder, and those above it, that only their owner may enter.
-pub fn create_private_dir(path: &Path) -> io::Result<()> {
-    imp::create_private_dir(path)
-}
-
-/// Whether nobody but its owner may read or write an open file.
-pub fn is_private(file: &File) -> io::Result<bool> {
-    imp::is_private(file)
-}
-
-/// Marks a trace as being written, for as long as the file is open.
-pub fn mark_live(file: &File) {
-    imp::mark_live(file);
-}
-
-/// Whether a trace is being written.
-pub fn liveness(path: &Path) -> Liveness {
-    imp::liveness(path)
-}
-
-/// Reads as much as `buffer` holds, from a place in a file, wherever others read in it.
-pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    imp::read_exact_at(file, buffer, offset)
 }
 
 /// Whether an open file has been deleted.

@@ -1,53 +1,16 @@
 //! Linux, macOS and other Unix systems.
 
-use super::{Exit, Liveness, Spawned, StderrMode};
+use super::{Exit, Spawned, StderrMode};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-
-pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
-}
-
-pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-pub(super) fn is_private(file: &File) -> io::Result<bool> {
-    Ok(file.metadata()?.mode() & 0o077 == 0)
-}
-
-pub(super) fn mark_live(file: &File) {
-    // Somebody who looks whether we are running holds the lock for a moment. Some network file systems know no locks;
-    // then the trace only looks as if its recorder was gone.
-    for _ in 0..20 {
-        match file.try_lock() {
-            Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
-            Ok(()) | Err(std::fs::TryLockError::Error(_)) => return,
-        }
-    }
-}
-
-pub(super) fn liveness(path: &Path) -> Liveness {
-    let Ok(file) = File::open(path) else { return Liveness::Unknown };
-    match file.try_lock_shared() {
-        Ok(()) => Liveness::Stopped,
-        Err(std::fs::TryLockError::WouldBlock) => Liveness::Running,
-        Err(std::fs::TryLockError::Error(_)) => Liveness::Unknown,
-    }
-}
-
-pub(super) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
-}
 
 pub(super) fn is_deleted(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)

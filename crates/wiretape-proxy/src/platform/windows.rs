@@ -1,53 +1,21 @@
 //! Windows.
 
-use super::{Exit, Liveness, Spawned, StderrMode};
+use super::{Exit, Spawned, StderrMode};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::windows::fs::MetadataExt as _;
 use std::os::windows::io::AsHandle;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 use win32job::{ExtendedLimitInfo, Job};
 
-pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
-    // The data folder lies in the user's profile, whose access list lets nobody else in.
-    OpenOptions::new().append(true).create_new(true).open(path)
-}
-
-pub(super) fn create_private_dir(path: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(path)
-}
-
-pub(super) fn is_private(_: &File) -> io::Result<bool> {
-    // By the access list of the folder; see above.
-    Ok(true)
-}
-
-pub(super) fn mark_live(_: &File) {}
-
-pub(super) fn liveness(_: &Path) -> Liveness {
-    Liveness::Unknown
-}
-
 pub(super) fn stdout_is_closed() -> bool {
     false
-}
-
-pub(super) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !buffer.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        buffer = &mut buffer[read..];
-        offset += read as u64;
-    }
-    Ok(())
 }
 
 pub(super) fn is_deleted(file: &File) -> bool {

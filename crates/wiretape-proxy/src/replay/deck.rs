@@ -1,12 +1,13 @@
 //! A tape that is ready to be played, to any number of clients.
 
-use super::file::{DeckError, Indexed, TapeFile};
+use super::file::{Indexed, TapeFile};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use wiretape_analyze::replay::{
     FaultKind, Notice, Payloads as _, Player, Setting, StepKind, Tally, Tape, WhenMissed,
 };
+use wiretape_library::TraceFileError;
 use wiretape_trace::format;
 
 /// Takes what whoever started the replay should know; from any thread.
@@ -35,7 +36,7 @@ pub struct Deck {
 
 impl Deck {
     /// Reads recordings as one, each in its parts.
-    pub fn load(recordings: &[Vec<PathBuf>], setting: Setting) -> Result<Self, DeckError> {
+    pub fn load(recordings: &[Vec<PathBuf>], setting: Setting) -> Result<Self, TraceFileError> {
         Ok(Self::new(TapeFile::index(recordings, &setting.matching)?, setting))
     }
 

@@ -1,40 +1,11 @@
 //! A trace's file: read once for its index, and then message by message, as they are wanted.
 
-use crate::platform;
-use std::fs::File;
-use std::io::{self, Read, Seek as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use wiretape_analyze::replay::{Matching, Payloads, Span, Tape, TapeBuilder};
-use wiretape_trace::compress::{Compression, reader};
-use wiretape_trace::format::{Line, Notice, ReadError, TraceReader};
-
-/// A trace can't be played.
-#[derive(Debug, thiserror::Error)]
-pub enum DeckError {
-    /// It can't be opened.
-    #[error("can't open {}", path.display())]
-    Open {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It can't be read on.
-    #[error("can't read {}", path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: ReadError,
-    },
-    /// It never ends: a pipe, a device.
-    #[error("{} is not a file: a trace is read once from end to end, and then here and there", path.display())]
-    NotAFile {
-        /// Which.
-        path: PathBuf,
-    },
-}
+use wiretape_library::{PlainTrace, TraceFileError};
+use wiretape_trace::format::{Line, Notice, TraceReader};
 
 /// The files of a tape, one after the other.
 #[derive(Debug, Default)]
@@ -46,7 +17,7 @@ pub struct TapeFile {
 
 #[derive(Debug)]
 struct Part {
-    file: File,
+    trace: PlainTrace,
     /// Where it begins in the whole.
     start: u64,
 }
@@ -80,7 +51,7 @@ pub(super) struct Indexed {
 
 impl TapeFile {
     /// Reads recordings, each in its parts.
-    pub(super) fn index(recordings: &[Vec<PathBuf>], matching: &Matching) -> Result<Indexed, DeckError> {
+    pub(super) fn index(recordings: &[Vec<PathBuf>], matching: &Matching) -> Result<Indexed, TraceFileError> {
         let mut builder = TapeBuilder::new(matching);
         let (file, notices) = Self::read_all(recordings, &mut builder)?;
         Ok(Indexed { tape: builder.finish(), file, notices })
@@ -90,7 +61,7 @@ impl TapeFile {
     pub(crate) fn read_all(
         recordings: &[Vec<PathBuf>],
         reader: &mut impl Reader,
-    ) -> Result<(Self, Vec<(PathBuf, Notice)>), DeckError> {
+    ) -> Result<(Self, Vec<(PathBuf, Notice)>), TraceFileError> {
         let (mut file, mut notices) = (TapeFile::default(), Vec::new());
         for recording in recordings {
             for path in recording {
@@ -103,7 +74,7 @@ impl TapeFile {
     }
 
     /// Reads the beginning of a trace, up to so many bytes.
-    pub(super) fn beginning(path: &Path, limit: u64, matching: &Matching) -> Result<Indexed, DeckError> {
+    pub(super) fn beginning(path: &Path, limit: u64, matching: &Matching) -> Result<Indexed, TraceFileError> {
         let mut builder = TapeBuilder::new(matching);
         let mut file = TapeFile::default();
         file.add(path, limit, &mut builder)?;
@@ -111,62 +82,28 @@ impl TapeFile {
     }
 
     /// Reads one more file, up to so many bytes. Returns what is odd about it.
-    fn add(&mut self, path: &Path, limit: u64, reader: &mut impl Reader) -> Result<Vec<Notice>, DeckError> {
-        let (file, len) = open(path)?;
-        let len = len.min(limit);
+    fn add(
+        &mut self,
+        path: &Path,
+        limit: u64,
+        reader: &mut impl Reader,
+    ) -> Result<Vec<Notice>, TraceFileError> {
+        let trace = PlainTrace::open(path)?;
+        let len = trace.len().min(limit);
         let start = self.len;
         // What is written to it from now on is left alone.
-        let mut trace = TraceReader::unseen((&file).take(len));
+        let mut lines = TraceReader::unseen(trace.reader_up_to(len));
         loop {
             let line =
-                trace.next_line().map_err(|source| DeckError::Read { path: path.to_owned(), source })?;
+                lines.next_line().map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
             let Some(line) = line else { break };
             reader.line(&Line { offset: start + line.offset, ..line });
         }
-        let notices = trace.notices().to_vec();
-        self.parts.push(Part { file, start });
+        let notices = lines.notices().to_vec();
+        self.parts.push(Part { trace, start });
         self.len += len;
         Ok(notices)
     }
-}
-
-/// Opens a trace at its beginning, and tells how long it is. One that is compressed is unpacked into a file that only we
-/// see, for nothing can be read from the middle of it.
-fn open(path: &Path) -> Result<(File, u64), DeckError> {
-    let failed = |source| DeckError::Open { path: path.to_owned(), source };
-    // Before it is opened: a pipe that nobody writes to would never be.
-    let metadata = std::fs::metadata(path).map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(failed(io::ErrorKind::IsADirectory.into()));
-    }
-    if !metadata.is_file() {
-        return Err(DeckError::NotAFile { path: path.to_owned() });
-    }
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    let mut magic = [0; 4];
-    let is_compressed = platform::read_exact_at(&file, &mut magic, 0).is_ok()
-        && Compression::of_magic(&magic) != Compression::None;
-    if is_compressed { unpack(file).map_err(failed) } else { Ok((file, metadata.len())) }
-}
-
-fn unpack(file: File) -> io::Result<(File, u64)> {
-    let mut unpacked = tempfile::tempfile()?;
-    let mut source = reader(file)?;
-    let mut chunk = vec![0; 256 * 1024];
-    loop {
-        match source.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(n) => unpacked.write_all(&chunk[..n])?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // It is cut off: what came before can be played.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
-            Err(error) => return Err(error),
-        }
-    }
-    let len = unpacked.stream_position()?;
-    unpacked.rewind()?;
-    Ok((unpacked, len))
 }
 
 impl TapeFile {
@@ -183,7 +120,7 @@ impl TapeFile {
         let (part, _) = self.part_at(span.offset)?;
         into.clear();
         into.resize(span.len as usize, 0);
-        platform::read_exact_at(&part.file, into, span.offset - part.start)
+        part.trace.read_exact_at(into, span.offset - part.start)
     }
 
     /// Reads a block that begins at a place.
@@ -192,7 +129,7 @@ impl TapeFile {
         let len = BLOCK.min(end.saturating_sub(offset));
         block.start = offset;
         block.bytes.resize(usize::try_from(len).unwrap_or_default(), 0);
-        platform::read_exact_at(&part.file, &mut block.bytes, offset - part.start)
+        part.trace.read_exact_at(&mut block.bytes, offset - part.start)
     }
 }
 
@@ -280,7 +217,8 @@ mod tests {
         for name in ["first", "second"] {
             let lines: String = (0..3000).map(|line| format!("{name} {line:0>40}\n")).collect();
             std::fs::write(dir.join(name), &lines).unwrap();
-            file.parts.push(Part { file: File::open(dir.join(name)).unwrap(), start: whole.len() as u64 });
+            let trace = PlainTrace::open(&dir.join(name)).unwrap();
+            file.parts.push(Part { trace, start: whole.len() as u64 });
             whole.extend_from_slice(lines.as_bytes());
         }
         file.len = whole.len() as u64;
@@ -336,7 +274,7 @@ mod tests {
     fn what_is_left_of_a_file_can_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let (file, whole) = two_parts(dir.path());
-        File::options().write(true).open(dir.path().join("first")).unwrap().set_len(1000).unwrap();
+        std::fs::File::options().write(true).open(dir.path().join("first")).unwrap().set_len(1000).unwrap();
         let mut read = Vec::new();
         file.read(Span { offset: 500, len: 500 }, &mut read).unwrap();
         assert_eq!(read, &whole[500..1000]);

@@ -23,7 +23,7 @@ mod stdio;
 
 pub use deck::{Deck, Tell, TellFn};
 pub(crate) use file::Reader;
-pub use file::{DeckError, TapeFile};
+pub use file::TapeFile;
 pub use http::{HttpOptions, ListenError, listen};
 pub use overture::{Opening, Overture};
 pub use real::RealServers;

@@ -1,11 +1,11 @@
 //! Traces of what was new: one for each real server, for a trace is of one client and one server.
 
 use crate::new_trace::NewTrace;
-use crate::platform;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wiretape_library::private;
 use wiretape_trace::redact::Redactor;
 
 /// The traces of all real servers.
@@ -59,7 +59,7 @@ impl Recordings {
 }
 
 fn one(path: &Path, command: &[OsString], redactor: Option<Arc<Redactor>>) -> io::Result<NewTrace> {
-    NewTrace::begin(platform::create_private_file(path)?, command, None, redactor)
+    NewTrace::begin(private::create_file(path)?, command, None, redactor)
 }
 
 /// `new.jsonl` is `new-2.jsonl` then.

@@ -1,10 +1,11 @@
 //! A trace's file, and the script that it makes.
 
-use crate::replay::{DeckError, Reader, TapeFile};
+use crate::replay::{Reader, TapeFile};
 use std::path::PathBuf;
 use std::sync::Arc;
 use wiretape_analyze::replay::Matching;
 use wiretape_analyze::verify::{Script, ScriptBuilder};
+use wiretape_library::TraceFileError;
 use wiretape_trace::format::{Line, Notice};
 
 /// What a recorded client said, and where.
@@ -19,7 +20,7 @@ pub struct RecordedClient {
 }
 
 /// Reads recordings as one, each in its parts.
-pub fn read(recordings: &[Vec<PathBuf>], matching: &Matching) -> Result<RecordedClient, DeckError> {
+pub fn read(recordings: &[Vec<PathBuf>], matching: &Matching) -> Result<RecordedClient, TraceFileError> {
     let mut builder = ScriptBuilder::new(matching);
     let (file, notices) = TapeFile::read_all(recordings, &mut builder)?;
     Ok(RecordedClient { script: builder.finish(), file: Arc::new(file), notices })

@@ -118,7 +118,7 @@ pub use http::{
 
 pub(crate) use read::parse_time;
 pub use read::{
-    DirectionField, End, Exchange, Gap, Line, Message, Notice, OtherText, ReadError, Record, Stamp,
+    DirectionField, End, Exchange, Gap, Line, MAX_LINE, Message, Notice, OtherText, ReadError, Record, Stamp,
     TraceReader, parse_line, parse_line_unseen,
 };
 pub use write::{Assumed, Context, Encoder, LineEnd, Moment, TraceWriter, WallClock, Wire};

@@ -1,6 +1,7 @@
 //! Reading traces: streaming, tolerant, and open about what it met.
 
 use super::Meta;
+use crate::compress::size;
 use crate::framing::{LineFrame, LineFramer};
 use crate::json::{self, Lexeme, Lexer, SyntaxError, Token};
 use crate::message::Direction;
@@ -10,6 +11,10 @@ use std::io::{self, Read};
 
 /// How much is read from the source at a time.
 const CHUNK: usize = 256 * 1024;
+
+/// The longest line that is read, in bytes; longer ones are skipped. A line has to be in memory as a whole, and may come
+/// from a file that somebody else made.
+pub const MAX_LINE: usize = 512 << 20;
 
 /// One line of a trace and where it stands.
 #[derive(Debug)]
@@ -280,6 +285,14 @@ pub enum Notice {
         /// What is wrong.
         what: &'static str,
     },
+    /// A line that is too long to be read.
+    #[error("line {line}: longer than {}; skipped", size(*.limit as u64))]
+    LongLine {
+        /// Its number.
+        line: u64,
+        /// The most bytes that are read.
+        limit: usize,
+    },
     /// The last line was cut off, as by a crash.
     #[error("line {line}: the last line was cut off after {bytes} bytes; left out")]
     TornLine {
@@ -312,9 +325,31 @@ pub enum Notice {
         /// The last line that could be read.
         line: u64,
     },
+    /// The compressed file is larger than the limits of decompression allow.
+    #[error("after line {line}: {reason}; the rest was not read")]
+    DecompressionStopped {
+        /// The last line that could be read.
+        line: u64,
+        /// The limit that was reached.
+        reason: String,
+    },
     /// There is no `end`.
     #[error("there is no `end` line: the recording is still running, or the recorder was killed")]
     MissingEnd,
+}
+
+impl Notice {
+    /// Whether something of the trace could not be read.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Notice::DamagedLine { .. }
+                | Notice::LongLine { .. }
+                | Notice::TornLine { .. }
+                | Notice::TruncatedCompression { .. }
+                | Notice::DecompressionStopped { .. }
+        )
+    }
 }
 
 /// A trace could not be read on.
@@ -347,6 +382,7 @@ pub struct TraceReader<R> {
     chunk: Vec<u8>,
     follow: bool,
     parse: fn(&[u8]) -> Record<'_>,
+    max_line: usize,
     number: u64,
     state: State,
     notices: Vec<Notice>,
@@ -356,6 +392,8 @@ pub struct TraceReader<R> {
 #[derive(Debug, Default)]
 struct State {
     finished: bool,
+    /// Where the line that is being skipped begins.
+    skipped: Option<u64>,
     ended: bool,
     rotated: bool,
 }
@@ -372,6 +410,7 @@ impl<R: Read> TraceReader<R> {
             chunk: vec![0; CHUNK],
             follow: false,
             parse: parse_line,
+            max_line: MAX_LINE,
             number: 0,
             state: State::default(),
             notices: Vec::new(),
@@ -388,6 +427,11 @@ impl<R: Read> TraceReader<R> {
     /// called again later. A line that is not finished is waited for.
     pub fn following(source: R) -> Self {
         TraceReader { follow: true, ..Self::new(source) }
+    }
+
+    /// Skips lines longer than this many bytes, instead of those longer than [`MAX_LINE`].
+    pub fn with_line_limit(self, max_line: usize) -> Self {
+        TraceReader { max_line, ..self }
     }
 
     /// What was met that is worth telling. Complete once `next_line` has given `None`.
@@ -417,7 +461,14 @@ impl<R: Read> TraceReader<R> {
         }
         self.number += 1;
         let number = self.number;
+        if let Some(offset) = self.state.skipped.take() {
+            return Ok(Some(self.long_line(offset)));
+        }
         let offset = self.framer.offset();
+        if self.framer.frame_len() > self.max_line {
+            self.framer.next_frame();
+            return Ok(Some(self.long_line(offset)));
+        }
         let (offset, bytes) =
             self.framer.next_frame().map_or((offset, &b""[..]), |frame| within(offset, frame));
         let record = (self.parse)(bytes);
@@ -426,9 +477,27 @@ impl<R: Read> TraceReader<R> {
         Ok(Some(Line { number, offset, bytes, record }))
     }
 
-    /// Makes sure that a whole line is there; false at the end of the source.
+    /// The line with the current number, without its bytes.
+    fn long_line(&mut self, offset: u64) -> Line<'_> {
+        self.push_notice(Notice::LongLine { line: self.number, limit: self.max_line });
+        if self.number == 1 {
+            self.push_notice(Notice::MissingMeta);
+        }
+        let error = SyntaxError { offset: self.max_line, what: TOO_LONG };
+        Line { number: self.number, offset, bytes: b"", record: Record::Damaged(error) }
+    }
+
+    /// Makes sure that a whole line is there, or that one was skipped; false at the end of the source.
     fn fill(&mut self) -> Result<bool, ReadError> {
-        while !self.framer.has_frame() {
+        loop {
+            if self.framer.is_skipping() {
+                // Its end has not come yet.
+            } else if self.state.skipped.is_some() || self.framer.has_frame() {
+                return Ok(true);
+            } else if self.framer.pending() > self.max_line {
+                self.state.skipped = Some(self.framer.offset());
+                self.framer.skip_line();
+            }
             if self.state.finished {
                 return Ok(false);
             }
@@ -440,10 +509,14 @@ impl<R: Read> TraceReader<R> {
                     self.push_notice(Notice::TruncatedCompression { line: self.number });
                     return Ok(false);
                 }
+                Err(e) if e.kind() == io::ErrorKind::FileTooLarge => {
+                    let (line, reason) = (self.number, e.to_string());
+                    self.push_notice(Notice::DecompressionStopped { line, reason });
+                    return Ok(false);
+                }
                 Err(source) => return Err(ReadError { line: self.number, source }),
             }
         }
-        Ok(true)
     }
 
     fn last_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
@@ -451,6 +524,12 @@ impl<R: Read> TraceReader<R> {
             return Ok(None);
         }
         self.state.finished = true;
+        if self.state.skipped.take().is_some() {
+            self.number += 1;
+            self.push_notice(Notice::LongLine { line: self.number, limit: self.max_line });
+            self.note_end();
+            return Ok(None);
+        }
         let pending = self.framer.pending();
         if pending == 0 {
             self.note_end();
@@ -483,6 +562,9 @@ impl<R: Read> TraceReader<R> {
         push_notice(&mut self.notices, &mut self.more_notices, notice);
     }
 }
+
+/// What a line that was skipped is damaged by.
+const TOO_LONG: &str = "the line is too long";
 
 /// A line's bytes, and where they begin: behind the byte order mark, if there is one.
 fn within(offset: u64, frame: LineFrame<'_>) -> (u64, &[u8]) {
@@ -857,6 +939,33 @@ noise
         let (records, notices) = read(br#"{"type":"end","exitCode":3}"#);
         assert_eq!(records, ["end Some(3) None"]);
         assert_eq!(notices.len(), 1);
+    }
+
+    #[test]
+    fn lines_that_are_too_long_are_skipped_and_counted() {
+        let long = "A".repeat(3 * CHUNK);
+        let check = |trace: &str, expected: &[&str], notices: &[&str]| {
+            let mut reader = TraceReader::new(trace.as_bytes()).with_line_limit(20);
+            let mut lines = Vec::new();
+            while let Some(line) = reader.next_line().unwrap() {
+                let at = usize::try_from(line.offset).unwrap();
+                assert!(at == 0 || trace.as_bytes()[at - 1] == b'\n');
+                lines.push(format!("{} {}", line.number, String::from_utf8_lossy(line.bytes)));
+            }
+            assert_eq!(lines, expected);
+            let met: Vec<String> = reader.notices().iter().map(ToString::to_string).collect();
+            assert_eq!(met[..met.len() - 1], *notices);
+        };
+        let no_meta = "line 1: there is no `meta` line; label and command are unknown";
+        let unknown = "line 1: unknown line type; kept as it is";
+        let skipped = "line 2: longer than 20 bytes; skipped";
+        let known = "line 3: unknown line type; kept as it is";
+        for middle in [&long[..21], &long[..CHUNK], &long] {
+            let trace = format!("{{\"type\":\"a\"}}\n{middle}\n{{\"type\":\"b\"}}\n");
+            let lines = ["1 {\"type\":\"a\"}", "2 ", "3 {\"type\":\"b\"}"];
+            check(&trace, &lines, &[no_meta, unknown, skipped, known]);
+        }
+        check(&format!("{{\"type\":\"a\"}}\n{long}"), &["1 {\"type\":\"a\"}"], &[no_meta, unknown, skipped]);
     }
 
     #[test]

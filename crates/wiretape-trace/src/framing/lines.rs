@@ -51,6 +51,8 @@ pub struct LineFramer {
     begun: bool,
     /// How many bytes of the stream have left the buffer.
     discarded: u64,
+    /// Whether what comes is dropped up to the next newline.
+    skipping: bool,
 }
 
 impl LineFramer {
@@ -62,7 +64,32 @@ impl LineFramer {
     /// Takes the next bytes of the stream, however they were cut.
     pub fn push(&mut self, bytes: &[u8]) {
         self.discard_handed_out();
+        let bytes = if self.skipping { self.skip(bytes) } else { bytes };
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Drops what waits for its newline, and what is still to come up to that newline: a line that is too long is not
+    /// collected. Call it once `next_frame` is empty.
+    pub fn skip_line(&mut self) {
+        self.discarded += self.buffer.len() as u64;
+        self.buffer = Vec::new();
+        (self.start, self.searched) = (0, 0);
+        self.begun = true;
+        self.skipping = true;
+    }
+
+    /// Whether the end of a line that is skipped has not come yet.
+    pub fn is_skipping(&self) -> bool {
+        self.skipping
+    }
+
+    /// What follows the line that is skipped.
+    fn skip<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let newline = memchr::memchr(b'\n', bytes);
+        let skipped = newline.map_or(bytes.len(), |at| at + 1);
+        self.skipping = newline.is_none();
+        self.discarded += skipped as u64;
+        &bytes[skipped..]
     }
 
     /// Where the next line begins in the stream.
@@ -75,6 +102,11 @@ impl LineFramer {
         let newline = memchr::memchr(b'\n', &self.buffer[self.searched..]);
         self.searched = newline.map_or(self.buffer.len(), |at| self.searched + at);
         newline.is_some()
+    }
+
+    /// How many bytes the next complete line has, its terminator not counted; 0 if there is none.
+    pub fn frame_len(&mut self) -> usize {
+        if self.has_frame() { self.searched - self.start } else { 0 }
     }
 
     /// The next complete line, if there is one.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
+use wiretape_library::TraceStateKind;
 
 /// The first page: what there is to look at.
 #[derive(Debug, Clone, Serialize)]
@@ -14,8 +15,12 @@ use ts_rs::TS;
 pub struct Home {
     /// The version of the program.
     pub version: String,
-    /// The traces, those that are being recorded first, then the newest.
+    /// The traces that were found, those that are being recorded first, then the newest; 500 at most.
     pub traces: Vec<TraceCard>,
+    /// How many were found.
+    pub found: u64,
+    /// How many traces there are.
+    pub total: u64,
     /// Whether there is a store of events.
     pub has_store: bool,
     /// The traces that the program was started with; they are to be opened at once.
@@ -52,24 +57,10 @@ pub struct TraceCard {
     /// The size of the file.
     pub bytes: u64,
     /// Where it stands.
-    pub state: TraceState,
+    #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
+    pub state: TraceStateKind,
     /// The same in a few words, as `exit 1`.
     pub state_text: String,
-}
-
-/// Where a recording stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(TS))]
-#[serde(rename_all = "kebab-case")]
-pub enum TraceState {
-    /// It has ended.
-    Ended,
-    /// It goes on in another file.
-    Rotated,
-    /// It is being recorded.
-    Running,
-    /// It never ended: its recorder is gone and wrote no end.
-    NoEnd,
 }
 
 /// The traces that a URL names.
@@ -113,7 +104,8 @@ pub struct TraceInfo {
     /// When its last line was seen.
     pub last_us: i64,
     /// Where it stands.
-    pub state: TraceState,
+    #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
+    pub state: TraceStateKind,
     /// The same in a few words.
     pub state_text: String,
     /// What is worth telling: damaged lines, lines of an unknown type, a missing end.
@@ -172,7 +164,8 @@ pub struct TraceChange {
     /// How far the counting of tokens is, once somebody asked for it.
     pub tokens: Option<Progress>,
     /// Where it stands.
-    pub state: TraceState,
+    #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
+    pub state: TraceStateKind,
 }
 
 /// Some of the calls that pass a filter.

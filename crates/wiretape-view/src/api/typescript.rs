@@ -26,7 +26,6 @@ fn the_page_has_the_types_of_the_api() {
     let text = declared!(
         Home,
         TraceCard,
-        TraceState,
         TraceSet,
         TraceInfo,
         Progress,

@@ -18,6 +18,8 @@ pub(crate) struct Batch {
     pub(crate) calls: Vec<(u64, CallEntry)>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) messages: u64,
+    /// The client's calls; those of the server are part of them.
+    pub(crate) client_calls: u64,
     pub(crate) errors: u64,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) ending: Option<Ending>,
@@ -94,6 +96,8 @@ impl Analysis for Indexing {
 
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut i64>) {
         self.batch.messages += 1;
+        let is_request = matches!(seen.meaning, Meaning::Request { .. });
+        self.batch.client_calls += u64::from(is_request && seen.direction == Some(Direction::ClientToServer));
         if self.summary.call == 0 {
             self.summary.call = seen.meaning.call().unwrap_or(0);
         }

@@ -24,6 +24,8 @@ pub(crate) struct Index {
     calls: Chunked<CallEntry>,
     pub(crate) names: Names,
     pub(crate) messages: u64,
+    /// The client's calls.
+    pub(crate) client_calls: u64,
     pub(crate) errors: u64,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) ending: Option<Ending>,
@@ -38,6 +40,7 @@ impl Index {
             self.calls.set(position(number), call);
         }
         self.messages += batch.messages;
+        self.client_calls += batch.client_calls;
         self.errors += batch.errors;
         self.meta = self.meta.take().or(batch.meta);
         self.ending = batch.ending.or(self.ending.take());

@@ -9,6 +9,7 @@ use crate::api::types::{
 use crate::index::Index;
 use crate::index::entry::CallEntry;
 use crate::trace::OpenTrace;
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -120,7 +121,25 @@ fn response_in<'a>(line: &'a [u8], id: Option<&str>) -> Option<&'a [u8]> {
 
 /// What came while the call was open.
 pub(crate) fn meanwhile(trace: &OpenTrace, row: &CallRow) -> io::Result<(Vec<Meanwhile>, u64)> {
-    let (lines, more) = lines_meanwhile(&trace.index(), row);
+    let found = lines_meanwhile(&trace.index(), row);
+    describe_lines(trace, row, found)
+}
+
+/// The same, for a caller that asks for many calls of a trace.
+pub(crate) fn meanwhile_by(
+    companions: &Companions,
+    trace: &OpenTrace,
+    row: &CallRow,
+) -> io::Result<(Vec<Meanwhile>, u64)> {
+    let found = companions.lines(&trace.index(), row);
+    describe_lines(trace, row, found)
+}
+
+fn describe_lines(
+    trace: &OpenTrace,
+    row: &CallRow,
+    (lines, more): (Vec<(u64, MeanwhileKind)>, u64),
+) -> io::Result<(Vec<Meanwhile>, u64)> {
     let mut told = Vec::new();
     for (line, kind) in lines {
         let Some(said) = message_row(trace, row.trace, line)? else { continue };
@@ -145,6 +164,55 @@ fn lines_meanwhile(index: &Index, row: &CallRow) -> (Vec<(u64, MeanwhileKind)>, 
         if lines.len() < MEANWHILE { lines.push((number, kind)) } else { more += 1 }
     }
     (lines, more)
+}
+
+/// The lines that may concern a call while it is open, found once for all calls. A call without an answer is open until the
+/// end of the trace, so that a search through the lines for each would take time with the square of their number.
+#[derive(Debug, Default)]
+pub(crate) struct Companions {
+    /// Lines of standard error, which concern every call that is open.
+    stderr: Vec<u64>,
+    /// Lines that concern one call.
+    of_calls: HashMap<u64, Vec<u64>>,
+}
+
+impl Companions {
+    pub(crate) fn of(index: &Index) -> Self {
+        let mut companions = Companions::default();
+        for (number, line) in index.all_lines() {
+            let of = u64::from(line.call);
+            let call = match line.kind() {
+                LineKind::Stderr => {
+                    companions.stderr.push(number);
+                    continue;
+                }
+                LineKind::Notification => Some(of),
+                LineKind::Request | LineKind::Response => index.call(of).and_then(CallEntry::parent),
+                _ => None,
+            };
+            if let Some(call) = call.filter(|call| *call != 0) {
+                companions.of_calls.entry(call).or_default().push(number);
+            }
+        }
+        companions
+    }
+
+    /// The same as [`lines_meanwhile`].
+    fn lines(&self, index: &Index, row: &CallRow) -> (Vec<(u64, MeanwhileKind)>, u64) {
+        let last = row.response_line.unwrap_or(index.lines() as u64);
+        let within = |lines: &[u64]| {
+            let from = lines.partition_point(|line| *line <= row.line);
+            from..lines.partition_point(|line| *line <= last).max(from)
+        };
+        let own = self.of_calls.get(&row.call).map_or(&[][..], Vec::as_slice);
+        let (own, stderr) = (&own[within(own)], &self.stderr[within(&self.stderr)]);
+        let first = |lines: &[u64]| lines[..lines.len().min(MEANWHILE)].to_vec();
+        let mut lines = [first(own), first(stderr)].concat();
+        lines.sort_unstable();
+        lines.truncate(MEANWHILE);
+        let more = (own.len() + stderr.len() - lines.len()) as u64;
+        (lines.into_iter().filter_map(|line| Some((line, kind_meanwhile(index, row, line)?))).collect(), more)
+    }
 }
 
 /// What a line is to a call that is open.

@@ -2,9 +2,10 @@
 
 use super::{Set, detail};
 use crate::api::types::{Change, TraceChange, TraceInfo, TraceSet};
-use crate::introduction::{Introduction, answered, asked};
 use crate::trace::OpenTrace;
 use std::io;
+use wiretape_trace::message::Envelope;
+use wiretape_trace::protocol::{Peer, handshake_version, method, request_version};
 
 /// The traces of a set, as far as they were read.
 pub(crate) fn set_info(set: &Set) -> io::Result<TraceSet> {
@@ -17,7 +18,7 @@ pub(crate) fn set_info(set: &Set) -> io::Result<TraceSet> {
 
 fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
     let introduction = introduction(trace, |_| true)?;
-    let (standing, label, notices) = (trace.standing(), trace.label(), trace.notices());
+    let (state, label, notices) = (trace.state(), trace.label(), trace.notices());
     let index = trace.index();
     let (started_us, last_us) = index.times().unwrap_or_default();
     let meta = index.meta.as_ref();
@@ -32,12 +33,12 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
         command: meta.map(|meta| meta.command.join(" ")).filter(|command| !command.is_empty()),
         started_us,
         last_us,
-        state: standing.state,
-        state_text: standing.text,
+        state: state.kind(),
+        state_text: state.describe(),
         notices,
         lines: index.lines() as u64,
         messages: index.messages,
-        calls: index.calls() as u64,
+        calls: index.client_calls,
         errors: index.errors,
         progress: trace.progress(),
     })
@@ -57,37 +58,61 @@ pub(crate) fn change(set: &Set, home: u64) -> Change {
             progress: trace.progress(),
             lint: trace.lint.progress(trace),
             tokens: trace.tokens.progress(trace),
-            state: trace.standing().state,
+            state: trace.state().kind(),
         }
     };
     Change { home, traces: set.traces.iter().map(|trace| of(trace)).collect() }
 }
 
-/// How many calls are looked at before nobody is taken to have said who they are.
-const LOOKED_AT: usize = 10_000;
+/// How many calls are searched for an introduction.
+const SEARCHED: usize = 10_000;
 
-/// What client and server say of themselves, in the first call that is meant and tells it.
+/// Who talks to whom, in which revision.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Introduction {
+    pub(crate) client: Option<String>,
+    pub(crate) server: Option<String>,
+    pub(crate) revision: Option<String>,
+}
+
+impl Introduction {
+    fn add_request(&mut self, payload: &[u8]) {
+        let params = Envelope::scan(payload).params.unwrap_or_default();
+        self.client = Peer::client(params).map(|peer| peer.to_string());
+        self.revision = request_version(params).map(Into::into);
+    }
+
+    fn add_response(&mut self, payload: &[u8]) {
+        let result = Envelope::scan(payload).result.unwrap_or_default();
+        self.server = Peer::server(result).map(|peer| peer.to_string());
+        self.revision = handshake_version(result).map(Into::into).or(self.revision.take());
+    }
+}
+
+/// What client and server say of themselves, in the first call of a session that has it.
 pub(crate) fn introduction(
     trace: &OpenTrace,
     is_meant: impl Fn(Option<&str>) -> bool,
 ) -> io::Result<Introduction> {
     let call = {
         let index = trace.index();
-        let mut calls = index.all_calls().take(LOOKED_AT);
-        let is_introduction = |method: Option<&str>| matches!(method, Some("initialize" | "server/discover"));
+        let mut calls = index.all_calls().take(SEARCHED);
+        let introduces = |method: Option<&str>| matches!(method, Some(method::INITIALIZE | method::DISCOVER));
         let of_session = |call: &crate::index::entry::CallEntry| is_meant(index.names.get(call.session));
         calls
-            .find(|(_, call)| is_introduction(index.names.get(call.method)) && of_session(call))
-            .or_else(|| index.all_calls().take(LOOKED_AT).find(|(_, call)| of_session(call)))
+            .find(|(_, call)| introduces(index.names.get(call.method)) && of_session(call))
+            .or_else(|| index.all_calls().take(SEARCHED).find(|(_, call)| of_session(call)))
             .map(|(number, call)| (number, call.response_line()))
     };
-    let Some((number, response_line)) = call else { return Ok(Introduction::default()) };
-    let mut introduction =
-        detail::request(trace, number)?.map(|found| asked(found.bytes())).unwrap_or_default();
+    let mut introduction = Introduction::default();
+    let Some((number, response_line)) = call else { return Ok(introduction) };
+    if let Some(request) = detail::request(trace, number)? {
+        introduction.add_request(request.bytes());
+    }
     if let (Some(line), Some(row)) = (response_line, super::calls::call_row(trace, 0, number)?)
-        && let Some(found) = detail::response(trace, &row, line)?
+        && let Some(response) = detail::response(trace, &row, line)?
     {
-        answered(found.bytes(), &mut introduction);
+        introduction.add_response(response.bytes());
     }
     Ok(introduction)
 }

@@ -117,7 +117,7 @@ pub(crate) fn raw_page(trace: &OpenTrace, from: u64, limit: u64) -> io::Result<R
     let torn = trace.torn();
     if let Some(torn) = torn.clone().filter(|_| from.saturating_add(limit) > total && from <= total) {
         let length = torn.end - torn.start;
-        let text = text_of(&trace.source.read(torn, SHOWN)?);
+        let text = text_of(&trace.source.read_span(torn, SHOWN)?);
         lines.push(RawLine { line: total + 1, text, bytes: length, is_cut: length > SHOWN });
     }
     Ok(RawPage { total: total + u64::from(torn.is_some()), lines })

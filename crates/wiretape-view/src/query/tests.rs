@@ -3,8 +3,7 @@
 use super::calls;
 use super::select::{Selections, Sort, TypedFilter};
 use super::{Set, detail, info, lines, timeline, tools};
-use crate::api::types::{CallRow, TraceState};
-use crate::shelf::Standing;
+use crate::api::types::{CallRow, Meanwhile};
 use crate::trace::OpenTrace;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -17,13 +16,14 @@ use wiretape_analyze::call::Call;
 use wiretape_analyze::filter::Filter;
 use wiretape_analyze::listing::CallLister;
 use wiretape_analyze::reading::RecordingState;
+use wiretape_library::TraceState;
 use wiretape_trace::compress;
-use wiretape_trace::format::TraceReader;
+use wiretape_trace::format::{End, TraceReader};
 
 fn open(path: &Path) -> Arc<OpenTrace> {
-    let standing = Standing { state: TraceState::Ended, text: "ended".to_owned() };
+    let state = TraceState::Ended(End::default());
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let trace = OpenTrace::open(name.clone(), name, path, Arc::new(move || standing.clone())).unwrap();
+    let trace = OpenTrace::open(name.clone(), name, path, Arc::new(move || state.clone())).unwrap();
     while !trace.progress().is_complete {
         thread::sleep(Duration::from_millis(1));
     }
@@ -116,16 +116,16 @@ fn a_trace_is_complete_when_it_is_known_what_became_of_its_calls() {
     let (began, has_begun) = mpsc::channel();
     let (go, may_go) = mpsc::channel();
     let (began, may_go) = (Mutex::new(began), Mutex::new(may_go));
-    let standing = move || {
+    let state_of = move || {
         // The first time is before anything is read.
         if thread::current().name() == Some("index") {
             began.lock().unwrap().send(()).unwrap();
             may_go.lock().unwrap().recv().unwrap();
         }
-        Standing { state: TraceState::Ended, text: "ended".to_owned() }
+        TraceState::Ended(End::default())
     };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/view/weather.jsonl");
-    let trace = OpenTrace::open("w".to_owned(), "w".to_owned(), &path, Arc::new(standing)).unwrap();
+    let trace = OpenTrace::open("w".to_owned(), "w".to_owned(), &path, Arc::new(state_of)).unwrap();
     has_begun.recv().unwrap();
     let held = trace.index();
     go.send(()).unwrap();
@@ -175,6 +175,40 @@ fn a_line_that_was_never_finished_is_there_too() {
     fs::write(file.path(), whole).unwrap();
     let trace = open(file.path());
     assert_eq!((lines::raw_page(&trace, 0, 100).unwrap().total, trace.torn()), (2, None));
+}
+
+#[test]
+fn what_came_meanwhile_is_the_same_for_one_call_and_for_all() {
+    let mut lines = vec![
+        r#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"x","command":[]}"#.to_owned(),
+    ];
+    for id in 0..40 {
+        lines.push(format!(r#"{{"us":{id},"dir":"in","raw":{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"a","_meta":{{"progressToken":{id}}}}}}}}}"#));
+        lines.push(r#"{"type":"stderr","text":"a line"}"#.to_owned());
+        lines.push(format!(r#"{{"dir":"out","raw":{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":1}}}}}}"#));
+        lines.push(format!(r#"{{"dir":"out","raw":{{"jsonrpc":"2.0","id":{id},"method":"sampling/createMessage","params":{{}}}}}}"#));
+        // Every third call is never answered, and so open until the end.
+        if id % 3 != 0 {
+            lines.push(format!(r#"{{"dir":"in","raw":{{"jsonrpc":"2.0","id":{id},"result":{{}}}}}}"#));
+            lines.push(format!(r#"{{"dir":"out","raw":{{"jsonrpc":"2.0","id":{id},"result":{{}}}}}}"#));
+        }
+    }
+    lines.extend(std::iter::repeat_n(r#"{"type":"stderr","text":"the end"}"#.to_owned(), 1200));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let (trace, _file) = trace_of(&lines);
+    let companions = detail::Companions::of(&trace.index());
+    let set = Set { traces: vec![Arc::clone(&trace)] };
+    let rows = rows(&set, "", "");
+    assert!(rows.len() >= 80);
+    let shown = |(told, more): (Vec<Meanwhile>, u64)| {
+        (told.iter().map(|item| (item.line, item.kind)).collect::<Vec<_>>(), more)
+    };
+    for row in &rows {
+        let alone = shown(detail::meanwhile(&trace, row).unwrap());
+        assert_eq!(shown(detail::meanwhile_by(&companions, &trace, row).unwrap()), alone, "{}", row.call);
+    }
+    let first = detail::meanwhile(&trace, &rows[0]).unwrap();
+    assert!(first.0.len() == 1000 && first.1 > 200, "{} {}", first.0.len(), first.1);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::api::types::{CallRow, Report, ReportDetail};
 use crate::query::calls::nth_in_line;
+use crate::query::detail::Companions;
 use crate::query::select::{Selections, Sort, TypedFilter};
 use crate::query::{Set, calls, detail, info, lines, lint, sessions, tools};
 use crate::trace::OpenTrace;
@@ -45,11 +46,16 @@ fn wait_for_jobs(set: &Set) {
 }
 
 fn details(set: &Set, rows: &[CallRow]) -> io::Result<Vec<ReportDetail>> {
-    rows.iter().map(|row| detail_of(&set.traces[row.trace as usize], row)).collect()
+    let companions: Vec<Companions> = set.traces.iter().map(|trace| Companions::of(&trace.index())).collect();
+    let of_row = |row: &CallRow| {
+        let at = row.trace as usize;
+        detail_of(&set.traces[at], &companions[at], row)
+    };
+    rows.iter().map(of_row).collect()
 }
 
-fn detail_of(trace: &OpenTrace, row: &CallRow) -> io::Result<ReportDetail> {
-    let (meanwhile, more) = detail::meanwhile(trace, row)?;
+fn detail_of(trace: &OpenTrace, companions: &Companions, row: &CallRow) -> io::Result<ReportDetail> {
+    let (meanwhile, more) = detail::meanwhile_by(companions, trace, row)?;
     let http = detail::http(trace, row)?;
     let curl = match &http {
         Some(_) => {

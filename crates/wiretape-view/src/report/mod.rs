@@ -8,17 +8,13 @@ mod html;
 
 use crate::page::PAGE;
 use crate::query::Set;
-use crate::shelf::Standing;
 use crate::trace::OpenTrace;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use tempfile::NamedTempFile;
-use wiretape_trace::compress;
-use wiretape_trace::format::TraceReader;
+use wiretape_library::{PlainTrace, TraceState, open as open_trace};
 
 /// Larger traces are not put into a page: no browser would open it.
 pub const LARGEST: u64 = 256 << 20;
@@ -28,8 +24,8 @@ pub const LARGEST: u64 = 256 << 20;
 pub struct ReportTrace {
     /// Its file.
     pub path: PathBuf,
-    /// Where its recording stands.
-    pub standing: Standing,
+    /// Whether its recording has ended, and how.
+    pub state: TraceState,
 }
 
 /// What a report is made of.
@@ -76,15 +72,14 @@ pub enum ReportError {
 /// Writes a report.
 pub fn write(options: &ReportOptions<'_>, out: &mut dyn Write) -> Result<Written, ReportError> {
     let page = PAGE.as_ref().ok_or(ReportError::NoPage)?;
-    let (mut copies, mut traces, mut written) = (Vec::new(), Vec::new(), Written::default());
+    let (mut traces, mut written) = (Vec::new(), Written::default());
     let mut room = LARGEST;
     for trace in options.traces {
         let failed = |source| ReportError::Read { path: trace.path.clone(), source };
         let copy = copy(trace, options.redact, &mut written).map_err(failed)?;
-        let length = copy.as_file().metadata()?.len();
+        let length = copy.len();
         room = room.checked_sub(length).ok_or(ReportError::TooLarge(LARGEST - room + length))?;
-        traces.push(open(trace, &copy).map_err(failed)?);
-        copies.push(copy);
+        traces.push(open(trace, copy).map_err(failed)?);
     }
     let set = Set { traces };
     let report = gather::gather(&set, written.redacted, options.now_ms)?;
@@ -92,14 +87,14 @@ pub fn write(options: &ReportOptions<'_>, out: &mut dyn Write) -> Result<Written
     Ok(written)
 }
 
-/// A copy without secrets, in a file that goes away.
+/// A copy without secrets, in a file without a name: the system removes it with the process.
 fn copy(
     trace: &ReportTrace,
     redact: &dyn Fn(&[u8]) -> Vec<u8>,
     written: &mut Written,
-) -> io::Result<NamedTempFile> {
-    let mut reader = TraceReader::new(compress::reader(File::open(&trace.path)?)?);
-    let mut out = BufWriter::new(NamedTempFile::with_prefix("wiretape-")?);
+) -> io::Result<PlainTrace> {
+    let mut reader = open_trace(&trace.path).map_err(io::Error::other)?;
+    let mut out = BufWriter::new(tempfile::tempfile()?);
     while let Some(line) = reader.next_line().map_err(|error| error.source)? {
         let clean = redact(line.bytes);
         written.lines += 1;
@@ -107,14 +102,14 @@ fn copy(
         out.write_all(&clean)?;
         out.write_all(b"\n")?;
     }
-    out.into_inner().map_err(io::IntoInnerError::into_error)
+    out.into_inner().map_err(io::IntoInnerError::into_error).map(PlainTrace::of_file)
 }
 
 /// Reads the copy, to its end.
-fn open(trace: &ReportTrace, copy: &NamedTempFile) -> io::Result<Arc<OpenTrace>> {
+fn open(trace: &ReportTrace, copy: PlainTrace) -> io::Result<Arc<OpenTrace>> {
     let file = trace.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let standing = trace.standing.clone();
-    let open = OpenTrace::open(file.clone(), file, copy.path(), Arc::new(move || standing.clone()))?;
+    let state = trace.state.clone();
+    let open = OpenTrace::of_source(file.clone(), file, copy, Arc::new(move || state.clone()))?;
     while !open.progress().is_complete {
         thread::sleep(Duration::from_millis(2));
     }

@@ -9,13 +9,11 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use futures_util::StreamExt as _;
 use serde::Deserialize;
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tempfile::NamedTempFile;
-use wiretape_trace::compress;
-use wiretape_trace::format::{Record, TraceReader};
+use wiretape_library::head;
 
 /// What the file is called.
 #[derive(Debug, Deserialize)]
@@ -37,7 +35,7 @@ pub(crate) async fn upload(
         file.write_all(&piece.map_err(broke_off)?)?;
     }
     file.flush()?;
-    if !is_trace(&file)? {
+    if head(file.path()).is_err() {
         let refusal = Refusal::new(StatusCode::BAD_REQUEST, format!("{} is not a trace", called.name));
         return Err(refusal.hint(
             "a trace is a .jsonl file as `wiretape record` writes it; `wiretape import` makes one of another program's transcript",
@@ -45,18 +43,4 @@ pub(crate) async fn upload(
     }
     let is_live = Arc::new(AtomicBool::new(false));
     Ok(Json(Opened { key: app.library.bring(&called.name, file, is_live) }))
-}
-
-/// How many lines may be strange before a file is taken to be something else.
-const STRANGE_LINES: u64 = 50;
-
-fn is_trace(file: &NamedTempFile) -> io::Result<bool> {
-    let mut reader = TraceReader::new(compress::reader(File::open(file.path())?)?);
-    while let Ok(Some(line)) = reader.next_line() {
-        let is_strange = matches!(line.record, Record::Damaged(_) | Record::Unknown { type_name: None, .. });
-        if !is_strange || line.number > STRANGE_LINES {
-            return Ok(!is_strange);
-        }
-    }
-    Ok(false)
 }

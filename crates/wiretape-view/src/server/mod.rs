@@ -12,7 +12,6 @@ mod routes;
 mod watch;
 
 use crate::library::Library;
-use crate::shelf::Shelf;
 use guard::Guard;
 pub use guard::PageAddress;
 use std::io;
@@ -20,13 +19,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use wiretape_library::TraceDirectory;
 
 /// What to serve, and where.
 pub struct ViewOptions {
     /// Where to listen; the address must be of this machine alone.
     pub listen: SocketAddr,
     /// The traces of this machine.
-    pub shelf: Arc<dyn Shelf>,
+    pub directory: Arc<TraceDirectory>,
     /// Traces that are to be opened at once.
     pub given: Vec<PathBuf>,
     /// The store of events, whether or not it is there.
@@ -74,7 +74,8 @@ pub fn serve(options: ViewOptions, ready: impl FnOnce(&PageAddress)) -> Result<(
         let address = listener.local_addr().map_err(failed)?;
         let guard = Guard::new(address).map_err(ViewError::Random)?;
         let address = guard.page();
-        let app = Arc::new(App { library: Library::new(options.shelf, options.given, options.store), guard });
+        let app =
+            Arc::new(App { library: Library::new(options.directory, options.given, options.store), guard });
         ready(&address);
         tokio::select! {
             served = async { axum::serve(listener, routes::router(app)).await } => Ok(served?),

@@ -114,8 +114,15 @@ impl Asked {
     }
 }
 
-async fn home(State(app): Shared) -> Answer<Home> {
-    answer(move || Ok(app.library.home())).await
+/// Which traces of the first page are meant.
+#[derive(Debug, Deserialize)]
+struct HomeQuery {
+    #[serde(default)]
+    search: String,
+}
+
+async fn home(State(app): Shared, Query(query): Query<HomeQuery>) -> Answer<Home> {
+    answer(move || Ok(app.library.home(&query.search))).await
 }
 
 async fn set(State(app): Shared, Query(asked): Query<Asked>) -> Answer<TraceSet> {

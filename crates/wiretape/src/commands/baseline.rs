@@ -1,7 +1,6 @@
 //! `wiretape baseline`: what a server offered, pinned in a file.
 
 use crate::commands::export::refuse_to_overwrite;
-use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::output;
 use crate::selector::TraceSelector;
@@ -16,6 +15,7 @@ use std::path::{Path, PathBuf};
 use wiretape_analyze::definitions::{Collector, Definitions, Extent, ListKind};
 use wiretape_analyze::drift::Baseline;
 use wiretape_analyze::reading::{Reading, RecordingState};
+use wiretape_library::Draft;
 
 /// Pin what a server offers
 ///

@@ -4,7 +4,6 @@
 //! `wiretape show` makes of the trace.
 
 use super::{show, view};
-use crate::catalog::Catalog;
 use crate::dirs;
 use crate::error::CommandError;
 use crate::output::{self, Output};
@@ -16,6 +15,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
+use wiretape_library::Catalog;
 
 /// Record a sample session and show its trace
 ///
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
 
 /// The demo traces of a directory, the newest first.
 fn traces_in(dir: &Path) -> Result<Vec<PathBuf>, CommandError> {
-    let entries = Catalog::read(dir)?.entries.into_iter();
+    let entries = Catalog::open(dir, &dirs::index_dir()?)?.entries.into_iter();
     Ok(entries.filter(|entry| entry.label() == LABEL).map(|entry| entry.path).collect())
 }
 

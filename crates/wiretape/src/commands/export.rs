@@ -2,7 +2,6 @@
 
 use super::export_html as html;
 use crate::config::Config;
-use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::selector::TraceSelector;
 use crate::trace_file::{self, TraceFileError};
@@ -12,6 +11,7 @@ use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::export::{self, ExportFormat, ExportOptions, Exporter, Survey};
+use wiretape_library::Draft;
 use wiretape_trace::format::{Exchange, Line, Message, Record};
 use wiretape_trace::redact::Redactor;
 

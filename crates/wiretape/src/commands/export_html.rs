@@ -2,18 +2,17 @@
 
 use super::export::refuse_to_overwrite;
 use crate::config::Config;
-use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::selector::TraceSelector;
-use crate::shelf::DirectoryShelf;
 use crate::{dirs, output, redaction, trace_file, units};
 use clap::Args;
 use std::borrow::Cow;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use wiretape_library::Draft;
+use wiretape_library::TraceDirectory;
 use wiretape_trace::format::{Meta, Record, parse_line};
 use wiretape_trace::redact::Redactor;
-use wiretape_view::Shelf as _;
 use wiretape_view::report::{self, ReportError, ReportOptions, ReportTrace, Written};
 
 /// Put traces and the page that shows them into one file
@@ -42,13 +41,13 @@ pub(crate) struct HtmlArgs {
 /// Runs the command.
 pub(crate) fn run(args: &HtmlArgs) -> Result<(), CommandError> {
     let redactor = redaction::redactor(Config::load(args.config.as_deref())?.redact, &[])?;
-    let shelf = DirectoryShelf::new(dirs::traces_dir()?);
+    let directory = TraceDirectory::new(dirs::traces_dir()?, dirs::index_dir()?);
     let mut traces = Vec::new();
     for selector in &args.traces {
         let path = selector.resolve()?;
         refuse_to_overwrite(&path, Some(&args.out))?;
         trace_file::head(&path)?;
-        traces.push(ReportTrace { standing: shelf.standing(&path), path });
+        traces.push(ReportTrace { state: directory.state(&path), path });
     }
     let redact = |line: &[u8]| redacted(&redactor, line);
     let now_ms = jiff::Timestamp::now().as_millisecond();

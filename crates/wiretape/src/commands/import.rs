@@ -1,7 +1,6 @@
 //! `wiretape import`: another program's transcript, as a trace.
 
 use crate::config::Config;
-use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::text::printable;
@@ -12,7 +11,8 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::export::ExportFormat;
-use wiretape_proxy::platform;
+use wiretape_library::Draft;
+use wiretape_library::private;
 use wiretape_trace::compress;
 use wiretape_trace::format::{Meta, Producer, Record, parse_line};
 use wiretape_trace::import::{
@@ -244,7 +244,7 @@ impl Drafts {
             Some(out) => Target::File(out.clone()),
             None => {
                 let dir = dirs::traces_dir()?;
-                platform::create_private_dir(&dir).map_err(|error| {
+                private::create_dir(&dir).map_err(|error| {
                     CommandError::because(format!("can't create {}", dir.display()), error)
                 })?;
                 let label = args.label.clone().unwrap_or_else(|| plain_name(Path::new(&source.name)));

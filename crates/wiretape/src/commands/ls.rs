@@ -1,31 +1,29 @@
 //! `wiretape ls`: the traces there are.
 
-use crate::catalog::{Catalog, CatalogEntry, TraceState};
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
 use crate::text::printable;
-use crate::trace_file::{self, TraceFileError};
+use crate::trace_file::TraceFileError;
 use crate::{dirs, units};
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use wiretape_analyze::reading::Reading;
-use wiretape_analyze::summary::TraceSummary;
+use wiretape_library::{Catalog, CatalogEntry, TraceDigest, TraceState};
 use wiretape_trace::format::{Part, Producer};
 
 /// List the traces, the newest first
 ///
 /// With each trace: the beginning of its id, by which other commands take it; when it began and how long it
-/// took; messages, calls and failed calls; and how it ended.
+/// took; messages, calls and failed calls; and how it ended. What was read of a trace is kept in an index, so only new and
+/// changed traces are read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape ls                 all traces
+  wiretape ls                 the 50 newest
   wiretape ls -n 5            the five newest
+  wiretape ls --all           all traces
   wiretape ls --dir ./traces  those in another directory
   wiretape ls --json | jq .label")]
 pub(crate) struct LsArgs {
@@ -33,9 +31,13 @@ pub(crate) struct LsArgs {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// List only the newest N
-    #[arg(short = 'n', long, value_name = "N")]
-    limit: Option<usize>,
+    /// List the newest N
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+
+    /// List all traces
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
 
     /// Print one JSON object a line (schema: docs/json-output.md)
     #[arg(long)]
@@ -48,21 +50,25 @@ pub(crate) fn run(args: &LsArgs) -> Result<(), CommandError> {
     if args.dir.is_some() && !dir.is_dir() {
         return Err(CommandError::failure(format!("there is no directory {}", dir.display())));
     }
-    let catalog = Catalog::read(&dir)?;
-    let short_ids = catalog.short_ids();
+    let catalog = Catalog::open(&dir, &dirs::index_dir()?)?;
     for error in &catalog.unreadable {
         warn_about(error);
     }
-    let limit = args.limit.unwrap_or(usize::MAX);
-    let entries: Vec<(&CatalogEntry, &String)> = catalog.entries.iter().zip(&short_ids).take(limit).collect();
-    let traces = summarize_all(&entries);
+    let limit = if args.all { usize::MAX } else { args.limit };
+    let shown = &catalog.entries[..limit.min(catalog.entries.len())];
+    let traces = listed(&catalog, shown);
     if args.json {
-        return print_json(&traces);
-    }
-    if catalog.entries.is_empty() {
+        print_json(&traces)?;
+    } else if catalog.entries.is_empty() {
         return print_welcome(&dir);
+    } else {
+        print_table(&traces)?;
     }
-    print_table(&traces, catalog.entries.len() - entries.len())
+    let older = catalog.entries.len() - shown.len();
+    if older > 0 {
+        output::note(format!("{} not listed; --all lists all", units::count(older as u64, "older trace")));
+    }
+    Ok(())
 }
 
 fn warn_about(error: &TraceFileError) {
@@ -73,46 +79,27 @@ fn warn_about(error: &TraceFileError) {
 /// A trace with all that is listed of it.
 struct ListedTrace<'a> {
     entry: &'a CatalogEntry,
-    short_id: &'a str,
-    summary: TraceSummary,
+    short_id: String,
+    digest: TraceDigest,
     state: TraceState,
 }
 
-/// Reads the traces, several at a time, and keeps their order.
-fn summarize_all<'a>(entries: &[(&'a CatalogEntry, &'a String)]) -> Vec<ListedTrace<'a>> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(entries.len());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&(entry, short_id)) = entries.get(at) else { break };
-                    let result = summarize(entry, short_id);
-                    done.lock().expect("no worker panics").push((at, result));
+fn listed<'a>(catalog: &Catalog, shown: &'a [CatalogEntry]) -> Vec<ListedTrace<'a>> {
+    let (short_ids, digests) = (catalog.short_ids(shown), catalog.digests(shown));
+    let mut traces = Vec::with_capacity(shown.len());
+    for ((entry, short_id), digest) in shown.iter().zip(short_ids).zip(digests) {
+        match digest {
+            Ok(digest) => {
+                for limit in &digest.limits {
+                    output::warn(format!("{}: {limit}", printable(&entry.path.display().to_string())));
                 }
-            });
+                let state = TraceState::new(&entry.path, &digest.ending.ending());
+                traces.push(ListedTrace { entry, short_id, digest, state });
+            }
+            Err(error) => warn_about(&error),
         }
-    });
-    let mut done = done.into_inner().expect("no worker panics");
-    done.sort_by_key(|(at, _)| *at);
-    let readable = done.into_iter().filter_map(|(_, result)| result.inspect_err(warn_about).ok());
-    readable.collect()
-}
-
-fn summarize<'a>(entry: &'a CatalogEntry, short_id: &'a str) -> Result<ListedTrace<'a>, TraceFileError> {
-    let mut reader = trace_file::open(&entry.path)?;
-    let mut reading = Reading::new(TraceSummary::new());
-    loop {
-        let line = reader.next_line();
-        let line = line.map_err(|source| TraceFileError::Read { path: entry.path.clone(), source })?;
-        let Some(line) = line else { break };
-        reading.observe(&line);
     }
-    let summary = reading.finish(trace_file::recording_state(&entry.path));
-    let state = TraceState::new(&entry.path, &summary.ending);
-    Ok(ListedTrace { entry, short_id, summary, state })
+    traces
 }
 
 fn print_welcome(dir: &Path) -> Result<(), CommandError> {
@@ -136,7 +123,7 @@ const COLUMNS: [Column; 8] = [
     Column { title: "STATE", align: Align::Left, room: Room::Flexible },
 ];
 
-fn print_table(traces: &[ListedTrace<'_>], more: usize) -> Result<(), CommandError> {
+fn print_table(traces: &[ListedTrace<'_>]) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     let mut table = Table::new(&COLUMNS);
     for trace in traces {
@@ -144,15 +131,12 @@ fn print_table(traces: &[ListedTrace<'_>], more: usize) -> Result<(), CommandErr
     }
     let (styles, width) = (out.styles, out.width);
     table.write(&mut out, &styles, width)?;
-    if more > 0 && out.is_terminal() {
-        writeln!(out, "{}", styles.dim.paint(format!("… and {more} older")))?;
-    }
     Ok(out.flush()?)
 }
 
 fn row(trace: &ListedTrace<'_>, out: &Output) -> Vec<Cell> {
-    let (styles, summary) = (&out.styles, &trace.summary);
-    let errors = summary.calls.errors();
+    let (styles, digest) = (&out.styles, &trace.digest);
+    let errors = digest.calls.errors();
     let error_paint = if errors > 0 { styles.error } else { styles.dim };
     let state_paint = match &trace.state {
         TraceState::Running => styles.good,
@@ -160,12 +144,12 @@ fn row(trace: &ListedTrace<'_>, out: &Output) -> Vec<Cell> {
         _ => styles.plain,
     };
     vec![
-        Cell::new(styles.hint, printable(trace.short_id)),
-        Cell::new(styles.strong, printable(&trace.entry.label())),
-        started(summary.started_ms(), out).into(),
-        summary.duration_us().map(units::duration).unwrap_or_default().into(),
-        summary.messages().to_string().into(),
-        summary.calls.calls.to_string().into(),
+        Cell::new(styles.hint, printable(&trace.short_id)),
+        Cell::new(styles.strong, printable(trace.entry.label())),
+        started(digest.started_ms, out).into(),
+        digest.duration_us.map(units::duration).unwrap_or_default().into(),
+        digest.messages().to_string().into(),
+        digest.calls.calls.to_string().into(),
         Cell::new(error_paint, errors.to_string()),
         Cell::new(state_paint, state(trace)),
     ]
@@ -181,24 +165,24 @@ fn started(ms: Option<i64>, out: &Output) -> String {
 
 /// How it ended, and what else is worth a word.
 fn state(trace: &ListedTrace<'_>) -> String {
-    let summary = &trace.summary;
+    let digest = &trace.digest;
     let mut state = trace.state.describe();
-    let part = summary.meta.as_ref().and_then(|meta| meta.part.as_ref());
+    let part = digest.meta.as_ref().and_then(|meta| meta.part.as_ref());
     match (part, &trace.state) {
         (Some(part), _) => state.push_str(&format!(", part {}", part.index)),
         (None, TraceState::Rotated { .. }) => state.push_str(", part 1"),
         _ => {}
     }
-    if summary.text_lines > 0 {
-        state.push_str(&format!(", {} not JSON", summary.text_lines));
+    if digest.text_lines > 0 {
+        state.push_str(&format!(", {} not JSON", digest.text_lines));
     }
     // What is open at the end of a part may be answered in the next.
     let goes_on = matches!(trace.state, TraceState::Running | TraceState::Rotated { .. });
-    if summary.calls.without_answer() > 0 && !goes_on {
-        state.push_str(&format!(", {} unanswered", summary.calls.without_answer()));
+    if digest.calls.without_answer() > 0 && !goes_on {
+        state.push_str(&format!(", {} unanswered", digest.calls.without_answer()));
     }
-    if summary.lost > 0 {
-        state.push_str(&format!(", {} lost", summary.lost));
+    if digest.lost > 0 {
+        state.push_str(&format!(", {} lost", digest.lost));
     }
     printable(&state).into_owned()
 }
@@ -216,9 +200,9 @@ fn print_json(traces: &[ListedTrace<'_>]) -> Result<(), CommandError> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TraceJson<'a> {
-    id: String,
+    id: &'a str,
     short_id: &'a str,
-    label: String,
+    label: &'a str,
     path: &'a Path,
     bytes: u64,
     command: Option<&'a [String]>,
@@ -267,7 +251,7 @@ struct CallsJson {
 
 impl<'a> TraceJson<'a> {
     fn new(trace: &'a ListedTrace<'_>) -> Self {
-        let (summary, meta) = (&trace.summary, trace.summary.meta.as_ref());
+        let (digest, meta) = (&trace.digest, trace.digest.meta.as_ref());
         let end = match &trace.state {
             TraceState::Ended(end) => Some(end),
             _ => None,
@@ -276,20 +260,20 @@ impl<'a> TraceJson<'a> {
             TraceState::Rotated { next } => Some(next.as_str()),
             _ => None,
         };
-        let counts = summary.calls;
+        let counts = digest.calls;
         TraceJson {
             id: trace.entry.id(),
-            short_id: trace.short_id,
+            short_id: &trace.short_id,
             label: trace.entry.label(),
             path: &trace.entry.path,
-            bytes: trace.entry.bytes,
+            bytes: trace.entry.bytes(),
             command: meta.map(|meta| meta.command.as_slice()),
-            started_at: summary.started_ms().and_then(units::iso),
-            duration_us: summary.duration_us(),
+            started_at: digest.started_ms.and_then(units::iso),
+            duration_us: digest.duration_us,
             messages: MessagesJson {
-                r#in: summary.messages_in,
-                out: summary.messages_out,
-                other: summary.messages_other,
+                r#in: digest.messages_in,
+                out: digest.messages_out,
+                other: digest.messages_other,
             },
             calls: CallsJson {
                 total: counts.calls,
@@ -304,12 +288,12 @@ impl<'a> TraceJson<'a> {
                 unanswered: counts.unanswered,
                 pending: counts.pending,
             },
-            orphans: summary.orphans,
-            text_lines: summary.text_lines,
-            stderr_lines: summary.stderr_lines,
-            lost: summary.lost,
-            unknown_lines: summary.unknown_lines,
-            damaged_lines: summary.damaged_lines,
+            orphans: digest.orphans,
+            text_lines: digest.text_lines,
+            stderr_lines: digest.stderr_lines,
+            lost: digest.lost,
+            unknown_lines: digest.unknown_lines,
+            damaged_lines: digest.damaged_lines,
             state: trace.state.name(),
             exit_code: end.and_then(|end| end.exit_code),
             signal: end.and_then(|end| end.signal),

@@ -1,6 +1,5 @@
 //! `wiretape prune`: old traces out. First a plan, then, if the user agrees, its execution.
 
-use crate::catalog::{Catalog, CatalogEntry, recorder};
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
 use crate::text::printable;
@@ -12,7 +11,8 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use wiretape_analyze::summary::Ending;
-use wiretape_proxy::platform::{Liveness, liveness};
+use wiretape_library::{Catalog, CatalogEntry};
+use wiretape_library::{Liveness, liveness};
 
 /// Delete old traces, after showing which
 ///
@@ -137,7 +137,7 @@ enum Reason {
 }
 
 fn candidates(dir: &Path) -> Result<Vec<Candidate>, CommandError> {
-    let catalog = Catalog::read(dir)?;
+    let catalog = Catalog::open(dir, &dirs::index_dir()?)?;
     for error in &catalog.unreadable {
         output::warn(format!("{error}; left alone"));
     }
@@ -146,13 +146,12 @@ fn candidates(dir: &Path) -> Result<Vec<Candidate>, CommandError> {
 
 fn candidate(entry: &CatalogEntry) -> Result<Candidate, CommandError> {
     let ending = trace_file::ending(&entry.path)?;
-    let is_part = entry.head.meta.as_ref().is_some_and(|meta| meta.part.is_some());
-    let is_part = is_part || matches!(ending, Ending::Rotated { .. });
+    let is_part = entry.facts.is_later_part || matches!(ending, Ending::Rotated { .. });
     Ok(Candidate {
         path: entry.path.clone(),
-        label: entry.label(),
-        bytes: entry.bytes,
-        modified: entry.modified,
+        label: entry.label().to_owned(),
+        bytes: entry.bytes(),
+        modified: entry.modified(),
         part: if is_part { Part::OfRotated } else { Part::Whole },
         keep: keep(entry, &ending),
     })
@@ -160,11 +159,11 @@ fn candidate(entry: &CatalogEntry) -> Result<Candidate, CommandError> {
 
 fn keep(entry: &CatalogEntry, ending: &Ending) -> Option<Keep> {
     const LATELY: Duration = Duration::from_secs(24 * 3600);
-    let lately = entry.modified.elapsed().is_ok_and(|age| age < LATELY);
-    match recorder(&entry.path, &entry.head) {
+    let lately = entry.modified().elapsed().is_ok_and(|age| age < LATELY);
+    match entry.recorder() {
         Liveness::Running => Some(Keep::Running),
         Liveness::Unknown if *ending == Ending::Missing && lately => Some(Keep::MaybeRunning),
-        _ if entry.head.meta.is_none() => Some(Keep::NoMeta),
+        _ if !entry.facts.has_meta => Some(Keep::NoMeta),
         _ => None,
     }
 }

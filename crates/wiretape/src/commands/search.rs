@@ -1,6 +1,5 @@
 //! `wiretape search`: what was said, in all traces.
 
-use crate::catalog::Catalog;
 use crate::error::CommandError;
 use crate::output::{self, Output, StyledLine, Styles};
 use crate::selector::TraceSelector;
@@ -11,6 +10,7 @@ use serde::Serialize;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::text::{Found, TextFinder};
+use wiretape_library::Catalog;
 use wiretape_trace::format::{Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope};
 
@@ -80,7 +80,7 @@ fn paths(traces: &[TraceSelector]) -> Result<Vec<PathBuf>, CommandError> {
         return traces.iter().map(TraceSelector::resolve).collect();
     }
     let dir = dirs::traces_dir()?;
-    let entries = Catalog::read(&dir)?.entries;
+    let entries = Catalog::open(&dir, &dirs::index_dir()?)?.entries;
     if entries.is_empty() {
         return Err(CommandError::failure(format!("there are no traces in {}", dir.display()))
             .hint("`wiretape record -- COMMAND` makes one"));

@@ -2,7 +2,6 @@
 
 use crate::ask::AskArgs;
 use crate::calls::Look;
-use crate::catalog::shortest_prefixes;
 use crate::commands::store;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
@@ -12,6 +11,7 @@ use crate::units;
 use clap::Args;
 use std::io::Write as _;
 use wiretape_events::store::query::SessionRecord;
+use wiretape_library::catalog::shortest_prefixes;
 
 /// List the sessions, the one last heard of first
 ///
@@ -75,10 +75,10 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
 }
 
 fn table(sessions: &[SessionRecord], look: &Look, styles: &Styles) -> Table {
-    let ids: Vec<String> = sessions.iter().map(|session| session.id.clone()).collect();
+    let ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
     let ids = match look {
-        Look::Short { .. } => shortest_prefixes(&ids, SHORTEST_ID),
-        Look::Full => ids,
+        Look::Short { .. } => shortest_prefixes(&ids, ids.iter().copied(), SHORTEST_ID),
+        Look::Full => ids.iter().map(|id| (*id).to_owned()).collect(),
     };
     let mut table = Table::new(&COLUMNS);
     for (session, id) in sessions.iter().zip(&ids) {

@@ -2,11 +2,9 @@
 
 use crate::ask::StoreArgs;
 use crate::calls::Look;
-use crate::catalog::TraceState;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::{self, Output};
-use crate::recordings::{Part, Recording};
 use crate::selector::TraceSelector;
 use crate::text::printable;
 use crate::trace_file::{self, FileReader, Head, TraceFileError};
@@ -18,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wiretape_events::store::query::Info;
 use wiretape_events::store::{LoadError, Loaded, Loader, PruneResult, Retention, Store, Writer};
+use wiretape_library::TraceState;
+use wiretape_library::{Part, Recording};
 use wiretape_trace::format::Notice;
 
 /// Look after the store that `logs`, `stats`, `sessions` and the others ask
@@ -257,7 +257,10 @@ fn bring_in(traces: &[TraceSelector], writer: &mut Writer) -> Vec<Load> {
         }
     }
     for mut recording in Recording::of_traces(found) {
-        let ready = recording.find_parts().and_then(|()| recording.parts.iter().try_for_each(ended));
+        let ready = recording
+            .find_parts()
+            .map_err(CommandError::from)
+            .and_then(|()| recording.parts.iter().try_for_each(ended));
         match ready.and_then(|()| load_recording(&recording, writer)) {
             Ok(loaded) => loads.extend(loaded),
             Err(error) => loads.push(refused(recording.parts.first().map(|part| part.path.clone()), &error)),
@@ -348,15 +351,7 @@ fn tell_notices(path: &Path, reader: &FileReader) -> u64 {
     if more > 0 {
         output::note(format!("{}: and {more} more", path.display()));
     }
-    told.iter().filter(|notice| is_loss(notice)).count() as u64
-}
-
-/// Whether something in the trace can't be in the store.
-fn is_loss(notice: &Notice) -> bool {
-    matches!(
-        notice,
-        Notice::DamagedLine { .. } | Notice::TornLine { .. } | Notice::TruncatedCompression { .. }
-    )
+    told.iter().filter(|notice| notice.is_damage()).count() as u64
 }
 
 fn print_loads(loads: &[Load]) -> Result<(), CommandError> {

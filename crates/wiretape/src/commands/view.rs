@@ -2,17 +2,17 @@
 
 use super::export::is_same_file;
 use crate::ask::StoreArgs;
-use crate::catalog::{Catalog, CatalogEntry};
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::selector::TraceSelector;
-use crate::shelf::DirectoryShelf;
 use crate::{dirs, output, trace_file};
 use clap::Args;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use wiretape_library::Catalog;
+use wiretape_library::TraceDirectory;
 use wiretape_view::{PageAddress, ViewError, ViewOptions};
 
 /// Look at traces in your browser
@@ -98,7 +98,7 @@ fn readable(selector: &TraceSelector) -> Result<PathBuf, CommandError> {
 pub(crate) fn view(looking: &Looking) -> Result<(), CommandError> {
     let options = ViewOptions {
         listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), looking.port),
-        shelf: Arc::new(DirectoryShelf::new(looking.dir.clone())),
+        directory: Arc::new(TraceDirectory::new(looking.dir.clone(), dirs::index_dir()?)),
         given: looking.traces.clone(),
         store: Some(looking.store.clone()),
     };
@@ -108,10 +108,14 @@ pub(crate) fn view(looking: &Looking) -> Result<(), CommandError> {
 
 /// What the traces go by in the address: their ids, where they lie with the others.
 fn names(looking: &Looking) -> Result<Vec<String>, CommandError> {
-    let catalog = if looking.traces.is_empty() { Catalog::default() } else { Catalog::read(&looking.dir)? };
+    let catalog = if looking.traces.is_empty() {
+        Catalog::default()
+    } else {
+        Catalog::open(&looking.dir, &dirs::index_dir()?)?
+    };
     let name = |path: &PathBuf| {
         let known = catalog.entries.iter().find(|entry| is_same_file(&entry.path, path));
-        known.map_or_else(|| path.to_string_lossy().into_owned(), CatalogEntry::id)
+        known.map_or_else(|| path.to_string_lossy().into_owned(), |entry| entry.id().to_owned())
     };
     Ok(looking.traces.iter().map(name).collect())
 }

@@ -13,6 +13,7 @@ mod export;
 mod fixtures;
 mod general;
 mod import;
+mod limits;
 mod lint;
 mod ls;
 mod prune;

@@ -4,7 +4,7 @@ use crate::session::{Home, Session, echo, pid_in, server, shell, traces_in, wait
 use crate::trace::Trace;
 use std::fs;
 use std::path::PathBuf;
-use wiretape_proxy::platform::{Liveness, liveness};
+use wiretape_library::{Liveness, liveness};
 use wiretape_testkit::payload::{self, SMALL};
 use wiretape_testkit::peer::{Pipeline, Writes};
 use wiretape_testkit::process;

@@ -131,7 +131,7 @@ async function findChoices(row: CallRow, signal: AbortSignal): Promise<Choice> {
   const filter = row.tool === null ? `method:"${row.method}"` : `tool:"${row.tool}"`;
   const [page, home] = await Promise.all([
     backend.calls(keys.value, { filter, sort: "-time", from: 0, limit: 30 }, signal),
-    backend.isReport ? null : backend.home(signal),
+    backend.isReport ? null : backend.home("", signal),
   ]);
   const own = keys.value[row.trace];
   return {

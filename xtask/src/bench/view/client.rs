@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use crate::failure::{Context, Failure, Result};
 
 /// Knows the address, the token and the trace.
-pub(super) struct Client {
+pub(in crate::bench) struct Client {
     host: String,
     token: String,
     /// The trace, as it stands in the address.
@@ -15,7 +15,7 @@ pub(super) struct Client {
 
 impl Client {
     /// By the address that the server prints: `http://HOST/?trace=T#token=X`.
-    pub(super) fn of_page(address: &str) -> Result<Self> {
+    pub(in crate::bench) fn of_page(address: &str) -> Result<Self> {
         let parts = || {
             let rest = address.strip_prefix("http://")?;
             let (rest, token) = rest.split_once("#token=")?;
@@ -27,12 +27,12 @@ impl Client {
     }
 
     /// Asks the API about the trace; a question with parameters ends in `&`.
-    pub(super) fn ask(&self, question: &str) -> Result<Vec<u8>> {
+    pub(in crate::bench) fn ask(&self, question: &str) -> Result<Vec<u8>> {
         let join = if question.contains('?') { "" } else { "?" };
         self.get(&format!("/api/{question}{join}trace={}", self.trace))
     }
 
-    pub(super) fn get(&self, path: &str) -> Result<Vec<u8>> {
+    pub(in crate::bench) fn get(&self, path: &str) -> Result<Vec<u8>> {
         let mut socket = TcpStream::connect(&self.host).context("the page's server")?;
         let (host, token) = (&self.host, &self.token);
         let request = format!(

@@ -1,6 +1,6 @@
 //! How soon `wiretape view` shows a large trace, what it takes for it, and what the page weighs.
 
-mod client;
+pub(super) mod client;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

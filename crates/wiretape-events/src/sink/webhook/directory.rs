@@ -10,9 +10,10 @@
 //! Lock files are never removed: whoever has one open could lock a file that the next process can't see.
 
 use super::segment::SegmentName;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use wiretape_library::private;
 
 const LOCK: &str = "lock";
 const EXTRA: &str = "extra-";
@@ -66,8 +67,8 @@ impl Directory {
 
     /// `None` if another process has it.
     fn try_open(path: &Path) -> io::Result<Option<Self>> {
-        create_private_dir(path)?;
-        let lock = private_file().truncate(false).open(path.join(LOCK))?;
+        private::create_dir(path)?;
+        let lock = private::options().write(true).create(true).truncate(false).open(path.join(LOCK))?;
         match lock.try_lock() {
             Ok(()) => Ok(Some(Directory { path: path.to_owned(), _lock: lock })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -104,7 +105,9 @@ impl Directory {
     pub(super) fn write(&self, name: SegmentName, body: &[u8]) -> io::Result<()> {
         let path = self.file(name);
         let temporary = path.with_extension(TEMPORARY);
-        let written = private_file()
+        let written = private::options()
+            .write(true)
+            .create(true)
             .truncate(true)
             .open(&temporary)
             .and_then(|mut file| file.write_all(body))
@@ -163,20 +166,4 @@ fn is_temporary(path: &Path) -> bool {
 
 fn is_ours(entry: &fs::DirEntry) -> bool {
     entry.file_name() == LOCK || is_extra(entry) || has_segment_name_and(&entry.path(), TORN)
-}
-
-fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-fn create_private_dir(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }

@@ -1,12 +1,12 @@
 //! An authority on disk: two files, and how they come, go and are read.
 
 use super::error::CaError;
-use crate::platform;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use wiretape_library::private;
 
 /// The certificate, for clients to trust.
 pub const CERTIFICATE_FILE: &str = "ca.pem";
@@ -22,10 +22,10 @@ pub(super) struct Pems {
 
 /// Writes the files of a new authority. Those of another are never overwritten.
 pub(super) fn create(dir: &Path, pems: &Pems) -> Result<(), CaError> {
-    platform::create_private_dir(dir).map_err(failed("create", dir))?;
+    private::create_dir(dir).map_err(failed("create", dir))?;
     // The key comes first, and its creation decides who wins, should two start at once.
     let key = dir.join(KEY_FILE);
-    write_new(dir, &key, platform::create_private_file(&key), &pems.key)?;
+    write_new(dir, &key, private::create_file(&key), &pems.key)?;
     let certificate = dir.join(CERTIFICATE_FILE);
     let written = write_new(dir, &certificate, File::create_new(&certificate), &pems.certificate);
     if written.is_err() {
@@ -59,7 +59,7 @@ pub(super) fn read(dir: &Path) -> Result<Pems, CaError> {
         (Some(certificate), Some(key)) => {
             let key_path = dir.join(KEY_FILE);
             // The open file is asked, not the path: nobody can exchange it in between.
-            if !platform::is_private(&key).map_err(failed("read", &key_path))? {
+            if !private::is_private(&key).map_err(failed("read", &key_path))? {
                 return Err(CaError::KeyIsOpen { path: key_path });
             }
             Ok(Pems {

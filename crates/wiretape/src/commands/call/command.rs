@@ -2,7 +2,6 @@
 
 use super::parts::{Parts, Whole};
 use crate::ask::StoreArgs;
-use crate::catalog::Catalog;
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::selector::TraceSelector;
@@ -15,6 +14,7 @@ use wiretape_analyze::filter::Filter;
 use wiretape_analyze::listing::CallLister;
 use wiretape_analyze::reading::Reading;
 use wiretape_events::store::query::CallRecord;
+use wiretape_library::Catalog;
 use wiretape_trace::message::Direction;
 
 /// Show one call whole: request, progress, what the server asked meanwhile, response, timing
@@ -81,7 +81,7 @@ fn of_store(args: &CallArgs) -> Result<(PathBuf, Wanted), CommandError> {
         .hint("`wiretape logs --json` tells what the store knows of it")
     };
     let trace = call.trace.clone().ok_or_else(gone)?;
-    let entries = Catalog::read(&dirs::traces_dir()?)?.entries;
+    let entries = Catalog::open(&dirs::traces_dir()?, &dirs::index_dir()?)?.entries;
     let entry = entries.into_iter().find(|entry| entry.id() == trace).ok_or_else(gone)?;
     Ok((entry.path, Wanted::Row(Box::new(call))))
 }

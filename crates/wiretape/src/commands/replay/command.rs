@@ -3,10 +3,8 @@
 use super::outcome::{Played, Playing, Unused};
 use crate::commands::diff::parse_pattern;
 use crate::config::Config;
-use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
-use crate::recordings::Recording;
 use crate::selector::TraceSelector;
 use crate::text::printable;
 use crate::{output, redaction, trace_file};
@@ -21,6 +19,8 @@ use wiretape_analyze::replay::{
     Fault, Faults, Matching, Mode, Notice, Order, Repeats, Secrets, Setting, Speed, WhenMissed,
 };
 use wiretape_analyze::volatile::PathPattern;
+use wiretape_library::Draft;
+use wiretape_library::Recording;
 use wiretape_proxy::live::Origin;
 use wiretape_proxy::platform;
 use wiretape_proxy::replay::{self, Deck, HttpOptions, Opening, Overture, RealServers, Tell};
@@ -345,11 +345,8 @@ impl Recorded {
 
 /// Tells of what could not be read.
 pub(crate) fn tell_damage(notices: &[(PathBuf, format::Notice)]) {
-    use format::Notice::{DamagedLine, NewerVersion, TornLine, TruncatedCompression};
     for (path, notice) in notices {
-        if let DamagedLine { .. } | TornLine { .. } | NewerVersion { .. } | TruncatedCompression { .. } =
-            notice
-        {
+        if notice.is_damage() || matches!(notice, format::Notice::NewerVersion { .. }) {
             output::note(format!("wiretape: {}: {notice}", shown(path)));
         }
     }

@@ -1,7 +1,6 @@
 //! What came of a replay, and what the process ends with.
 
 use super::{json_report, junit};
-use crate::draft::Draft;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::text::printable;
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wiretape_analyze::replay::Tally;
+use wiretape_library::Draft;
 use wiretape_proxy::replay::{Deck, RealServers};
 
 /// A trace that is played.

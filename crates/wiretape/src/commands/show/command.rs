@@ -4,7 +4,6 @@ use super::filter::Filter;
 use super::item::{Item, LineItems, items};
 use super::json_view;
 use super::text_view::{Detail, TextView};
-use crate::catalog::{TraceState, recorder};
 use crate::error::CommandError;
 use crate::output::{self, Output};
 use crate::selector::TraceSelector;
@@ -20,7 +19,7 @@ use wiretape_analyze::call::Call;
 use wiretape_analyze::filter::Filter as Words;
 use wiretape_analyze::listing::CallLister;
 use wiretape_analyze::reading::{Reading, RecordingState};
-use wiretape_proxy::platform::{Liveness, liveness};
+use wiretape_library::{Liveness, TraceState, liveness, recorder};
 use wiretape_trace::format::{Line, Notice, Record};
 
 /// Show the messages of a trace, one a line

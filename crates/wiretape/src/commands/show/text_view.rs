@@ -1,7 +1,6 @@
 //! Records as lines for people.
 
 use super::item::{Item, is_batch};
-use crate::catalog::{TraceState, describe_end};
 use crate::json;
 use crate::output::{Output, Paint, StyledLine, Styles};
 use crate::text::{printable, printable_output, truncate};
@@ -11,7 +10,9 @@ use jiff::tz::TimeZone;
 use std::io::{self, Write};
 use std::path::Path;
 use wiretape_analyze::call::{Call, Outcome};
+use wiretape_analyze::glance::describe_end;
 use wiretape_analyze::glance::{describe, describe_exchange, event_name};
+use wiretape_library::TraceState;
 use wiretape_trace::format::{DirectionField, Line, Message, Meta, OtherText, Record, Stamp};
 use wiretape_trace::message::{Direction, Id, MessageKind, payloads};
 

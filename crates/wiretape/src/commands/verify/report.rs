@@ -1,10 +1,10 @@
 //! What came of it, for those who tell of it.
 
 use super::{json_view, junit};
-use crate::draft::Draft;
 use std::io::{self, Write as _};
 use std::path::Path;
 use wiretape_analyze::verify::{Checked, Offers, Script, Skip, Verdict, Verified};
+use wiretape_library::Draft;
 
 /// What came of it.
 pub(super) struct Report<'r> {

@@ -1,7 +1,6 @@
 //! The parts of rotated recordings: which traces belong together, and in which order.
 
-use crate::error::CommandError;
-use crate::trace_file::{self, Head};
+use crate::open::{self, Head, TraceFileError};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use wiretape_analyze::summary::Ending;
@@ -9,18 +8,20 @@ use wiretape_trace::format::Meta;
 
 /// Traces of one recording, in the order in which they were written.
 #[derive(Debug)]
-pub(crate) struct Recording {
+pub struct Recording {
     /// The id of its first part, if it has one.
     id: Option<String>,
-    pub(crate) parts: Vec<Part>,
+    /// Its files.
+    pub parts: Vec<Part>,
 }
 
 /// One file of a recording.
 #[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) path: PathBuf,
+pub struct Part {
+    /// The file.
+    pub path: PathBuf,
     /// The file's id, if it has one.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// Counts from 1.
     index: u64,
 }
@@ -34,7 +35,7 @@ impl Part {
 
 impl Recording {
     /// The recordings that traces belong to, in the order of their first mention.
-    pub(crate) fn of_traces(traces: Vec<(PathBuf, Head)>) -> Vec<Self> {
+    pub fn of_traces(traces: Vec<(PathBuf, Head)>) -> Vec<Self> {
         let mut recordings: Vec<Recording> = Vec::new();
         for (path, head) in traces {
             let id = recording_id(head.meta.as_ref());
@@ -49,14 +50,14 @@ impl Recording {
     }
 
     /// Adds the parts that nobody named: those that the others link to, in the same directory.
-    pub(crate) fn find_parts(&mut self) -> Result<(), CommandError> {
+    pub fn find_parts(&mut self) -> Result<(), TraceFileError> {
         let mut seen: BTreeSet<PathBuf> = self.parts.iter().map(|part| part.path.clone()).collect();
         let mut at = 0;
         while let Some(part) = self.parts.get(at) {
             at += 1;
             for path in neighbours(&part.path)? {
                 if !seen.contains(&path) && path.is_file() {
-                    let head = trace_file::head(&path)?;
+                    let head = open::head(&path)?;
                     if recording_id(head.meta.as_ref()) == self.id {
                         self.parts.push(Part::of(path.clone(), head.meta.as_ref()));
                     }
@@ -69,7 +70,7 @@ impl Recording {
     }
 
     /// Whether all its parts up to the last of these are there.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.parts.iter().zip(1..).all(|(part, index)| part.index == index)
     }
 
@@ -86,9 +87,9 @@ fn recording_id(meta: Option<&Meta>) -> Option<String> {
 }
 
 /// The files before and after a part, as it names them.
-fn neighbours(path: &Path) -> Result<Vec<PathBuf>, CommandError> {
-    let before = trace_file::head(path)?.meta.and_then(|meta| meta.part).map(|part| part.previous);
-    let after = match trace_file::ending(path)? {
+fn neighbours(path: &Path) -> Result<Vec<PathBuf>, TraceFileError> {
+    let before = open::head(path)?.meta.and_then(|meta| meta.part).map(|part| part.previous);
+    let after = match open::ending(path)? {
         Ending::Rotated { next } => Some(next),
         _ => None,
     };

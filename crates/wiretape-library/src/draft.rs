@@ -1,16 +1,14 @@
 //! Files that are written beside their place, and moved there when they are whole.
 
+use crate::private;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use wiretape_proxy::platform;
-
-use crate::exit_code::ExitCode;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A file that isn't there yet. It is deleted unless it is published.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub struct Draft {
     file: File,
     path: PathBuf,
     target: PathBuf,
@@ -31,21 +29,22 @@ static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl Draft {
     /// Begins a file that is to stand at `target`, for the user's eyes only. A link leads to its end.
-    pub(crate) fn beside(target: &Path) -> io::Result<Self> {
+    pub fn beside(target: &Path) -> io::Result<Self> {
         let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
         if fs::metadata(&target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let file = File::options().write(true).open(&target)?;
             return Ok(Draft { file, path: target.clone(), target, state: State::InPlace });
         }
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| platform::on_termination(delete_all));
+        if let Some(prepare) = BEFORE_EACH.get() {
+            prepare();
+        }
         let (file, path) = create_beside(&target)?;
         unpublished().push(path.clone());
         Ok(Draft { file, path, target, state: State::Beside })
     }
 
     /// Whether one could be begun: for who is going to need one at the end. Nothing stays.
-    pub(crate) fn check_beside(target: &Path) -> io::Result<()> {
+    pub fn check_beside(target: &Path) -> io::Result<()> {
         let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
         if fs::metadata(&target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             return Ok(());
@@ -55,12 +54,12 @@ impl Draft {
     }
 
     /// Where it lies now.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Moves it to its place.
-    pub(crate) fn publish(mut self) -> io::Result<()> {
+    pub fn publish(mut self) -> io::Result<()> {
         self.file.flush()?;
         if self.state == State::Beside {
             fs::rename(&self.path, &self.target)?;
@@ -80,7 +79,7 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
     let mut attempt = 0;
     loop {
         let path = dir.join(format!(".{name}.{}.{attempt}.draft", std::process::id()));
-        match platform::create_private_file(&path) {
+        match private::create_file(&path) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
             Err(error) => return Err(error),
@@ -96,13 +95,21 @@ fn forget(path: &Path) {
     unpublished().retain(|one| one != path);
 }
 
-/// Deletes all drafts, and ends as the signal would have.
-fn delete_all(signal: i32) {
+/// Deletes all drafts: for a process that a signal ends.
+pub fn delete_unpublished() {
     for path in unpublished().iter() {
         // Nothing more can be done about it here.
         let _ = fs::remove_file(path);
     }
-    ExitCode::passed_on(128 + signal).exit()
+}
+
+/// What to call before a draft is begun.
+static BEFORE_EACH: OnceLock<fn()> = OnceLock::new();
+
+/// Has `prepare` called before each draft: a program that cleans up on signals catches them only once there is something
+/// to clean up. Only the first `prepare` counts.
+pub fn before_each(prepare: fn()) {
+    BEFORE_EACH.get_or_init(|| prepare);
 }
 
 impl Write for Draft {

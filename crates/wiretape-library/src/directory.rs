@@ -1,0 +1,177 @@
+//! The traces of a directory, for a program that asks again and again, as the page does several times a second. Nothing is
+//! read twice unless it has changed.
+
+use crate::catalog::{Catalog, CatalogEntry};
+use crate::digest::TraceDigest;
+use crate::index::FileStamp;
+use crate::open;
+use crate::state::TraceState;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use wiretape_analyze::summary::Ending;
+
+/// How long a listing is good for, at least.
+const FRESH: Duration = Duration::from_millis(200);
+
+/// A listing is good for this many times as long as it took: a directory of 100,000 traces is not walked all the time.
+const FRESH_FOR_COST: u32 = 10;
+
+/// The traces of a directory.
+#[derive(Debug)]
+pub struct TraceDirectory {
+    dir: PathBuf,
+    index_dir: PathBuf,
+    latest: Mutex<LatestListing>,
+    /// Digests of files that were read by this process.
+    digests: Mutex<HashMap<PathBuf, (FileStamp, TraceDigest)>>,
+    /// How files of a length end.
+    endings: Mutex<HashMap<PathBuf, (u64, Ending)>>,
+}
+
+#[derive(Debug, Default)]
+struct LatestListing {
+    good_until: Option<Instant>,
+    listing: Option<Arc<Listing>>,
+}
+
+/// What a directory has.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The traces, newest first.
+    pub catalog: Catalog,
+    /// Why the directory can't be listed.
+    pub failure: Option<String>,
+}
+
+impl Listing {
+    /// The traces, newest first.
+    pub fn traces(&self) -> &[CatalogEntry] {
+        &self.catalog.entries
+    }
+
+    /// Files that can't be read, in words.
+    pub fn unreadable(&self) -> Vec<String> {
+        self.catalog.unreadable.iter().map(ToString::to_string).chain(self.failure.clone()).collect()
+    }
+}
+
+impl TraceDirectory {
+    /// The traces of `dir`, which need not exist; what was read of them is kept in `index_dir`.
+    pub fn new(dir: PathBuf, index_dir: PathBuf) -> Self {
+        TraceDirectory {
+            dir,
+            index_dir,
+            latest: Mutex::default(),
+            digests: Mutex::default(),
+            endings: Mutex::default(),
+        }
+    }
+
+    /// All traces, newest first. An answer may be a moment old.
+    pub fn traces(&self) -> Arc<Listing> {
+        let mut latest = lock(&self.latest);
+        if let Some(listing) = &latest.listing
+            && latest.good_until.is_some_and(|until| Instant::now() < until)
+        {
+            return Arc::clone(listing);
+        }
+        let began = Instant::now();
+        let listed = match &latest.listing {
+            Some(before) if before.failure.is_none() => before.catalog.again(&self.dir),
+            _ => Catalog::open(&self.dir, &self.index_dir),
+        };
+        let listing = Arc::new(match listed {
+            Ok(catalog) => Listing { catalog, failure: None },
+            Err(error) => {
+                Listing { catalog: Catalog::default(), failure: Some(format!("{error}: {}", error.source)) }
+            }
+        });
+        let cost = began.elapsed();
+        *latest = LatestListing {
+            good_until: Some(Instant::now() + FRESH.max(cost * FRESH_FOR_COST)),
+            listing: Some(Arc::clone(&listing)),
+        };
+        listing
+    }
+
+    /// What is known of a trace, without reading it.
+    pub fn known_digest(&self, listing: &Listing, entry: &CatalogEntry) -> Option<TraceDigest> {
+        let read = lock(&self.digests);
+        match read.get(&entry.path) {
+            Some((stamp, digest)) if *stamp == entry.stamp => Some(digest.clone()),
+            _ => {
+                drop(read);
+                listing.catalog.known_digest(entry)
+            }
+        }
+    }
+
+    /// Takes what was read of a trace when it had this stamp.
+    pub fn remember(&self, path: PathBuf, stamp: FileStamp, digest: TraceDigest) {
+        lock(&self.digests).insert(path, (stamp, digest));
+    }
+
+    /// Writes to the index what it doesn't know yet.
+    pub fn save(&self) {
+        let listing = self.traces();
+        let read = lock(&self.digests);
+        let is_current =
+            |entry: &&CatalogEntry| read.get(&entry.path).is_some_and(|(of, _)| *of == entry.stamp);
+        let digests: HashMap<&OsStr, &TraceDigest> = listing
+            .traces()
+            .iter()
+            .filter(is_current)
+            .filter_map(|entry| Some((entry.path.file_name()?, &read.get(&entry.path)?.1)))
+            .collect();
+        listing.catalog.save(&digests);
+    }
+
+    /// The state of a trace, here or elsewhere.
+    pub fn state(&self, path: &Path) -> TraceState {
+        TraceState::new(path, &self.ending(path))
+    }
+
+    fn ending(&self, path: &Path) -> Ending {
+        let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        if let Some((_, ending)) = lock(&self.endings).get(path).filter(|(of, _)| *of == length) {
+            return ending.clone();
+        }
+        let ending = open::ending(path).unwrap_or(Ending::Missing);
+        lock(&self.endings).insert(path.to_owned(), (length, ending.clone()));
+        ending
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::TraceStateKind;
+
+    #[test]
+    fn a_directory_says_which_traces_have_ended() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            path
+        };
+        let meta = r#"{"v":1,"type":"meta","label":"a","startedAt":"2026-05-12T23:00:00.000Z"}"#;
+        let ended = file("a.jsonl", &format!("{meta}\n{{\"type\":\"end\",\"exitCode\":1}}\n"));
+        let torn = file("b.jsonl", &format!("{meta}\n"));
+        file("c.jsonl", "noise\n");
+        let traces = TraceDirectory::new(dir.path().to_owned(), dir.path().join("index"));
+        let listing = traces.traces();
+        assert_eq!((listing.traces().len(), listing.unreadable().len()), (2, 1));
+        assert_eq!(traces.state(&ended).describe(), "exit 1");
+        assert_eq!(traces.state(&torn).kind(), TraceStateKind::NoEnd);
+        std::fs::write(&torn, format!("{meta}\n{{\"type\":\"end\",\"exitCode\":0}}\n")).expect("a file");
+        assert_eq!(traces.state(&torn).kind(), TraceStateKind::Ended);
+    }
+}

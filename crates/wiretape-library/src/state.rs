@@ -1,0 +1,96 @@
+//! Whether a trace has ended, continues in another file, or is being recorded.
+
+use crate::liveness::{Liveness, liveness};
+use serde::Serialize;
+use std::path::Path;
+use wiretape_analyze::glance::describe_end;
+use wiretape_analyze::summary::Ending;
+use wiretape_trace::format::End;
+
+/// The state of a recording: decided by the last line of its trace and by whether a recorder holds the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TraceState {
+    /// It has ended.
+    Ended(End),
+    /// It continues in another file.
+    Rotated {
+        /// The name of that file.
+        next: String,
+    },
+    /// It is being recorded.
+    Running,
+    /// Its recorder is gone, or may be, and wrote no end.
+    NoEnd,
+}
+
+/// A [`TraceState`] without its details.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceStateKind {
+    /// See [`TraceState::Ended`].
+    Ended,
+    /// See [`TraceState::Rotated`].
+    Rotated,
+    /// See [`TraceState::Running`].
+    Running,
+    /// See [`TraceState::NoEnd`].
+    NoEnd,
+}
+
+impl TraceStateKind {
+    /// One word for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            TraceStateKind::Ended => "ended",
+            TraceStateKind::Rotated => "rotated",
+            TraceStateKind::Running => "running",
+            TraceStateKind::NoEnd => "no-end",
+        }
+    }
+}
+
+impl TraceState {
+    /// The state of the trace at `path` that ends like this.
+    pub fn new(path: &Path, ending: &Ending) -> Self {
+        match ending {
+            Ending::End(end) => TraceState::Ended(end.clone()),
+            Ending::Rotated { next } => TraceState::Rotated { next: next.clone() },
+            Ending::Missing if liveness(path) == Liveness::Running => TraceState::Running,
+            Ending::Missing => TraceState::NoEnd,
+        }
+    }
+
+    /// The state without its details.
+    pub fn kind(&self) -> TraceStateKind {
+        match self {
+            TraceState::Ended(_) => TraceStateKind::Ended,
+            TraceState::Rotated { .. } => TraceStateKind::Rotated,
+            TraceState::Running => TraceStateKind::Running,
+            TraceState::NoEnd => TraceStateKind::NoEnd,
+        }
+    }
+
+    /// One word for programs.
+    pub fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// A few words for people.
+    pub fn describe(&self) -> String {
+        match self {
+            TraceState::Ended(end) => describe_end(end),
+            TraceState::Rotated { .. } => "continued".to_owned(),
+            TraceState::Running => "running".to_owned(),
+            TraceState::NoEnd => "no end (crashed?)".to_owned(),
+        }
+    }
+
+    /// Whether something went wrong, or may have.
+    pub fn is_trouble(&self) -> bool {
+        match self {
+            TraceState::Ended(end) => end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0),
+            TraceState::NoEnd => true,
+            TraceState::Rotated { .. } | TraceState::Running => false,
+        }
+    }
+}
