@@ -158,10 +158,7 @@ impl TraceSummary {
 
     fn stderr(&mut self, text: &str) {
         self.stderr_lines += 1;
-        if self.last_stderr.len() == LAST_STDERR {
-            self.last_stderr.pop_front();
-        }
-        self.last_stderr.push_back(text.chars().take(LONGEST_STDERR).collect());
+        keep_last(&mut self.last_stderr, text);
     }
 }
 
@@ -227,6 +224,65 @@ pub fn started_at(meta: &Meta) -> Option<i64> {
 /// An ISO 8601 time as milliseconds since 1970.
 pub fn wall_ms(text: &str) -> Option<i64> {
     Stamp { t: Some(text.into()), ..Stamp::default() }.wall_ms()
+}
+
+/// A recording whose server ended in failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crash {
+    /// The label of the trace.
+    pub label: String,
+    /// How the server ended.
+    pub end: End,
+    /// Its last lines on standard error, oldest first.
+    pub last_stderr: Vec<String>,
+}
+
+/// Finds the servers that crashed, in one or more recordings.
+#[derive(Debug, Default)]
+pub struct Crashes {
+    label: String,
+    last_stderr: VecDeque<String>,
+    found: Vec<Crash>,
+}
+
+impl Crashes {
+    /// Those that were found.
+    pub fn found(&self) -> &[Crash] {
+        &self.found
+    }
+}
+
+impl Analysis for Crashes {
+    type PerCall = ();
+
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        match &view.line.record {
+            Record::Meta(meta) => {
+                self.label.clone_from(&meta.label);
+                // A later part continues what the earlier ones began.
+                if meta.part.is_none() {
+                    self.last_stderr.clear();
+                }
+            }
+            Record::Stderr(text) => keep_last(&mut self.last_stderr, &text.text),
+            Record::End(end) if end.is_failure() => self.found.push(Crash {
+                label: self.label.clone(),
+                end: end.clone(),
+                last_stderr: self.last_stderr.iter().cloned().collect(),
+            }),
+            _ => {}
+        }
+    }
+
+    fn closed(&mut self, _: &Closed<'_, '_>, (): ()) {}
+}
+
+/// Keeps the last lines of standard error, each cut to a bounded length.
+fn keep_last(lines: &mut VecDeque<String>, text: &str) {
+    if lines.len() == LAST_STDERR {
+        lines.pop_front();
+    }
+    lines.push_back(text.chars().take(LONGEST_STDERR).collect());
 }
 
 #[cfg(test)]

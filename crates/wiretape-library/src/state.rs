@@ -78,17 +78,25 @@ impl TraceState {
     /// A few words for people.
     pub fn describe(&self) -> String {
         match self {
+            TraceState::Ended(end) if end.is_failure() && end.exit_code != Some(127) => {
+                format!("crashed ({})", describe_end(end))
+            }
             TraceState::Ended(end) => describe_end(end),
             TraceState::Rotated { .. } => "continued".to_owned(),
             TraceState::Running => "running".to_owned(),
-            TraceState::NoEnd => "no end (crashed?)".to_owned(),
+            TraceState::NoEnd => "cut off".to_owned(),
         }
+    }
+
+    /// Whether the server ended in failure.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, TraceState::Ended(end) if end.is_failure())
     }
 
     /// Whether something went wrong, or may have.
     pub fn is_trouble(&self) -> bool {
         match self {
-            TraceState::Ended(end) => end.signal.is_some() || end.exit_code.is_some_and(|code| code != 0),
+            TraceState::Ended(_) => self.is_failure(),
             TraceState::NoEnd => true,
             TraceState::Rotated { .. } | TraceState::Running => false,
         }

@@ -5,6 +5,7 @@ use wiretape_trace::format::End;
 /// How a server ended: `exit 1`, `SIGKILL`, or the reason that was written.
 pub fn describe_end(end: &End) -> String {
     match (end.signal, end.exit_code, &end.reason) {
+        (_, _, Some(reason)) if end.was_stopped() => reason.clone(),
         (Some(signal), _, _) => signal_name(signal),
         (None, Some(127), Some(reason)) => format!("not started: {reason}"),
         (None, Some(code), _) => format!("exit {code}"),
@@ -14,7 +15,7 @@ pub fn describe_end(end: &End) -> String {
 }
 
 /// The name of a signal whose number is the same everywhere; others by number.
-fn signal_name(signal: i32) -> String {
+pub fn signal_name(signal: i32) -> String {
     let name = match signal {
         1 => "SIGHUP",
         2 => "SIGINT",
@@ -48,5 +49,7 @@ mod tests {
         );
         check(End { reason: Some("closed".into()), ..End::default() }, "closed");
         check(End::default(), "ended");
+        let reason = Some("stopped by SIGTERM".into());
+        check(End { exit_code: Some(143), signal: Some(15), reason, ..End::default() }, "stopped by SIGTERM");
     }
 }

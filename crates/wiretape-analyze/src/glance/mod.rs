@@ -15,7 +15,7 @@ mod printable;
 mod units;
 
 pub use describe::describe;
-pub use ending::describe_end;
+pub use ending::{describe_end, signal_name};
 pub use exchange::{Description, describe_exchange, event_name};
 pub use printable::{ELLIPSIS, printable};
 pub use units::{bytes, count, duration};

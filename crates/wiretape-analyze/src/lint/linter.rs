@@ -81,7 +81,8 @@ struct Linting {
     key: String,
     /// The line of the open request whose id the request at hand takes.
     displaced: Option<u64>,
-    end: Option<End>,
+    end: Option<(u64, End)>,
+    last_stderr: Option<String>,
     findings: Findings,
 }
 
@@ -105,13 +106,16 @@ impl Linting {
             key: String::new(),
             displaced: None,
             end: None,
+            last_stderr: None,
             findings,
         }
     }
 
     fn finish(mut self) -> Findings {
         let sessions = self.sessions.values().collect();
-        let end = TraceEnd { trace: &self.trace, sessions, end: self.end.as_ref() };
+        let end = self.end.as_ref().map(|(line, end)| (*line, end));
+        let last_stderr = self.last_stderr.as_deref();
+        let end = TraceEnd { trace: &self.trace, sessions, end, last_stderr };
         for &rule in &self.options.rules {
             if let Check::End(check) = rule.check {
                 check(&end, &mut Report::new(rule, None, "", &mut self.findings));
@@ -467,7 +471,10 @@ impl Analysis for Linting {
             Record::Message(message) => self.message(view, message),
             Record::Text(text) => self.text(view, text),
             Record::Gap(_) | Record::Damaged(_) => self.trace.lossy = true,
-            Record::End(end) => self.end = Some(end.clone()),
+            Record::End(end) => self.end = Some((view.line.number, end.clone())),
+            Record::Stderr(text) if !text.text.trim().is_empty() => {
+                self.last_stderr = Some(text.text.trim().chars().take(200).collect());
+            }
             Record::Http(_) | Record::Stderr(_) | Record::Rotated { .. } | Record::Unknown { .. } => {}
         }
     }

@@ -178,8 +178,10 @@ pub struct TraceEnd<'a> {
     pub trace: &'a TraceFacts,
     /// The sessions, in the order of their ids.
     pub sessions: Vec<&'a Session>,
-    /// How the recording ended, if it has an end.
-    pub end: Option<&'a End>,
+    /// How the recording ended, if it has an end, and the line of that.
+    pub end: Option<(u64, &'a End)>,
+    /// The last line of standard error.
+    pub last_stderr: Option<&'a str>,
 }
 
 /// A call that had no answer when the trace ended.

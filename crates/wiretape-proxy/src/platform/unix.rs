@@ -10,6 +10,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 pub(super) fn is_deleted(file: &File) -> bool {
@@ -194,13 +196,20 @@ impl Signals {
         signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map(Signals)
     }
 
-    /// Passes on every signal that comes, and those that came already, for as long as we live.
-    pub fn forward_to(mut self, group: ProcessGroup) {
+    /// Passes on every signal that comes, and those that came already, for as long as we live. Returns where the last one
+    /// that tells a process to stop is noted, or 0: a server that ends after it did not crash.
+    pub fn forward_to(mut self, group: ProcessGroup) -> Arc<AtomicI32> {
+        let stopped = Arc::new(AtomicI32::new(0));
+        let noted = Arc::clone(&stopped);
         std::thread::spawn(move || {
             for signal in self.0.forever() {
+                if matches!(signal, SIGINT | SIGTERM | SIGHUP) {
+                    noted.store(signal, Ordering::Release);
+                }
                 group.signal(signal);
             }
         });
+        stopped
     }
 }
 

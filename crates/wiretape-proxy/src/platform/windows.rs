@@ -142,7 +142,9 @@ impl Signals {
     }
 
     /// Nothing to do: the server has its own.
-    pub fn forward_to(self, _: ProcessGroup) {}
+    pub fn forward_to(self, _: ProcessGroup) -> std::sync::Arc<std::sync::atomic::AtomicI32> {
+        std::sync::Arc::default()
+    }
 }
 
 pub(super) fn raise_file_limit() {}

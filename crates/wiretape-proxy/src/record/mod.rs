@@ -13,10 +13,11 @@ use pump::{PumpEnd, PumpState, Stream, Tap, lock, pump};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use wiretape_trace::format::{LineEnd, Meta, Producer};
+use wiretape_analyze::glance::signal_name;
+use wiretape_trace::format::{LineEnd, Meta, Producer, STOPPED};
 use wiretape_trace::name;
 use wiretape_trace::redact::Redactor;
 
@@ -79,7 +80,7 @@ pub fn record(options: RecordOptions) -> io::Result<RecordOutcome> {
 
 fn run(recorder: &Arc<Recorder>, spawned: Spawned, signals: Signals) -> io::Result<RecordOutcome> {
     let Spawned { process, stdin, stdout, stderr } = spawned;
-    signals.forward_to(process.group());
+    let stopped = signals.forward_to(process.group());
     let tap = |stream| Tap::new(stream, Arc::clone(recorder));
     let input = Arc::new(Mutex::new(tap(Stream::Stdin)));
     spawn_input_pump(StandardStreams::stdin(), stdin, Arc::clone(&input));
@@ -93,7 +94,8 @@ fn run(recorder: &Arc<Recorder>, spawned: Spawned, signals: Signals) -> io::Resu
     wait_for_written_bytes(&pumps);
     // Its pump may still wait for the client; half a line that was passed on belongs to the trace all the same.
     lock(&input).finish();
-    Ok(recorder.end(process.reap()?))
+    let exit = process.reap()?;
+    Ok(recorder.end(&exit, stopped.load(Ordering::Acquire)))
 }
 
 fn spawn_input_pump(source: io::Result<std::fs::File>, sink: std::process::ChildStdin, tap: Arc<Mutex<Tap>>) {
@@ -166,8 +168,10 @@ impl Recorder {
         RecordOutcome { spawn_error: Some(error), ..self.finish(end) }
     }
 
-    fn end(&self, exit: Exit) -> RecordOutcome {
-        self.finish(LineEnd { exit_code: exit.code, signal: exit.signal, ..LineEnd::default() })
+    /// The server has ended; `stopped` is the signal to stop that was passed on to it, or 0.
+    fn end(&self, exit: &Exit, stopped: i32) -> RecordOutcome {
+        let reason = (stopped != 0).then(|| format!("{STOPPED} by {}", signal_name(stopped)));
+        self.finish(LineEnd { exit_code: exit.code, signal: exit.signal, reason, ..LineEnd::default() })
     }
 
     fn finish(&self, end: LineEnd) -> RecordOutcome {

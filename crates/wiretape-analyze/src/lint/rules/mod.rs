@@ -94,6 +94,7 @@ mod retired_error_code;
 mod retry_with_same_id;
 mod server_cancels_request;
 mod server_capability_missing;
+mod server_crashed;
 mod server_request;
 mod server_request_before_initialized;
 mod session_id_form;
@@ -168,6 +169,7 @@ pub static ALL: &[&Rule] = &[
     &log_not_declared::RULE,
     &response_without_request::RULE,
     &request_without_response::RULE,
+    &server_crashed::RULE,
     &answer_after_cancel::RULE,
     &initialize_cancelled::RULE,
     &cancel_unknown_request::RULE,

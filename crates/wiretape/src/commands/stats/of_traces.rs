@@ -11,20 +11,23 @@ use crate::units;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wiretape_analyze::glance::describe_end;
 use wiretape_analyze::latency::Latencies;
 use wiretape_analyze::operation::OperationKind;
 use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::stats::{CallCounts, CallStats, OperationStats, StatsRow, Subject, ToolStats};
+use wiretape_analyze::summary::{Crash, Crashes};
 use wiretape_analyze::tokens;
 use wiretape_trace::message::Direction;
 
 /// Reads the traces, and prints what there is to say of their calls.
 pub(super) fn run(traces: &[TraceSelector], form: Form, tokens: Tokens) -> Result<(), CommandError> {
     let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
-    let mut reading = Reading::new(match tokens {
+    let stats = match tokens {
         Tokens::Counted => ToolStats::with_tokens(),
         Tokens::Left => ToolStats::new(),
-    });
+    };
+    let mut reading = Reading::new((stats, Crashes::default()));
     let mut traces: Vec<MeasuredTrace> = Vec::new();
     for path in paths {
         let head = trace_file::head(&path)?;
@@ -35,10 +38,10 @@ pub(super) fn run(traces: &[TraceSelector], form: Form, tokens: Tokens) -> Resul
         traces.push(MeasuredTrace { path, head });
     }
     let state = traces.last().map_or(RecordingState::Over, |last| trace_file::recording_state(&last.path));
-    let stats = reading.finish(state);
+    let (stats, crashes) = reading.finish(state);
     match form {
-        Form::Json => print_json(&stats, &traces, tokens),
-        Form::Text => print_tables(&stats, &traces, tokens),
+        Form::Json => print_json(&stats, crashes.found(), &traces, tokens),
+        Form::Text => print_tables(&stats, crashes.found(), &traces, tokens),
     }
 }
 
@@ -56,7 +59,7 @@ struct MeasuredTrace {
     head: Head,
 }
 
-fn read(path: &Path, reading: &mut Reading<ToolStats>) -> Result<(), TraceFileError> {
+fn read(path: &Path, reading: &mut Reading<(ToolStats, Crashes)>) -> Result<(), TraceFileError> {
     let mut reader = trace_file::open_with_progress(path)?;
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
         reading.observe(&line);
@@ -65,12 +68,18 @@ fn read(path: &Path, reading: &mut Reading<ToolStats>) -> Result<(), TraceFileEr
     Ok(())
 }
 
-fn print_tables(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> Result<(), CommandError> {
+fn print_tables(
+    stats: &ToolStats,
+    crashes: &[Crash],
+    traces: &[MeasuredTrace],
+    tokens: Tokens,
+) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     let (styles, width) = (out.styles, out.width);
     let rows = stats.rows();
     if rows.is_empty() {
         writeln!(out, "There are no calls in {}.", units::count(traces.len() as u64, "trace"))?;
+        table::write_remarks(&mut out, crash_remarks(crashes), &[])?;
         return Ok(out.flush()?);
     }
     // One table, so that the columns of tools, methods and totals stand in line.
@@ -92,7 +101,7 @@ fn print_tables(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> 
     }
     add(Cell::new(styles.strong, "total"), &stats.totals());
     let dropped = table.write(&mut out, &styles, width)?;
-    print_remarks(&mut out, stats, tokens, &dropped)?;
+    print_remarks(&mut out, stats, crashes, tokens, &dropped)?;
     Ok(out.flush()?)
 }
 
@@ -129,11 +138,12 @@ fn figures(stats: &CallStats) -> Row {
 fn print_remarks(
     out: &mut Output,
     stats: &ToolStats,
+    crashes: &[Crash],
     tokens: Tokens,
     dropped: &[&str],
 ) -> std::io::Result<()> {
     let totals = stats.totals();
-    let mut remarks = Vec::new();
+    let mut remarks = crash_remarks(crashes);
     if totals.counts.errors() > 0 {
         let (tool, protocol) = (totals.counts.tool_errors, totals.counts.protocol_errors);
         let more = [
@@ -160,6 +170,16 @@ fn print_remarks(
         remarks.push(format!("{} without a request", units::count(stats.orphans(), "response")));
     }
     table::write_remarks(out, remarks, dropped)
+}
+
+/// The servers that crashed, each with its exit code and its last line on standard error.
+fn crash_remarks(crashes: &[Crash]) -> Vec<String> {
+    let remark = |crash: &Crash| {
+        let said = crash.last_stderr.last().map(|line| format!(": {}", printable(line.trim())));
+        let label = printable(&crash.label);
+        format!("crashed: {label} ({}){}", describe_end(&crash.end), said.unwrap_or_default())
+    };
+    crashes.iter().map(remark).collect()
 }
 
 /// Why calls have no response, where that is known.
@@ -191,7 +211,12 @@ fn operation_remark(kind: OperationKind, stats: &OperationStats) -> String {
     )
 }
 
-fn print_json(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> Result<(), CommandError> {
+fn print_json(
+    stats: &ToolStats,
+    crashes: &[Crash],
+    traces: &[MeasuredTrace],
+    tokens: Tokens,
+) -> Result<(), CommandError> {
     let rows = stats.rows();
     let report = StatsJson {
         traces: traces.iter().map(TraceJson::new).collect(),
@@ -200,6 +225,7 @@ fn print_json(stats: &ToolStats, traces: &[MeasuredTrace], tokens: Tokens) -> Re
         server_requests: CallsJson::new(&stats.server_requests(), tokens),
         operations: stats.operations().iter().map(OperationsJson::new).collect(),
         encoding: (tokens == Tokens::Counted).then_some(tokens::ENCODING),
+        crashes: crashes.iter().map(CrashJson::new).collect(),
         orphans: stats.orphans(),
         notifications: stats.notifications(),
     };
@@ -217,8 +243,26 @@ struct StatsJson<'a> {
     operations: Vec<OperationsJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
+    crashes: Vec<CrashJson<'a>>,
     orphans: u64,
     notifications: u64,
+}
+
+/// A recording whose server ended in failure.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CrashJson<'a> {
+    label: &'a str,
+    exit_code: Option<i64>,
+    signal: Option<i32>,
+    last_stderr: &'a [String],
+}
+
+impl<'a> CrashJson<'a> {
+    fn new(crash: &'a Crash) -> Self {
+        let (exit_code, signal) = (crash.end.exit_code, crash.end.signal);
+        CrashJson { label: &crash.label, exit_code, signal, last_stderr: &crash.last_stderr }
+    }
 }
 
 #[derive(Serialize)]
