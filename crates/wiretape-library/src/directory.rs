@@ -169,7 +169,7 @@ mod tests {
         let traces = TraceDirectory::new(dir.path().to_owned(), dir.path().join("index"));
         let listing = traces.traces();
         assert_eq!((listing.traces().len(), listing.unreadable().len()), (2, 1));
-        assert_eq!(traces.state(&ended).describe(), "exit 1");
+        assert_eq!(traces.state(&ended).describe(), "crashed (exit 1)");
         assert_eq!(traces.state(&torn).kind(), TraceStateKind::NoEnd);
         std::fs::write(&torn, format!("{meta}\n{{\"type\":\"end\",\"exitCode\":0}}\n")).expect("a file");
         assert_eq!(traces.state(&torn).kind(), TraceStateKind::Ended);
