@@ -209,8 +209,8 @@ pub(crate) fn is_open(path: &Path) -> Result<bool, TraceFileError> {
 
 /// The last bytes of a file; `None` if it is compressed.
 fn tail(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    // An `end` is far shorter; a longer last line is a message.
-    const TAIL: u64 = 64 * 1024;
+    // An `end` fits into the first of them; a last line that is longer than the second is a message.
+    const TAILS: [u64; 2] = [4 * 1024, 64 * 1024];
     let mut file = File::open(path)?;
     let mut first = Vec::new();
     file.by_ref().take(1).read_to_end(&mut first)?;
@@ -218,9 +218,15 @@ fn tail(path: &Path) -> io::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let length = file.seek(SeekFrom::End(0))?;
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
     let mut bytes = Vec::new();
-    file.take(TAIL).read_to_end(&mut bytes)?;
+    for tail in TAILS {
+        bytes.clear();
+        file.seek(SeekFrom::Start(length.saturating_sub(tail)))?;
+        file.by_ref().take(tail).read_to_end(&mut bytes)?;
+        if bytes.trim_ascii_end().contains(&b'\n') {
+            break;
+        }
+    }
     Ok(Some(bytes))
 }
 
