@@ -4,7 +4,7 @@ use super::export_html as html;
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::selector::TraceSelector;
-use crate::trace_file::{self, TraceFileError};
+use crate::trace_file::{self, FileReader};
 use crate::{output, redaction};
 use clap::{Args, Subcommand};
 use std::borrow::Cow;
@@ -206,23 +206,25 @@ pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
 
 fn write_all(job: &Job<'_>, exporter: &mut dyn Exporter, out: &mut dyn Write) -> Result<(), CommandError> {
     exporter.begin(out)?;
-    each_line(job.trace, |line| match job.redactor {
+    let reader = each_line(job.trace, |line| match job.redactor {
         None => exporter.line(line, out),
         Some(redactor) => redacted(redactor, line, |line| exporter.line(line, out)),
     })?;
+    trace_file::tell_damage(job.trace, &reader);
     exporter.finish(trace_file::recording_state(job.trace), out)?;
     out.flush()?;
     Ok(())
 }
 
-fn each_line(path: &Path, mut each: impl FnMut(&Line<'_>) -> io::Result<()>) -> Result<(), CommandError> {
+fn each_line(
+    path: &Path,
+    mut each: impl FnMut(&Line<'_>) -> io::Result<()>,
+) -> Result<FileReader, CommandError> {
     let mut reader = trace_file::open(path)?;
-    while let Some(line) =
-        reader.next_line().map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?
-    {
+    while let Some(line) = trace_file::next_line(&mut reader, path)? {
         each(&line)?;
     }
-    Ok(())
+    Ok(reader)
 }
 
 /// Tells a line without its secrets.

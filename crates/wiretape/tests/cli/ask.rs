@@ -51,7 +51,7 @@ fn calls_are_logged_the_latest_last() {
     insta::assert_snapshot!("logs-n", env.run(&["logs", "-n", "2"]));
     insta::assert_snapshot!("logs-json", env.run(&["logs", "--json", "--server", "first"]));
     insta::assert_snapshot!("logs-errors", env.run(&["logs", "--errors", "--session", "aaaa"]));
-    insta::assert_snapshot!("logs-status", env.run(&["logs", "--status", "tool_error,disconnected"]));
+    insta::assert_snapshot!("logs-status", env.run(&["logs", "--status", "tool-error,unanswered"]));
     insta::assert_snapshot!(
         "logs-tool",
         env.run(&["logs", "--tool", "add", "--since", "2026-05-12T23:00:30Z"])

@@ -83,18 +83,10 @@ fn remarks(totals: &StatsRecord) -> Vec<String> {
     let counts = &totals.counts;
     let mut remarks = Vec::new();
     if totals.errors > 0 {
-        remarks.push(format!(
-            "errors: {} tool errors (isError), {} protocol errors, {} HTTP errors, {} timed out, {} crashed",
-            counts.tool_errors, counts.protocol_errors, counts.http_errors, counts.timed_out, counts.crashed
-        ));
+        remarks.push(table::errors(counts));
     }
     if counts.without_answer() > 0 {
-        remarks.push(format!(
-            "open: {} without a response, of them {} cancelled, {} disconnected",
-            counts.without_answer(),
-            counts.cancelled,
-            counts.disconnected
-        ));
+        remarks.push(table::open(counts));
     }
     remarks
 }

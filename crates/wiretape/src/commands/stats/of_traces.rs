@@ -15,7 +15,7 @@ use wiretape_analyze::glance::describe_end;
 use wiretape_analyze::latency::Latencies;
 use wiretape_analyze::operation::OperationKind;
 use wiretape_analyze::reading::{Reading, RecordingState};
-use wiretape_analyze::stats::{CallCounts, CallStats, OperationStats, StatsRow, Subject, ToolStats};
+use wiretape_analyze::stats::{CallStats, OperationStats, StatsRow, Subject, ToolStats};
 use wiretape_analyze::summary::{Crash, Crashes};
 use wiretape_analyze::tokens;
 use wiretape_trace::message::Direction;
@@ -145,22 +145,10 @@ fn print_remarks(
     let totals = stats.totals();
     let mut remarks = crash_remarks(crashes);
     if totals.counts.errors() > 0 {
-        let (tool, protocol) = (totals.counts.tool_errors, totals.counts.protocol_errors);
-        let more = [
-            (totals.counts.http_errors, "HTTP errors"),
-            (totals.counts.timed_out, "timed out"),
-            (totals.counts.crashed, "open when the server crashed"),
-        ];
-        let more: String =
-            more.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {n} {what}")).collect();
-        remarks.push(format!("errors: {tool} tool errors (isError), {protocol} protocol errors{more}"));
+        remarks.push(table::errors(&totals.counts));
     }
     if totals.counts.without_answer() > 0 {
-        remarks.push(format!(
-            "open: {} without a response{}",
-            totals.counts.without_answer(),
-            reasons(&totals.counts)
-        ));
+        remarks.push(table::open(&totals.counts));
     }
     remarks.extend(stats.operations().iter().map(|(kind, operations)| operation_remark(*kind, operations)));
     if tokens == Tokens::Counted {
@@ -180,20 +168,6 @@ fn crash_remarks(crashes: &[Crash]) -> Vec<String> {
         format!("crashed: {label} ({}){}", describe_end(&crash.end), said.unwrap_or_default())
     };
     crashes.iter().map(remark).collect()
-}
-
-/// Why calls have no response, where that is known.
-fn reasons(counts: &CallCounts) -> String {
-    let known = [
-        (counts.cancelled, "cancelled"),
-        (counts.timed_out, "timed out"),
-        (counts.disconnected, "disconnected"),
-        (counts.crashed, "crashed"),
-        (counts.pending, "pending"),
-    ];
-    let known: Vec<String> =
-        known.iter().filter(|(n, _)| *n > 0).map(|(n, reason)| format!("{n} {reason}")).collect();
-    if known.is_empty() { String::new() } else { format!(", of them {}", known.join(", ")) }
 }
 
 fn operation_remark(kind: OperationKind, stats: &OperationStats) -> String {

@@ -3,6 +3,7 @@
 use crate::output::{Align, Cell, Column, Output, Room, Styles};
 use crate::units;
 use std::io::{self, Write as _};
+use wiretape_analyze::stats::CallCounts;
 
 const fn number(title: &'static str, room: Room) -> Column {
     Column { title, align: Align::Right, room }
@@ -72,4 +73,35 @@ pub(super) fn write_remarks(out: &mut Output, mut remarks: Vec<String>, dropped:
     }
     let dim = out.styles.dim;
     remarks.iter().try_for_each(|remark| writeln!(out, "{}", dim.paint(remark)))
+}
+
+/// `errors: 1 tool error (isError), 2 timed out`
+pub(super) fn errors(counts: &CallCounts) -> String {
+    let parts = [
+        (counts.tool_errors, "tool error (isError)", "tool errors (isError)"),
+        (counts.protocol_errors, "protocol error", "protocol errors"),
+        (counts.http_errors, "HTTP error", "HTTP errors"),
+        (counts.timed_out, "timed out", "timed out"),
+        (counts.crashed, "open when the server crashed", "open when the server crashed"),
+    ];
+    format!("errors: {}", listed(&parts))
+}
+
+/// `open: 3 without a response: 1 cancelled, 2 unanswered`
+pub(super) fn open(counts: &CallCounts) -> String {
+    let parts = [
+        (counts.timed_out, "timed out", "timed out"),
+        (counts.cancelled, "cancelled", "cancelled"),
+        (counts.disconnected, "disconnected", "disconnected"),
+        (counts.crashed, "crashed", "crashed"),
+        (counts.unanswered, "unanswered", "unanswered"),
+        (counts.pending, "pending", "pending"),
+    ];
+    format!("open: {} without a response: {}", counts.without_answer(), listed(&parts))
+}
+
+fn listed(parts: &[(u64, &str, &str)]) -> String {
+    let some = parts.iter().filter(|(count, ..)| *count > 0);
+    let words = some.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }));
+    words.collect::<Vec<_>>().join(", ")
 }
