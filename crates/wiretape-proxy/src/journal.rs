@@ -203,7 +203,9 @@ impl Journal {
                 Observation::Text { dir, context, text } => {
                     self.encoder.text(&mut self.lines, at, dir, context, text);
                 }
-                Observation::Stderr { text } => self.encoder.stderr(&mut self.lines, at, text),
+                Observation::Stderr { text } => {
+                    self.encoder.stderr(&mut self.lines, at, Context::default(), text);
+                }
                 Observation::Http { context } => self.encoder.http(&mut self.lines, at, context),
             }
             self.finish_line();
