@@ -156,9 +156,12 @@ pub struct Gap {
 pub struct End {
     /// When it was written.
     pub t: Option<String>,
+    /// The same, as microseconds since the recording began.
+    pub us: Option<u64>,
     /// The server's exit code.
     pub exit_code: Option<i64>,
-    /// Milliseconds since the recording began.
+    /// Milliseconds since the file began. In the last part of a rotated recording, Wiretape once counted them from the
+    /// recording's beginning: [`End::duration_us`] is right for both.
     pub duration_ms: Option<u64>,
     /// The signal that ended the server.
     pub signal: Option<i32>,
@@ -166,6 +169,17 @@ pub struct End {
     pub reason: Option<String>,
     /// Lines that could not be written.
     pub lost: Option<u64>,
+}
+
+impl End {
+    /// How long the file with this `meta` took, in microseconds.
+    pub fn duration_us(&self, meta: &super::Meta) -> Option<u64> {
+        match (&meta.part, self.us) {
+            // Offsets have always counted from the recording's beginning, whatever `durationMs` did.
+            (Some(part), Some(us)) => Some(us.saturating_sub(part.us)),
+            _ => self.duration_ms.map(|ms| ms.saturating_mul(1000)),
+        }
+    }
 }
 
 /// Something worth telling about a trace that could be read all the same.
@@ -652,6 +666,23 @@ mod tests {
     }
     use proptest::prelude::*;
 
+    #[test]
+    fn a_command_that_is_one_string_is_read() {
+        let command = |written: &str| {
+            let line = format!(r#"{{"v":1,"type":"meta","label":"x","command":{written}}}"#);
+            match parse_line(line.as_bytes()) {
+                Record::Meta(meta) => (meta.label.clone(), meta.command.clone()),
+                other => panic!("{other:?}"),
+            }
+        };
+        let expected = |words: &[&str]| ("x".to_owned(), words.iter().map(ToString::to_string).collect());
+        assert_eq!(command(r#""npx server""#), expected(&["npx server"]));
+        assert_eq!(command(r#"["npx","server"]"#), expected(&["npx", "server"]));
+        for nothing in ["\"\"", "null", "7", "[]"] {
+            assert_eq!(command(nothing), expected(&[]), "{nothing}");
+        }
+    }
+
     fn read(trace: &[u8]) -> (Vec<String>, Vec<String>) {
         let mut reader = TraceReader::new(trace);
         let mut records = Vec::new();
@@ -715,7 +746,7 @@ mod tests {
         let trace = br#"{"t":"x","dir":"event","raw":[1]}
 {"type":"turn","role":"user"}
 noise
-{"v":2,"type":"meta","label":7,"command":"no","startedAt":"s"}
+{"v":2,"type":"meta","label":7,"command":7,"startedAt":"s"}
 {"type":"end","reason":"closed"}
 {"t":"2026-05-12T23:00"#;
         let (records, notices) = read(trace);
