@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
 use wiretape_trace::format::HttpContext;
 use wiretape_trace::message::{Id, MessageKind};
+use wiretape_trace::redact;
 use wiretape_trace::value::Value;
 
 pub(crate) use crate::lint::linter::{
@@ -75,7 +76,7 @@ pub(crate) fn is_open_initialize(view: &PayloadView<'_>, id: &Id<'_>) -> bool {
 
 /// Whether what was sent is text that a redaction changed.
 pub(crate) fn is_redacted(text: &str) -> bool {
-    text.contains("[REDACTED")
+    redact::is_redacted(text.as_bytes())
 }
 
 /// Tells each element of an array with its index.
