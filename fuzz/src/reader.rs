@@ -57,7 +57,7 @@ fn check_round_trip(data: &[u8]) {
     let mut encoder = Encoder::new();
     let mut trace = Vec::new();
     encoder.text(&mut trace, at, dir, wire.into(), &line);
-    encoder.stderr(&mut trace, at, &line);
+    encoder.stderr(&mut trace, at, wire.into(), &line);
     encoder.gap(&mut trace, at, 7, &expected);
     encoder.rotated(&mut trace, at, &expected);
     let is_json = json::is_utf8(&line) && json::validate(&line).is_ok();

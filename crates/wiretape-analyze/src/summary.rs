@@ -129,13 +129,13 @@ impl TraceSummary {
     pub fn duration_us(&self) -> Option<u64> {
         let by_clock = self.by_wall_clock_us();
         let Some(meta) = &self.meta else { return by_clock };
-        let began_us = meta.part.as_ref().map_or(0, |part| part.us);
         let by_end = match &self.ending {
-            Ending::End(end) => end.duration_ms.map(|ms| ms.saturating_mul(1000)),
+            Ending::End(end) => end.duration_us(meta),
             Ending::Rotated { .. } | Ending::Missing => None,
         };
-        let by_offset = by_end.or(self.times.last_us).map(|us| us.saturating_sub(began_us));
-        by_offset.or(by_clock)
+        let began_us = meta.part.as_ref().map_or(0, |part| part.us);
+        let by_offset = || self.times.last_us.map(|us| us.saturating_sub(began_us));
+        by_end.or_else(by_offset).or(by_clock)
     }
 
     fn by_wall_clock_us(&self) -> Option<u64> {
@@ -376,6 +376,20 @@ mod tests {
             ],
             "0+0+0 messages, 0 calls, 0 errors, 0 open, 0 orphans, 0 text, 1 stderr, 0 lost, 0 unknown, 0 damaged, start Some(1000), took Some(700), rotated to b.jsonl",
         );
+    }
+
+    #[test]
+    fn a_last_part_takes_the_same_time_whatever_its_end_counts_from() {
+        let meta = r#"{"v":1,"type":"meta","startedAt":"1970-01-01T00:00:01.000Z","part":{"index":2,"of":"i","previous":"p","us":1000000}}"#;
+        // From this part's beginning, and as older recorders counted, from that of the recording.
+        for duration_ms in [383, 1383] {
+            let end =
+                format!(r#"{{"type":"end","seq":9,"us":1383000,"exitCode":0,"durationMs":{duration_ms}}}"#);
+            let summary = summary(&[meta.to_owned(), end]);
+            assert_eq!(summary.duration_us(), Some(383_000));
+        }
+        let elsewhere = r#"{"type":"end","exitCode":0,"durationMs":383}"#;
+        assert_eq!(summary(&[meta.to_owned(), elsewhere.to_owned()]).duration_us(), Some(383_000));
     }
 
     proptest! {

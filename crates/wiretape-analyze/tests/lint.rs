@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use wiretape_analyze::definitions::{Collector, Definitions};
 use wiretape_analyze::drift::Baseline;
 use wiretape_analyze::lint::drift;
-use wiretape_analyze::lint::{Diagnostic, Family, LintOptions, Linter, Rule, Severity, rules};
+use wiretape_analyze::lint::{Check, Diagnostic, Family, LintOptions, Linter, Rule, Severity, rules};
 use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_trace::format::TraceReader;
 
@@ -124,6 +124,37 @@ fn what_keeps_a_rule_is_not() {
             assert!(told.is_empty(), "{} {name}: {}", rule.name, told.join("\n"));
         }
     }
+}
+
+/// A trace whose value at a place of a line was redacted; `None` if the place leads nowhere.
+fn redacted(trace: &[u8], line: u64, pointer: &str) -> Option<Vec<u8>> {
+    let mut lines: Vec<Vec<u8>> = trace.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let line = lines.get_mut(usize::try_from(line).unwrap().checked_sub(1)?)?;
+    let mut value: serde_json::Value = serde_json::from_slice(line).ok()?;
+    *value.pointer_mut(pointer)? = "[REDACTED:custom:0a1b2c3d]".into();
+    *line = value.to_string().into_bytes();
+    Some(lines.join(&b'\n'))
+}
+
+#[test]
+fn what_is_redacted_is_never_wrong() {
+    let mut checked = 0;
+    // What is found at the end, or by comparing definitions, is not about a value on the line.
+    for rule in rules::ALL.iter().filter(|rule| matches!(rule.check, Check::Payload(_) | Check::Message(_))) {
+        for (name, trace) in fixtures(rule.name, "bad") {
+            let found = lint_by(rule, &trace);
+            for finding in found.iter().filter(|one| one.rule == *rule && one.pointer.starts_with("/raw/")) {
+                let Some(clean) = redacted(&trace, finding.line, &finding.pointer) else { continue };
+                let again = lint_by(rule, &clean);
+                let is_same = |one: &&Diagnostic| {
+                    one.rule == *rule && (one.line, &one.pointer) == (finding.line, &finding.pointer)
+                };
+                assert!(!again.iter().any(|one| is_same(&one)), "{} {name}: {}", rule.name, tell(finding));
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 50, "{checked}");
 }
 
 #[test]

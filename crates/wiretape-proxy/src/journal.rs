@@ -112,6 +112,8 @@ pub(crate) struct Journal {
     part_number: u64,
     /// How long the `meta` line of this part is.
     meta_len: u64,
+    /// The offset at which this part began.
+    part_us: u64,
     first_id: String,
     state: State,
     lost: u64,
@@ -162,6 +164,7 @@ impl Journal {
             parts: Vec::new(),
             part_number: 0,
             meta_len: 0,
+            part_us: 0,
             state: State::Closed,
             lost: 0,
             look_us: LOOK_US,
@@ -204,7 +207,9 @@ impl Journal {
                 Observation::Text { dir, context, text } => {
                     self.encoder.text(&mut self.lines, at, dir, context, text);
                 }
-                Observation::Stderr { text } => self.encoder.stderr(&mut self.lines, at, text),
+                Observation::Stderr { text } => {
+                    self.encoder.stderr(&mut self.lines, at, Context::default(), text);
+                }
                 Observation::Http { context } => self.encoder.http(&mut self.lines, at, context),
             }
             self.finish_line();
@@ -213,7 +218,7 @@ impl Journal {
         self.is_log = false;
     }
 
-    /// Writes the last line.
+    /// Writes the last line; how long this part took is known here.
     pub(crate) fn end(&mut self, at: Moment, end: LineEnd) {
         if let State::Failed { retry_us, .. } = &mut self.state {
             *retry_us = 0;
@@ -221,7 +226,13 @@ impl Journal {
         self.look_us = 0;
         self.prepare(at, 0);
         let lost = self.lost();
-        self.encoder.end(&mut self.lines, at, &LineEnd { lost: (lost > 0).then_some(lost), ..end });
+        let end = LineEnd {
+            // Of this file, not of the recording: a v1 reader adds it to the file's `startedAt`.
+            duration_ms: at.us.saturating_sub(self.part_us) / 1000,
+            lost: (lost > 0).then_some(lost),
+            ..end
+        };
+        self.encoder.end(&mut self.lines, at, &end);
         self.finish_line();
         self.write(at, &[]);
         self.lost = self.lost();
@@ -361,6 +372,7 @@ impl Journal {
         self.tee(&[&line]);
         self.part_number = number;
         self.meta_len = line.len() as u64;
+        self.part_us = at.us;
         self.parts.push(path);
         self.state = State::Open { file, len: line.len() as u64 };
         Ok(())

@@ -465,7 +465,7 @@ impl<'a> Scan<'a> {
 
     fn params(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
         if first.token != Token::BeginObject {
-            self.defect(Defect::ParamsType);
+            self.wrong_type(first, Defect::ParamsType);
             return self.lexer.finish_value(first);
         }
         self.object(|scan, key, value| match value.token {
@@ -481,7 +481,7 @@ impl<'a> Scan<'a> {
 
     fn result(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
         if first.token != Token::BeginObject {
-            self.defect(Defect::ResultType);
+            self.wrong_type(first, Defect::ResultType);
             return self.lexer.finish_value(first);
         }
         self.object(|scan, key, value| {
@@ -496,7 +496,7 @@ impl<'a> Scan<'a> {
 
     fn error(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
         if first.token != Token::BeginObject {
-            self.defect(Defect::ErrorType);
+            self.wrong_type(first, Defect::ErrorType);
             return self.lexer.finish_value(first);
         }
         let (mut code, mut message) = (None, None);
@@ -523,7 +523,7 @@ impl<'a> Scan<'a> {
     fn error_code(&mut self, value: Lexeme) {
         let digits = value.bytes(self.lexer.input());
         if value.token != Token::Number || !is_integer(digits) {
-            return self.defect(Defect::ErrorCodeType);
+            return self.wrong_type(value, Defect::ErrorCodeType);
         }
         self.envelope.error_code = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
         match self.envelope.error_code {
@@ -532,9 +532,18 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Notes a value of the wrong type. A marker is no such value: nobody knows what stood there.
+    fn wrong_type(&mut self, value: Lexeme, defect: Defect) {
+        let is_marker =
+            value.token == Token::String && crate::redact::is_redacted(value.bytes(self.lexer.input()));
+        if !is_marker {
+            self.defect(defect);
+        }
+    }
+
     fn meta(&mut self, first: Lexeme) -> Result<(), SyntaxError> {
         if first.token != Token::BeginObject {
-            self.defect(Defect::MetaType);
+            self.wrong_type(first, Defect::MetaType);
             return self.lexer.finish_value(first).map(|_| ());
         }
         self.object(|scan, key, value| {
@@ -736,6 +745,25 @@ mod tests {
             &[],
         );
         check(r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#, MessageKind::Batch, &[]);
+    }
+
+    #[test]
+    fn a_redacted_place_is_never_wrong() {
+        let marker = "[REDACTED:custom:0a1b2c3d]";
+        for error in [format!(r#"{{"code":"{marker}","message":"x"}}"#), format!("\"{marker}\"")] {
+            check(&format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#), MessageKind::Response, &[]);
+        }
+        check(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{marker}"}}"#), MessageKind::Response, &[]);
+        check(
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"_meta":"{marker}"}}}}"#),
+            MessageKind::Response,
+            &[],
+        );
+        check(
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a/b","params":"{marker}"}}"#),
+            MessageKind::Request,
+            &[],
+        );
     }
 
     #[test]

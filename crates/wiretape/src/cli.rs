@@ -2,8 +2,8 @@
 
 use crate::commands::{
     baseline, ca, call, calls, clients, completions, config, demo, diff, export, import, lint, logs, ls, man,
-    proxy, prune, record, replay, schema, search, session, sessions, show, slow, stats, store, tools, verify,
-    view,
+    proxy, prune, record, replay, schema, search, session, sessions, show, slow, stats, store, tools, trace,
+    verify, view,
 };
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -89,6 +89,7 @@ enum Command {
     Diff(diff::DiffArgs),
     Baseline(baseline::BaselineArgs),
     Import(Box<import::ImportArgs>),
+    Trace(trace::TraceArgs),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
     Ca(ca::CaArgs),
@@ -112,7 +113,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema", "tools"]),
     ("Play back", &["replay", "verify"]),
     ("Check", &["lint", "diff", "baseline"]),
-    ("Exchange", &["import", "export"]),
+    ("Exchange", &["import", "trace", "export"]),
     ("Set up", &["config", "ca"]),
     ("Keep house", &["prune", "store", "completions", "man"]),
 ];
@@ -175,6 +176,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Diff(args) => return diff::run(&args),
         Command::Baseline(args) => baseline::run(&args)?,
         Command::Import(args) => return import::run(&args),
+        Command::Trace(args) => return trace::run(&args),
         Command::Export(args) => export::run(&args)?,
         Command::Config(args) => config::run(&args)?,
         Command::Ca(args) => ca::run(&args)?,

@@ -1,6 +1,7 @@
 //! What is known of an HTTP exchange while its trace goes by.
 
 use super::revision::Revision;
+use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use wiretape_trace::format::{HeaderValues, HttpContext, HttpRequest, HttpResponse};
@@ -23,6 +24,8 @@ pub struct Exchange {
     pub events: u64,
     /// How it ended.
     pub ended: Option<String>,
+    /// The version of the protocol, where an imported source says it in headers that are neither side's for certain.
+    pub imported_version: Option<String>,
 }
 
 /// The payload of a request's body.
@@ -37,6 +40,12 @@ pub struct Sent {
 }
 
 impl Exchange {
+    /// The revision that its headers name.
+    pub fn revision(&self) -> Option<Revision> {
+        let version = self.request_header(VERSION_HEADER).or(self.imported_version.as_deref());
+        version.and_then(Revision::parse)
+    }
+
     /// A header of the request; the first, if it stood several times.
     pub fn request_header(&self, name: &str) -> Option<&str> {
         header(&self.request.as_ref()?.headers, name)
@@ -82,6 +91,40 @@ impl Exchange {
         if let Some(ended) = &http.ended {
             self.ended = Some(ended.clone());
         }
+        if let Some(version) = imported_version(http) {
+            self.imported_version = Some(version);
+        }
+    }
+}
+
+const VERSION_HEADER: &str = wiretape_trace::protocol::header::PROTOCOL_VERSION;
+
+/// The version that an imported line gives, wherever envelopes have headers.
+fn imported_version(http: &HttpContext) -> Option<String> {
+    let context = http.context.as_ref();
+    let of_context = |path: &str| context.and_then(|context| context.pointer(path));
+    [of_context("/headers"), of_context("/request/headers"), http.headers.as_ref()]
+        .into_iter()
+        .flatten()
+        .find_map(imported_header)
+}
+
+/// Of an object of headers (a value may be a list of them), or of a list of pairs.
+fn imported_header(headers: &Json) -> Option<String> {
+    let is_meant = |name: &str| name.eq_ignore_ascii_case(VERSION_HEADER);
+    let text = |value: &Json| value.as_str().or_else(|| value.get(0)?.as_str()).map(str::to_owned);
+    match headers {
+        Json::Object(members) => {
+            members.iter().find(|(name, _)| is_meant(name)).and_then(|(_, value)| text(value))
+        }
+        Json::Array(pairs) => pairs.iter().find_map(|pair| {
+            let (name, value) = match pair {
+                Json::Array(both) => (both.first()?, both.get(1)?),
+                named => (named.get("name")?, named.get("value")?),
+            };
+            name.as_str().filter(|name| is_meant(name)).and_then(|_| text(value))
+        }),
+        _ => None,
     }
 }
 
@@ -103,27 +146,48 @@ fn media_type(value: &str) -> Cow<'_, str> {
 
 /// The exchanges of a trace: those that were told of last.
 #[derive(Debug, Default)]
-pub(crate) struct Exchanges(BTreeMap<u64, Exchange>);
+pub(crate) struct Exchanges {
+    by_number: BTreeMap<u64, Exchange>,
+    /// The version that an imported source gave last, for lines that give none: a document may give it once for all.
+    imported_version: Option<String>,
+}
 
 impl Exchanges {
     const MOST: usize = 2048;
+    /// The number of a line that names no exchange, as imported envelopes don't. Each such line is an exchange of its own.
+    const UNNUMBERED: u64 = 0;
 
     /// The exchange that a line tells of, with what the line adds; and whether the response's head is new.
     pub(crate) fn note(&mut self, line: u64, http: &HttpContext) -> bool {
-        let exchange =
-            self.0.entry(http.x).or_insert_with(|| Exchange { x: http.x, line, ..Exchange::default() });
+        if http.x == Self::UNNUMBERED {
+            self.by_number.remove(&http.x);
+        }
+        let exchange = self.by_number.entry(http.x).or_insert_with(|| Exchange {
+            x: http.x,
+            line,
+            ..Exchange::default()
+        });
         exchange.note(http);
-        if self.0.len() > Self::MOST {
-            self.0.pop_first();
+        if http.x == Self::UNNUMBERED && exchange.imported_version.is_some() {
+            self.imported_version.clone_from(&exchange.imported_version);
+        }
+        if self.by_number.len() > Self::MOST {
+            self.by_number.pop_first();
         }
         http.response.is_some()
     }
 
+    /// The revision that headers name for a line: those of its exchange, or those that an imported source gave last.
+    pub(crate) fn revision(&self, http: Option<&HttpContext>) -> Option<Revision> {
+        let of_exchange = http.and_then(|http| self.get(http.x)).and_then(Exchange::revision);
+        of_exchange.or_else(|| self.imported_version.as_deref().and_then(Revision::parse))
+    }
+
     pub(crate) fn get(&self, x: u64) -> Option<&Exchange> {
-        self.0.get(&x)
+        self.by_number.get(&x)
     }
 
     pub(crate) fn get_mut(&mut self, x: u64) -> Option<&mut Exchange> {
-        self.0.get_mut(&x)
+        self.by_number.get_mut(&x)
     }
 }

@@ -177,7 +177,9 @@ impl Linting {
     ) {
         let wire = wire_of(line.bytes, message.raw);
         let session = &self.sessions[key];
-        let revision = self.options.revision.or(session.revision);
+        let exchange = http.and_then(|http| self.exchanges.get(http.x));
+        let header = self.exchanges.revision(http);
+        let revision = self.options.revision.or_else(|| revision_around(session, header));
         let view = MessageView {
             trace: &self.trace,
             session,
@@ -185,7 +187,7 @@ impl Linting {
             direction,
             raw: message.raw,
             wire: &wire,
-            exchange: http.and_then(|http| self.exchanges.get(http.x)),
+            exchange,
             http,
         };
         let subject = Subject { line: line.number, seq: message.stamp.seq, bytes: line.bytes };
@@ -215,8 +217,11 @@ impl Linting {
         self.note_sent(place, envelope);
         let exchange = place.http.and_then(|http| self.exchanges.get(http.x));
         let session = &self.sessions[place.key];
-        let revision =
-            self.options.revision.or_else(|| revision_of(place, envelope, session, asked.as_ref(), exchange));
+        let around = revision_around(session, self.exchanges.revision(place.http));
+        let revision = self
+            .options
+            .revision
+            .or_else(|| revision_of(place, envelope, session, asked.as_ref(), exchange, around));
         let view = PayloadView {
             trace: &self.trace,
             session,
@@ -248,7 +253,7 @@ impl Linting {
 
     /// Remembers what a request's body holds.
     fn note_sent(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>) {
-        let session = self.sessions[place.key].revision;
+        let around = revision_around(&self.sessions[place.key], self.exchanges.revision(place.http));
         let Some(http) = place.http.filter(|_| place.direction == Direction::ClientToServer) else { return };
         // Of a batch, a request decides how it is answered.
         let is_news =
@@ -257,9 +262,7 @@ impl Linting {
         let Some(exchange) = exchange.filter(|exchange| exchange.sent.as_ref().is_none_or(is_news)) else {
             return;
         };
-        let revision = own_revision(envelope)
-            .or(session)
-            .or_else(|| exchange.request_header(header::PROTOCOL_VERSION).and_then(Revision::parse));
+        let revision = own_revision(envelope).or(around);
         let method = envelope.method.as_deref().map(str::to_owned);
         exchange.sent = Some(Sent { kind: envelope.kind, method, revision });
     }
@@ -390,18 +393,18 @@ impl Linting {
         }
         pieces.extend_from_slice(text.as_bytes());
         pieces.push(b'\n');
-        let goes_on = match json::validate(pieces) {
-            Err(error) => error.offset >= pieces.len() && pieces.len() < LONGEST_PIECES,
-            Ok(()) => false,
+        let (goes_on, is_whole) = match json::validate(pieces) {
+            Err(error) => (error.offset >= pieces.len() && pieces.len() < LONGEST_PIECES, false),
+            Ok(()) => (false, true),
         };
-        let fits = goes_on || json::validate(pieces).is_ok();
         if !goes_on {
             pieces.clear();
         }
-        match (fits, is_first) {
-            (false, _) => Piece::None,
-            (true, true) => Piece::First,
-            (true, false) => Piece::Later,
+        match (goes_on, is_whole) {
+            (true, _) if is_first => Piece::First,
+            // What is whole in one line is no piece: it is text for another reason, such as bytes that are not UTF-8.
+            (true, _) | (_, true) if !is_first => Piece::Later,
+            _ => Piece::None,
         }
     }
 
@@ -418,8 +421,7 @@ impl Linting {
         let session = &self.sessions[key];
         let revision = self.options.revision.or_else(|| {
             let sent = exchange.sent.as_ref().and_then(|sent| sent.revision);
-            let header = exchange.request_header(header::PROTOCOL_VERSION).and_then(Revision::parse);
-            sent.or(header).or(session.revision)
+            sent.or_else(|| exchange.revision()).or(session.revision)
         });
         let view = ExchangeView { trace: &self.trace, session, exchange, http, revision };
         let subject = Subject { line: line.number, seq, bytes: line.bytes };
@@ -643,6 +645,7 @@ fn revision_of(
     session: &Session,
     asked: Option<&Asked>,
     exchange: Option<&super::exchange::Exchange>,
+    around: Option<Revision>,
 ) -> Option<Revision> {
     if let Some(asked) = asked {
         let agreed = || Value::parse(envelope.result?).ok()?.get("protocolVersion")?.string();
@@ -651,14 +654,23 @@ fn revision_of(
     }
     if place.direction == Direction::ClientToServer && envelope.params.is_some() {
         let own = own_revision(envelope);
-        if own.is_some() {
+        // `initialize` asks for a revision, whatever was spoken before; it may be one that nobody knows.
+        if own.is_some() || envelope.method.as_deref() == Some("initialize") {
             return own;
         }
     }
-    let header = || exchange?.request_header(header::PROTOCOL_VERSION).and_then(Revision::parse);
     let sent = exchange.and_then(|exchange| exchange.sent.as_ref()).and_then(|sent| sent.revision);
     let stateless = (session.stateless && session.initialize.is_none()).then_some(Revision::V2026_07_28);
-    sent.or(session.revision).or_else(header).or(stateless)
+    sent.or(around).or(stateless)
+}
+
+/// The revision of a message that names none. Clients without a session's id may share a trace, and only the header tells
+/// whose agreement holds.
+fn revision_around(session: &Session, header: Option<Revision>) -> Option<Revision> {
+    match session.id {
+        Some(_) => session.revision.or(header),
+        None => header.or(session.revision),
+    }
 }
 
 fn note_client_request(session: &mut Session, line: u64, seq: Option<u64>, asked: &Asked) {
@@ -669,7 +681,10 @@ fn note_client_request(session: &mut Session, line: u64, seq: Option<u64>, asked
     }
     if session.initialize.is_none() {
         session.first_request = session.first_request.or(Some(line));
-    } else if session.agreed.is_some() && asked.method != "ping" {
+    } else if session.agreed.is_some()
+        && asked.method != "ping"
+        && !asked.revision.is_some_and(Revision::is_stateless)
+    {
         session.first_operation = session.first_operation.or(Some((line, seq)));
     }
 }

@@ -1,8 +1,10 @@
 //! Where findings go: each with its place, no more of a rule than were asked for, the rest counted.
 
 use super::diagnostic::{Diagnostic, Related};
+use super::locate::locate_nearest;
 use super::rule::Rule;
 use std::collections::BTreeMap;
+use wiretape_trace::redact::is_redacted;
 
 /// How many findings of one rule in one line are worth keeping, whatever was asked for: each has to be looked up.
 const PER_LINE: u64 = 50;
@@ -105,7 +107,18 @@ impl<'r> Report<'r> {
         }
     }
 
+    /// Whether redaction changed what stands at a place: then nobody knows whether it was wrong.
+    fn is_redacted(&self, pointer: &str) -> bool {
+        // A line of text is wrong for being there, whatever it says.
+        let Some(subject) = self.subject.filter(|_| !pointer.starts_with("/text")) else { return false };
+        is_redacted(subject.bytes)
+            && locate_nearest(subject.bytes, pointer).is_some_and(|place| is_redacted(&subject.bytes[place]))
+    }
+
     fn tell(&mut self, pointer: &str, message: String, related: Option<Related>) {
+        if self.is_redacted(pointer) {
+            return;
+        }
         self.here += 1;
         if !self.findings.count(self.rule) || self.here > PER_LINE {
             return;

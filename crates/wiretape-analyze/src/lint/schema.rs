@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use wiretape_trace::json::{Lexer, Token};
+use wiretape_trace::redact;
 
 /// What is longer or deeper is not looked at.
 const LONGEST: usize = 4 * 1024 * 1024;
@@ -132,10 +133,10 @@ fn nearest<'e>(error: &'e jsonschema::ValidationError<'e>) -> &'e jsonschema::Va
 /// Whether redaction was here: what it left need not fit.
 pub(crate) fn is_redacted(value: &Json) -> bool {
     match value {
-        Json::String(text) => text.contains("[REDACTED"),
+        Json::String(text) => redact::is_redacted(text.as_bytes()),
         Json::Array(items) => items.iter().any(is_redacted),
         Json::Object(members) => {
-            members.iter().any(|(name, value)| name.contains("[REDACTED") || is_redacted(value))
+            members.iter().any(|(name, value)| redact::is_redacted(name.as_bytes()) || is_redacted(value))
         }
         _ => false,
     }

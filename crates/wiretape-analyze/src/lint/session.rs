@@ -57,7 +57,7 @@ pub struct Session {
     pub server_is_stateless: bool,
     /// The client's first request, if it is not `initialize`.
     pub first_request: Option<u64>,
-    /// The first of the client's requests after the agreement, `ping` apart.
+    /// The first of the client's requests that the agreement is for: those that say all that is needed, and `ping`, apart.
     pub first_operation: Option<(u64, Option<u64>)>,
     /// The line that ended it: a DELETE that was obeyed.
     pub deleted: Option<u64>,

@@ -124,9 +124,7 @@ impl Recording {
         let Some(journal) = &self.journal else { return outcome };
         let at = self.clock.now();
         let mut journal = lock(journal);
-        let end =
-            LineEnd { duration_ms: at.us / 1000, reason: Some(reason.to_owned()), ..LineEnd::default() };
-        journal.end(at, end);
+        journal.end(at, LineEnd { reason: Some(reason.to_owned()), ..LineEnd::default() });
         RecordOutcome { trace: journal.path().map(PathBuf::from), lost: journal.lost(), ..outcome }
     }
 

@@ -206,9 +206,7 @@ impl TraceBook {
         drop(pages);
         let at = trace.clock.now();
         let mut journal = lock(&trace.journal);
-        let end =
-            LineEnd { duration_ms: at.us / 1000, reason: Some(reason.to_owned()), ..LineEnd::default() };
-        journal.end(at, end);
+        journal.end(at, LineEnd { reason: Some(reason.to_owned()), ..LineEnd::default() });
         self.lost.fetch_add(journal.lost(), Ordering::Relaxed);
     }
 

@@ -178,7 +178,7 @@ impl Recorder {
         let at = self.clock.now();
         let mut journal = lock(&self.journal);
         let exit_code = end.exit_code;
-        journal.end(at, LineEnd { duration_ms: at.us / 1000, ..end });
+        journal.end(at, end);
         RecordOutcome {
             exit_code,
             trace: journal.path().map(PathBuf::from),

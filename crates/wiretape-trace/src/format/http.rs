@@ -284,6 +284,8 @@ pub struct HttpContext {
     pub duration_us: Option<u64>,
     /// What an imported source says of the transport, as it stands there.
     pub context: Option<serde_json::Value>,
+    /// The headers that an imported source gives beside it, as they stand there.
+    pub headers: Option<serde_json::Value>,
 }
 
 impl HttpContext {

@@ -26,9 +26,9 @@
 //! |---|---|---|
 //! | `v` | integer, **v1** | `1` |
 //! | `type` | `"meta"`, **v1** | |
-//! | `startedAt` | string, **v1** | when this file began, as `t` |
+//! | `startedAt` | string, **v1** | when this file began, as `t`; in an imported trace, the first time that the source gives |
 //! | `label` | string, **v1** | a short name for people |
-//! | `command` | array of strings, **v1** | the server's command line, or the URL of a server that was reached over HTTP; redacted like everything else |
+//! | `command` | array of strings, **v1** | the server's command line, or the URL of a server that was reached over HTTP; redacted like everything else. Other programs write a string, which is read as one word |
 //! | `mcpTapVersion` | string, **v1**, optional | read, never written: the version of the reference producer |
 //! | `id` | string | this file's id, a UUID |
 //! | `producer` | object | `name` and `version` of the program that wrote the file |
@@ -45,9 +45,9 @@
 //! |---|---|---|
 //! | `dir` | string, **v1** | `in`: client to server. `out`: server to client |
 //! | `raw` | any JSON, **v1** | the payload. Wiretape writes the very bytes of the wire (key order, duplicate keys, number spelling and inner white space survive), but for redacted places |
-//! | `wire` | array of strings | what else the line had: `bom` (a byte order mark before it), `crlf` (it ended in `\r\n`), `eof` (the stream ended before its newline) |
+//! | `wire` | array of strings | what else the line had: `bom` (a byte order mark before it; only on the first line of a stream), `crlf` (it ended in `\r\n`), `eof` (the stream ended before its newline) |
 //! | `session` | string | the `Mcp-Session-Id` that it belongs to, where there is one |
-//! | `assumed` | array of strings | only in imported traces: `t` if the source gives no time (then `t` repeats the last that it gave, or is the beginning of 1970), `dir` if nothing tells who sent it |
+//! | `assumed` | array of strings | only in imported traces, also on `text`, `stderr` and `http` lines: `t` if the source gives no time (then `t` repeats the last that it gave; before the first it is that first one, and in a source without any it is the beginning of 1970), `dir` if nothing tells who sent it |
 //! | `http` | object | the HTTP exchange that carried it; see below |
 //!
 //! A body that was spread over several lines (pretty-printed, or in several `data` fields of an event) loses its
@@ -98,7 +98,7 @@
 //! |---|---|---|
 //! | `type` | `"end"`, **v1** | |
 //! | `exitCode` | integer, **v1** | the server's exit code; 128 + n if signal n ended it; 127 if it could not be started. Other programs leave it out where no process was wrapped, and write `reason` |
-//! | `durationMs` | integer, **v1** | milliseconds since the recording began |
+//! | `durationMs` | integer, **v1** | milliseconds since this file's `startedAt`. Of a rotated recording, this is the last part alone; `us` counts from the recording's beginning. (Wiretape before its first release counted both from there, so a reader of a part takes `us` minus `part.us`) |
 //! | `signal` | integer | the signal that ended the server |
 //! | `reason` | string | why it ended, where that needs a word. It starts with `stopped` if the recorder was told to stop and passed that on: then the exit code is no failure of the server's |
 //! | `lost` | integer | lines that could not be written, if any; in an imported trace, parts of the source that could not be brought in |
@@ -144,7 +144,8 @@ pub struct Meta {
     pub started_at: String,
     /// A short name for people.
     pub label: String,
-    /// The server's command line.
+    /// The server's command line; other producers write it as one string.
+    #[serde(deserialize_with = "read_command")]
     pub command: Vec<String>,
     /// The file's id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,6 +172,20 @@ pub struct Meta {
 
 fn write_type<S: serde::Serializer>((): &(), serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str("meta")
+}
+
+fn read_command<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum CommandField {
+        Words(Vec<String>),
+        Line(String),
+    }
+    Ok(match CommandField::deserialize(deserializer)? {
+        CommandField::Words(words) => words,
+        // How a shell would split it is not known, so it stays one word.
+        CommandField::Line(line) => Vec::from_iter(Some(line).filter(|line| !line.is_empty())),
+    })
 }
 
 /// The program that wrote a trace.

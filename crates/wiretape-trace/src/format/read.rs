@@ -234,7 +234,8 @@ pub struct End {
     pub stamp: Stamp<'static>,
     /// The server's exit code.
     pub exit_code: Option<i64>,
-    /// Milliseconds since the recording began.
+    /// Milliseconds since the file began. In the last part of a rotated recording, Wiretape once counted them from the
+    /// recording's beginning: [`End::duration_us`] is right for both.
     pub duration_ms: Option<u64>,
     /// The signal that ended the server.
     pub signal: Option<i32>,
@@ -255,6 +256,15 @@ impl End {
     /// Whether the recorder was told to stop, and passed that on.
     pub fn was_stopped(&self) -> bool {
         self.reason.as_deref().is_some_and(|reason| reason.starts_with(super::STOPPED))
+    }
+
+    /// How long the file with this `meta` took, in microseconds.
+    pub fn duration_us(&self, meta: &super::Meta) -> Option<u64> {
+        match (&meta.part, self.stamp.us) {
+            // Offsets have always counted from the recording's beginning, whatever `durationMs` did.
+            (Some(part), Some(us)) => Some(us.saturating_sub(part.us)),
+            _ => self.duration_ms.map(|ms| ms.saturating_mul(1000)),
+        }
     }
 }
 
@@ -844,6 +854,23 @@ mod tests {
     }
     use proptest::prelude::*;
 
+    #[test]
+    fn a_command_that_is_one_string_is_read() {
+        let command = |written: &str| {
+            let line = format!(r#"{{"v":1,"type":"meta","label":"x","command":{written}}}"#);
+            match parse_line(line.as_bytes()) {
+                Record::Meta(meta) => (meta.label.clone(), meta.command.clone()),
+                other => panic!("{other:?}"),
+            }
+        };
+        let expected = |words: &[&str]| ("x".to_owned(), words.iter().map(ToString::to_string).collect());
+        assert_eq!(command(r#""npx server""#), expected(&["npx server"]));
+        assert_eq!(command(r#"["npx","server"]"#), expected(&["npx", "server"]));
+        for nothing in ["\"\"", "null", "7", "[]"] {
+            assert_eq!(command(nothing), expected(&[]), "{nothing}");
+        }
+    }
+
     fn read(trace: &[u8]) -> (Vec<String>, Vec<String>) {
         let mut reader = TraceReader::new(trace);
         let mut records = Vec::new();
@@ -907,7 +934,7 @@ mod tests {
         let trace = br#"{"t":"x","dir":"event","raw":[1]}
 {"type":"turn","role":"user"}
 noise
-{"v":2,"type":"meta","label":7,"command":"no","startedAt":"s"}
+{"v":2,"type":"meta","label":7,"command":7,"startedAt":"s"}
 {"type":"end","reason":"closed"}
 {"t":"2026-05-12T23:00"#;
         let (records, notices) = read(trace);

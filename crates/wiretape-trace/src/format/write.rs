@@ -83,7 +83,7 @@ impl From<Wire> for Context<'_> {
 pub struct LineEnd {
     /// The server's exit code.
     pub exit_code: i32,
-    /// Milliseconds since the recording began.
+    /// Milliseconds since this file began.
     pub duration_ms: u64,
     /// The signal that ended the server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,8 +183,9 @@ impl Encoder {
     }
 
     /// A line of the server's standard error.
-    pub fn stderr(&mut self, out: &mut Vec<u8>, at: Moment, text: &[u8]) {
+    pub fn stderr(&mut self, out: &mut Vec<u8>, at: Moment, context: Context<'_>, text: &[u8]) {
         self.stamp(out, at, Some("stderr"), None);
+        push_context(out, context);
         push_text(out, text);
         out.extend_from_slice(b"}\n");
     }
@@ -231,9 +232,19 @@ impl Encoder {
         out.push(b'\n');
     }
 
+    /// Copies a line that this encoder wrote, with another time.
+    pub(crate) fn restamp(&mut self, out: &mut Vec<u8>, wall_ms: i64, line: &[u8]) {
+        out.extend_from_slice(BEFORE_TIME);
+        out.extend_from_slice(self.clock.format(wall_ms).as_bytes());
+        let time_and_rest =
+            line.strip_prefix(BEFORE_TIME).expect("every line but `meta` begins with its time");
+        let rest = memchr::memchr(b'"', time_and_rest).expect("a time ends with its quote");
+        out.extend_from_slice(&time_and_rest[rest..]);
+    }
+
     fn stamp(&mut self, out: &mut Vec<u8>, at: Moment, kind: Option<&str>, dir: Option<Direction>) {
         self.seq += 1;
-        out.extend_from_slice(b"{\"t\":\"");
+        out.extend_from_slice(BEFORE_TIME);
         out.extend_from_slice(self.clock.format(at.wall_ms).as_bytes());
         if let Some(kind) = kind {
             out.extend_from_slice(b"\",\"type\":\"");
@@ -252,6 +263,9 @@ impl Encoder {
         }
     }
 }
+
+/// How every line but `meta` begins.
+const BEFORE_TIME: &[u8] = b"{\"t\":\"";
 
 pub(super) fn push_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
@@ -337,7 +351,7 @@ impl<W: Write> TraceWriter<W> {
 
     /// Writes a line of standard error.
     pub fn stderr(&mut self, at: Moment, text: &[u8]) -> io::Result<()> {
-        self.encoder.stderr(&mut self.line, at, text);
+        self.encoder.stderr(&mut self.line, at, Context::default(), text);
         self.write_line()
     }
 

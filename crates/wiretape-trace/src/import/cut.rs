@@ -24,6 +24,8 @@ pub struct Unit<'u> {
     pub line: u64,
     /// The name of the member that it is, if it is one: `log.creator`. Elements and lines have none.
     pub member: Option<&'u str>,
+    /// Its number in its array, from 1, if it is an element.
+    pub entry: Option<u64>,
 }
 
 impl Unit<'_> {
@@ -60,6 +62,7 @@ struct Cut {
     range: Range<usize>,
     line: u64,
     member: Option<String>,
+    entry: Option<u64>,
 }
 
 impl Batch {
@@ -78,14 +81,15 @@ impl Batch {
                     let bytes = self.bytes[start..end].trim_ascii();
                     start = (end + 1).min(self.bytes.len());
                     if !bytes.is_empty() {
-                        each(Unit { bytes, line, member: None });
+                        each(Unit { bytes, line, member: None, entry: None });
                     }
                 }
             }
             Units::Cut(cuts) => {
                 for cut in cuts {
                     let bytes = &self.bytes[cut.range.clone()];
-                    each(Unit { bytes, line: cut.line, member: cut.member.as_deref() });
+                    let member = cut.member.as_deref();
+                    each(Unit { bytes, line: cut.line, member, entry: cut.entry });
                 }
             }
         }
@@ -191,6 +195,8 @@ pub(super) struct DocumentCutter {
     in_noise: bool,
     /// The arrays that were met.
     entered: Vec<String>,
+    /// How many elements of the current array have ended.
+    elements: u64,
 }
 
 /// What stood since the last value.
@@ -300,6 +306,7 @@ impl DocumentCutter {
             separators: Separators { first: true, ..Separators::default() },
             in_noise: false,
             entered: Vec::new(),
+            elements: 0,
         }
     }
 
@@ -400,6 +407,7 @@ impl DocumentCutter {
                 self.flaw(Defect::DuplicateKey);
             }
             self.entered.push(way);
+            self.elements = 0;
         }
         self.open.push(frame);
         self.separators.first = true;
@@ -432,7 +440,7 @@ impl DocumentCutter {
     }
 
     fn flaw(&mut self, defect: Defect) {
-        self.batch.flaws.push(Flaw { line: self.line, defect });
+        self.batch.flaws.push(Flaw { line: self.line, entry: None, defect });
     }
 
     fn key(&mut self, bytes: &[u8]) -> usize {
@@ -466,14 +474,21 @@ impl DocumentCutter {
     fn end_value(&mut self) {
         let in_array = self.open.last() == Some(&Frame::Array);
         let member = (!in_array).then(|| self.path.join("."));
+        let entry = self.entry();
+        self.elements += u64::from(in_array);
         let range = self.start..self.batch.bytes.len();
         if let Units::Cut(cuts) = &mut self.batch.units {
-            cuts.push(Cut { range, line: self.start_line, member });
+            cuts.push(Cut { range, line: self.start_line, member, entry });
         }
         if !in_array {
             self.path.pop();
         }
         self.state = State::Between;
+    }
+
+    /// The number of the element that is being read.
+    fn entry(&self) -> Option<u64> {
+        (self.open.last() == Some(&Frame::Array)).then_some(self.elements + 1)
     }
 
     /// What is there in full, if that is enough. A value that has begun stays.
@@ -493,7 +508,8 @@ impl DocumentCutter {
             State::Between if self.open.is_empty() => self.refuse(),
             State::Value => {
                 self.batch.bytes.truncate(self.start);
-                self.batch.flaws.push(Flaw { line: self.start_line, defect: Defect::CutOff });
+                let entry = self.entry();
+                self.batch.flaws.push(Flaw { line: self.start_line, entry, defect: Defect::CutOff });
             }
             State::Between | State::Key | State::AfterKey => self.flaw(Defect::CutOff),
         }

@@ -68,16 +68,18 @@ pub struct Findings<'u> {
 impl Findings<'_> {
     /// Something is wrong on a line.
     pub fn flaw(&mut self, line: u64, defect: Defect) {
-        self.flaws.push(Flaw { line, defect });
+        self.flaws.push(Flaw { line, entry: None, defect });
     }
 }
 
 /// Something that is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {defect}")]
+#[error("line {line}{}: {defect}", entry.map(|entry| format!(", entry {entry}")).unwrap_or_default())]
 pub struct Flaw {
     /// The line of the source, from 1.
     pub line: u64,
+    /// The element of a document's array, from 1: a document is often one line.
+    pub entry: Option<u64>,
     /// What is wrong there.
     pub defect: Defect,
 }
@@ -117,6 +119,9 @@ pub enum Defect {
     /// Commas and colons that are missing, or too many.
     #[error("there is a comma or a colon too many or too few")]
     Separator,
+    /// A message that is a JSON string once more.
+    #[error("the data of this event is a message encoded twice, as a JSON string; decoded here")]
+    EncodedTwice,
     /// An event that should be a message.
     #[error("the data of an event named `message` is not a JSON-RPC message")]
     EventNotAMessage,
@@ -169,6 +174,7 @@ impl Defect {
             | Defect::BatchElement
             | Defect::Separator
             | Defect::DuplicateKey
+            | Defect::EncodedTwice
             | Defect::EventNotAMessage
             | Defect::RepeatedCall => Severity::Note,
             Defect::NotJson(_)

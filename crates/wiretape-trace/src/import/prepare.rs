@@ -23,11 +23,20 @@ pub(super) struct Prepared {
 /// An item that is ready to be written, but for who sent it.
 pub(super) struct Ready {
     pub(super) line: u64,
+    /// The element of a document's array that it comes from.
+    pub(super) entry: Option<u64>,
     pub(super) at_ms: Option<i64>,
     pub(super) server: Option<String>,
     pub(super) session: Option<String>,
     pub(super) http: Option<Vec<u8>>,
     pub(super) what: ReadyWhat,
+}
+
+impl Ready {
+    /// Something that is wrong with it.
+    pub(super) fn flaw(&self, defect: Defect) -> Flaw {
+        Flaw { line: self.line, entry: self.entry, defect }
+    }
 }
 
 pub(super) enum ReadyWhat {
@@ -61,6 +70,11 @@ pub(super) enum Gists {
 }
 
 impl Gists {
+    /// How many messages there are.
+    pub(super) fn count(&self) -> u64 {
+        self.iter().count() as u64
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Gist> {
         match self {
             Gists::One(gist) => std::slice::from_ref(gist).iter(),
@@ -233,10 +247,11 @@ pub(super) fn prepare(format: &Format, redactor: Option<&Redactor>, batch: Batch
         let preparation = Preparation { redactor, whole: batch.bytes() };
         batch.each(|unit| {
             (format.read)(&unit, &mut findings);
-            flaws.append(&mut findings.flaws);
             for item in findings.items.drain(..) {
-                items.extend(preparation.item(item, &mut flaws));
+                items.extend(preparation.item(item, unit.entry, &mut findings.flaws));
             }
+            // Only here is it known which element of a document a unit is.
+            flaws.extend(findings.flaws.drain(..).map(|flaw| Flaw { entry: unit.entry, ..flaw }));
         });
     }
     // What is wrong between the units stands among what is wrong with them.
@@ -250,9 +265,9 @@ struct Preparation<'p> {
 }
 
 impl<'p> Preparation<'p> {
-    fn item(&self, item: Item<'p>, flaws: &mut Vec<Flaw>) -> Option<Ready> {
+    fn item(&self, item: Item<'p>, entry: Option<u64>, flaws: &mut Vec<Flaw>) -> Option<Ready> {
         let line = item.line;
-        let mut flaw = |defect| flaws.push(Flaw { line, defect });
+        let mut flaw = |defect| flaws.push(Flaw { line, entry, defect });
         let what = match item.what {
             What::Message { from, raw } => self.message(from, raw, &mut flaw)?,
             What::Text { from, text } => ReadyWhat::Text { from, text: self.text(text) },
@@ -266,6 +281,7 @@ impl<'p> Preparation<'p> {
         };
         Some(Ready {
             line,
+            entry,
             at_ms: item.at_ms,
             server: item.server.map(|server| self.name(&server)),
             session: item.session.map(|session| self.name(&session)),

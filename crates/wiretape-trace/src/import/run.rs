@@ -23,6 +23,9 @@ const CHUNK: usize = 256 * 1024;
 /// Lines are handed on when there are so many bytes of them.
 const FLUSH: usize = 256 * 1024;
 
+/// How many bytes of lines without a time are held back until the source gives one.
+const HELD_BACK: usize = 8 * 1024 * 1024;
+
 /// As many flaws are kept in full.
 const MAX_FLAWS: usize = 1000;
 
@@ -65,7 +68,7 @@ pub enum Begun {
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Messages that were brought in; a batch is one.
+    /// Messages that were brought in; a batch counts as its messages.
     pub messages: u64,
     /// What is wrong, in the order of the source; no more than a thousand.
     pub flaws: Vec<Flaw>,
@@ -161,13 +164,14 @@ fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>])
                     return Ok(None);
                 }
                 if cutter.is_stuck() {
-                    flaw = Some(Flaw { line: cutter.line(), defect: Defect::CutOff });
+                    flaw = Some(Flaw { line: cutter.line(), entry: None, defect: Defect::CutOff });
                     break;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if is_broken_compression(&error) => {
-                flaw = Some(Flaw { line: cutter.line(), defect: Defect::TruncatedCompression });
+                let defect = Defect::TruncatedCompression;
+                flaw = Some(Flaw { line: cutter.line(), entry: None, defect });
                 break;
             }
             Err(error) => return Err(error),
@@ -202,12 +206,42 @@ struct OpenTrace {
     server: Option<String>,
     conversation: Conversation,
     encoder: Encoder,
+    /// The first line, which says when the trace began, until that is known.
+    meta: Option<Meta>,
     lines: Vec<u8>,
-    first_ms: i64,
-    /// The time of the last line that had one.
-    last_ms: i64,
-    has_times: bool,
+    /// The first time that the source gives.
+    first_ms: Option<i64>,
+    /// The last time that the source gave.
+    last_ms: Option<i64>,
     wanted: bool,
+}
+
+impl OpenTrace {
+    /// When the next line was seen, as far as that is known.
+    fn moment(&mut self, at_ms: Option<i64>) -> Moment {
+        if let Some(at_ms) = at_ms {
+            self.first_ms.get_or_insert(at_ms);
+            self.last_ms = Some(at_ms);
+            self.begin(at_ms);
+        }
+        Moment { wall_ms: self.last_ms.unwrap_or_default(), us: 0 }
+    }
+
+    /// Writes the first line, and gives its time to the lines that were held back: they came before any time was given.
+    fn begin(&mut self, wall_ms: i64) {
+        let Some(meta) = self.meta.take() else { return };
+        let held_back = std::mem::take(&mut self.lines);
+        self.encoder.meta(&mut self.lines, Moment { wall_ms, us: 0 }, &meta);
+        for line in held_back.split_inclusive(|byte| *byte == b'\n') {
+            self.encoder.restamp(&mut self.lines, wall_ms, line);
+        }
+    }
+
+    /// Between the first and the last time that the source gives.
+    fn duration_ms(&self) -> u64 {
+        let duration = self.first_ms.zip(self.last_ms).map(|(first, last)| last.saturating_sub(first));
+        duration.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0)
+    }
 }
 
 impl Traces<'_, '_> {
@@ -260,13 +294,11 @@ impl Traces<'_, '_> {
             return Ok(());
         }
         if self.is_repeated(item) {
-            return self.flaw(Flaw { line: item.line, defect: Defect::RepeatedCall });
+            return self.flaw(item.flaw(Defect::RepeatedCall));
         }
         let at = self.trace_for(item)?;
         let trace = &mut self.open[at];
-        trace.last_ms = item.at_ms.unwrap_or(trace.last_ms);
-        trace.has_times |= item.at_ms.is_some();
-        let moment = Moment { wall_ms: trace.last_ms, us: 0 };
+        let moment = trace.moment(item.at_ms);
         let mut context = Context {
             session: item.session.as_deref(),
             http: item.http.as_deref(),
@@ -282,16 +314,21 @@ impl Traces<'_, '_> {
                 let attribution = trace
                     .conversation
                     .observe(*from, gists)
-                    .map_err(|defect| ImportError::Refused(Flaw { line: item.line, defect }))?;
+                    .map_err(|defect| ImportError::Refused(item.flaw(defect)))?;
                 context.assumed.direction = attribution.guessed;
                 encoder.message(lines, moment, attribution.from, context, prepared.bytes(raw));
-                self.report.messages += u64::from(trace.wanted);
-                self.report.guessed += u64::from(attribution.guessed && trace.wanted);
+                if trace.wanted {
+                    self.report.messages += gists.count();
+                    self.report.guessed += if attribution.guessed { gists.count() } else { 0 };
+                }
             }
             ReadyWhat::Text { from, text } => {
                 encoder.text(lines, moment, *from, context, prepared.bytes(text));
             }
-            ReadyWhat::Stderr { text } => encoder.stderr(lines, moment, prepared.bytes(text)),
+            ReadyWhat::Stderr { text } => {
+                let context = Context { assumed: context.assumed, ..Context::default() };
+                encoder.stderr(lines, moment, context, prepared.bytes(text));
+            }
             ReadyWhat::Exchange => encoder.http(lines, moment, context),
             ReadyWhat::FreshIds => {}
         }
@@ -348,19 +385,16 @@ impl Traces<'_, '_> {
         if let Some(server) = &item.server {
             meta.label = crate::name::clean_label(server);
         }
-        let first_ms = item.at_ms.unwrap_or_default();
-        let mut trace = OpenTrace {
+        self.open.push(OpenTrace {
             server: item.server.clone(),
             conversation: Conversation::default(),
             encoder: Encoder::without_offsets(),
+            meta: Some(meta),
             lines: Vec::new(),
-            first_ms,
-            last_ms: first_ms,
-            has_times: false,
+            first_ms: None,
+            last_ms: None,
             wanted,
-        };
-        trace.encoder.meta(&mut trace.lines, Moment { wall_ms: first_ms, us: 0 }, &meta);
-        self.open.push(trace);
+        });
         Ok(self.open.len() - 1)
     }
 
@@ -370,8 +404,13 @@ impl Traces<'_, '_> {
             self.open[at].lines.clear();
             return Ok(());
         }
-        let lines = &mut self.open[at].lines;
-        if lines.len() >= least {
+        let trace = &mut self.open[at];
+        if trace.meta.is_some() && trace.lines.len() >= HELD_BACK {
+            // Nothing more is held back: as far as can be told, the source has no times.
+            trace.begin(0);
+        }
+        let lines = &mut trace.lines;
+        if trace.meta.is_none() && lines.len() >= least {
             self.sink.write(at, lines).map_err(ImportError::Write)?;
             lines.clear();
         }
@@ -384,14 +423,15 @@ impl Traces<'_, '_> {
         }
         for at in 0..self.open.len() {
             let trace = &mut self.open[at];
+            trace.begin(0);
             let end = LineEnd {
-                duration_ms: u64::try_from(trace.last_ms - trace.first_ms).unwrap_or(0),
+                duration_ms: trace.duration_ms(),
                 reason: Some(format!("imported from {}", self.options.format.name)),
                 lost: (self.report.losses > 0).then_some(self.report.losses),
-                assumed: if trace.has_times { &["exitCode"] } else { &["t", "exitCode"] },
+                assumed: if trace.first_ms.is_some() { &["exitCode"] } else { &["t", "exitCode"] },
                 ..LineEnd::default()
             };
-            let moment = Moment { wall_ms: trace.last_ms, us: 0 };
+            let moment = trace.moment(None);
             trace.encoder.end(&mut trace.lines, moment, &end);
             self.flush(at, 0)?;
         }
@@ -492,9 +532,99 @@ mod tests {
         let mut source = br#"{"transport":"http-sse","entries":[{"transport_context":{"headers":{"x":"2?5"}},"request":{"jsonrpc":"2.0","method":"notifications/initialized"}}]}"#.to_vec();
         let odd = source.iter().position(|byte| *byte == b'?').unwrap();
         source[odd] = 0xff;
-        check("http-sse", &source, &[("-", 1, 0)], &["line 1: there are bytes that are not UTF-8"]);
+        check("http-sse", &source, &[("-", 1, 0)], &["line 1, entry 1: there are bytes that are not UTF-8"]);
         let (_, kept) = imported("http-sse", &source);
         assert!(std::str::from_utf8(&kept.0[0].1).is_ok());
+    }
+
+    /// The lines of the only trace, as values.
+    fn lines(format: &str, source: &[u8]) -> Vec<serde_json::Value> {
+        let (report, kept) = imported(format, source);
+        report.unwrap();
+        let lines = kept.0[0].1.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
+    const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+    fn timed(ms: i64) -> Vec<u8> {
+        format!(r#"{{"timestamp_ms":{ms},"jsonrpc":"2.0","method":"notifications/initialized"}}"#)
+            .into_bytes()
+    }
+
+    #[test]
+    fn a_trace_begins_with_the_first_time_of_its_source() {
+        let source = [PING, &timed(1_750_000_000_000), PING, &timed(1_750_000_000_250)].join(&b'\n');
+        let lines = lines("jsonrpc", &source);
+        let started = "2025-06-15T15:06:40.000Z";
+        assert_eq!(lines[0]["startedAt"], started);
+        let times: Vec<_> = lines[1..].iter().map(|line| line["t"].as_str().unwrap()).collect();
+        let later = "2025-06-15T15:06:40.250Z";
+        assert_eq!(times, [started, started, started, later, later]);
+        let has_time = |line: &serde_json::Value| !line["assumed"].to_string().contains("\"t\"");
+        assert_eq!([1, 2, 3, 4].map(|at| has_time(&lines[at])), [false, true, false, true]);
+        assert_eq!(lines[5]["durationMs"], 250);
+    }
+
+    #[test]
+    fn standard_error_before_any_time_says_that_it_has_none() {
+        let log = "starting up\n2026-06-03T09:15:02.274Z [x] [info] Message from client: {\"method\":\"initialize\",\"params\":{},\"jsonrpc\":\"2.0\",\"id\":0} { metadata: undefined }\n";
+        let lines = lines("claude-desktop", log.as_bytes());
+        assert_eq!(lines[0]["startedAt"], "2026-06-03T09:15:02.274Z");
+        assert_eq!((&lines[1]["type"], &lines[1]["t"]), (&"stderr".into(), &lines[0]["startedAt"]));
+        assert_eq!(lines[1]["assumed"], serde_json::json!(["t"]));
+    }
+
+    #[test]
+    fn a_source_without_times_begins_in_1970() {
+        let lines = lines("jsonrpc", PING);
+        assert_eq!(lines[0]["startedAt"], "1970-01-01T00:00:00.000Z");
+        assert_eq!(lines[2]["assumed"], serde_json::json!(["t", "exitCode"]));
+    }
+
+    #[test]
+    fn only_so_much_is_held_back_for_a_time_that_may_never_come() {
+        let long =
+            format!(r#"{{"jsonrpc":"2.0","method":"x","params":{{"x":"{}"}}}}"#, "y".repeat(1024 * 1024));
+        let mut source = [long.as_bytes(); 10].join(&b'\n');
+        source.extend_from_slice(
+            &[b"\n", &timed(1_750_000_000_000)[..], b"\n", &timed(1_750_000_000_250)].concat(),
+        );
+        let lines = lines("jsonrpc", &source);
+        assert_eq!(lines[0]["startedAt"], "1970-01-01T00:00:00.000Z");
+        assert_eq!(lines[11]["t"], "2025-06-15T15:06:40.000Z");
+        assert_eq!(lines[13]["durationMs"], 250);
+    }
+
+    #[test]
+    fn the_messages_of_a_batch_are_counted() {
+        let batch = [&b"["[..], PING, b",", br#"{"jsonrpc":"2.0","id":2,"method":"ping"}]"#].concat();
+        let (report, _) = imported("jsonrpc", &batch);
+        assert_eq!(report.unwrap().messages, 2);
+    }
+
+    #[test]
+    fn flaws_of_a_document_name_the_entry() {
+        let call = r#"{"request":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}}"#;
+        let told = |entries: &str| {
+            let source = format!(r#"{{"transport":"http-sse","entries":[{entries}]}}"#);
+            match imported("http-sse", source.as_bytes()).0 {
+                Ok(report) => report.flaws.iter().map(ToString::to_string).collect(),
+                Err(error) => vec![error.to_string()],
+            }
+        };
+        assert_eq!(
+            told(&format!("{call},{{}}")),
+            ["line 1, entry 2: an entry must have exactly one of `request`, `response` and `sse`"]
+        );
+        assert_eq!(
+            told(&format!("{call},{call}")),
+            ["line 1, entry 2: a `tools/call` request has the `id` of an earlier one"]
+        );
+        assert_eq!(
+            told(&format!(r#"{call},{{"response":{{}}}}"#)),
+            ["line 1, entry 2: this is not a JSON-RPC message"]
+        );
     }
 
     #[test]

@@ -51,12 +51,19 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
+    #[command(flatten)]
+    settings: ImportSettings,
+}
+
+/// How a transcript is brought in, whatever the command that names it is called.
+#[derive(Debug, Args)]
+pub(crate) struct ImportSettings {
     /// What it is, instead of what its content looks like
     #[arg(long, value_name = "FORMAT", value_parser = parse_source_format)]
     format: Option<&'static Format>,
 
     /// Write the trace to this file instead of your own traces; `-` for standard output
-    #[arg(long, value_name = "TRACE")]
+    #[arg(long, visible_alias = "out-trace", value_name = "TRACE")]
     out: Option<PathBuf>,
 
     /// Export at once instead of keeping a trace: assay-v2, har, csv … (see `wiretape export --help`)
@@ -102,9 +109,14 @@ fn format_names() -> String {
 
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, CommandError> {
-    refuse_to_overwrite(&args.file, args.out.as_deref())?;
+    import_file(&args.file, &args.settings)
+}
+
+/// Brings a transcript in.
+pub(crate) fn import_file(file: &Path, args: &ImportSettings) -> Result<ExitCode, CommandError> {
+    refuse_to_overwrite(file, args.out.as_deref())?;
     let config = Config::load(args.config.as_deref())?;
-    let mut source = Source::open(&args.file)?;
+    let mut source = Source::open(file)?;
     let format = source.format(args.format)?;
     let redactor =
         if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
@@ -116,7 +128,7 @@ pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         meta: meta(args, &source.name),
         source: source.name.clone(),
     };
-    let mut drafts = Drafts::new(args, &source)?;
+    let mut drafts = Drafts::new(file, args, &source)?;
     let (name, progress) = (source.name.clone(), source.progress.clone());
     let result = import::import(source.rest, &options, &mut drafts);
     progress.finish_and_clear();
@@ -131,7 +143,7 @@ pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     Ok(if report.losses > 0 { ExitCode::INCOMPLETE } else { ExitCode::OK })
 }
 
-fn meta(args: &ImportArgs, source: &str) -> Meta {
+fn meta(args: &ImportSettings, source: &str) -> Meta {
     let label = args.label.clone().unwrap_or_else(|| plain_name(Path::new(source)));
     Meta {
         label: name::clean_label(&label),
@@ -236,7 +248,7 @@ enum Target {
 }
 
 impl Drafts {
-    fn new(args: &ImportArgs, source: &Source) -> Result<Self, CommandError> {
+    fn new(file: &Path, args: &ImportSettings, source: &Source) -> Result<Self, CommandError> {
         let is_stdout =
             args.out.as_deref() == Some(Path::new("-")) || (args.to.is_some() && args.out.is_none());
         let target = match &args.out {
@@ -254,7 +266,7 @@ impl Drafts {
         };
         Ok(Drafts {
             target,
-            input: args.file.clone(),
+            input: file.to_owned(),
             server: args.server.clone(),
             met: Vec::new(),
             is_export: args.to.is_some(),
@@ -295,7 +307,7 @@ impl Drafts {
     }
 
     /// Puts everything in its place, or hands it out.
-    fn finish(self, args: &ImportArgs, source: &str) -> Result<Vec<PathBuf>, CommandError> {
+    fn finish(self, args: &ImportSettings, source: &str) -> Result<Vec<PathBuf>, CommandError> {
         let written: Vec<Written> = self.drafts.into_iter().flatten().collect();
         if written.len() > 1 && matches!(self.target, Target::Stdout) {
             let servers = self.met.join(", ");
@@ -314,7 +326,7 @@ impl Drafts {
 }
 
 impl Written {
-    fn finish(self, args: &ImportArgs, source: &str) -> Result<Option<PathBuf>, CommandError> {
+    fn finish(self, args: &ImportSettings, source: &str) -> Result<Option<PathBuf>, CommandError> {
         match (args.to, &self.target) {
             (Some(format), target) => {
                 let survey = export_file(&Job {

@@ -29,5 +29,6 @@ pub(crate) mod slow;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod tools;
+pub(crate) mod trace;
 pub(crate) mod verify;
 pub(crate) mod view;

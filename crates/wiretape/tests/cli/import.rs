@@ -88,6 +88,95 @@ fn check_whole(content: impl AsRef<[u8]>, format: &str, messages: &[&str]) {
     }
 }
 
+/// The canonical envelope of the contract, with times of our day.
+const CANONICAL: &str = r#"{"transport":"streamable-http",
+"transport_context":{"headers":{"MCP-Protocol-Version":"2025-06-18","Mcp-Session-Id":"session-123"}},
+"entries":[{"timestamp_ms":1750000000000,"request":{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"lookup_customer","arguments":{"id":"cust_123"}}}},
+{"timestamp_ms":1750000000001,"response":{"jsonrpc":"2.0","id":"1","result":{"name":"Alice"}}},
+{"timestamp_ms":1750000000002,"transport_context":{"headers":{"Last-Event-ID":"evt-9"}},"sse":{"event":"message","id":"evt-10","data":{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":50}}}}]}"#;
+
+#[test]
+fn an_import_begins_with_the_first_time_of_its_source() {
+    let env = TestEnvironment::new();
+    std::fs::write(env.data_dir().join("x.json"), CANONICAL).unwrap();
+    env.run(&["import", "x.json", "--format", "streamable-http", "--out", "x.jsonl"]);
+    let trace = std::fs::read_to_string(env.data_dir().join("x.jsonl")).unwrap();
+    let lines: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["startedAt"], "2025-06-15T15:06:40.000Z");
+    assert_eq!((&lines[1]["t"], &lines[1]["assumed"]), (&lines[0]["startedAt"], &serde_json::json!(["t"])));
+    assert_eq!(lines.last().unwrap()["durationMs"], 2);
+    let shown = env.run(&["show", "x.jsonl"]);
+    assert!(shown.contains("took 2.0 ms") && shown.contains("+0.002s"), "{shown}");
+}
+
+/// Both command lines as Assay documents them, and what else they take.
+#[test]
+fn the_two_command_lines_of_assay() {
+    let env = TestEnvironment::new();
+    let file = |name: &str| env.data_dir().join(name);
+    let trace = |name: &str| std::fs::read_to_string(file(name)).unwrap();
+    std::fs::write(file("session.json"), CANONICAL).unwrap();
+    let args = "import session.json --format streamable-http --out-trace session.trace.jsonl";
+    let told = env.run(&args.split(' ').collect::<Vec<_>>());
+    assert!(told.contains("--- exit 0 ---"), "{told}");
+    assert!(trace("session.trace.jsonl").contains("lookup_customer"));
+    std::fs::remove_file(file("session.trace.jsonl")).unwrap();
+    std::fs::write(file("session.json"), CANONICAL.replace("streamable-http", "http-sse")).unwrap();
+    let args = "trace import-mcp --input session.json --format http-sse --out-trace session.trace.jsonl";
+    let told = env.run(&args.split(' ').collect::<Vec<_>>());
+    assert!(told.contains("--- exit 0 ---"), "{told}");
+    assert!(trace("session.trace.jsonl").contains("lookup_customer"));
+    let alias =
+        args.replace("http-sse", "sse-legacy") + " --to assay-v2 --episode-id e1 --test-id t1 --prompt hello";
+    let told = env.run(&alias.split(' ').collect::<Vec<_>>());
+    assert!(told.contains("--- exit 0 ---"), "{told}");
+    let episode = trace("session.trace.jsonl");
+    assert!(episode.contains("\"e1\"") && episode.contains("hello"), "{episode}");
+    let wrong = env.run(&["trace", "import-mcp", "session.json"]);
+    assert!(wrong.contains("--- exit 2 ---"), "{wrong}");
+}
+
+#[test]
+fn a_null_slot_beside_a_filled_one_is_absent() {
+    let entries = format!(
+        "{{\"request\":{CALL},\"response\":null,\"sse\":null}},\n{{\"request\":null,\"response\":{ANSWER}}}"
+    );
+    let [call, answer] = both();
+    check_whole(envelope("streamable-http", &entries), "streamable-http", &[&call, &answer]);
+    let nothing = "{\"request\":null,\"response\":null}";
+    check_refused(
+        envelope("streamable-http", nothing),
+        "streamable-http",
+        "line 1, entry 1: an entry must have",
+    );
+}
+
+#[test]
+fn an_event_that_is_encoded_twice_is_a_message() {
+    let twice = Value::from(Value::from(ANSWER).to_string());
+    let entries = format!("{{\"request\":{CALL}}},{{\"sse\":{{\"event\":\"message\",\"data\":{twice}}}}}");
+    let outcome = import(envelope("streamable-http", &entries), &[]);
+    assert_eq!((outcome.code, outcome.messages()), (0, both().to_vec()), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("entry 2: the data of this event is a message encoded twice"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn an_event_that_is_cut_off_is_a_loss() {
+    let cut_off = Value::from(&ANSWER[..20]);
+    let entries = format!("{{\"request\":{CALL}}},{{\"sse\":{{\"data\":{cut_off}}}}}");
+    let [call, _] = both();
+    check_salvaged(
+        envelope("streamable-http", &entries),
+        "streamable-http",
+        &[&call],
+        "line 1, entry 2: not JSON",
+    );
+}
+
 fn both() -> [String; 2] {
     [format!("in {}", sorted(CALL)), format!("out {}", sorted(ANSWER))]
 }
@@ -202,7 +291,7 @@ fn broken_files_are_salvaged() {
     );
     let entries = format!("{{\"request\":{CALL}}},\n{{\"response\":{ANSWER}}},\n{{\"response\":{{\"jsonr");
     let cut_off = format!("{{\"transport\":\"streamable-http\",\"entries\":[{entries}");
-    check_salvaged(&cut_off, "streamable-http", &expected, "line 3: the source is cut off");
+    check_salvaged(&cut_off, "streamable-http", &expected, "line 3, entry 3: the source is cut off");
     let odd = [
         CALL.as_bytes(),
         b"\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":\"\xFF\"}\n",
@@ -227,6 +316,7 @@ fn odd_files_are_read_whole() {
     let batch = format!("[{CALL},{}]\n", CALL.replace("call-1", "call-2"));
     let outcome = import(&batch, &["--format", "jsonrpc"]);
     assert_eq!((outcome.code, outcome.messages().len()), (0, 1));
+    assert!(outcome.stderr.contains("imported 2 messages"), "{}", outcome.stderr);
 }
 
 #[test]

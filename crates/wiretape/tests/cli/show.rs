@@ -32,6 +32,47 @@ fn payloads_are_shown_in_full() {
 }
 
 #[test]
+fn several_traces_are_shown_one_after_the_other() {
+    let env = TestEnvironment::new();
+    env.trace("a.jsonl", "5f3c9a52", 0);
+    env.trace("b.jsonl", "6a3c9a52", 5000);
+    let (a, b) = (env.run(&["show", "traces/a.jsonl"]), env.run(&["show", "traces/b.jsonl"]));
+    let body = |shown: &str| shown.split("--- exit").next().unwrap().to_owned();
+    let both = env.run(&["show", "traces/a.jsonl", "traces/b.jsonl"]);
+    assert_eq!(body(&both), format!("{}\n{}", body(&a), body(&b)));
+    let tools = env.run(&["show", "tool:add", "traces/a.jsonl", "traces/b.jsonl", "--raw"]);
+    assert_eq!(tools.matches("\"method\":\"tools/call\"").count(), 2, "{tools}");
+    let few = env.run(&["show", "traces/a.jsonl", "traces/b.jsonl", "--json", "-n", "3"]);
+    assert_eq!(body(&few).lines().count(), 3);
+    for (args, why) in [
+        (&["show", "traces/a.jsonl", "traces/b.jsonl", "-f"][..], "--follow takes one TRACE"),
+        (&["show", "tool:add"], "name a TRACE"),
+    ] {
+        let told = env.run(args);
+        assert!(told.contains(why) && told.ends_with("--- exit 2 ---\n"), "{told}");
+    }
+}
+
+#[test]
+fn a_call_is_shown_across_the_parts_of_a_recording() {
+    let env = TestEnvironment::new();
+    env.file("wiretape-part-1.jsonl", include_str!("../../../../fixtures/traces/wiretape-part-1.jsonl"));
+    env.file("wiretape-part-2.jsonl", include_str!("../../../../fixtures/traces/wiretape-part-2.jsonl"));
+    let both = env.run(&["show", "traces/wiretape-part-1.jsonl", "traces/wiretape-part-2.jsonl"]);
+    assert!(!both.contains("no open request"), "{both}");
+    let last = env.run(&["show", "traces/wiretape-part-2.jsonl"]);
+    assert!(last.contains("no open request") && last.contains("took 200 ms"), "{last}");
+}
+
+#[test]
+fn a_command_that_is_one_string_is_shown() {
+    let env = TestEnvironment::new();
+    env.file("x.jsonl", "{\"v\":1,\"type\":\"meta\",\"label\":\"x\",\"command\":\"npx server\"}\n");
+    let shown = env.run(&["show", "traces/x.jsonl"]);
+    assert!(shown.contains("x  npx server"), "{shown}");
+}
+
+#[test]
 fn nothing_in_a_trace_steers_the_terminal() {
     let env = TestEnvironment::new();
     let hostile = concat!(

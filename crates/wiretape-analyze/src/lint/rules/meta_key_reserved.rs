@@ -20,7 +20,8 @@ pub(super) static RULE: Rule = Rule {
     what: "A `_meta` key under a prefix that is reserved for the protocol, and that the protocol does not \
            define.",
     why: "A later revision may give it a meaning. In 2025-06-18 a prefix is reserved if `modelcontextprotocol` \
-           or `mcp` is followed by another label, or stands alone; since 2025-11-25 if it is the second label.",
+           or `mcp` is followed by another label, or stands alone; since 2025-11-25 if it is the second label. \
+           `io.modelcontextprotocol/` itself is exempt, because extensions of the protocol add keys there.",
     fix: "Use a prefix of a domain that is yours, reversed: `com.example/key`.",
     check: Check::Payload(check),
 };

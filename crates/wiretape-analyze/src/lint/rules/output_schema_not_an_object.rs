@@ -31,12 +31,11 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     support::each(tools, |at, tool| {
         let Some(schema) = tool.get("outputSchema") else { return };
         let kind = schema.get("type").and_then(Value::string);
-        let is_redacted =
-            [schema.string(), kind.clone()].iter().flatten().any(|text| support::is_redacted(text));
-        if kind.as_deref() != Some("object") && !is_redacted {
+        if kind.as_deref() != Some("object") {
             let name = tool.get("name").and_then(Value::string).unwrap_or_default();
             let message = format!("the `outputSchema` of {name:?} is not of the type \"object\"");
-            report.at(&format!("/result/tools/{at}/outputSchema"), message);
+            let place = if kind.is_some() { "outputSchema/type" } else { "outputSchema" };
+            report.at(&format!("/result/tools/{at}/{place}"), message);
         }
     });
 }

@@ -15,6 +15,7 @@ use serde_json::{Value as Json, json};
 use wiretape_trace::format::HttpContext;
 use wiretape_trace::message::{Id, MessageKind};
 use wiretape_trace::protocol::meta_key;
+use wiretape_trace::redact;
 use wiretape_trace::value::Value;
 
 pub(crate) use crate::lint::linter::{id_of, number, subject_of};
@@ -74,7 +75,7 @@ pub(crate) fn is_open_initialize(view: &PayloadView<'_>, id: &Id<'_>) -> bool {
 
 /// Whether what was sent is text that a redaction changed.
 pub(crate) fn is_redacted(text: &str) -> bool {
-    text.contains("[REDACTED")
+    redact::is_redacted(text.as_bytes())
 }
 
 /// Tells each element of an array with its index.

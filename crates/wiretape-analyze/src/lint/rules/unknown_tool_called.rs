@@ -1,6 +1,5 @@
 //! T008 `unknown-tool-called`: A call of a tool that the server did not list.
 
-use super::support;
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
@@ -27,11 +26,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(name) = view.envelope.tool().filter(|_| view.is_request("tools/call")) else { return };
     let tools = &view.session.tools;
-    if tools.are_all_known()
-        && tools.get(name).is_none()
-        && !support::is_redacted(name)
-        && !view.trace.imported
-    {
+    if tools.are_all_known() && tools.get(name).is_none() && !view.trace.imported {
         report.at("/params/name", format!("the server listed no tool {name:?}"));
     }
 }

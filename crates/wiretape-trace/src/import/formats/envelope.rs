@@ -4,6 +4,7 @@
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
 use super::super::item::{Defect, Findings, Item, What};
+use super::exchange::carried;
 use super::jsonrpc::time_of;
 use super::{Format, Sample, value_of};
 use crate::format::{BodyNote, Head, SseContext};
@@ -74,11 +75,19 @@ struct Entry<'a> {
     at_ms: Option<i64>,
     context: Option<Value<'a>>,
     headers: Option<Value<'a>>,
-    request: Option<Value<'a>>,
-    response: Option<Value<'a>>,
-    sse: Option<Value<'a>>,
-    /// How many of the last three there are, one that stands twice counted twice.
-    slots: usize,
+    slot: Option<(Slot, Value<'a>)>,
+    /// How many slots have a value, one that stands twice counted twice.
+    filled: usize,
+    /// How many slots are null.
+    nulls: usize,
+}
+
+/// What an entry is one of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Request,
+    Response,
+    Sse,
 }
 
 impl<'a> Entry<'a> {
@@ -86,18 +95,36 @@ impl<'a> Entry<'a> {
         let mut entry = Entry::default();
         value.members(|name, value| {
             let slot = match () {
-                () if name.is("request") => &mut entry.request,
-                () if name.is("response") => &mut entry.response,
-                () if name.is("sse") => &mut entry.sse,
+                () if name.is("request") => Slot::Request,
+                () if name.is("response") => Slot::Response,
+                () if name.is("sse") => Slot::Sse,
                 () if name.is("transport_context") => return entry.context = Some(value),
                 () if name.is("headers") => return entry.headers = Some(value),
                 () if name.is("timestamp_ms") => return entry.at_ms = value.time_ms(),
                 () => return,
             };
-            *slot = Some(value);
-            entry.slots += 1;
+            entry.fill(slot, value);
         });
         entry
+    }
+
+    fn fill(&mut self, slot: Slot, value: Value<'a>) {
+        if value.is_null() {
+            self.nulls += 1;
+            self.slot.get_or_insert((slot, value));
+        } else {
+            self.filled += 1;
+            self.slot = Some((slot, value));
+        }
+    }
+
+    /// The one slot of the entry. Serializers that don't leave out nulls write the other slots too, so a null beside a value
+    /// is absent; a null alone is a response without a body.
+    fn only_slot(&self) -> Option<(Slot, Value<'a>)> {
+        match (self.filled, self.nulls) {
+            (1, _) | (0, 1) => self.slot,
+            _ => None,
+        }
     }
 
     /// The HTTP context of its line: what the source says of the transport, and what is known beside.
@@ -188,15 +215,11 @@ fn entry<'u>(unit: &Unit<'u>, value: Value<'u>, findings: &mut Findings<'u>) {
         return;
     }
     let entry = Entry::of(value);
-    if entry.slots != 1 {
-        findings.flaw(unit.line, Defect::EntryShape);
-        return;
-    }
-    match (entry.request, entry.response, entry.sse) {
-        (Some(request), None, None) => message(unit, &entry, request, Direction::ClientToServer, findings),
-        (None, Some(response), None) => response_of(unit, &entry, response, findings),
-        (None, None, Some(sse)) => event(unit, &entry, sse, findings),
-        _ => findings.flaw(unit.line, Defect::EntryShape),
+    match entry.only_slot() {
+        Some((Slot::Request, request)) => message(unit, &entry, request, Direction::ClientToServer, findings),
+        Some((Slot::Response, response)) => response_of(unit, &entry, response, findings),
+        Some((Slot::Sse, sse)) => event(unit, &entry, sse, findings),
+        None => findings.flaw(unit.line, Defect::EntryShape),
     }
 }
 
@@ -280,25 +303,13 @@ fn event<'u>(unit: &Unit<'u>, entry: &Entry<'u>, sse: Value<'u>, findings: &mut 
         id: sse.get("id").and_then(Value::string).map(Cow::into_owned),
         retry: sse.get("retry").and_then(Value::integer).and_then(|retry| u64::try_from(retry).ok()),
     };
-    let text = data.string_bytes();
-    let payload = text.clone().unwrap_or(Cow::Borrowed(data.raw));
-    let may_be_message = matches!(name.as_deref(), None | Some("message"));
-    let what = if may_be_message && is_payload(&payload) {
-        What::Message { from: Some(Direction::ServerToClient), raw: payload }
-    } else {
-        let is_empty = payload.trim_ascii().is_empty();
-        if may_be_message && !is_empty {
-            findings.flaw(unit.line_at(data.offset), Defect::EventNotAMessage);
-        }
-        What::Text { from: Direction::ServerToClient, text: payload }
-    };
+    let payload = data.string_bytes().unwrap_or(Cow::Borrowed(data.raw));
+    let (what, defect) = carried(name.as_deref(), payload);
+    if let Some(defect) = defect {
+        findings.flaw(unit.line_at(data.offset), defect);
+    }
     let context = serde_json::to_vec(&context).expect("plain fields always serialize");
     findings.items.push(item(unit, entry, data.offset, &[("sse", &context)], what));
-}
-
-/// Whether an event's data carries a message.
-fn is_payload(data: &[u8]) -> bool {
-    crate::json::validate(data).is_ok() && Envelope::scan(data).kind != MessageKind::NotJsonRpc
 }
 
 /// An object of members that are JSON already.
@@ -320,13 +331,57 @@ mod tests {
 
     /// The heads of the responses in an entry.
     fn heads(entry: &str) -> Vec<String> {
-        let unit = Unit { bytes: entry.as_bytes(), line: 1, member: None };
+        let unit = Unit { bytes: entry.as_bytes(), line: 1, member: None, entry: None };
         let mut findings = Findings::default();
         read(&unit, &mut findings, "streamable-http");
         assert_eq!(findings.flaws, []);
         let http =
             findings.items.iter().filter_map(|item| Value::parse(item.http.as_ref()?).ok()?.get("response"));
         http.map(|head| String::from_utf8_lossy(head.raw).into_owned()).collect()
+    }
+
+    const MESSAGE: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+    #[test]
+    fn a_null_beside_a_value_is_absent() {
+        let check = |entry: &str, expected: &[&str]| {
+            super::super::testing::check(&STREAMABLE_HTTP, &format!("{{\"entries\":[{entry}]}}"), expected);
+        };
+        let found = format!("1 < {MESSAGE}");
+        check(&format!(r#"{{"request":null,"response":{MESSAGE},"sse":null}}"#), &[&found]);
+        check(&format!(r#"{{"response":{MESSAGE},"request":null}}"#), &[&found]);
+        for entry in [
+            r#"{"request":null,"response":null}"#,
+            &format!(r#"{{"request":{MESSAGE},"response":{MESSAGE}}}"#),
+        ] {
+            check(entry, &["1 EntryShape"]);
+        }
+    }
+
+    #[test]
+    fn an_event_is_decoded_until_it_is_a_message() {
+        let check = |data: &str, expected: &[&str]| {
+            let entry = format!("{{\"entries\":[{{\"sse\":{{\"data\":{data}}}}}]}}");
+            super::super::testing::check(&HTTP_SSE, &entry, expected);
+        };
+        let once = serde_json::to_string(MESSAGE).unwrap();
+        let twice = serde_json::to_string(&once).unwrap();
+        let found = format!("1 < {MESSAGE} {{\"sse\":{{}}}}");
+        check(MESSAGE, &[&found]);
+        check(&once, &[&found]);
+        check(&twice, &[&found, "1 EncodedTwice"]);
+        check(r#""hello""#, &["1 <~ hello {\"sse\":{}}", "1 EventNotAMessage"]);
+        check(r#""[DONE]""#, &["1 <~ [DONE] {\"sse\":{}}", "1 EventNotAMessage"]);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_off_in_its_event_is_a_loss() {
+        for data in [&MESSAGE[..20], "[{\"jsonrpc\":", "{\"jsonrpc\" 7}"] {
+            let (what, defect) = carried(None, Cow::Borrowed(data.as_bytes()));
+            assert!(matches!(what, What::Text { .. }));
+            assert_eq!(defect.unwrap().severity(), super::super::super::item::Severity::Loss);
+        }
+        assert_eq!(carried(Some("endpoint"), Cow::Borrowed(b"{")).1, None);
     }
 
     #[test]

@@ -262,37 +262,59 @@ impl<'u> Teller<'u, '_> {
     }
 
     fn event(&mut self, line: u64, ended_ms: Option<i64>, event: Event<'u>) {
-        let from = Direction::ServerToClient;
-        let (is_message, is_blank) = (event.carries_message(), event.data.trim_ascii().is_empty());
-        let what = if is_message {
-            What::Message { from: Some(from), raw: event.data }
-        } else {
-            if event.unterminated && !is_blank {
-                self.findings.flaw(line, Defect::CutOff);
-            } else if event.may_be_message() && !is_blank {
-                self.findings.flaw(line, Defect::EventNotAMessage);
-            }
-            What::Text { from, text: event.data }
-        };
+        let (what, defect) = carried(event.context.event.as_deref(), event.data);
+        let is_cut_off =
+            event.unterminated && matches!(&what, What::Text { text, .. } if !text.trim_ascii().is_empty());
+        if let Some(defect) = if is_cut_off { Some(Defect::CutOff) } else { defect } {
+            self.findings.flaw(line, defect);
+        }
         let note = ExchangeNote { sse: Some(&event.context), ..ExchangeNote::default() };
         self.item(line, event.at_ms.or(ended_ms), &note, what);
     }
 }
 
 impl Event<'_> {
-    fn may_be_message(&self) -> bool {
-        matches!(self.context.event.as_deref(), None | Some("message"))
-    }
-
-    /// Whether it carries a message. It may lack `jsonrpc`: whoever looks at events of other kinds asks `is_of_session`.
-    fn carries_message(&self) -> bool {
-        self.may_be_message() && kind(&self.data) != MessageKind::NotJsonRpc
-    }
-
     /// Whether it is one that only MCP has: a message, or the first event of HTTP+SSE.
     fn is_of_session(&self) -> bool {
-        self.context.event.as_deref() == Some("endpoint") || (self.may_be_message() && is_message(&self.data))
+        let name = self.context.event.as_deref();
+        name == Some("endpoint") || (may_be_message(name) && is_message(&self.data))
     }
+}
+
+/// Whether an event of this name may carry a message.
+fn may_be_message(name: Option<&str>) -> bool {
+    matches!(name, None | Some("message"))
+}
+
+/// What an event carries: a message (which may lack `jsonrpc`: callers that look at events of other kinds ask
+/// `is_of_session` first) or some text; and what is wrong with it.
+pub(super) fn carried<'u>(name: Option<&str>, data: Cow<'u, [u8]>) -> (What<'u>, Option<Defect>) {
+    let from = Direction::ServerToClient;
+    let is_message = |data: &[u8]| kind(data) != MessageKind::NotJsonRpc;
+    if !may_be_message(name) || data.trim_ascii().is_empty() {
+        return (What::Text { from, text: data }, None);
+    }
+    if is_message(&data) {
+        return (What::Message { from: Some(from), raw: data }, None);
+    }
+    if let Some(raw) = decoded(&data).filter(|inner| is_message(inner)) {
+        return (What::Message { from: Some(from), raw: Cow::Owned(raw) }, Some(Defect::EncodedTwice));
+    }
+    let defect = broken_message(&data).unwrap_or(Defect::EventNotAMessage);
+    (What::Text { from, text: data }, Some(defect))
+}
+
+/// What a JSON string says.
+fn decoded(data: &[u8]) -> Option<Vec<u8>> {
+    Some(Value::parse(data).ok()?.string_bytes()?.into_owned())
+}
+
+/// Where JSON that begins like a message stops being JSON: it is cut off, or damaged.
+fn broken_message(data: &[u8]) -> Option<Defect> {
+    let beginning = data.trim_ascii_start();
+    // Of a batch the first message counts, for other protocols have events such as `[DONE]`.
+    let beginning = beginning.strip_prefix(b"[").unwrap_or(beginning).trim_ascii_start();
+    crate::json::validate(data).err().filter(|_| beginning.starts_with(b"{")).map(Defect::NotJson)
 }
 
 /// The events of a body.

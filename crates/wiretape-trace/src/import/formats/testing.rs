@@ -36,7 +36,7 @@ pub(super) fn said(format: &Format, input: &[u8]) -> Vec<String> {
 
 /// What one unit says, each item as `tell` tells it, and then what is wrong with it.
 pub(super) fn told(format: &Format, input: &str, tell: impl Fn(&Item<'_>) -> String) -> Vec<String> {
-    let unit = Unit { bytes: input.as_bytes(), line: 1, member: None };
+    let unit = Unit { bytes: input.as_bytes(), line: 1, member: None, entry: None };
     let mut findings = Findings::default();
     (format.read)(&unit, &mut findings);
     let items = findings.items.iter().map(tell);

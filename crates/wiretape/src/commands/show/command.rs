@@ -8,9 +8,10 @@ use crate::error::CommandError;
 use crate::output::{self, Output};
 use crate::selector::TraceSelector;
 use crate::trace_file::{self, FileReader, Head, TraceFileError};
-use crate::units;
+use crate::{units, words};
 use clap::Args;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -22,9 +23,9 @@ use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_library::{Liveness, TraceState, liveness, recorder};
 use wiretape_trace::format::{Line, Notice, Record};
 
-/// Show the messages of a trace, one a line
+/// Show the messages of traces, one a line
 ///
-/// Each line has its number, the time since the recording began, an arrow (→ from client to server, ← from
+/// Several traces are shown one after the other. Each line has its number, the time since the recording began, an arrow (→ from client to server, ← from
 /// server to client), the method, the tool and the id; a response also names what it answers and how long that took.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -33,12 +34,15 @@ Examples:
   wiretape show 0197 --errors                what failed in the trace whose id begins like that
   wiretape show latest tool:search*          calls of some tools, and their answers
   wiretape show latest text:quota dir:out    by what the server said (`wiretape calls --help` has all words)
+  wiretape show a.jsonl b.jsonl              two traces, one after the other
   wiretape show latest -f                    a session that is still going on
   wiretape show trace.jsonl --full | less    every payload, pretty-printed
   wiretape show trace.jsonl --json | jq .raw every payload, for programs")]
 pub(crate) struct ShowArgs {
-    /// The trace: a path, the beginning of its id, `latest`, or `latest~1` for the one before
-    trace: TraceSelector,
+    /// Traces (each a path, the beginning of an id, `latest`, or `latest~1` for the one before) and words of a filter, which
+    /// must hold of a message or of its call, as `tool:search*` or `latency>200ms`
+    #[arg(value_name = "TRACE|FILTER", required = true)]
+    words: Vec<OsString>,
 
     /// Show at most this many lines
     #[arg(short = 'n', long, value_name = "N")]
@@ -71,18 +75,67 @@ const POLL: Duration = Duration::from_millis(100);
 const PATIENCE: u32 = 30;
 
 /// Runs the command.
-pub(crate) fn run(args: ShowArgs) -> Result<(), CommandError> {
-    let path = args.trace.resolve()?;
-    let head = if args.follow { wait_for_head(&path)? } else { trace_file::head(&path)? };
-    let state = TraceState::new(&path, &trace_file::ending(&path)?);
-    let view = View::new(&args, &path, &head, &state)?;
-    let label = head.meta.as_ref().map(|meta| meta.label.clone());
-    // What will become of a call that is followed is not known yet.
-    let of_calls = args.filter.of_calls().filter(|_| !args.follow);
-    let meant = of_calls.map(|words| lines_of_calls(&path, words)).transpose()?;
-    let show =
-        Show { view, filter: args.filter, left: args.limit, reading: Reading::default(), label, meant };
-    if args.follow { show.follow(path, head) } else { show.whole(&path, &state) }
+pub(crate) fn run(mut args: ShowArgs) -> Result<(), CommandError> {
+    let traces = args.take_traces()?;
+    let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
+    match paths.as_slice() {
+        [] => Err(CommandError::usage("name a TRACE: a path, the beginning of an id, or `latest`")),
+        [path] if args.follow => {
+            let head = wait_for_head(path)?;
+            let state = TraceState::new(path, &trace_file::ending(path)?);
+            Show::new(&args, path, &head, &state)?.follow(path.clone(), head)
+        }
+        _ if args.follow => Err(CommandError::usage("--follow takes one TRACE")),
+        paths => show_all(&args, paths),
+    }
+}
+
+/// Shows traces one after the other.
+fn show_all(args: &ShowArgs, paths: &[PathBuf]) -> Result<(), CommandError> {
+    let mut left = args.limit;
+    let mut reading = Reading::default();
+    let mut before: Option<&Path> = None;
+    for path in paths {
+        let head = trace_file::head(path)?;
+        let state = TraceState::new(path, &trace_file::ending(path)?);
+        if before.is_some() && args.is_for_people() {
+            let mut out = Output::stdout();
+            writeln!(out)?;
+            out.flush()?;
+        }
+        let mut show = Show::new(args, path, &head, &state)?;
+        show.left = left;
+        if before.is_some_and(|before| trace_file::goes_on(&head, before)) {
+            // What the part before asked may be answered in this one.
+            show.reading = reading;
+        }
+        show.whole(path, &state)?;
+        (left, reading) = (show.left, show.reading);
+        if left == Some(0) {
+            break;
+        }
+        before = Some(path);
+    }
+    Ok(())
+}
+
+impl ShowArgs {
+    /// Sorts the words: the traces are handed out, the filters join the others.
+    fn take_traces(&mut self) -> Result<Vec<TraceSelector>, CommandError> {
+        let mut traces = Vec::new();
+        for word in &self.words {
+            let sorted = words::Words::parse(std::slice::from_ref(word))?;
+            if sorted.traces.is_empty() {
+                self.filter.words.push(sorted.filter);
+            }
+            traces.extend(sorted.traces);
+        }
+        Ok(traces)
+    }
+
+    fn is_for_people(&self) -> bool {
+        !self.json && !self.raw
+    }
 }
 
 /// The lines of the calls that pass: of requests, responses and cancellations.
@@ -176,9 +229,9 @@ impl View {
     }
 }
 
-struct Show {
+struct Show<'a> {
     view: View,
-    filter: Filter,
+    filter: &'a Filter,
     left: Option<u64>,
     reading: Reading<LineItems>,
     label: Option<String>,
@@ -196,8 +249,21 @@ enum Stop {
     Enough,
 }
 
-impl Show {
-    fn whole(mut self, path: &Path, state: &TraceState) -> Result<(), CommandError> {
+impl<'a> Show<'a> {
+    fn new(args: &'a ShowArgs, path: &Path, head: &Head, state: &TraceState) -> Result<Self, CommandError> {
+        // What will become of a call that is followed is not known yet.
+        let of_calls = args.filter.of_calls().filter(|_| !args.follow);
+        Ok(Show {
+            view: View::new(args, path, head, state)?,
+            filter: &args.filter,
+            left: args.limit,
+            reading: Reading::default(),
+            label: head.meta.as_ref().map(|meta| meta.label.clone()),
+            meant: of_calls.map(|words| lines_of_calls(path, words)).transpose()?,
+        })
+    }
+
+    fn whole(&mut self, path: &Path, state: &TraceState) -> Result<(), CommandError> {
         let mut reader = trace_file::open(path)?;
         let mut stop = None;
         while stop.is_none() {

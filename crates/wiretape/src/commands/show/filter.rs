@@ -13,9 +13,9 @@ use wiretape_trace::message::{Direction, Id};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters (all must hold)")]
 pub(crate) struct Filter {
-    /// Words that must hold of a message or of the call that it belongs to, as `tool:search*` or `latency>200ms`
-    #[arg(value_name = "FILTER", value_parser = words, help_heading = "Arguments")]
-    words: Vec<Words>,
+    /// What must hold of a message or of the call that it belongs to; these stand among the traces.
+    #[arg(skip)]
+    pub(super) words: Vec<Words>,
 
     /// Only messages of this method, and the responses to them (`*` and `?` stand for anything)
     #[arg(long, value_name = "GLOB", value_parser = glob)]
@@ -44,10 +44,6 @@ enum DirectionArg {
 
 fn glob(text: &str) -> Result<GlobMatcher, String> {
     Glob::new(text).map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
-}
-
-fn words(text: &str) -> Result<Words, String> {
-    Words::parse(text).map_err(|error| error.to_string())
 }
 
 impl Filter {

@@ -379,8 +379,7 @@ impl TextView {
 /// How long the trace took, by its end; a part of a rotated recording counts from its own beginning.
 fn duration_us(head: &Head, state: &TraceState) -> Option<u64> {
     let (TraceState::Ended(end), Some(meta)) = (state, &head.meta) else { return None };
-    let began_us = meta.part.as_ref().map_or(0, |part| part.us);
-    Some(end.duration_ms?.saturating_mul(1000).saturating_sub(began_us))
+    end.duration_us(meta)
 }
 
 /// When a line was observed, whatever its type.
