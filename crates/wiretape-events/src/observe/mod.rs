@@ -7,6 +7,7 @@ mod project;
 mod request;
 mod session;
 mod snapshot;
+mod widget;
 
 pub(crate) use clock::{Now, now_ms};
 pub(crate) use program::{Program, agreed_version, stateless_version};
@@ -225,6 +226,9 @@ impl Observer {
         }
         if transaction.is_html && transaction.status.is_some_and(|status| (200..300).contains(&status)) {
             let path = transaction.target.split('?').next().unwrap_or_default().to_owned();
+            push(LineWhat::WidgetServe { path });
+        }
+        for path in observed.calls.iter().flat_map(widget::served) {
             push(LineWhat::WidgetServe { path });
         }
     }
