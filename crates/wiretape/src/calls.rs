@@ -103,7 +103,7 @@ pub(crate) fn row(call: &CallRecord, look: &Look, styles: &Styles) -> Vec<Cell> 
 
 /// What was called.
 pub(crate) fn name(call: &CallRecord, styles: &Styles) -> Cell {
-    let detail = call.tool.as_deref().or(call.path.as_deref());
+    let detail = call.tool.as_deref().or(call.subject.as_deref()).or(call.path.as_deref());
     let name = match (call.method.as_str(), detail) {
         ("", None) => return Cell::new(styles.dim, "(no method)"),
         (method, None) => method.to_owned(),
@@ -159,6 +159,7 @@ mod tests {
             method: "tools/call".to_owned(),
             tool: Some("read\x1b[2Jfile".to_owned()),
             path: None,
+            subject: None,
             request_id: "1".to_owned(),
             status: Status::ProtocolError,
             error_code: Some(-32602),

@@ -7,12 +7,14 @@ mod project;
 mod request;
 mod session;
 mod snapshot;
+mod subject;
 mod widget;
 
 pub(crate) use clock::{Now, now_ms};
 pub(crate) use program::{Program, agreed_version, stateless_version};
 pub(crate) use request::Verdict;
 pub use snapshot::{Change, Snapshot, Snapshots};
+pub(crate) use subject::subject;
 
 use crate::event::{Event, EventIds, SchemaEvent, SessionEvent, VERSION};
 use crate::line::{Line, LineWhat};

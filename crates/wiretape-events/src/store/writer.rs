@@ -237,8 +237,8 @@ fn write_all(connection: &mut Connection, names: &mut Names, rows: &[Row]) -> ru
 
 const INSERT_CALL: &str = "INSERT INTO call (time, operation, session, status, latency_us, upstream_us, \
      first_byte_us, request_bytes, response_bytes, http_status, error_code, event_run, event_number, request_id, \
-     path, error_message, trace) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+     path, error_message, trace, subject) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 /// Rows on their way into the store.
 struct Batch<'a> {
@@ -308,6 +308,7 @@ impl Batch<'_> {
             call.path.as_deref().map(|path| bounded(path, MAX_TEXT)),
             call.error_message.as_deref().map(|message| bounded(message, MAX_TEXT)),
             trace,
+            call.subject.as_deref().map(|subject| bounded(subject, MAX_TEXT)),
         ])?;
         *self.operations.entry(operation).or_default() += 1;
         if let Some(session) = session {

@@ -2,7 +2,9 @@
 
 use super::timeline::Tick;
 use crate::event::Status;
-use crate::observe::{Change, Program, Snapshot, Snapshots, Verdict, agreed_version, stateless_version};
+use crate::observe::{
+    Change, Program, Snapshot, Snapshots, Verdict, agreed_version, stateless_version, subject,
+};
 use crate::store::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -45,6 +47,8 @@ struct Asked {
     hello: Option<Hello>,
     /// Where in a list it begins to read.
     cursor: Option<String>,
+    /// The resource or prompt that it is for.
+    subject: Option<String>,
 }
 
 /// What client and server say of themselves.
@@ -110,7 +114,7 @@ impl Calls {
         let is_list = envelope.method.as_deref().is_some_and(|method| method.ends_with("/list"));
         let cursor = envelope.params.filter(|_| is_list).and_then(cursor);
         let time = around.now.wall_ms;
-        let asked = Asked { time, session, hello: self.hello(envelope), cursor };
+        let asked = Asked { time, session, hello: self.hello(envelope), cursor, subject: subject(envelope) };
         self.open.insert(number, asked);
         if let Some(call) = abandoned
             && let Some(asked) = self.open.remove(&call.number)
@@ -209,6 +213,7 @@ impl Calls {
             error_message: verdict.error_message,
             request_id: call.id.as_ref().map_or_else(String::new, |id| id.text().to_owned()),
             path: None,
+            subject: asked.subject,
             event: None,
         })));
     }
