@@ -24,6 +24,7 @@ mod store_feed;
 mod text;
 mod trace_file;
 mod units;
+mod url_arg;
 mod words;
 mod xml;
 
