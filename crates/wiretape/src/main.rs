@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod exit_code;
 mod json;
+mod names;
 mod output;
 mod proxy_config;
 mod recordings;

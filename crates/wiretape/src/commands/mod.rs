@@ -31,3 +31,4 @@ pub(crate) mod store;
 pub(crate) mod tools;
 pub(crate) mod verify;
 pub(crate) mod view;
+mod violations;
