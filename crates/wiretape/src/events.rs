@@ -150,7 +150,7 @@ impl EventPlan {
                 PrintLook::Pretty => Look::Pretty(self.servers),
                 PrintLook::Json => Look::Json,
             };
-            // Takes the colours out again where nobody sees them.
+            // Strips the colours where standard error is not a terminal.
             sinks.push(Box::new(StderrSink::new(Box::new(anstream::stderr()), look)));
         }
         let mut snapshots = Vec::new();
@@ -254,7 +254,7 @@ fn heart(bound: &Bound) -> Heart {
 pub(crate) fn close(bus: &Bus) {
     // A sink may take a while for its last words; who sends another signal doesn't want to wait for them.
     platform::on_termination(end_now);
-    for SinkStatus { name, queued, dropped, .. } in bus.close(tell_flushing) {
+    for SinkStatus { name, queued, dropped, .. } in bus.close(report_flushing) {
         let lost = dropped + queued;
         if lost > 0 {
             let events = units::count(lost, "event");
@@ -263,7 +263,7 @@ pub(crate) fn close(bus: &Bus) {
     }
 }
 
-fn tell_flushing(sinks: &[&str]) {
+fn report_flushing(sinks: &[&str]) {
     let sinks = sinks.join(", ");
     output::note(format!("wiretape: flushing events to {sinks}; press Ctrl-C again to stop now"));
 }

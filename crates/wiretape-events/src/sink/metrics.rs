@@ -60,7 +60,7 @@ impl Sink for MetricsSink {
     }
 }
 
-/// What was counted so far; whoever is asked for the figures shares it with the sink.
+/// The counts so far, shared by the sink and by /metrics.
 #[derive(Debug, Default)]
 pub struct RequestMetrics(Mutex<Figures>);
 

@@ -1,4 +1,4 @@
-//! Events for somebody who watches.
+//! Events for people who watch a terminal.
 
 use super::{Signal, Sink, SinkError, What};
 use crate::event::{Event, LoggedRequest, RequestEvent, SchemaEvent, SessionEvent, Status};
@@ -14,7 +14,7 @@ use wiretape_analyze::glance::duration;
 /// How events look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// A line for people, in the colours of a terminal. Whoever writes elsewhere takes them out.
+    /// A line for people, with the colours of a terminal. A writer that is not a terminal has to strip them.
     Pretty(Servers),
     /// One JSON object in a line.
     Json,
@@ -33,7 +33,7 @@ pub enum Servers {
 pub struct StderrSink {
     out: Box<dyn Write + Send>,
     look: Look,
-    /// What servers are called, by their URLs: not every event says.
+    /// The names of servers by their URLs, because some events carry only the URL.
     names: HashMap<Arc<str>, Arc<str>>,
 }
 
@@ -47,11 +47,11 @@ impl StderrSink {
         match (self.look, &signal.what) {
             (Look::Json, What::Event(_)) => Some(signal.json().to_vec()),
             (Look::Json, What::Line(_)) => None,
-            (Look::Pretty(Servers::One), what) => Some(Told::of(what)?.text("")),
+            (Look::Pretty(Servers::One), what) => Some(PrettyLine::of(what)?.text("")),
             (Look::Pretty(Servers::Several), what) => {
-                let told = Told::of(what)?;
-                let server = self.name(told.upstream, told.listener);
-                Some(told.text(&server))
+                let line = PrettyLine::of(what)?;
+                let server = self.name(line.upstream, line.listener);
+                Some(line.text(&server))
             }
         }
     }
@@ -78,14 +78,14 @@ impl Sink for StderrSink {
                 all.push(b'\n');
             }
         }
-        // If nobody reads it, nobody is left to be told.
+        // If stderr is closed, there is nowhere left to report that.
         let _ = self.out.write_all(&all).and_then(|()| self.out.flush());
         Ok(())
     }
 }
 
-/// What is said of an event.
-struct Told<'a> {
+/// One line, before it is rendered.
+struct PrettyLine<'a> {
     time: String,
     upstream: &'a Arc<str>,
     listener: Option<&'a Arc<str>>,
@@ -94,15 +94,15 @@ struct Told<'a> {
     status: Option<(Status, String)>,
 }
 
-impl<'a> Told<'a> {
-    /// What people are told. Heartbeats say nothing to them.
+impl<'a> PrettyLine<'a> {
+    /// The line for a signal. There is none for heartbeats, which say nothing to people.
     fn of(what: &'a What) -> Option<Self> {
         match what {
             What::Event(Event::Request(event)) => Some(request(event)),
             What::Event(Event::Session(event)) => Some(session(event)),
             What::Event(Event::Schema(event)) => Some(schema(event)),
             What::Event(Event::Heartbeat(_)) => None,
-            What::Line(told) => line(told),
+            What::Line(what) => line(what),
         }
     }
 
@@ -132,19 +132,19 @@ fn colour(status: Status) -> &'static str {
     }
 }
 
-fn line(line: &Line) -> Option<Told<'_>> {
+fn line(line: &Line) -> Option<PrettyLine<'_>> {
     let what = match &line.what {
         LineWhat::SessionEnd => format!("session {} ended", line.session),
         LineWhat::CspViolation { blocked_uri, directive } => format!("blocked {blocked_uri} by {directive}"),
         _ => return None,
     };
-    Some(Told { time: line.ts.clone(), upstream: &line.upstream, listener: None, what, status: None })
+    Some(PrettyLine { time: line.ts.clone(), upstream: &line.upstream, listener: None, what, status: None })
 }
 
-fn session(event: &SessionEvent) -> Told<'_> {
+fn session(event: &SessionEvent) -> PrettyLine<'_> {
     let client = event.client_name.as_deref().unwrap_or("an unnamed client");
     let version = event.client_version.as_deref().unwrap_or_default();
-    Told {
+    PrettyLine {
         time: iso(event.ts),
         upstream: &event.upstream,
         listener: Some(&event.listener),
@@ -153,11 +153,11 @@ fn session(event: &SessionEvent) -> Told<'_> {
     }
 }
 
-fn schema(event: &SchemaEvent) -> Told<'_> {
+fn schema(event: &SchemaEvent) -> PrettyLine<'_> {
     let keys: Vec<&str> = event.items.iter().take(5).map(|item| item.key.as_str()).collect();
     let more = if event.items.len() > keys.len() { ", …" } else { "" };
     let (method, change) = (event.mcp_method, event.change_type.name());
-    Told {
+    PrettyLine {
         time: iso(event.ts),
         upstream: &event.upstream,
         listener: None,
@@ -166,7 +166,7 @@ fn schema(event: &SchemaEvent) -> Told<'_> {
     }
 }
 
-fn request(event: &RequestEvent) -> Told<'_> {
+fn request(event: &RequestEvent) -> PrettyLine<'_> {
     let what = match &event.request {
         LoggedRequest::Mcp { mcp_method, tool, .. } => {
             format!("{mcp_method} {}", tool.as_deref().unwrap_or_default())
@@ -181,7 +181,7 @@ fn request(event: &RequestEvent) -> Told<'_> {
         let code = event.error_code.map(|code| format!(" {code}")).unwrap_or_default();
         let _ = write!(rest, ":{code} {message}");
     }
-    Told {
+    PrettyLine {
         time: iso(event.ts),
         upstream: &event.upstream,
         listener: Some(&event.listener),

@@ -281,43 +281,43 @@ impl Run {
 /// Deletes a step's worth of calls that are older. Their traces are in the store only in part from then on, so that loading
 /// them again brings back what went.
 fn delete_calls(transaction: &Transaction<'_>, before: i64) -> rusqlite::Result<u64> {
-    let removed = Removed::by(
+    let removal = CallRemoval::by(
         transaction,
         "id IN (SELECT id FROM call WHERE time < ?1 ORDER BY time LIMIT ?2)",
         params![before, STEP],
     )?;
-    removed.mark_traces(transaction)?;
-    Ok(removed.calls)
+    removal.mark_traces(transaction)?;
+    Ok(removal.calls)
 }
 
-/// Calls that were deleted, as far as others count them.
+/// The deletion of calls, with what has to be subtracted from the counts of operations and sessions.
 #[derive(Debug, Default)]
-pub(super) struct Removed {
+pub(super) struct CallRemoval {
     pub(super) calls: u64,
     operations: BTreeMap<i64, i64>,
-    /// Calls and failed calls.
+    /// By session: calls, and failed calls.
     sessions: BTreeMap<i64, (i64, i64)>,
     traces: BTreeSet<String>,
 }
 
-impl Removed {
-    /// Deletes the calls of which a condition is true, and takes them from the counts.
+impl CallRemoval {
+    /// Deletes the calls that match a condition, and subtracts them from the counts.
     pub(super) fn by(
         transaction: &Transaction<'_>,
         condition: &str,
         values: impl Params,
     ) -> rusqlite::Result<Self> {
-        let mut removed = Removed::default();
+        let mut removal = CallRemoval::default();
         let mut delete = transaction.prepare_cached(&format!(
             "DELETE FROM call WHERE {condition} RETURNING operation, session, status, trace"
         ))?;
         let mut rows = delete.query(values)?;
         while let Some(row) = rows.next()? {
-            removed.add(row)?;
+            removal.add(row)?;
         }
         drop(rows);
-        removed.take_from_counts(transaction)?;
-        Ok(removed)
+        removal.take_from_counts(transaction)?;
+        Ok(removal)
     }
 
     fn add(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {

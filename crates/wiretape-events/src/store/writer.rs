@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::file::{self, Identity};
-use super::retention::Removed;
+use super::retention::CallRemoval;
 use super::row::{
     CallRow, Operation, Progress, Row, SchemaRow, SessionKey, SessionRow, ViolationRow, bounded, status_code,
 };
@@ -210,7 +210,7 @@ const OF_TRACE: &str = "id IN (SELECT id FROM call WHERE trace = ?1 UNION ALL \
 
 fn forget_trace(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    Removed::by(&transaction, OF_TRACE, [id])?;
+    CallRemoval::by(&transaction, OF_TRACE, [id])?;
     transaction.execute("DELETE FROM session WHERE trace = ?1 AND calls = 0", [id])?;
     // It goes on in other traces, which its calls name.
     transaction.execute("UPDATE session SET trace = NULL WHERE trace = ?1", [id])?;

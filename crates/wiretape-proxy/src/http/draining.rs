@@ -33,7 +33,7 @@ pub(super) enum StreamKind {
     Listening,
     /// Answers to requests of its session that were sent before.
     Answering,
-    /// Nothing is parsed here, so nobody knows.
+    /// Not known, because nothing is parsed: there is neither a trace nor a sink.
     Unknown,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Exchange {
     state: Mutex<State>,
 }
 
-/// What the sink wants to know, and whoever ends streams.
+/// What is known of the exchange beyond its messages: for the sink, and for ending streams.
 #[derive(Default)]
 struct Facts {
     path: String,
@@ -77,7 +77,7 @@ struct State {
     answered_us: Option<u64>,
     first_byte_us: Option<u64>,
     responded_us: Option<u64>,
-    /// It is a stream that outlives requests, and no request itself.
+    /// Set if the response is a stream that outlives requests.
     stream: Option<StreamKind>,
     /// The server's answer to a request has come.
     has_answer: bool,
@@ -440,7 +440,7 @@ impl Exchange {
     }
 
     /// Remembers requests whose answers are still to come on a stream, and forgets those of a stream that is gone.
-    fn tell_awaited(&self, ended: Ended) {
+    fn note_awaited_answers(&self, ended: Ended) {
         let (message, is_open, stream) = {
             let state = self.state();
             let is_open = ended == Ended::Complete && !state.has_answer;
@@ -578,7 +578,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let ended = self.settle();
         self.shared().count(ended);
-        self.tell_awaited(ended);
+        self.note_awaited_answers(ended);
         if self.stream().is_none() {
             self.shared().request_ended();
         }

@@ -568,7 +568,7 @@ async fn drain_connections(
     signals: &mut Signals,
 ) {
     const LOOK: Duration = Duration::from_millis(10);
-    // Most of what is in flight ends by itself before anybody wonders.
+    // Most of what is in flight ends within this time, and needs no message.
     const GRACE: Duration = Duration::from_millis(300);
     for task in accepting {
         task.abort();

@@ -222,7 +222,7 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
         session_idle: args.session_idle.unwrap_or(SESSION_IDLE),
         redactor,
         drain: args.drain.or(config.drain).unwrap_or(DRAIN),
-        on_drain: Arc::new(tell_draining),
+        on_drain: Arc::new(report_draining),
         workers: args.workers.map_or_else(processors, |n| usize::try_from(n).unwrap_or(1)),
         warn: Arc::new(tell),
         sink: None,
@@ -418,8 +418,8 @@ fn tell(warning: Warning) {
     output::warn(format!("wiretape: {warning}"));
 }
 
-/// Says what is waited for, so that nobody takes the proxy for stuck.
-fn tell_draining(draining: Draining) {
+/// Says what is waited for, so that the proxy does not look stuck.
+fn report_draining(draining: Draining) {
     let Draining { requests, connections } = draining;
     let waits_for = match requests {
         0 => units::count(connections as u64, "connection"),
