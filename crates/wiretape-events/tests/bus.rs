@@ -80,7 +80,7 @@ fn everything_arrives_before_the_end() {
     for n in 0..5000 {
         bus.finished(call(n, "add", &answer(n, r#""result":{}"#)));
     }
-    let status = bus.close();
+    let status = bus.close(|_| {});
     assert_eq!(kept.requests(), 5000);
     assert!(kept.finished.load(Ordering::Relaxed));
     assert!(status.iter().all(|sink| sink.dropped == 0 && sink.queued == 0), "{status:?}");
@@ -105,7 +105,7 @@ fn a_sink_that_is_stuck_holds_up_nobody_and_what_it_misses_is_counted() {
     }
     *stuck.stuck.0.lock().unwrap() = false;
     stuck.stuck.1.notify_all();
-    let status = bus.close();
+    let status = bus.close(|_| {});
     assert_eq!((status[0].dropped, status[2].dropped), (0, 0));
     assert!(status[1].dropped > 0);
     let (lines, requests) = (ALL, ALL);
@@ -118,7 +118,7 @@ fn what_a_sink_loses_is_counted_and_told() {
     let kept = Kept { fails: true, ..Kept::default() };
     let (bus, reports) = bus(vec![Box::new(kept)], MINUTE);
     bus.finished(call(1, "add", ""));
-    let status = bus.close();
+    let status = bus.close(|_| {});
     assert_eq!(status[1].dropped, 2);
     assert_eq!(*reports.lock().unwrap(), ["kept: no"]);
 }
@@ -129,7 +129,9 @@ fn a_sink_that_never_comes_back_does_not_keep_the_end_waiting() {
     *stuck.stuck.0.lock().unwrap() = true;
     let (bus, _) = bus(vec![Box::new(stuck)], Duration::from_millis(50));
     bus.finished(call(1, "add", ""));
-    bus.close();
+    let mut waited_for = Vec::new();
+    bus.close(|sinks| waited_for.extend(sinks.iter().map(|name| (*name).to_owned())));
+    assert_eq!(waited_for, ["kept"]);
 }
 
 #[test]
@@ -151,7 +153,7 @@ fn the_heart_beats_with_figures() {
     while beats() < 3 {
         std::thread::sleep(Duration::from_millis(5));
     }
-    bus.close();
+    bus.close(|_| {});
     let signals = kept.signals.lock().unwrap();
     let beat: serde_json::Value = serde_json::from_slice(signals[0].json()).unwrap();
     assert_eq!((&beat["mcp_status"], &beat["tunnel_status"]), (&"unreachable".into(), &"disabled".into()));

@@ -92,20 +92,114 @@ fn an_event_has_what_the_schema_promises() {
 
 #[test]
 fn the_stages_add_up_whatever_is_missing() {
-    for (connected_us, answered_us, responded_us) in
-        [(None, None, None), (Some(5), None, None), (Some(5), Some(3), None), (Some(1), Some(2), Some(2000))]
-    {
+    let check = |connected_us, answered_us, responded_us, expected: Value| {
         let mut told = Told::new();
         let mut transaction = call(1, "add", "");
         transaction.timings.connected_us = connected_us;
         transaction.timings.answered_us = answered_us;
         transaction.timings.responded_us = responded_us;
         told.observe(transaction);
-        let event = told.events("request").pop().unwrap();
-        let spans: u64 =
-            event["spans"].as_array().unwrap().iter().map(|span| span[1].as_u64().unwrap()).sum();
-        assert_eq!(spans, event["latency_us"].as_u64().unwrap());
+        assert_eq!(told.events("request").pop().unwrap()["spans"], expected);
+    };
+    // The stage in which it broke off takes the rest.
+    check(None, None, None, json!([["Connect", 900]]));
+    check(Some(5), None, None, json!([["Connect", 5], ["Upstream", 895]]));
+    check(Some(5), Some(3), None, json!([["Connect", 5], ["Upstream", 0], ["Body", 895]]));
+    check(
+        Some(1),
+        Some(2),
+        Some(800),
+        json!([["Connect", 1], ["Upstream", 1], ["Body", 798], ["Finish", 100]]),
+    );
+    check(
+        Some(1),
+        Some(2),
+        Some(2000),
+        json!([["Connect", 1], ["Upstream", 1], ["Body", 898], ["Finish", 0]]),
+    );
+    check(None, Some(2), Some(3), json!([["Upstream", 2], ["Body", 1], ["Finish", 897]]));
+}
+
+/// A stream of HTTP+SSE, which has its session from its `endpoint` event.
+fn sse_stream(session: &str) -> Transaction {
+    Transaction {
+        method: "GET".into(),
+        target: "/sse".to_owned(),
+        session: Some(session.to_owned()),
+        response_head: Some(support::head(200, "text/event-stream")),
+        ended: Ended::ClientClosed,
+        ..transaction("", "")
     }
+}
+
+#[test]
+fn a_session_of_http_sse_ends_with_its_stream() {
+    let mut told = Told::new();
+    told.observe(Transaction {
+        target: "/messages?sessionId=a1".to_owned(),
+        session: None,
+        ..initialize("")
+    });
+    assert_eq!(told.lines("session_start").len(), 1);
+    told.observe(sse_stream("a1"));
+    let ends = told.lines("session_end");
+    assert_eq!((ends.len(), &ends[0]["session"]), (1, &json!("a1")));
+}
+
+#[test]
+fn a_session_of_streamable_http_outlives_its_stream() {
+    let mut told = Told::new();
+    told.observe(initialize("s1"));
+    let session = [("mcp-session-id", std::borrow::Cow::Borrowed(&b"s1"[..]))];
+    let head = wiretape_trace::format::Head::request("GET", "/mcp", "1.1", session.into_iter());
+    told.observe(Transaction { request_head: Some(std::sync::Arc::new(head)), ..sse_stream("s1") });
+    assert!(told.lines("session_end").is_empty());
+}
+
+#[test]
+fn a_client_can_end_a_session_that_began_before_the_proxy() {
+    let mut told = Told::new();
+    let end = Transaction { method: "DELETE".into(), session: Some("s1".to_owned()), ..transaction("", "") };
+    told.observe(end);
+    assert_eq!(told.lines("session_end")[0]["session"], "s1");
+    let mut told = Told::new();
+    told.observe(Transaction { session: Some("s1".to_owned()), ..call(1, "add", "") });
+    told.finish();
+    assert!(told.lines("session_end").is_empty(), "nobody ended it");
+}
+
+#[test]
+fn a_refused_initialize_begins_no_session() {
+    let refusal = answer(0, r#""error":{"code":-32602,"message":"no"}"#);
+    let mut told = Told::new();
+    told.observe(Transaction { response: Some(refusal.into()), ..initialize("s1") });
+    assert!(told.events("session").is_empty());
+    assert_eq!(told.events("request")[0]["session"], Value::Null);
+}
+
+#[test]
+fn the_first_byte_never_comes_after_the_end() {
+    let mut told = Told::new();
+    let mut posted = Transaction { session: Some("a1".to_owned()), status: Some(202), ..call(1, "add", "") };
+    posted.timings.first_byte_us = Some(890);
+    let early = posted.ended_at - Duration::from_micros(200);
+    told.observe(posted);
+    told.stream("a1", &answer(1, r#""result":{}"#), early);
+    let event = told.events("request").pop().unwrap();
+    assert_eq!((event["latency_us"].as_u64(), event["first_byte_us"].as_u64()), (Some(700), Some(700)));
+}
+
+#[test]
+fn a_widget_is_served_as_a_page_or_as_a_resource() {
+    let mut told = Told::new();
+    let request =
+        r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"ui://widget/clock.html"}}"#;
+    let html =
+        r#""result":{"contents":[{"uri":"ui://widget/clock.html","mimeType":"text/html","text":"<p>"}]}"#;
+    told.observe(Transaction { csp_applied: true, ..transaction(request, &answer(1, html)) });
+    let lines = told.lines("widget_serve");
+    assert_eq!(lines.len(), 1);
+    assert_eq!((&lines[0]["path"], &lines[0]["csp_applied"]), (&json!("/widget/clock.html"), &json!(true)));
 }
 
 #[test]
@@ -200,7 +294,7 @@ fn the_time_is_that_of_the_end_however_late_it_is_told() {
 }
 
 #[test]
-fn a_session_that_nobody_saw_begin_does_not_end() {
+fn a_session_that_nobody_saw_begin_ends_only_where_a_side_ends_it() {
     let mut told = Told::new();
     let lost = Transaction { status: Some(404), ..in_session("lost", call(1, "add", "")) };
     told.observe(lost);
@@ -216,7 +310,7 @@ fn a_session_that_nobody_saw_begin_does_not_end() {
     };
     assert_eq!(
         (sessions("session_start"), sessions("session_end")),
-        (vec!["anew".into()], vec!["anew".into()])
+        (vec!["anew".into()], vec!["lost".into(), "anew".into()])
     );
 }
 

@@ -15,10 +15,10 @@ use wiretape_events::event::{
 use wiretape_events::line::{Line, LineWhat};
 use wiretape_events::raw::Raw;
 use wiretape_events::store::query::Order;
-use wiretape_events::store::row::Row;
+use wiretape_events::store::row::{Progress, Row};
 use wiretape_events::store::sink::rows;
 use wiretape_events::store::{
-    Filter, LiveTrace, Loaded, Retention, Store, StoreError, StoreSink, Writer, load,
+    Filter, LiveTrace, Loaded, Loader, Retention, Store, StoreError, StoreSink, Writer, load,
 };
 use wiretape_events::{Signal, Sink};
 use wiretape_trace::format::TraceReader;
@@ -992,6 +992,43 @@ fn what_a_proxy_has_told_is_not_loaded_again() {
     }
     assert_eq!(place.store().info().unwrap().rows.calls, 2);
     assert!(matches!(load_text(&place, &recorded("other", "")), Loaded::Loaded { calls: 1, .. }));
+}
+
+/// A proxy that was killed may have told of more than it has stored.
+#[test]
+fn what_a_killed_proxy_did_not_store_is_loaded() {
+    let place = Place::new();
+    let second = RequestEvent { trace: Some(Arc::from("trace-2")), ..place.request("s", "2", "add", 2000) };
+    place.write(&[place.call("s", "1", "add", 1000), signal(second)]);
+    let mut writer = Writer::open(&place.path()).unwrap();
+    let mut loader = Loader::new(&mut writer);
+    loader.forget_if_fewer(&["trace-1"], 1).unwrap();
+    assert!(loader.is_told(&["trace-1"]).unwrap(), "all of it is there");
+    loader.forget_if_fewer(&["trace-1"], 2).unwrap();
+    assert!(!loader.is_told(&["trace-1"]).unwrap());
+    assert!(loader.is_told(&["trace-2"]).unwrap(), "another trace of the same session stays");
+    assert_eq!(place.ids(), ["2"]);
+    assert!(matches!(load_text(&place, &recorded("trace-1", "")), Loaded::Loaded { calls: 1, .. }));
+    assert_eq!(place.store().sessions(&Filter::default(), 9).unwrap()[0].calls, 2);
+}
+
+/// What was pruned can be loaded again, whether all of a trace went or some of it.
+#[test]
+fn a_pruned_trace_is_not_taken_for_a_whole_one() {
+    for (keep, progress) in [(0, None), (1, Some(Progress::Begun))] {
+        let place = Place::new();
+        place.write(&[place.call("s", "1", "add", NOON), place.call("s", "2", "add", NOON + 10_000)]);
+        let mut writer = Writer::open(&place.path()).unwrap();
+        assert_eq!(writer.trace("trace-1").unwrap(), Some(Progress::Told));
+        let age = Duration::from_secs(if keep == 0 { 0 } else { 15 });
+        writer.prune(Retention { max_age: Some(age), max_bytes: None }, NOON + 20_000).unwrap();
+        assert_eq!(place.ids().len(), keep);
+        assert_eq!(writer.trace("trace-1").unwrap(), progress, "{keep}");
+        // The proxy still runs.
+        place.write(&[place.call("s", "3", "add", NOON + 20_000)]);
+        let expected = if keep == 0 { Progress::Told } else { Progress::Begun };
+        assert_eq!(writer.trace("trace-1").unwrap(), Some(expected), "{keep}");
+    }
 }
 
 /// Parts of a recording are there when the next one has begun, and are not taken for broken ones.

@@ -91,6 +91,7 @@ fn options(upstream: SocketAddr, traces: &std::path::Path, sink: Arc<Kept>) -> P
         session_idle: Duration::from_secs(60),
         redactor: Some(Redactor::new(&Rules::default(), &RedactionKey::new([1; 32])).unwrap()),
         drain: Duration::from_secs(10),
+        on_drain: Arc::new(|_| {}),
         workers: 1,
         warn: Arc::new(|_| {}),
         sink: Some(sink),

@@ -1,6 +1,7 @@
 //! What the commands that ask the store have in common: which store, and what of it.
 
 use crate::error::CommandError;
+use crate::names::Names;
 use crate::text::printable;
 use crate::{dirs, units};
 use clap::Args;
@@ -66,7 +67,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "TIME", value_parser = units::parse_time)]
     until: Option<i64>,
 
-    /// Only this server: the label of a recording, or the URL behind a proxy without its path
+    /// Only this server: its name, its host and port, or its URL
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
 
@@ -112,9 +113,39 @@ impl FilterArgs {
         }
     }
 
+    /// As the store takes it. A server or tool that the store has never heard of is more likely a slip than a question.
+    pub(crate) fn checked(&self, store: &Store) -> Result<Filter, CommandError> {
+        if let Some(name) = &self.server
+            && store.servers_named(name)?.is_empty()
+        {
+            return Err(unknown("server", name, &Names::of(store)?.servers()));
+        }
+        if let Some(name) = &self.tool {
+            let tools = store.tools()?;
+            if !tools.contains(name) {
+                return Err(unknown("tool", name, &tools.into_iter().collect::<Vec<_>>()));
+            }
+        }
+        Ok(self.filter())
+    }
+
     /// Whether everything is asked for.
     pub(crate) fn is_empty(&self) -> bool {
         self.filter() == Filter::default()
+    }
+}
+
+/// Nothing goes by this name; these are the names there are.
+fn unknown(what: &str, name: &str, names: &[String]) -> CommandError {
+    /// More would bury the rest.
+    const SHOWN: usize = 12;
+    let error = CommandError::failure(format!("there is no {what} `{}` in the store", printable(name)));
+    let shown: Vec<_> = names.iter().take(SHOWN).map(|name| printable(name)).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    match shown.as_slice() {
+        [] => error,
+        shown => error.hint(format!("there are: {}{rest}", shown.join(", "))),
     }
 }
 

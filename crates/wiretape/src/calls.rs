@@ -1,10 +1,13 @@
 //! Calls that the store tells of, in a table for people.
 
+use crate::error::CommandError;
+use crate::names::Names;
 use crate::output::{Align, Cell, Column, Output, Paint, Room, Styles, Table};
 use crate::text::printable;
 use crate::units;
 use jiff::tz::TimeZone;
 use wiretape_analyze::call::Outcome;
+use wiretape_events::store::Store;
 use wiretape_events::store::query::CallRecord;
 
 /// How times and ids are shown.
@@ -46,22 +49,13 @@ impl Look {
             Look::Full => units::iso(ms).unwrap_or_default(),
         }
     }
-
-    /// An id, or as much of it as is likely to be its own.
-    pub(crate) fn id(&self, id: &str) -> String {
-        const ENOUGH: usize = 8;
-        match self {
-            Look::Short { .. } => printable(&id.chars().take(ENOUGH).collect::<String>()).into_owned(),
-            Look::Full => printable(id).into_owned(),
-        }
-    }
 }
 
 const COLUMNS: [Column; 9] = [
     Column { title: "TIME", align: Align::Left, room: Room::Fixed },
-    Column { title: "SERVER", align: Align::Left, room: Room::Optional(3) },
+    Column { title: "SERVER", align: Align::Left, room: Room::Optional(1) },
     Column { title: "CALLED", align: Align::Left, room: Room::Flexible },
-    Column { title: "STATUS", align: Align::Left, room: Room::Optional(1) },
+    Column { title: "STATUS", align: Align::Left, room: Room::Optional(2) },
     Column { title: "TOOK", align: Align::Right, room: Room::Fixed },
     Column { title: "REQUEST", align: Align::Right, room: Room::Optional(6) },
     Column { title: "RESPONSE", align: Align::Right, room: Room::Optional(5) },
@@ -69,41 +63,58 @@ const COLUMNS: [Column; 9] = [
     Column { title: "ERROR", align: Align::Left, room: Room::Flexible },
 ];
 
-/// How wide columns are whose cells come later.
-const USUAL: [usize; 9] = [12, 12, 24, 14, 7, 7, 8, 8, 80];
+/// What the servers and sessions of calls are called.
+pub(crate) fn names(store: &Store, calls: &[CallRecord]) -> Result<Names, CommandError> {
+    let mut names = Names::of(store)?;
+    names.learn(store, calls.iter().filter_map(|call| call.session.as_deref()))?;
+    Ok(names)
+}
 
-/// A table of calls.
-pub(crate) fn table(calls: &[CallRecord], look: &Look, styles: &Styles) -> Table {
-    let mut table = Table::new(&COLUMNS);
-    calls.iter().for_each(|call| table.row(row(call, look, styles)));
+/// A table of calls. Where there is one server only, its name is the first to go.
+pub(crate) fn table(calls: &[CallRecord], names: &Names, look: &Look, styles: &Styles) -> Table {
+    let mut columns = COLUMNS;
+    if !names.has_several_servers() {
+        columns[1].room = Room::Optional(u8::MAX);
+    }
+    let mut table = Table::new(&columns);
+    calls.iter().for_each(|call| table.row(row(call, names, look, styles)));
     table
 }
 
-/// A table of calls to which more will be added.
-pub(crate) fn growing_table(calls: &[CallRecord], look: &Look, styles: &Styles) -> Table {
-    let mut table = table(calls, look, styles);
-    table.at_least(&USUAL);
+/// A table of calls to which more will be added: its columns have room for all that is known to be called.
+pub(crate) fn growing_table(calls: &[CallRecord], names: &Names, look: &Look, styles: &Styles) -> Table {
+    /// A longer name of a tool is cut, so that something is left for the others.
+    const LONGEST_CALL: usize = 48;
+    let (time, session, error) = match look {
+        // What is left is for errors.
+        Look::Short { .. } => (12, 8, 80),
+        Look::Full => (24, 36, 0),
+    };
+    let mut table = table(calls, names, look, styles);
+    let call = names.widest_call().min(LONGEST_CALL);
+    table.at_least(&[time, names.widest_server(), call, 14, 7, 7, 8, session, error]);
     table
 }
 
 /// A call, as a row of such a table.
-pub(crate) fn row(call: &CallRecord, look: &Look, styles: &Styles) -> Vec<Cell> {
+pub(crate) fn row(call: &CallRecord, names: &Names, look: &Look, styles: &Styles) -> Vec<Cell> {
+    let session = call.session.as_deref().map(|id| names.session(id, look));
     vec![
         Cell::new(styles.dim, look.clock(call.time)),
-        printable(&call.server).into_owned().into(),
+        names.server(&call.server, call.listener.as_deref()).into(),
         name(call, styles),
         status(call.status, styles),
         took(call.latency_us, styles),
         units::bytes(call.request_bytes).into(),
         units::bytes(call.response_bytes).into(),
-        Cell::new(styles.dim, call.session.as_deref().map(|id| look.id(id)).unwrap_or_default()),
+        Cell::new(styles.dim, session.unwrap_or_default()),
         Cell::new(styles.error, error(call)),
     ]
 }
 
 /// What was called.
 pub(crate) fn name(call: &CallRecord, styles: &Styles) -> Cell {
-    let detail = call.tool.as_deref().or(call.path.as_deref());
+    let detail = call.tool.as_deref().or(call.subject.as_deref()).or(call.path.as_deref());
     let name = match (call.method.as_str(), detail) {
         ("", None) => return Cell::new(styles.dim, "(no method)"),
         (method, None) => method.to_owned(),
@@ -159,6 +170,7 @@ mod tests {
             method: "tools/call".to_owned(),
             tool: Some("read\x1b[2Jfile".to_owned()),
             path: None,
+            subject: None,
             request_id: "1".to_owned(),
             status: Outcome::ProtocolError,
             error_code: Some(-32602),
@@ -169,7 +181,7 @@ mod tests {
             request_bytes: 95,
             response_bytes: 1_200,
             http_status: None,
-            session: Some("0197a1b2-c3d4-7000-8000-000000000000".to_owned()),
+            session: Some("0197-1".to_owned()),
             client: None,
             trace: None,
             event_id: None,
@@ -179,7 +191,7 @@ mod tests {
     fn check(width: Option<usize>, look: &Look, expected: &str) {
         let mut written = Vec::new();
         let styles = Styles::plain();
-        table(&[call()], look, &styles).write(&mut written, &styles, width).unwrap();
+        table(&[call()], &Names::default(), look, &styles).write(&mut written, &styles, width).unwrap();
         assert_eq!(String::from_utf8(written).unwrap(), expected, "{width:?}");
     }
 
@@ -190,8 +202,8 @@ mod tests {
             Some(140),
             &look,
             "\
-TIME          SERVER  CALLED                   STATUS            TOOK  REQUEST  RESPONSE  SESSION   ERROR
-23:00:00.123  files   tools/call read␛[2Jfile  protocol_error  1.23ms     95 B    1.2 kB  0197a1b2  -32602 no such⏎file \\u{202e}txt.exe
+TIME          SERVER  CALLED                   STATUS            TOOK  REQUEST  RESPONSE  SESSION  ERROR
+23:00:00.123  files   tools/call read␛[2Jfile  protocol_error  1.23ms     95 B    1.2 kB  0197-1   -32602 no such⏎file \\u{202e}txt.exe
 ",
         );
         check(
@@ -216,9 +228,9 @@ TIME          CALLED      TOOK  ERROR
     fn a_pipe_gets_everything_in_full() {
         let mut written = Vec::new();
         let styles = Styles::plain();
-        table(&[call()], &Look::Full, &styles).write(&mut written, &styles, None).unwrap();
+        table(&[call()], &Names::default(), &Look::Full, &styles).write(&mut written, &styles, None).unwrap();
         let written = String::from_utf8(written).unwrap();
         assert!(written.contains("2026-05-12T23:00:00.123Z"), "{written}");
-        assert!(written.contains("0197a1b2-c3d4-7000-8000-000000000000"), "{written}");
+        assert!(written.contains("0197-1"), "{written}");
     }
 }

@@ -16,7 +16,7 @@ use wiretape_events::bus::{Heart, Pulse};
 use wiretape_events::event::{EventIds, SinkStatus};
 use wiretape_events::observe::ObserverOptions;
 use wiretape_events::sink::webhook::{Secret, WebhookError, WebhookOptions, WebhookSink};
-use wiretape_events::sink::{Look, NdjsonSink, StderrSink};
+use wiretape_events::sink::{Look, MetricsSink, NdjsonSink, RequestMetrics, Servers, StderrSink};
 use wiretape_events::store::{Retention, Store, StoreSink};
 use wiretape_events::{Bus, BusOptions, Sink, SinkError};
 use wiretape_library::private;
@@ -72,16 +72,32 @@ pub(crate) struct EventPlan {
     store: Option<PathBuf>,
     retention: Retention,
     webhook: Option<WebhookOptions>,
+    servers: Servers,
 }
 
 impl EventPlan {
-    /// What the command line says goes before what the file says.
-    pub(crate) fn new(args: &EventArgs, config: EventsConfig) -> Result<Self, CommandError> {
-        let store = match (&args.store, config.store) {
-            _ if args.no_store => None,
-            (Some(path), _) => Some(path.clone()),
-            (None, Some(switch)) => switch.on(),
-            (None, None) => Some(dirs::store_file()?),
+    /// What the command line says goes before what the file says. A store that was named has to have a folder; what is wrong
+    /// with the user's own is told when it is opened, and the traffic goes on without.
+    pub(crate) fn new(
+        args: &EventArgs,
+        config: EventsConfig,
+        servers: Servers,
+    ) -> Result<Self, CommandError> {
+        let named = match (&args.store, config.store) {
+            _ if args.no_store => Some(None),
+            (Some(path), _) => Some(Some(path.clone())),
+            (None, Some(switch)) => Some(switch.on()),
+            (None, None) => None,
+        };
+        if let Some(Some(path)) = &named {
+            create_folder_of(path).map_err(|error| {
+                CommandError::because(format!("can't keep the store in {}", path.display()), error)
+                    .hint("name another file, or keep none with --no-store")
+            })?;
+        }
+        let store = match named {
+            Some(named) => named,
+            None => Some(dirs::store_file()?),
         };
         let webhook = match (&args.webhook, config.webhook) {
             (Some(url), _) => Some(WebhookConfig { url: url.clone(), ..WebhookConfig::default() }),
@@ -93,6 +109,7 @@ impl EventPlan {
             print: args.print.or(config.print),
             store,
             retention: config.retention.retention(),
+            servers,
         })
     }
 
@@ -111,22 +128,30 @@ impl EventPlan {
         self.store.as_deref()
     }
 
-    /// Opens the sinks, and starts the bus to them; none if there is nothing to tell.
-    pub(crate) fn start(self, session_idle: Duration) -> Result<Option<Arc<Bus>>, CommandError> {
-        if self.is_empty() {
+    /// Opens the sinks, and starts the bus to them; none if there is nothing to tell. Requests are counted in `metrics`.
+    pub(crate) fn start(
+        self,
+        session_idle: Duration,
+        metrics: Option<Arc<RequestMetrics>>,
+    ) -> Result<Option<Arc<Bus>>, CommandError> {
+        if self.is_empty() && metrics.is_none() {
             return Ok(None);
         }
         let lines = self.events.is_some();
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+        if let Some(metrics) = metrics {
+            sinks.push(Box::new(MetricsSink::new(metrics)));
+        }
         if let Some(path) = &self.events {
             sinks.push(Box::new(ndjson(path)?));
         }
         if let Some(look) = self.print {
             let look = match look {
-                PrintLook::Pretty => Look::Pretty,
+                PrintLook::Pretty => Look::Pretty(self.servers),
                 PrintLook::Json => Look::Json,
             };
-            sinks.push(Box::new(StderrSink::new(Box::new(io::stderr()), look)));
+            // Strips the colours where standard error is not a terminal.
+            sinks.push(Box::new(StderrSink::new(Box::new(anstream::stderr()), look)));
         }
         let mut snapshots = Vec::new();
         if let Some(path) = &self.store {
@@ -146,6 +171,14 @@ impl EventPlan {
         let bus = Bus::start(BusOptions { observer, sinks, report: Arc::new(tell), patience: PATIENCE })
             .map_err(|error| CommandError::because("can't start the threads that events need", error))?;
         Ok(Some(Arc::new(bus)))
+    }
+}
+
+/// Makes the folder of a file that will be written, for its owner only, if it is missing.
+fn create_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => private::create_dir(folder),
+        None => Ok(()),
     }
 }
 
@@ -183,7 +216,8 @@ fn ndjson(path: &Path) -> Result<NdjsonSink, CommandError> {
         return Ok(NdjsonSink::new(Box::new(io::stdout()), "standard output".to_owned()));
     }
     let place = path.display().to_string();
-    let file = private::options().create(true).append(true).open(path).map_err(|error| {
+    let open = || private::options().create(true).append(true).open(path);
+    let file = create_folder_of(path).and_then(|()| open()).map_err(|error| {
         CommandError::because(format!("can't write events to {place}"), error)
             .hint("name another file, or `-` for standard output")
     })?;
@@ -217,13 +251,18 @@ fn heart(bound: &Bound) -> Heart {
 pub(crate) fn close(bus: &Bus) {
     // A sink may take a while for its last words; who sends another signal doesn't want to wait for them.
     platform::on_termination(end_now);
-    for SinkStatus { name, queued, dropped, .. } in bus.close() {
+    for SinkStatus { name, queued, dropped, .. } in bus.close(report_flushing) {
         let lost = dropped + queued;
         if lost > 0 {
             let events = units::count(lost, "event");
             output::warn(format!("wiretape: {events} did not get through {}", describe(&name)));
         }
     }
+}
+
+fn report_flushing(sinks: &[&str]) {
+    let sinks = sinks.join(", ");
+    output::note(format!("wiretape: flushing events to {sinks}; press Ctrl-C again to stop now"));
 }
 
 fn end_now(signal: i32) {

@@ -11,6 +11,7 @@ mod error;
 mod events;
 mod exit_code;
 mod json;
+mod names;
 mod output;
 mod proxy_config;
 mod redaction;
@@ -20,6 +21,7 @@ mod store_feed;
 mod text;
 mod trace_file;
 mod units;
+mod url_arg;
 mod words;
 mod xml;
 

@@ -35,6 +35,7 @@ pub(crate) const PROXY_FILE: Schema = Schema {
         "retention",
         "webhook",
         "admin",
+        "admin_hosts",
         "drain",
         "limits",
         "redact",
@@ -122,6 +123,8 @@ pub(crate) struct ProxyConfig {
     pub(crate) events: EventsConfig,
     /// Where the proxy tells of itself.
     pub(crate) admin: Option<Switch<SocketAddr>>,
+    /// The names by which it may be asked there.
+    pub(crate) admin_hosts: Vec<String>,
     /// How long calls may take to end when the proxy does.
     #[serde(rename = "drainMs", serialize_with = "serialize_ms")]
     pub(crate) drain: Option<Duration>,
@@ -167,7 +170,7 @@ pub(crate) struct LimitsConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UpstreamConfig {
-    /// What its traces are called; made from the URL's host if the file does not say.
+    /// What its traces are called; made from the URL's host and port if the file does not say.
     pub(crate) name: String,
     /// Where it is.
     #[serde(serialize_with = "serialize_url")]
@@ -276,6 +279,7 @@ fn read_top(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Prox
     let events = events::read(section, folder, files);
     let admin =
         section.parsed_or_false("admin", "an address such as \"127.0.0.1:3005\", or false", parse_address);
+    let admin_hosts = section.texts("admin_hosts").into_iter().map(|host| host.value.to_owned()).collect();
     let drain = section.parsed("drain", "a duration such as \"30s\"", units::parse_duration);
     let limits = section.table("limits", &LIMITS, read_limits);
     let redact = section.table("redact", &REDACT, RedactConfig::read);
@@ -300,6 +304,7 @@ fn read_top(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Prox
         traces: traces.map(switch),
         events,
         admin: admin.map(switch),
+        admin_hosts,
         drain: value(drain),
         limits: limits.unwrap_or_default(),
         csp,
@@ -400,7 +405,7 @@ fn default_name(section: &Section<'_>, url: Option<&Located<UpstreamUrl>>) -> Op
     if section.key_span("name").is_some() {
         return None;
     }
-    let name = clean_label(url?.value.host());
+    let name = clean_label(url?.value.name());
     let name = if name.is_empty() { "upstream".to_owned() } else { name };
     Some(Located { value: name, span: section.span() })
 }

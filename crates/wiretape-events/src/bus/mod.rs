@@ -26,6 +26,9 @@ const EXCHANGES: QueueLimits =
 const SIGNALS: QueueLimits =
     QueueLimits { items: 16 * 1024, weight: 16 * 1024 * 1024, gather: Duration::from_millis(5) };
 
+/// Sinks may take this long at the end before anybody is told to wait for them.
+const UNNOTICED: Duration = Duration::from_millis(300);
+
 /// Called with the trouble of a sink, and with that of the bus itself.
 pub type Report = Arc<dyn Fn(&str, &SinkError) + Send + Sync>;
 
@@ -120,8 +123,9 @@ impl Bus {
     }
 
     /// Lets everything that was handed over reach its sinks, and ends the sinks. Returns how they ended; what a sink did not
-    /// get done in time counts as dropped.
-    pub fn close(&self) -> Vec<SinkStatus> {
+    /// get done in time counts as dropped. If that takes a while, `on_wait` is called once with the names of the sinks that
+    /// are not done.
+    pub fn close(&self, on_wait: impl FnOnce(&[&str])) -> Vec<SinkStatus> {
         drop(lock(&self.heartbeat).take());
         self.shared.inputs.close();
         if let Some(observing) = lock(&self.observing).take() {
@@ -131,17 +135,28 @@ impl Bus {
         for outlet in &self.shared.outlets {
             outlet.signals.close();
         }
+        let sinking = std::mem::take(&mut *lock(&self.sinking));
         let deadline = Instant::now() + self.patience;
-        for sinking in lock(&self.sinking).drain(..) {
-            // There is no join with a deadline; at the end of a program a millisecond is no matter.
-            while !sinking.is_finished() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            if sinking.is_finished() {
-                let _ = sinking.join();
-            }
+        if !wait_for(&sinking, deadline.min(Instant::now() + UNNOTICED)) {
+            let names = self.shared.outlets.iter().zip(&sinking);
+            let busy =
+                names.filter(|(_, thread)| !thread.is_finished()).map(|(outlet, _)| outlet.name.as_str());
+            on_wait(&busy.collect::<Vec<_>>());
+            wait_for(&sinking, deadline);
         }
         self.status()
+    }
+}
+
+/// Whether all threads have finished by then. There is no join with a deadline; at the end of a program a millisecond is
+/// no matter.
+fn wait_for(threads: &[JoinHandle<()>], deadline: Instant) -> bool {
+    loop {
+        let done = threads.iter().all(JoinHandle::is_finished);
+        if done || Instant::now() >= deadline {
+            return done;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -7,11 +7,14 @@ mod project;
 mod request;
 mod session;
 mod snapshot;
+mod subject;
+mod widget;
 
 pub(crate) use clock::{Now, now_ms};
 pub(crate) use program::stateless_client;
 pub(crate) use request::Verdict;
 pub use snapshot::{Change, Snapshot, Snapshots};
+pub(crate) use subject::subject;
 
 use crate::event::{Event, EventIds, SchemaEvent, SessionEvent, VERSION};
 use crate::line::{Line, LineWhat};
@@ -225,6 +228,9 @@ impl Observer {
         }
         if transaction.is_html && transaction.status.is_some_and(|status| (200..300).contains(&status)) {
             let path = transaction.target.split('?').next().unwrap_or_default().to_owned();
+            push(LineWhat::WidgetServe { path });
+        }
+        for path in observed.calls.iter().flat_map(widget::served) {
             push(LineWhat::WidgetServe { path });
         }
     }

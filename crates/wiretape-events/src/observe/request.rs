@@ -116,6 +116,8 @@ impl Observed {
             None => timings.ended_us.saturating_sub(us(ended_at - streamed.at)),
         };
         timings.responded_us = Some(timings.ended_us);
+        // What had come before was the body of the POST, which says nothing.
+        timings.first_byte_us = Some(timings.ended_us);
         self.transaction.response_bytes = streamed.message.len() as u64;
         if let Some(call) = self.calls.first_mut() {
             call.answer = Some(Answer::of(streamed.message));
@@ -236,7 +238,7 @@ impl Observed {
             spans: spans(transaction),
             openai: self.openai.take(),
             started_at: timings.started.wall_ms,
-            first_byte_us: timings.first_byte_us,
+            first_byte_us: timings.first_byte_us.map(|us| us.min(latency_us)),
             status: self.status,
             error_code: self.error_code,
             error_message: self.error_message.take(),
@@ -511,22 +513,26 @@ fn upstream_us(transaction: &Transaction) -> u64 {
     timings.connected_us.map_or(0, |connected| until.saturating_sub(connected))
 }
 
-/// The stages of an exchange; together they take as long as it did.
+/// The stages of an exchange; together they take as long as it did. The stage in which it broke off takes the rest.
 fn spans(transaction: &Transaction) -> Vec<Span> {
     let timings = &transaction.timings;
-    let marks = [
+    let stages = [
         ("Connect", timings.connected_us),
         ("Upstream", timings.answered_us),
         ("Body", timings.responded_us),
-        ("Finish", Some(timings.ended_us)),
+        ("Finish", None),
     ];
-    let mut spans = Vec::with_capacity(marks.len());
+    let mut spans = Vec::with_capacity(stages.len());
     let mut last = 0;
-    for (name, mark) in marks {
-        if let Some(mark) = mark {
+    for (at, (name, mark)) in stages.iter().enumerate() {
+        let is_last = stages[at..].iter().all(|(_, mark)| mark.is_none());
+        if let Some(mark) = mark.or(is_last.then_some(timings.ended_us)) {
             let mark = mark.clamp(last, timings.ended_us.max(last));
             spans.push(Span(name, mark - last));
             last = mark;
+        }
+        if is_last {
+            break;
         }
     }
     spans

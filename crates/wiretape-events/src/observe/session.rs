@@ -6,11 +6,12 @@
 
 use super::program::stateless_client as client_of;
 use super::request::{Observed, header};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, session_in};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wiretape_analyze::call::Outcome;
+use wiretape_trace::format::Head;
 use wiretape_trace::message::{Envelope, Id};
 use wiretape_trace::protocol::{Peer, method};
 
@@ -38,7 +39,7 @@ struct Open {
     beginning: Beginning,
 }
 
-/// Whether the beginning of a session was told. If not, its end isn't told either.
+/// Whether the beginning of a session was told. If not, its end is told only where one of the two sides ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beginning {
     Told,
@@ -76,6 +77,12 @@ pub(super) struct Ending {
     pub(super) upstream: Arc<str>,
 }
 
+impl Ending {
+    fn of(open: Open) -> Self {
+        Ending { session: open.session.id, upstream: open.upstream }
+    }
+}
+
 impl Sessions {
     pub(super) fn new(idle: Duration) -> Self {
         let run = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
@@ -96,6 +103,8 @@ impl Sessions {
         let transaction = &observed.transaction;
         let mut visit = if let Some(handshake) = handshake(observed) {
             self.begin(observed, handshake, now)
+        } else if is_refused_handshake(observed) {
+            Visit::default()
         } else if let Some(name) = transaction.session_name() {
             self.named(transaction, &name, now)
         } else if let Some(client) = stateless_client(observed) {
@@ -105,8 +114,8 @@ impl Sessions {
         };
         if let Some(session) = &visit.session {
             self.note_cancellations(session, observed, now);
-            if is_over(transaction) {
-                visit.ended = self.end(&session.key.clone());
+            if is_over(observed) {
+                visit.ended = self.close(&session.key.clone()).map(Ending::of);
             }
         }
         self.next_look.get_or_insert(now + self.pause());
@@ -145,10 +154,14 @@ impl Sessions {
         (self.idle / 10).max(Duration::from_millis(100))
     }
 
-    /// Forgets a session. Its end is to be told if its beginning was.
+    /// Forgets a session of which nothing is heard any more. Its end is to be told if its beginning was.
     fn end(&mut self, key: &str) -> Option<Ending> {
-        let open = self.open.remove(key).filter(|open| open.beginning == Beginning::Told)?;
-        Some(Ending { session: open.session.id, upstream: open.upstream })
+        self.close(key).filter(|open| open.beginning == Beginning::Told).map(Ending::of)
+    }
+
+    /// Forgets a session, which may have begun before us.
+    fn close(&mut self, key: &str) -> Option<Open> {
+        self.open.remove(key)
     }
 
     fn begin(&mut self, observed: &Observed, began: Began, now: Instant) -> Visit {
@@ -252,13 +265,32 @@ fn text(id: &Id<'static>) -> String {
     text.clone().into_owned()
 }
 
-/// Whether the client ended the session, or the server doesn't know it any more.
-fn is_over(transaction: &Transaction) -> bool {
+/// Whether the client ended the session, or the server doesn't know it any more, or the stream is gone that it consists of.
+fn is_over(observed: &Observed) -> bool {
+    let transaction = &observed.transaction;
     match transaction.status {
         Some(status) if &*transaction.method == "DELETE" => (200..300).contains(&status),
         Some(404) => transaction.session.is_some() && &*transaction.method == "POST",
-        _ => false,
+        // A session of HTTP+SSE lasts as long as its stream does. Over streamable HTTP a client may open another one.
+        _ if transaction.session.is_none() || asks_in_session(transaction) => false,
+        _ => observed.is_stream() && !names_session(transaction.response_head.as_deref()),
     }
+}
+
+/// Whether this was an `initialize` that did not go well, and belongs to no session that was there before. A server may give
+/// a session its id in the same breath; nobody will use it.
+fn is_refused_handshake(observed: &Observed) -> bool {
+    let is_initialize = observed.calls.first().is_some_and(|call| &*call.method == method::INITIALIZE);
+    is_initialize && observed.status != Outcome::Ok && !asks_in_session(&observed.transaction)
+}
+
+/// Whether the request itself names a session.
+fn asks_in_session(transaction: &Transaction) -> bool {
+    names_session(transaction.request_head.as_deref()) || session_in(&transaction.target).is_some()
+}
+
+fn names_session(head: Option<&Head>) -> bool {
+    head.is_some_and(|head| header(head, wiretape_trace::protocol::header::SESSION_ID).is_some())
 }
 
 /// Who has met, if this was an `initialize` that went well.

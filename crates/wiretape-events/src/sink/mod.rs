@@ -1,11 +1,13 @@
 //! Where events go.
 
+mod metrics;
 mod ndjson;
 mod stderr;
 pub mod webhook;
 
+pub use metrics::{Exposition, MetricsSink, RequestMetrics};
 pub use ndjson::NdjsonSink;
-pub use stderr::{Look, StderrSink};
+pub use stderr::{Look, Servers, StderrSink};
 
 use crate::event::Event;
 use crate::line::Line;

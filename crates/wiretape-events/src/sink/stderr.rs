@@ -1,51 +1,68 @@
-//! Events for somebody who watches.
+//! Events for people who watch a terminal.
 
 use super::{Signal, Sink, SinkError, What};
-use crate::event::{Event, LoggedRequest, RequestEvent};
-use crate::line::LineWhat;
+use crate::event::{Event, LoggedRequest, RequestEvent, SchemaEvent, SessionEvent};
+use crate::line::{Line, LineWhat};
 use crate::observe::iso;
+use crate::server_name::{FORWARD, server_name};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::Arc;
 use wiretape_analyze::call::Outcome;
+use wiretape_analyze::glance::duration;
 
 /// How events look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// A line for people.
-    Pretty,
+    /// A line for people, with the colours of a terminal. A writer that is not a terminal has to strip them.
+    Pretty(Servers),
     /// One JSON object in a line.
     Json,
+}
+
+/// How many servers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Servers {
+    /// It need not be named.
+    One,
+    /// Each line names its server.
+    Several,
 }
 
 /// Writes events as they come.
 pub struct StderrSink {
     out: Box<dyn Write + Send>,
     look: Look,
+    /// The names of servers by their URLs, because some events carry only the URL.
+    names: HashMap<Arc<str>, Arc<str>>,
 }
 
 impl StderrSink {
     /// Writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, look: Look) -> Self {
-        StderrSink { out, look }
+        StderrSink { out, look, names: HashMap::new() }
     }
 
-    fn text(&self, signal: &Signal) -> Option<Vec<u8>> {
+    fn text(&mut self, signal: &Signal) -> Option<Vec<u8>> {
         match (self.look, &signal.what) {
             (Look::Json, What::Event(_)) => Some(signal.json().to_vec()),
             (Look::Json, What::Line(_)) => None,
-            (Look::Pretty, What::Event(event)) => pretty(event).map(String::into_bytes),
-            (Look::Pretty, What::Line(line)) => {
-                let text = match &line.what {
-                    LineWhat::SessionEnd => format!("session {} ended", line.session),
-                    LineWhat::CspViolation { blocked_uri, directive } => {
-                        format!("blocked {blocked_uri} by {directive}")
-                    }
-                    _ => return None,
-                };
-                Some(format!("{} {}", clock(&line.ts), printable(&text)).into_bytes())
+            (Look::Pretty(Servers::One), what) => Some(PrettyLine::of(what)?.text("")),
+            (Look::Pretty(Servers::Several), what) => {
+                let line = PrettyLine::of(what)?;
+                let server = self.name(line.upstream, line.listener);
+                Some(line.text(&server))
             }
         }
+    }
+
+    /// What a server is called, by the listener of this event or an earlier one.
+    fn name(&mut self, upstream: &Arc<str>, listener: Option<&Arc<str>>) -> String {
+        if let Some(listener) = listener.filter(|listener| &***listener != FORWARD) {
+            self.names.insert(Arc::clone(upstream), Arc::clone(listener));
+        }
+        server_name(self.names.get(upstream).map(|name| &**name), upstream).to_owned()
     }
 }
 
@@ -56,65 +73,121 @@ impl Sink for StderrSink {
 
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
         let mut all = Vec::new();
-        for text in signals.iter().filter_map(|signal| self.text(signal)) {
-            all.extend_from_slice(&text);
-            all.push(b'\n');
+        for signal in signals {
+            if let Some(text) = self.text(signal) {
+                all.extend_from_slice(&text);
+                all.push(b'\n');
+            }
         }
-        // If nobody reads it, nobody is left to be told.
+        // If stderr is closed, there is nowhere left to report that.
         let _ = self.out.write_all(&all).and_then(|()| self.out.flush());
         Ok(())
     }
 }
 
-/// The time of day of an ISO timestamp.
-fn clock(iso: &str) -> &str {
-    iso.get(11..23).unwrap_or(iso)
+/// One line, before it is rendered.
+struct PrettyLine<'a> {
+    time: String,
+    upstream: &'a Arc<str>,
+    listener: Option<&'a Arc<str>>,
+    what: String,
+    /// How a request went, and what follows.
+    status: Option<(Outcome, String)>,
 }
 
-/// One line that tells the most important. Heartbeats say nothing to people.
-fn pretty(event: &Event) -> Option<String> {
-    let mut text = String::new();
-    let ts = match event {
-        Event::Request(event) => {
-            request(event, &mut text);
-            event.ts
+impl<'a> PrettyLine<'a> {
+    /// The line for a signal. There is none for heartbeats, which say nothing to people.
+    fn of(what: &'a What) -> Option<Self> {
+        match what {
+            What::Event(Event::Request(event)) => Some(request(event)),
+            What::Event(Event::Session(event)) => Some(session(event)),
+            What::Event(Event::Schema(event)) => Some(schema(event)),
+            What::Event(Event::Heartbeat(_)) => None,
+            What::Line(what) => line(what),
         }
-        Event::Session(event) => {
-            let unknown = "an unnamed client";
-            let client = event.client_name.as_deref().unwrap_or(unknown);
-            let version = event.client_version.as_deref().unwrap_or_default();
-            let _ = write!(text, "session {} began: {client} {version}", event.session_id);
-            event.ts
+    }
+
+    fn text(self, server: &str) -> Vec<u8> {
+        const DIM: &str = "\x1b[2m";
+        const BOLD: &str = "\x1b[1m";
+        const RESET: &str = "\x1b[0m";
+        let clock = self.time.get(11..23).unwrap_or(&self.time);
+        let mut text = format!("{DIM}{clock}{RESET} ");
+        if !server.is_empty() {
+            let _ = write!(text, "{BOLD}{}{RESET} ", printable(server));
         }
-        Event::Schema(event) => {
-            let keys: Vec<&str> = event.items.iter().take(5).map(|item| item.key.as_str()).collect();
-            let more = if event.items.len() > keys.len() { ", …" } else { "" };
-            let (method, change) = (event.mcp_method, event.change_type.name());
-            let _ = write!(text, "{method} {change} {}: {}{more}", event.items.len(), keys.join(", "));
-            event.ts
+        text.push_str(&printable(self.what.trim_end()));
+        if let Some((status, rest)) = self.status {
+            let _ = write!(text, " {}{}{RESET}{}", colour(status), status.name(), printable(&rest));
         }
-        Event::Heartbeat(_) => return None,
+        text.into_bytes()
+    }
+}
+
+/// As `logs` has it: green, red for what failed, yellow for what the client gave up.
+fn colour(status: Outcome) -> &'static str {
+    match status {
+        Outcome::Ok => "\x1b[32m",
+        _ if status.is_error() => "\x1b[1;31m",
+        _ => "\x1b[1;33m",
+    }
+}
+
+fn line(line: &Line) -> Option<PrettyLine<'_>> {
+    let what = match &line.what {
+        LineWhat::SessionEnd => format!("session {} ended", line.session),
+        LineWhat::CspViolation { blocked_uri, directive } => format!("blocked {blocked_uri} by {directive}"),
+        _ => return None,
     };
-    Some(format!("{} {}", clock(&iso(ts)), printable(text.trim_end())))
+    Some(PrettyLine { time: line.ts.clone(), upstream: &line.upstream, listener: None, what, status: None })
 }
 
-fn request(event: &RequestEvent, text: &mut String) {
-    let _ = match &event.request {
+fn session(event: &SessionEvent) -> PrettyLine<'_> {
+    let client = event.client_name.as_deref().unwrap_or("an unnamed client");
+    let version = event.client_version.as_deref().unwrap_or_default();
+    PrettyLine {
+        time: iso(event.ts),
+        upstream: &event.upstream,
+        listener: Some(&event.listener),
+        what: format!("session {} began: {client} {version}", event.session_id),
+        status: None,
+    }
+}
+
+fn schema(event: &SchemaEvent) -> PrettyLine<'_> {
+    let keys: Vec<&str> = event.items.iter().take(5).map(|item| item.key.as_str()).collect();
+    let more = if event.items.len() > keys.len() { ", …" } else { "" };
+    let (method, change) = (event.mcp_method, event.change_type.name());
+    PrettyLine {
+        time: iso(event.ts),
+        upstream: &event.upstream,
+        listener: None,
+        what: format!("{method} {change} {}: {}{more}", event.items.len(), keys.join(", ")),
+        status: None,
+    }
+}
+
+fn request(event: &RequestEvent) -> PrettyLine<'_> {
+    let what = match &event.request {
         LoggedRequest::Mcp { mcp_method, tool, .. } => {
-            write!(text, "{mcp_method} {}", tool.as_deref().unwrap_or_default())
+            format!("{mcp_method} {}", tool.as_deref().unwrap_or_default())
         }
-        LoggedRequest::McpBatch { messages, .. } => write!(text, "batch of {}", messages.len()),
-        LoggedRequest::Http { method, uri, .. } => write!(text, "{method} {uri}"),
+        LoggedRequest::McpBatch { messages, .. } => format!("batch of {}", messages.len()),
+        LoggedRequest::Http { method, uri, .. } => format!("{method} {uri}"),
     };
-    let trimmed = text.trim_end().len();
-    text.truncate(trimmed);
-    let ms = event.latency_us as f64 / 1000.0;
-    let _ = write!(text, " {} {ms:.1} ms", event.status.name());
+    let mut rest = format!(" {}", duration(event.latency_us));
     if event.status != Outcome::Ok
         && let Some(message) = &event.error_message
     {
         let code = event.error_code.map(|code| format!(" {code}")).unwrap_or_default();
-        let _ = write!(text, ":{code} {message}");
+        let _ = write!(rest, ":{code} {message}");
+    }
+    PrettyLine {
+        time: iso(event.ts),
+        upstream: &event.upstream,
+        listener: Some(&event.listener),
+        what,
+        status: Some((event.status, rest)),
     }
 }
 

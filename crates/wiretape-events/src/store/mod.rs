@@ -36,7 +36,7 @@ pub mod writer;
 
 pub use error::StoreError;
 
-pub use load::{LiveTrace, LoadError, Loaded, Loader, TraceFeed, load, load_from};
+pub use load::{CallCounter, LiveTrace, LoadError, Loaded, Loader, TraceFeed, load, load_from};
 pub use query::{Filter, Store};
 pub use retention::{PruneResult, Retention, VacuumResult};
 pub use sink::StoreSink;

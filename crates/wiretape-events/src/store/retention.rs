@@ -1,11 +1,12 @@
 //! What is too old or too much goes, oldest first, in small steps between which others write.
 
 use super::error::StoreError;
+use super::row::Progress;
 use super::schema::pragma;
 use super::writer::Writer;
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior, params};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How many calls go at a time.
@@ -242,12 +243,13 @@ impl Run {
             params![before[0]],
         )?;
         let items = delete("DELETE FROM schema_item WHERE list NOT IN (SELECT id FROM schema_list)", &[])?;
-        delete(
-            "DELETE FROM trace WHERE complete = 1 AND loaded < ?1 AND id NOT IN \
-             (SELECT trace FROM session WHERE trace IS NOT NULL)",
+        // Of these nothing is left, so they may be loaded again.
+        let traces = delete(
+            "DELETE FROM trace WHERE loaded < ?1 AND id NOT IN (SELECT trace FROM session WHERE trace IS NOT NULL) \
+             AND id NOT IN (SELECT trace FROM call WHERE trace IS NOT NULL)",
             params![before[0]],
         )?;
-        if sessions + operations > 0 {
+        if sessions + operations + traces > 0 {
             delete("UPDATE pruning SET count = count + 1", &[])?;
         }
         transaction.commit()?;
@@ -276,33 +278,86 @@ impl Run {
     }
 }
 
-/// Deletes a step's worth of calls that are older, and takes them from the counts.
+/// Deletes a step's worth of calls that are older. Their traces are in the store only in part from then on, so that loading
+/// them again brings back what went.
 fn delete_calls(transaction: &Transaction<'_>, before: i64) -> rusqlite::Result<u64> {
-    let mut sessions: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
-    let mut operations: BTreeMap<i64, i64> = BTreeMap::new();
-    let mut gone = 0;
-    let mut delete = transaction.prepare_cached(
-        "DELETE FROM call WHERE id IN (SELECT id FROM call WHERE time < ?1 ORDER BY time LIMIT ?2) \
-         RETURNING operation, session, status",
+    let removal = CallRemoval::by(
+        transaction,
+        "id IN (SELECT id FROM call WHERE time < ?1 ORDER BY time LIMIT ?2)",
+        params![before, STEP],
     )?;
-    let mut rows = delete.query(params![before, STEP])?;
-    while let Some(row) = rows.next()? {
-        gone += 1;
-        *operations.entry(row.get(0)?).or_default() += 1;
+    removal.mark_traces(transaction)?;
+    Ok(removal.calls)
+}
+
+/// The deletion of calls, with what has to be subtracted from the counts of operations and sessions.
+#[derive(Debug, Default)]
+pub(super) struct CallRemoval {
+    pub(super) calls: u64,
+    operations: BTreeMap<i64, i64>,
+    /// By session: calls, and failed calls.
+    sessions: BTreeMap<i64, (i64, i64)>,
+    traces: BTreeSet<String>,
+}
+
+impl CallRemoval {
+    /// Deletes the calls that match a condition, and subtracts them from the counts.
+    pub(super) fn by(
+        transaction: &Transaction<'_>,
+        condition: &str,
+        values: impl Params,
+    ) -> rusqlite::Result<Self> {
+        let mut removal = CallRemoval::default();
+        let mut delete = transaction.prepare_cached(&format!(
+            "DELETE FROM call WHERE {condition} RETURNING operation, session, status, trace"
+        ))?;
+        let mut rows = delete.query(values)?;
+        while let Some(row) = rows.next()? {
+            removal.add(row)?;
+        }
+        drop(rows);
+        removal.take_from_counts(transaction)?;
+        Ok(removal)
+    }
+
+    fn add(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        self.calls += 1;
+        *self.operations.entry(row.get(0)?).or_default() += 1;
         if let Some(session) = row.get(1)? {
-            let (calls, errors) = sessions.entry(session).or_default();
+            let (calls, errors) = self.sessions.entry(session).or_default();
             *calls += 1;
             *errors += i64::from(super::row::status_of(row.get(2)?).is_error());
         }
+        self.traces.extend(row.get::<_, Option<String>>(3)?);
+        Ok(())
     }
-    let mut update = transaction.prepare_cached("UPDATE operation SET calls = calls - ?2 WHERE id = ?1")?;
-    for (id, calls) in operations {
-        update.execute(params![id, calls])?;
+
+    fn take_from_counts(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let mut update =
+            transaction.prepare_cached("UPDATE operation SET calls = calls - ?2 WHERE id = ?1")?;
+        for (id, calls) in &self.operations {
+            update.execute(params![id, calls])?;
+        }
+        let mut update = transaction
+            .prepare_cached("UPDATE session SET calls = calls - ?2, errors = errors - ?3 WHERE id = ?1")?;
+        for (id, (calls, errors)) in &self.sessions {
+            update.execute(params![id, calls, errors])?;
+        }
+        Ok(())
     }
-    let mut update = transaction
-        .prepare_cached("UPDATE session SET calls = calls - ?2, errors = errors - ?3 WHERE id = ?1")?;
-    for (id, (calls, errors)) in sessions {
-        update.execute(params![id, calls, errors])?;
+
+    fn mark_traces(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let begun = Progress::Begun.code();
+        let mut named = transaction.prepare_cached("UPDATE trace SET complete = ?2 WHERE id = ?1")?;
+        for trace in &self.traces {
+            named.execute(params![trace, begun])?;
+        }
+        let mut of_session = transaction.prepare_cached(
+            "UPDATE trace SET complete = ?2 WHERE id = (SELECT trace FROM session WHERE id = ?1)",
+        )?;
+        for session in self.sessions.keys() {
+            of_session.execute(params![session, begun])?;
+        }
+        Ok(())
     }
-    Ok(gone)
 }

@@ -97,6 +97,8 @@ pub struct CallRow {
     pub request_id: String,
     /// The path, where no method of MCP was called.
     pub path: Option<String>,
+    /// The resource's URI or the prompt's name, where it is for one.
+    pub subject: Option<String>,
     /// The event that told of it.
     pub event: Option<EventId>,
 }

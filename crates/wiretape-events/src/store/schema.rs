@@ -11,7 +11,8 @@ use std::path::Path;
 pub const APPLICATION_ID: i64 = 0x7774_6170;
 
 /// The steps, each from the version of its index to the next.
-pub const MIGRATIONS: &[&str] = &[include_str!("version1.sql"), include_str!("version2.sql")];
+pub const MIGRATIONS: &[&str] =
+    &[include_str!("version1.sql"), include_str!("version2.sql"), include_str!("version3.sql")];
 
 /// The version that is written.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -7,11 +7,13 @@ use crate::event::{
     Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent,
 };
 use crate::line::{Line, LineWhat};
+use crate::observe::subject;
 use crate::sink::{Signal, Sink, SinkError, What};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use wiretape_analyze::call::Outcome;
+use wiretape_trace::message::Envelope;
 
 /// Writes what a proxy tells into the store.
 #[derive(Debug)]
@@ -69,8 +71,10 @@ pub fn rows(signal: &Signal, mut each: impl FnMut(Row)) {
 
 fn request(event: &RequestEvent, mut each: impl FnMut(Row)) {
     match &event.request {
-        LoggedRequest::Mcp { mcp_method, tool, .. } => {
-            each(Row::Call(Box::new(call(event, Kind::Mcp, Arc::clone(mcp_method), tool.clone()))));
+        LoggedRequest::Mcp { mcp_method, tool, message, .. } => {
+            let mut row = call(event, Kind::Mcp, Arc::clone(mcp_method), tool.clone());
+            row.subject = subject(&Envelope::scan(message.as_bytes()));
+            each(Row::Call(Box::new(row)));
         }
         LoggedRequest::McpBatch { messages, .. } => {
             messages.iter().for_each(|message| each(Row::Call(Box::new(one_of_batch(event, message)))));
@@ -111,6 +115,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         error_message: event.error_message.clone(),
         request_id: event.request_id.clone(),
         path: None,
+        subject: None,
         event: Some(event.event_id),
     }
 }
@@ -130,6 +135,7 @@ fn one_of_batch(event: &RequestEvent, message: &LoggedCall) -> CallRow {
         request_id: message.request_id.clone().unwrap_or_default(),
         request_bytes: message.request_bytes,
         response_bytes: message.response_bytes,
+        subject: subject(&Envelope::scan(message.message.as_bytes())),
         ..call(event, Kind::Batch, Arc::clone(&message.mcp_method), message.tool.clone())
     }
 }

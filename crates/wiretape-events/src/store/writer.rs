@@ -2,6 +2,7 @@
 
 use super::error::StoreError;
 use super::file::{self, Identity};
+use super::retention::CallRemoval;
 use super::row::{
     CallRow, Operation, Progress, Row, SchemaRow, SessionKey, SessionRow, ViolationRow, bounded, status_code,
 };
@@ -145,6 +146,14 @@ impl Writer {
         result.map_err(|source| self.error(source))
     }
 
+    /// How many calls of a trace are in the store.
+    pub(super) fn calls_of_trace(&self, id: &str) -> Result<u64, StoreError> {
+        let count: rusqlite::Result<i64> =
+            self.connection
+                .query_row(&format!("SELECT count(*) FROM call WHERE {OF_TRACE}"), [id], |row| row.get(0));
+        count.map(|count| u64::try_from(count).unwrap_or(0)).map_err(|source| self.error(source))
+    }
+
     /// Forgets the ids of rows that have gone.
     pub(super) fn forget_names(&mut self) {
         self.names.clear();
@@ -194,20 +203,17 @@ fn trace_progress(connection: &Connection, id: &str) -> rusqlite::Result<Option<
     Ok(told.map(|()| Progress::Told))
 }
 
+/// The calls of a trace: those that name it, and those of its sessions that name none.
+const OF_TRACE: &str = "id IN (SELECT id FROM call WHERE trace = ?1 UNION ALL \
+     SELECT call.id FROM session JOIN call ON call.session = session.id \
+     AND call.id BETWEEN session.first_call AND session.last_call WHERE session.trace = ?1 AND call.trace IS NULL)";
+
 fn forget_trace(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let calls = "SELECT call.id FROM session JOIN call ON call.session = session.id \
-                 AND call.id BETWEEN session.first_call AND session.last_call WHERE session.trace = ?1";
-    transaction.execute(
-        &format!(
-            "UPDATE operation SET calls = calls - gone.n FROM \
-             (SELECT operation, count(*) AS n FROM call WHERE id IN ({calls}) GROUP BY operation) AS gone \
-             WHERE operation.id = gone.operation"
-        ),
-        [id],
-    )?;
-    transaction.execute(&format!("DELETE FROM call WHERE id IN ({calls})"), [id])?;
-    transaction.execute("DELETE FROM session WHERE trace = ?1", [id])?;
+    CallRemoval::by(&transaction, OF_TRACE, [id])?;
+    transaction.execute("DELETE FROM session WHERE trace = ?1 AND calls = 0", [id])?;
+    // It goes on in other traces, which its calls name.
+    transaction.execute("UPDATE session SET trace = NULL WHERE trace = ?1", [id])?;
     transaction.execute("DELETE FROM trace WHERE id = ?1", [id])?;
     transaction.execute("UPDATE pruning SET count = count + 1", [])?;
     transaction.commit()
@@ -231,8 +237,8 @@ fn write_all(connection: &mut Connection, names: &mut Names, rows: &[Row]) -> ru
 
 const INSERT_CALL: &str = "INSERT INTO call (time, operation, session, status, latency_us, upstream_us, \
      first_byte_us, request_bytes, response_bytes, http_status, error_code, event_run, event_number, request_id, \
-     path, error_message, trace) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+     path, error_message, trace, subject) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 /// Rows on their way into the store.
 struct Batch<'a> {
@@ -302,6 +308,7 @@ impl Batch<'_> {
             call.path.as_deref().map(|path| bounded(path, MAX_TEXT)),
             call.error_message.as_deref().map(|message| bounded(message, MAX_TEXT)),
             trace,
+            call.subject.as_deref().map(|subject| bounded(subject, MAX_TEXT)),
         ])?;
         *self.operations.entry(operation).or_default() += 1;
         if let Some(session) = session {
@@ -547,7 +554,13 @@ impl Batch<'_> {
             self.names.told.clear();
         }
         self.names.told.insert(Arc::clone(trace));
-        self.trace(trace, time, Progress::Told)
+        // One that was pruned in part stays incomplete.
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO trace (id, loaded, complete) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
+            )?
+            .execute(params![trace, time, Progress::Told.code()])
+            .map(drop)
     }
 
     fn trace(&mut self, id: &str, time: i64, progress: Progress) -> rusqlite::Result<()> {

@@ -1,8 +1,7 @@
 //! Is it alive, is it ready, what does it do: on a port of its own, so that no path of an upstream is taken.
 
-use super::options::Route;
+use super::options::{AdminOptions, Route};
 use super::server::{Bound, Shared};
-use super::upstream::UpstreamUrl;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -15,103 +14,164 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use wiretape_events::sink::Exposition;
 
-/// Answers until the runtime ends.
-pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, bound: Vec<Bound>) {
-    const BREATH: Duration = Duration::from_millis(50);
-    let bound: Arc<[Bound]> = bound.into();
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(BREATH).await;
-            continue;
+/// What answers.
+pub(super) struct Admin {
+    pub(super) shared: Arc<Shared>,
+    pub(super) bound: Vec<Bound>,
+    pub(super) options: AdminOptions,
+}
+
+impl Admin {
+    /// Answers until the runtime ends.
+    pub(super) async fn serve(self: Arc<Self>, listener: TcpListener) {
+        const BREATH: Duration = Duration::from_millis(50);
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(BREATH).await;
+                continue;
+            };
+            let admin = Arc::clone(&self);
+            tokio::spawn(async move {
+                let service = service_fn(move |request| {
+                    let admin = Arc::clone(&admin);
+                    async move { Ok::<_, Infallible>(admin.answer(&request).await) }
+                });
+                // The client may go when it likes.
+                let _ = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(Duration::from_secs(10))
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+            });
+        }
+    }
+
+    async fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let (status, body) = if !is_trusted(request, &self.options.hosts) {
+            let error = "ask by an IP address, as localhost or by a name that --admin-host allows, and not from a web page";
+            (StatusCode::FORBIDDEN, json!({ "error": error }))
+        } else if request.method() != Method::GET && request.method() != Method::HEAD {
+            (StatusCode::METHOD_NOT_ALLOWED, json!({ "error": "only GET is known here" }))
+        } else {
+            match request.uri().path() {
+                "/healthz" => (StatusCode::OK, json!({ "status": "ok" })),
+                "/ready" => self.readiness().await,
+                "/version" => {
+                    (StatusCode::OK, json!({ "name": "wiretape", "version": env!("CARGO_PKG_VERSION") }))
+                }
+                "/status" => (StatusCode::OK, self.shared.status()),
+                "/metrics" => return self.metrics().await,
+                _ => {
+                    let error = "there are /healthz, /ready, /version, /status and /metrics";
+                    (StatusCode::NOT_FOUND, json!({ "error": error }))
+                }
+            }
         };
-        let (shared, bound) = (Arc::clone(&shared), Arc::clone(&bound));
-        tokio::spawn(async move {
-            let service = service_fn(move |request| answer(Arc::clone(&shared), Arc::clone(&bound), request));
-            // Who asks may go when he likes.
-            let _ = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(Duration::from_secs(10))
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
+        let mut response = Response::new(Full::from(format!("{body}\n")));
+        *response.status_mut() = status;
+        let json = header::HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response
+    }
+
+    /// The figures, as Prometheus wants them.
+    async fn metrics(&self) -> Response<Full<Bytes>> {
+        let mut out = Exposition::default();
+        out.family("wiretape_build_info", "gauge", "Always 1; the version is its label.");
+        out.sample("wiretape_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+        out.family("wiretape_upstream_up", "gauge", "Whether the server takes connections.");
+        for (name, _, reachable) in self.upstreams().await {
+            out.sample("wiretape_upstream_up", &[("server", &name)], u8::from(reachable));
+        }
+        self.options.requests.write(&mut out);
+        self.shared.write_metrics(&mut out);
+        let mut response = Response::new(Full::from(out.into_text()));
+        let text = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        response.headers_mut().insert(header::CONTENT_TYPE, text);
+        response
+    }
+
+    /// Ready is a proxy that accepts connections and can reach a server.
+    async fn readiness(&self) -> (StatusCode, Value) {
+        let upstreams = self.upstreams().await;
+        let is_draining = self.shared.is_draining();
+        let ready =
+            !is_draining && (upstreams.is_empty() || upstreams.iter().any(|(.., reachable)| *reachable));
+        let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        let upstreams: Vec<Value> = upstreams
+            .into_iter()
+            .map(|(name, url, reachable)| json!({ "name": name, "url": url, "reachable": reachable }))
+            .collect();
+        (status, json!({ "ready": ready, "draining": is_draining, "upstreams": upstreams }))
+    }
+
+    /// The name and URL of each server, and whether it takes connections. All are tried at once.
+    async fn upstreams(&self) -> Vec<(String, String, bool)> {
+        let mut tried = Vec::new();
+        for bound in &self.bound {
+            if let Route::Reverse(reverse) = &bound.listener.route {
+                let upstream = reverse.upstream.clone();
+                // Names are looked up and connections made by the system, which takes its time.
+                let there = tokio::task::spawn_blocking(move || upstream.is_reachable());
+                tried.push((bound.listener.name.clone(), reverse.upstream.to_string(), there));
+            }
+        }
+        let mut upstreams = Vec::new();
+        for (name, url, there) in tried {
+            upstreams.push((name, url, there.await.unwrap_or(false)));
+        }
+        upstreams
     }
 }
 
-async fn answer(
-    shared: Arc<Shared>,
-    bound: Arc<[Bound]>,
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (status, body) = if !is_local(&request) {
-        let error = "ask by an IP address or as localhost, and not from a web page";
-        (StatusCode::FORBIDDEN, json!({ "error": error }))
-    } else if request.method() != Method::GET && request.method() != Method::HEAD {
-        (StatusCode::METHOD_NOT_ALLOWED, json!({ "error": "only GET is known here" }))
-    } else {
-        match request.uri().path() {
-            "/healthz" => (StatusCode::OK, json!({ "status": "ok" })),
-            "/ready" => readiness(&shared, &bound).await,
-            "/version" => {
-                (StatusCode::OK, json!({ "name": "wiretape", "version": env!("CARGO_PKG_VERSION") }))
-            }
-            "/status" => (StatusCode::OK, shared.status()),
-            "/metrics" => return Ok(metrics(&shared)),
-            _ => {
-                let error = "there are /healthz, /ready, /version, /status and /metrics";
-                (StatusCode::NOT_FOUND, json!({ "error": error }))
-            }
-        }
-    };
-    let mut response = Response::new(Full::from(format!("{body}\n")));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    Ok(response)
-}
-
-/// The figures, as Prometheus wants them.
-fn metrics(shared: &Shared) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(shared.metrics()));
-    let text = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, text);
-    response
-}
-
-/// A page on the web can make a browser ask, under a name of its own; it may not get an answer.
-fn is_local<B>(request: &Request<B>) -> bool {
+/// A page on the web can make a browser ask, under a name of its own; it may not get an answer (DNS rebinding). So a name
+/// has to be one that nobody on the web can have, or one that the user allows.
+fn is_trusted<B>(request: &Request<B>, hosts: &[String]) -> bool {
     if request.headers().contains_key(header::ORIGIN) {
         return false;
     }
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let name = host.and_then(|host| host.parse::<http::uri::Authority>().ok());
     name.is_none_or(|name| {
-        let name = name.host();
-        name == "localhost" || name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
+        let name = name.host().trim_end_matches('.');
+        is_private(name) || hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
     })
 }
 
-/// Ready is a proxy that accepts connections and can reach a server.
-async fn readiness(shared: &Shared, bound: &[Bound]) -> (StatusCode, Value) {
-    let mut upstreams = Vec::new();
-    let mut reachable = Vec::new();
-    for bound in bound {
-        if let Route::Reverse(reverse) = &bound.listener.route {
-            let there = is_reachable(&reverse.upstream).await;
-            reachable.push(there);
-            upstreams.push(json!({
-                "name": bound.listener.name,
-                "url": reverse.upstream.to_string(),
-                "reachable": there,
-            }));
-        }
-    }
-    let ready = !shared.is_draining() && (reachable.is_empty() || reachable.contains(&true));
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, json!({ "ready": ready, "draining": shared.is_draining(), "upstreams": upstreams }))
+/// Whether a name means a machine of this network: an address, a name without a domain, as containers and services have, or
+/// one in a domain that is not in the public DNS (RFC 6761, 6762, 8375; ICANN's `.internal`; `.svc` of Kubernetes).
+fn is_private(name: &str) -> bool {
+    const DOMAINS: [&str; 5] = [".localhost", ".local", ".internal", ".home.arpa", ".svc"];
+    let lower = name.to_ascii_lowercase();
+    name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok()
+        || !name.contains('.')
+        || DOMAINS.iter().any(|domain| lower.ends_with(domain))
 }
 
-async fn is_reachable(upstream: &UpstreamUrl) -> bool {
-    let upstream = upstream.clone();
-    // Names are looked up and connections made by the system, which takes its time.
-    tokio::task::spawn_blocking(move || upstream.is_reachable()).await.unwrap_or(false)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_no_web_page_can_have_are_trusted() {
+        let check = |host: &str, expected| {
+            let request = Request::builder().header("host", host).body(()).unwrap();
+            assert_eq!(is_trusted(&request, &["Metrics.example.com".to_owned()]), expected, "{host}");
+        };
+        for host in
+            ["127.0.0.1:1", "[::1]:1", "localhost", "wiretape:3005", "10.0.0.7", "metrics.example.com:80"]
+        {
+            check(host, true);
+        }
+        for host in
+            ["wiretape.monitoring.svc.cluster.local:3005", "wiretape.monitoring.svc", "proxy.internal."]
+        {
+            check(host, true);
+        }
+        for host in ["evil.example", "local.evil.example:80", "127.0.0.1.evil.example", "example.com"] {
+            check(host, false);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Bodies in passing: frame by frame, as they come.
 
+use super::draining::{StreamEnd, stream_end};
 use super::exchange::Exchange;
 use super::refusal::Refusal;
 use super::relay;
@@ -46,6 +47,8 @@ pub(crate) struct PassingBody {
     inner: Option<Incoming>,
     tap: Tap,
     watch: Option<Watch>,
+    /// Resolves when a stream that outlives requests has to end.
+    end: Option<StreamEnd>,
     rewrite: Option<Rewrite>,
     /// What was read already, and goes before the rest.
     ahead: Option<Bytes>,
@@ -61,9 +64,12 @@ impl ProxyBody {
             tap.finish();
             return ProxyBody::Whole(None);
         }
-        let watch = Watch::over(tap.exchange());
+        let (exchange, watch) = (tap.exchange(), Watch::over(tap.exchange()));
+        let is_response = tap.from() == Direction::ServerToClient;
+        let stream = exchange.stream().filter(|_| is_response);
         ProxyBody::Passing(Box::new(PassingBody {
             inner: Some(inner),
+            end: stream.and_then(|kind| stream_end(exchange, kind)),
             tap,
             watch,
             rewrite,
@@ -132,6 +138,9 @@ impl PassingBody {
             }
             let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
             let Poll::Ready(next) = Pin::new(inner).poll_frame(cx) else {
+                if self.end.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready()) {
+                    return self.end_stream();
+                }
                 return self.poll_watch(cx);
             };
             if self.watch.is_some() {
@@ -209,6 +218,15 @@ impl PassingBody {
             }
         };
         self.tap.exchange().trouble(ended, error);
+    }
+
+    /// The proxy stops, and nothing waits for what might still come: for the client this is an end like any other.
+    fn end_stream(&mut self) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.tap.exchange().trouble(Ended::Stopped, None);
+        self.end = None;
+        self.inner = None;
+        let rest = self.rest();
+        Poll::Ready(rest.map(Ok))
     }
 
     fn poll_watch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {

@@ -399,7 +399,7 @@ impl ClientConnection {
         let book = self.shared.book.as_ref().expect("only asked for when there is one");
         match &self.listener.options.route {
             Route::Reverse(reverse) => book.begin(&self.listener.options.name, &reverse.upstream.to_string()),
-            Route::Forward(_) => book.begin(target.authority.host(), target.origin()),
+            Route::Forward(_) => book.begin(target.authority.as_str(), target.origin()),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::connection::ClientConnection;
 use super::csp::Csp;
+use super::draining::{SessionKey, StreamKind};
 use super::headers;
 use super::heads::StartLine;
 use super::refusal::Refusal;
@@ -13,7 +14,7 @@ use super::traces::SessionTrace;
 use super::upstream::Target;
 use crate::journal::Observation;
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Version, header, request, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header, request, response};
 use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +36,8 @@ pub(super) struct Exchange {
     pub(super) target: Arc<Target>,
     x: u64,
     method: Method,
+    /// A GET with these headers takes no answers to requests.
+    listens: bool,
     started: Instant,
     /// When something last came, in microseconds since the start.
     heard_us: AtomicU64,
@@ -42,7 +45,7 @@ pub(super) struct Exchange {
     state: Mutex<State>,
 }
 
-/// What only the sink wants to know.
+/// What is known of the exchange beyond its messages: for the sink, and for ending streams.
 #[derive(Default)]
 struct Facts {
     path: String,
@@ -74,6 +77,10 @@ struct State {
     answered_us: Option<u64>,
     first_byte_us: Option<u64>,
     responded_us: Option<u64>,
+    /// Set if the response is a stream that outlives requests.
+    stream: Option<StreamKind>,
+    /// The server's answer to a request has come.
+    has_answer: bool,
     /// A line said that a stream has begun.
     opened: bool,
     /// An event of a stream was written: that the stream has ended, no message tells.
@@ -117,31 +124,30 @@ impl Exchange {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let trace = connection.trace_for(target, parts);
         let mut state = State { started: shared.clock.now(), ..State::default() };
-        let sink = shared.sink.is_some();
-        if trace.is_some() || sink {
+        if trace.is_some() || shared.sink.is_some() {
             let start = StartLine::Request {
                 method: parts.method.clone(),
                 target: full_target(connection, target, path),
                 version: parts.version,
             };
             let head = connection.heads().head(shared.redactor.as_ref(), start, &parts.headers);
-            if sink {
-                state.facts = Some(Box::new(Facts {
-                    path: redact_target(shared.redactor.as_ref(), path).into_owned(),
-                    session: headers::session(&parts.headers).map(|session| shared.clean_name(session)),
-                    protocol_version: headers::protocol_version(&parts.headers).map(str::to_owned),
-                    user: headers::user(&parts.headers).map(|user| shared.clean_name(&user)),
-                    request_head: Some(Arc::clone(&head)),
-                    ..Facts::default()
-                }));
-            }
+            state.facts = Some(Box::new(Facts {
+                path: redact_target(shared.redactor.as_ref(), path).into_owned(),
+                session: headers::session(&parts.headers).map(|session| shared.clean_name(session)),
+                protocol_version: headers::protocol_version(&parts.headers).map(str::to_owned),
+                user: headers::user(&parts.headers).map(|user| shared.clean_name(&user)),
+                request_head: Some(Arc::clone(&head)),
+                ..Facts::default()
+            }));
             state.request_head = trace.is_some().then_some(head);
         }
+        shared.request_began();
         Arc::new(Exchange {
             connection: Arc::clone(connection),
             target: Arc::clone(target),
             x: shared.next_exchange(),
             method: parts.method.clone(),
+            listens: listens(&parts.headers),
             started: Instant::now(),
             heard_us: AtomicU64::new(0),
             trace,
@@ -206,6 +212,12 @@ impl Exchange {
             }
             state.response_head = self.trace.is_some().then_some(head);
         }
+        if headers::is_event_stream(&parts.headers) {
+            state.stream = self.stream_kind(state.request_message.as_deref());
+        }
+        if state.stream.is_some() {
+            self.shared().request_ended();
+        }
         drop(state);
         let Some(trace) = &self.trace else { return };
         if let Some(session) = headers::session(&parts.headers) {
@@ -215,6 +227,35 @@ impl Exchange {
             self.state().opened = true;
             self.http_line(&ExchangeNote { ended: Some("open"), ..ExchangeNote::default() });
         }
+    }
+
+    /// What a stream of events is that has just begun; `None` if it is the answer to a request that will end.
+    fn stream_kind(&self, request: Option<&[u8]>) -> Option<StreamKind> {
+        // In the stateless revision a POST takes the place of the GET, and never ends by itself either.
+        let subscribes = |request: &[u8]| {
+            memchr::memmem::find(request, b"\"subscriptions/listen\"").is_some()
+                && Envelope::scan(request).method.as_deref() == Some("subscriptions/listen")
+        };
+        match self.method {
+            Method::GET if self.listens => Some(StreamKind::Listening),
+            Method::GET if self.is_heard() => Some(StreamKind::Answering),
+            Method::GET => Some(StreamKind::Unknown),
+            Method::POST if request.is_some_and(subscribes) => Some(StreamKind::Listening),
+            _ => None,
+        }
+    }
+
+    /// Which kind of stream its response is, if it is one that outlives requests.
+    pub(super) fn stream(&self) -> Option<StreamKind> {
+        self.state().stream
+    }
+
+    /// The session that it belongs to, as far as it is known by now.
+    pub(super) fn session_key(&self) -> Option<SessionKey> {
+        let state = self.state();
+        let facts = state.facts.as_ref()?;
+        let session = facts.session.clone().or_else(|| session_in(&facts.path))?;
+        Some(SessionKey { upstream: Arc::clone(self.target.origin()), session })
     }
 
     /// The first byte of the response's body has come.
@@ -375,25 +416,45 @@ impl Exchange {
 
     /// Keeps what an answer of ours, or the sink, may need.
     fn keep(&self, from: Direction, original: &Bytes, clean: &[u8]) {
-        let sink = self.shared().sink.is_some();
         let copy = || if clean == &original[..] { original.clone() } else { Bytes::copy_from_slice(clean) };
         match from {
             Direction::ClientToServer => self.state().request_message = Some(copy()),
+            Direction::ServerToClient if !is_answer(clean) => {}
             Direction::ServerToClient if self.method == Method::GET => self.hand_on(clean, &copy),
-            Direction::ServerToClient if sink && is_answer(clean) => {
-                self.state().response_message = Some(copy());
+            Direction::ServerToClient => {
+                let mut state = self.state();
+                state.has_answer = true;
+                state.response_message = self.shared().sink.is_some().then(copy);
             }
-            Direction::ServerToClient => {}
         }
     }
 
     /// On a stream that a GET opened, answers belong to other exchanges.
     fn hand_on(&self, clean: &[u8], copy: &dyn Fn() -> Bytes) {
-        let Some(sink) = &self.shared().sink else { return };
-        let session = self.state().facts.as_ref().and_then(|facts| facts.session.clone());
-        if let Some(session) = session.filter(|_| is_answer(clean)) {
-            let upstream = Arc::clone(self.target.origin());
+        let Some(key) = self.session_key() else { return };
+        self.shared().awaited.answered(&key, clean);
+        if let Some(sink) = &self.shared().sink {
+            let SessionKey { upstream, session } = key;
             sink.streamed(Streamed { upstream, session, message: copy(), at: Instant::now() });
+        }
+    }
+
+    /// Remembers requests whose answers are still to come on a stream, and forgets those of a stream that is gone.
+    fn note_awaited_answers(&self, ended: Ended) {
+        let (message, is_open, stream) = {
+            let state = self.state();
+            let is_open = ended == Ended::Complete && !state.has_answer;
+            let takes_answers = state.status == Some(202) || state.streamed;
+            (state.request_message.clone().filter(|_| takes_answers), is_open, state.stream)
+        };
+        if stream == Some(StreamKind::Answering) && ended != Ended::Complete {
+            if let Some(key) = self.session_key() {
+                self.shared().awaited.forget(&key);
+            }
+        } else if let Some(message) = message.filter(|_| is_open && self.method == Method::POST)
+            && let Some(key) = self.session_key()
+        {
+            self.shared().awaited.accepted(&key, &message);
         }
     }
 
@@ -439,6 +500,9 @@ impl Exchange {
         let mut state = self.state();
         if state.ended == Ended::Complete && !state.responded {
             state.ended = if stopping { Ended::Stopped } else { Ended::ClientClosed };
+            if stopping {
+                self.shared().count_cut_off();
+            }
         }
         state.ended
     }
@@ -514,6 +578,10 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let ended = self.settle();
         self.shared().count(ended);
+        self.note_awaited_answers(ended);
+        if self.stream().is_none() {
+            self.shared().request_ended();
+        }
         if let Some(trace) = self.trace.clone() {
             self.tell_trace(ended);
             let status = self.state().status.unwrap_or(0);
@@ -524,6 +592,12 @@ impl Drop for Exchange {
         }
         self.tell_sink(ended);
     }
+}
+
+/// Whether the stream that a GET with these headers opens is for the server's own messages only: a session of streamable
+/// HTTP that is not resumed.
+fn listens(headers: &HeaderMap) -> bool {
+    headers::session(headers).is_some() && !headers.contains_key("last-event-id")
 }
 
 /// A payload on one line.

@@ -24,6 +24,7 @@
 //! | `endpoint` | the `endpoint` event of HTTP+SSE |
 //! | `refusal` | the proxy's own answers |
 //! | `ca` | certificates for interception |
+//! | `draining` | which streams end and which requests are waited for when the proxy stops |
 //! | `timer` | deadlines that hardly ever come |
 //! | `admin` | is it alive, is it ready |
 //!
@@ -35,6 +36,7 @@ pub mod ca;
 mod connection;
 pub mod csp;
 pub(crate) mod decode;
+mod draining;
 mod endpoint;
 pub(crate) mod exchange;
 mod forward;
@@ -53,8 +55,10 @@ mod timer;
 mod traces;
 pub(crate) mod upstream;
 
+pub use draining::Draining;
 pub use options::{
-    ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, ReverseOptions, Route,
+    AdminOptions, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions,
+    ReverseOptions, Route,
 };
 pub(crate) use server::Signals;
 pub use server::{Bound, ProxyError, ProxyOutcome, run};

@@ -1,5 +1,6 @@
 //! What to listen on, where to send it, and how much of it is too much.
 
+use super::draining::Draining;
 use super::upstream::UpstreamUrl;
 use crate::journal::JournalOptions;
 use crate::warning::Warn;
@@ -7,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wiretape_events::TransactionSink;
+use wiretape_events::sink::RequestMetrics;
 use wiretape_trace::redact::Redactor;
 
 /// What a proxy does.
@@ -14,7 +16,7 @@ pub struct ProxyOptions {
     /// Where it listens.
     pub listeners: Vec<ListenerOptions>,
     /// Where it tells how it is; nowhere if there is none.
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<AdminOptions>,
     /// How much of everything is too much.
     pub limits: Limits,
     /// Where the traces go; without it nothing is recorded.
@@ -25,12 +27,25 @@ pub struct ProxyOptions {
     pub redactor: Option<Redactor>,
     /// How long to wait, at the end, for what is in flight.
     pub drain: Duration,
+    /// Called once if stopping takes a while, with what is waited for.
+    pub on_drain: Arc<dyn Fn(Draining) + Send + Sync>,
     /// Threads that serve connections.
     pub workers: usize,
     /// Called with what the user should know while the proxy runs.
     pub warn: Warn,
     /// Is given every exchange that has ended.
     pub sink: Option<Arc<dyn TransactionSink>>,
+}
+
+/// Where a proxy tells how it is.
+#[derive(Debug, Clone)]
+pub struct AdminOptions {
+    /// The address.
+    pub listen: SocketAddr,
+    /// Names that it may be asked by, besides those that no web page can have.
+    pub hosts: Vec<String>,
+    /// What requests and sessions are counted in.
+    pub requests: Arc<RequestMetrics>,
 }
 
 /// One address, and what is done with what comes there.

@@ -4,12 +4,13 @@
 //! thread with a runtime of its own, so that a client's connection and its upstream's never wake one another across
 //! threads.
 
-use super::admin;
+use super::admin::Admin;
 use super::connection::{self, Listener};
 use super::csp::Csp;
+use super::draining::{AwaitedAnswers, Draining};
 use super::exchange::redact_name;
 use super::login::Login;
-use super::options::{Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
+use super::options::{AdminOptions, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
 use super::refusal::Refusal;
 use super::traces::{SessionTrace, TraceBook};
 use super::upstream::Connector;
@@ -28,6 +29,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use wiretape_events::event::SinkStatus;
+use wiretape_events::sink::Exposition;
 use wiretape_events::{Ended, TransactionSink};
 use wiretape_trace::redact::Redactor;
 
@@ -76,9 +78,13 @@ pub(super) struct Shared {
     pub(super) sink: Option<Arc<dyn TransactionSink>>,
     pub(super) book: Option<TraceBook>,
     pub(super) connector: Connector,
+    pub(super) awaited: AwaitedAnswers,
     warn: Warn,
     warned: Mutex<HashSet<String>>,
     exchanges: AtomicU64,
+    /// Exchanges in flight, without streams that outlive requests.
+    requests: AtomicUsize,
+    cut_off: AtomicU64,
     arrivals: AtomicU64,
     ended: [AtomicU64; Ended::ALL.len()],
     malformed: AtomicU64,
@@ -104,9 +110,12 @@ impl Shared {
             sink: options.sink.take(),
             book,
             connector: Connector::new(options.limits.connect),
+            awaited: AwaitedAnswers::default(),
             warn,
             warned: Mutex::default(),
             exchanges: AtomicU64::new(0),
+            requests: AtomicUsize::new(0),
+            cut_off: AtomicU64::new(0),
             arrivals: AtomicU64::new(0),
             ended: Default::default(),
             malformed: AtomicU64::new(0),
@@ -120,6 +129,32 @@ impl Shared {
     /// The number of the next exchange.
     pub(super) fn next_exchange(&self) -> u64 {
         self.exchanges.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn request_began(&self) {
+        self.requests.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A request has its answer, or turned out to be a stream that nothing waits for.
+    pub(super) fn request_ended(&self) {
+        self.requests.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn requests_in_flight(&self) -> usize {
+        self.requests.load(Ordering::Acquire)
+    }
+
+    /// An exchange was cut off because draining took too long.
+    pub(super) fn count_cut_off(&self) {
+        self.cut_off.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What is still waited for.
+    fn waits_for(&self) -> Draining {
+        Draining {
+            requests: self.requests_in_flight() + self.awaited.len(),
+            connections: self.connections.load(Ordering::Acquire),
+        }
     }
 
     /// The number of the next client connection.
@@ -205,59 +240,59 @@ impl Shared {
         self.sink.as_ref().map(|sink| sink.status()).unwrap_or_default()
     }
 
-    /// The same figures, as Prometheus wants them.
-    pub(super) fn metrics(&self) -> String {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();
-        let mut metrics = Metrics::default();
-        let connections = self.connections.load(Ordering::Relaxed).to_string();
-        metrics.family("wiretape_connections", "gauge", [(String::new(), connections)]);
-        let turned_away = count(&self.turned_away);
-        metrics.family("wiretape_connections_turned_away_total", "counter", [(String::new(), turned_away)]);
-        let ended = Ended::ALL
-            .iter()
-            .map(|ended| (label("ended", ended.name()), count(&self.ended[*ended as usize])));
-        metrics.family("wiretape_exchanges_total", "counter", ended);
-        let book = |read: fn(&TraceBook) -> u64| self.book.as_ref().map_or(0, read).to_string();
-        metrics.family(
+    /// The figures of the proxy itself, as Prometheus wants them.
+    pub(super) fn write_metrics(&self, out: &mut Exposition) {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        out.family("wiretape_connections", "gauge", "Client connections that are open.");
+        out.sample("wiretape_connections", &[], self.connections.load(Ordering::Relaxed));
+        out.family(
+            "wiretape_connections_turned_away_total",
+            "counter",
+            "Client connections beyond --max-connections.",
+        );
+        out.sample("wiretape_connections_turned_away_total", &[], count(&self.turned_away));
+        out.family(
+            "wiretape_exchanges_total",
+            "counter",
+            "HTTP exchanges by how their connection ended. A client may close it after a good answer: wiretape_requests_total has the errors.",
+        );
+        for ended in Ended::ALL {
+            out.sample(
+                "wiretape_exchanges_total",
+                &[("ended", ended.name())],
+                count(&self.ended[ended as usize]),
+            );
+        }
+        out.family(
             "wiretape_trace_lines_lost_total",
             "counter",
-            [(String::new(), book(TraceBook::lost))],
+            "Lines that could not be written to traces.",
         );
+        out.sample("wiretape_trace_lines_lost_total", &[], self.book.as_ref().map_or(0, TraceBook::lost));
+        self.write_sink_metrics(out);
+    }
+
+    fn write_sink_metrics(&self, out: &mut Exposition) {
         let sinks = self.sinks();
-        let each = |read: fn(&SinkStatus) -> u64| {
-            sinks.iter().map(move |sink| (label("sink", &sink.name), read(sink).to_string()))
+        let mut each = |name: &str, kind: &str, help: &str, read: fn(&SinkStatus) -> u64| {
+            out.family(name, kind, help);
+            sinks.iter().for_each(|sink| out.sample(name, &[("sink", &sink.name)], read(sink)));
         };
-        metrics.family("wiretape_events_taken_total", "counter", each(|sink| sink.taken));
-        metrics.family("wiretape_events_dropped_total", "counter", each(|sink| sink.dropped));
-        metrics.family("wiretape_events_queued", "gauge", each(|sink| sink.queued));
-        metrics.0
+        let taken = "What sinks have taken: exchanges (bus), and events and lines of --events (the others).";
+        each("wiretape_events_taken_total", "counter", taken, |sink| sink.taken);
+        each("wiretape_events_dropped_total", "counter", "What sinks never got, or lost.", |sink| {
+            sink.dropped
+        });
+        each("wiretape_events_queued", "gauge", "What waits for sinks.", |sink| sink.queued);
     }
 
     fn outcome(&self) -> ProxyOutcome {
         ProxyOutcome {
             exchanges: self.exchanges.load(Ordering::Relaxed),
-            cut_off: self.ended[Ended::Stopped as usize].load(Ordering::Relaxed),
+            cut_off: self.cut_off.load(Ordering::Relaxed),
             lost: self.book.as_ref().map_or(0, TraceBook::lost),
         }
     }
-}
-
-/// Figures in the text format of Prometheus.
-#[derive(Default)]
-struct Metrics(String);
-
-impl Metrics {
-    /// Figures of one name, each with its label.
-    fn family(&mut self, name: &str, kind: &str, figures: impl IntoIterator<Item = (String, String)>) {
-        self.0.push_str(&format!("# TYPE {name} {kind}\n"));
-        for (label, figure) in figures {
-            self.0.push_str(&format!("{name}{label} {figure}\n"));
-        }
-    }
-}
-
-fn label(name: &str, value: &str) -> String {
-    format!("{{{name}=\"{value}\"}}")
 }
 
 /// Every trace tells of its own trouble; when the disk is full, that is the same for all of them.
@@ -313,9 +348,11 @@ pub fn run(
 ) -> Result<ProxyOutcome, ProxyError> {
     platform::raise_file_limit();
     let listeners = options.listeners.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
-    let admin = options.admin.map(listen).transpose()?;
-    let admin_address = admin.as_ref().map(StdListener::local_addr).transpose().map_err(ProxyError::Start)?;
+    let admin = options.admin.take().map(|admin| Ok((listen(admin.listen)?, admin))).transpose()?;
+    let admin_address =
+        admin.as_ref().map(|(admin, _)| admin.local_addr()).transpose().map_err(ProxyError::Start)?;
     let (drain, session_idle, count) = (options.drain, options.session_idle, options.workers.max(1));
+    let on_drain = Arc::clone(&options.on_drain);
     let shared = Arc::new(Shared::new(&mut options));
     let runtime = runtime().map_err(ProxyError::Start)?;
     let stop = watch::Sender::new(false);
@@ -334,7 +371,7 @@ pub fn run(
             start_housekeeping(&shared, session_idle, admin, &bound)?;
             ready(&bound, admin_address);
             signals.next().await;
-            drain_connections(&shared, accepting, drain, &mut signals).await;
+            drain_connections(&shared, accepting, drain, &*on_drain, &mut signals).await;
             io::Result::Ok(())
         })
         .map_err(ProxyError::Start)?;
@@ -501,7 +538,7 @@ async fn turn_away(mut stream: TcpStream, refusal: Refusal) {
 fn start_housekeeping(
     shared: &Arc<Shared>,
     session_idle: Duration,
-    admin: Option<StdListener>,
+    admin: Option<(StdListener, AdminOptions)>,
     bound: &[Bound],
 ) -> io::Result<()> {
     const ROUND: Duration = Duration::from_secs(10);
@@ -515,8 +552,9 @@ fn start_housekeeping(
             }
         }
     });
-    if let Some(admin) = admin {
-        tokio::spawn(admin::serve(TcpListener::from_std(admin)?, Arc::clone(shared), bound.to_vec()));
+    if let Some((listener, options)) = admin {
+        let admin = Admin { shared: Arc::clone(shared), bound: bound.to_vec(), options };
+        tokio::spawn(Arc::new(admin).serve(TcpListener::from_std(listener)?));
     }
     Ok(())
 }
@@ -526,9 +564,12 @@ async fn drain_connections(
     shared: &Arc<Shared>,
     accepting: Vec<tokio::task::JoinHandle<()>>,
     limit: Duration,
+    on_drain: &(dyn Fn(Draining) + Send + Sync),
     signals: &mut Signals,
 ) {
     const LOOK: Duration = Duration::from_millis(10);
+    // Most of what is in flight ends within this time, and needs no message.
+    const GRACE: Duration = Duration::from_millis(300);
     for task in accepting {
         task.abort();
     }
@@ -538,8 +579,14 @@ async fn drain_connections(
             tokio::time::sleep(LOOK).await;
         }
     };
+    let report = async {
+        tokio::time::sleep(GRACE).await;
+        on_drain(shared.waits_for());
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
         () = all_gone => {}
+        () = report => {}
         () = tokio::time::sleep(limit) => {}
         () = signals.next() => {}
     }

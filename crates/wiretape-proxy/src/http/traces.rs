@@ -21,7 +21,8 @@ pub(super) struct TraceBook {
     pages: Mutex<Pages>,
     /// Held by whoever begins a trace with a name, so that no two of one name begin side by side.
     naming: Mutex<()>,
-    lost: AtomicU64,
+    /// Lines that could not be written, counted as they are lost. The traces share it.
+    lost: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -37,6 +38,7 @@ pub(super) struct SessionTrace {
     id: Arc<str>,
     clock: Clock,
     journal: Mutex<Journal>,
+    lost: Arc<AtomicU64>,
     session: OnceLock<String>,
     heard_us: AtomicU64,
     life: Mutex<Life>,
@@ -71,7 +73,7 @@ impl TraceBook {
             warn,
             pages: Mutex::default(),
             naming: Mutex::default(),
-            lost: AtomicU64::new(0),
+            lost: Arc::default(),
         }
     }
 
@@ -100,6 +102,7 @@ impl TraceBook {
             id: id.into(),
             clock,
             journal: Mutex::new(journal),
+            lost: Arc::clone(&self.lost),
             session: OnceLock::new(),
             heard_us: AtomicU64::new(self.clock.now().us),
             life: Mutex::new(Life { in_flight: 1, ..Life::default() }),
@@ -205,9 +208,8 @@ impl TraceBook {
         pages.by_name.retain(|_, named| named.number != trace.number);
         drop(pages);
         let at = trace.clock.now();
-        let mut journal = lock(&trace.journal);
-        journal.end(at, LineEnd { reason: Some(reason.to_owned()), ..LineEnd::default() });
-        self.lost.fetch_add(journal.lost(), Ordering::Relaxed);
+        let end = LineEnd { reason: Some(reason.to_owned()), ..LineEnd::default() };
+        trace.write(|journal| journal.end(at, end));
     }
 
     /// How many traces are being written.
@@ -215,7 +217,7 @@ impl TraceBook {
         lock(&self.pages).open.len()
     }
 
-    /// How many lines could not be written, in traces that have ended.
+    /// How many lines could not be written so far.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -251,7 +253,18 @@ impl SessionTrace {
 
     /// Writes a line. It has reached the kernel when this returns.
     pub(super) fn append(&self, at: Moment, observation: Observation<'_>) {
-        lock(&self.journal).append(at, std::iter::once(observation));
+        self.write(|journal| journal.append(at, std::iter::once(observation)));
+    }
+
+    /// Lets something write to the journal, and counts what is lost by that.
+    fn write(&self, write: impl FnOnce(&mut Journal)) {
+        let mut journal = lock(&self.journal);
+        let before = journal.lost();
+        write(&mut journal);
+        let lost = journal.lost().saturating_sub(before);
+        if lost > 0 {
+            self.lost.fetch_add(lost, Ordering::Relaxed);
+        }
     }
 
     fn heard(&self) -> u64 {
@@ -293,6 +306,21 @@ mod tests {
         assert!(book.named("session").is_none());
         assert!(!trace.hold());
         assert_eq!(book.open(), 0);
+    }
+
+    #[test]
+    fn lines_count_as_lost_while_the_trace_is_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let book = book(&file.join("traces"));
+        let trace = book.begin("x", "http://localhost/");
+        let text = Observation::Stderr { text: b"x" };
+        trace.append(trace.now(), text);
+        trace.append(trace.now(), text);
+        assert_eq!(book.lost(), 2);
+        book.end_all("over");
+        assert_eq!(book.lost(), 3, "the last line is lost, too");
     }
 
     #[test]

@@ -126,6 +126,11 @@ impl UpstreamUrl {
         self.authority.host()
     }
 
+    /// The host, with its port if that is not the scheme's own: what tells servers on one machine apart.
+    pub fn name(&self) -> &str {
+        self.authority.as_str()
+    }
+
     /// The host and port to connect to.
     pub fn address(&self) -> (String, u16) {
         self.target().address()

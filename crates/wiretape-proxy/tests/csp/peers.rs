@@ -210,6 +210,7 @@ fn options(upstream: SocketAddr, csp: Vec<Rule>, sink: Arc<Kept>) -> ProxyOption
         session_idle: LIMIT,
         redactor: Some(Redactor::new(&Rules::default(), &RedactionKey::new([1; 32])).unwrap()),
         drain: Duration::ZERO,
+        on_drain: Arc::new(|_| {}),
         workers: 1,
         warn: Arc::new(|_| {}),
         sink: Some(sink),

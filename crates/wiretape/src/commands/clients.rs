@@ -42,7 +42,8 @@ const COLUMNS: [Column; 8] = [
 
 /// Runs the command.
 pub(crate) fn run(args: &ClientsArgs) -> Result<(), CommandError> {
-    let mut clients = args.ask.store.open()?.clients(&args.ask.filter.filter())?;
+    let store = args.ask.store.open()?;
+    let mut clients = store.clients(&args.ask.filter.checked(&store)?)?;
     clients.truncate(args.limit.unwrap_or(usize::MAX));
     if args.ask.json {
         return Ok(output::print_json_lines(&clients)?);

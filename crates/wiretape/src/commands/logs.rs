@@ -1,8 +1,10 @@
 //! `wiretape logs`: the latest calls, in the order in which they came, and those to come.
 
+use super::violations;
 use crate::ask::{AskArgs, StoreArgs};
 use crate::calls::{self, Look};
 use crate::error::CommandError;
+use crate::names::Names;
 use crate::output::{self, Output, Table};
 use clap::Args;
 use std::io::{self, Write};
@@ -22,6 +24,7 @@ Examples:
   wiretape logs -f                       and those to come, until Ctrl-C
   wiretape logs --since 1h --errors      what failed in the last hour
   wiretape logs --tool search -n 500     the latest 500 calls of a tool
+  wiretape logs --violations             what browsers blocked
   wiretape logs -f --json | jq .status   for programs")]
 pub(crate) struct LogsArgs {
     /// Show at most the latest N
@@ -31,6 +34,10 @@ pub(crate) struct LogsArgs {
     /// Go on with what comes, until Ctrl-C
     #[arg(short, long)]
     follow: bool,
+
+    /// Show what browsers blocked by a Content-Security-Policy, instead of calls (see docs/csp.md)
+    #[arg(long, conflicts_with_all = ["follow", "tool", "client", "status", "errors"])]
+    violations: bool,
 
     #[command(flatten)]
     ask: AskArgs,
@@ -48,13 +55,18 @@ const PAGE: u32 = 1000;
 /// Runs the command.
 pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
     let store = args.ask.store.open()?;
-    let filter = args.ask.filter.filter();
+    // What is followed may be yet to come.
+    let filter = if args.follow { args.ask.filter.filter() } else { args.ask.filter.checked(&store)? };
+    if args.violations {
+        let form = if args.ask.json { violations::Form::Json } else { violations::Form::Text };
+        return violations::print(&store, &filter, args.limit, form);
+    }
     // Asked first, so that nothing is missed between what there is and what comes.
     let newest = store.newest_row()?;
     let mut calls = store.calls(&filter, Order::Newest, args.limit)?;
     calls.retain(|call| call.row <= newest);
     calls.reverse();
-    let mut view = View::new(args, &calls);
+    let mut view = View::new(args, &store, &calls)?;
     view.first(&calls, args.follow)?;
     if !args.follow {
         return Ok(());
@@ -111,6 +123,7 @@ impl Follower {
 struct TextView {
     out: Output,
     look: Look,
+    names: Names,
     table: Table,
 }
 
@@ -121,17 +134,17 @@ enum View {
 }
 
 impl View {
-    fn new(args: &LogsArgs, calls: &[CallRecord]) -> Self {
+    fn new(args: &LogsArgs, store: &Store, calls: &[CallRecord]) -> Result<Self, CommandError> {
         if args.ask.json {
-            return View::Json(Box::new(output::machine_stdout()));
+            return Ok(View::Json(Box::new(output::machine_stdout())));
         }
         let out = Output::stdout();
-        let look = Look::of(&out);
+        let (look, names) = (Look::of(&out), calls::names(store, calls)?);
         let table = match args.follow {
-            true => calls::growing_table(calls, &look, &out.styles),
-            false => calls::table(calls, &look, &out.styles),
+            true => calls::growing_table(calls, &names, &look, &out.styles),
+            false => calls::table(calls, &names, &look, &out.styles),
         };
-        View::Text(Box::new(TextView { out, look, table }))
+        Ok(View::Text(Box::new(TextView { out, look, names, table })))
     }
 
     fn first(&mut self, calls: &[CallRecord], follow: bool) -> io::Result<()> {
@@ -155,16 +168,16 @@ impl View {
             if calls.is_empty() {
                 return Ok(());
             }
-            self.later(&calls)?;
+            self.later(&calls, &follower.store)?;
         }
     }
 
-    fn later(&mut self, calls: &[CallRecord]) -> io::Result<()> {
+    fn later(&mut self, calls: &[CallRecord], store: &Store) -> Result<(), CommandError> {
         match self {
-            View::Text(view) => view.later(calls),
+            View::Text(view) => view.later(calls, store),
             View::Json(out) => {
                 output::write_json_lines(out, calls)?;
-                out.flush()
+                Ok(out.flush()?)
             }
         }
     }
@@ -174,18 +187,20 @@ impl TextView {
     fn first(&mut self) -> io::Result<()> {
         let (styles, width) = (self.out.styles, self.out.width);
         self.table.write(&mut self.out, &styles, width)?;
+        self.table.settle(width);
         self.out.flush()
     }
 
-    fn later(&mut self, calls: &[CallRecord]) -> io::Result<()> {
+    fn later(&mut self, calls: &[CallRecord], store: &Store) -> Result<(), CommandError> {
+        self.names.learn(store, calls.iter().filter_map(|call| call.session.as_deref()))?;
         if let Look::Short { now, .. } = &mut self.look {
             *now = jiff::Timestamp::now().as_millisecond();
         }
         let (styles, width) = (self.out.styles, self.out.width);
         for call in calls {
-            let row = calls::row(call, &self.look, &styles);
+            let row = calls::row(call, &self.names, &self.look, &styles);
             self.table.write_later(&mut self.out, &row, width)?;
         }
-        self.out.flush()
+        Ok(self.out.flush()?)
     }
 }

@@ -32,3 +32,4 @@ pub(crate) mod tools;
 pub(crate) mod trace;
 pub(crate) mod verify;
 pub(crate) mod view;
+mod violations;

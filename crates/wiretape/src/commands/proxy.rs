@@ -5,18 +5,20 @@ use crate::events::{self, EventArgs, EventPlan};
 use crate::proxy_config::{LimitsConfig, MIN_HEADERS, ProxyConfig, Switch};
 use crate::units::{self, Timeout};
 use crate::{dirs, output, redaction};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use wiretape_events::TransactionSink;
+use wiretape_events::sink::{RequestMetrics, Servers};
+use wiretape_events::{FORWARD, TransactionSink};
+use wiretape_library::private;
 use wiretape_proxy::http::ca::CertificateAuthority;
 use wiretape_proxy::http::csp::Rule;
 use wiretape_proxy::http::{
-    Bound, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyError, ProxyOptions,
-    ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
+    AdminOptions, Bound, Draining, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite,
+    ProxyError, ProxyOptions, ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
 };
 use wiretape_proxy::journal::JournalOptions;
 use wiretape_proxy::warning::Warning;
@@ -33,7 +35,7 @@ const FORWARD_PORT: u16 = 3128;
 /// With --upstream clients connect to the proxy instead of the server; with --forward they are told of it by
 /// HTTP_PROXY, and keep the server's own URL, which is what OAuth likes best.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(group = ArgGroup::new("role").required(true), after_help = "\
 Examples:
   wiretape proxy --upstream http://localhost:9000/mcp
       then connect your client to http://127.0.0.1:3004/mcp
@@ -42,14 +44,14 @@ Examples:
   wiretape proxy --forward
       then start your client with HTTP_PROXY=http://127.0.0.1:3128
 
-The first signal (Ctrl-C, SIGTERM) lets what is in flight come to its end; the second doesn't.")]
+The first signal (Ctrl-C, SIGTERM) waits for requests in flight; the second doesn't.")]
 pub(crate) struct ProxyArgs {
     /// The server to stand in front of: `http://localhost:9000/mcp`
-    #[arg(long, value_name = "URL", required_unless_present_any = ["forward", "config"], conflicts_with_all = ["forward", "config"])]
+    #[arg(long, value_name = "URL", value_parser = crate::url_arg::url::<UpstreamUrl>(), group = "role")]
     upstream: Option<UpstreamUrl>,
 
     /// Be a forward proxy: clients say where they want to go
-    #[arg(long, conflicts_with = "config")]
+    #[arg(long, group = "role")]
     forward: bool,
 
     /// Read TLS too, with certificates of the authority that `wiretape ca` makes
@@ -57,14 +59,14 @@ pub(crate) struct ProxyArgs {
     intercept: bool,
 
     /// Do what this file says; what the command line says goes before it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "role")]
     config: Option<PathBuf>,
 
     /// Listen here (127.0.0.1:3004; a forward proxy 127.0.0.1:3128; port 0: any that is free)
     #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     listen: Option<SocketAddr>,
 
-    /// Call the traces so, instead of by the server's name
+    /// Name the server NAME in traces, `logs` and the others (default: its host and port)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["forward", "config"])]
     label: Option<String>,
 
@@ -108,7 +110,11 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
 
-    /// How long to wait, at the end, for what is in flight (30s)
+    /// Answer there by this host name, too (can be repeated)
+    #[arg(long, value_name = "NAME", requires = "admin")]
+    admin_host: Vec<String>,
+
+    /// How long to wait, at the end, for requests in flight (30s)
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     drain: Option<Duration>,
 
@@ -170,7 +176,8 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), CommandError> {
     let traces = options.traces.as_ref().map(|journal| journal.dir.clone());
     let wants_heartbeats = events.wants_heartbeats();
     let store = events.store().map(Path::to_owned);
-    let bus = events.start(options.session_idle)?;
+    let metrics = options.admin.as_ref().map(|admin| Arc::clone(&admin.requests));
+    let bus = events.start(options.session_idle, metrics)?;
     options.sink = bus.clone().map(|bus| bus as Arc<dyn TransactionSink>);
     let outcome = wiretape_proxy::http::run(options, |bound, admin| {
         announce(bound, admin, traces.as_deref(), store.as_deref());
@@ -191,8 +198,11 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
     let mut config = ProxyConfig::load(args.config.as_deref())?;
     let listeners = listeners(args, &mut config)?;
     let dir = traces_dir(args, config.traces.take())?;
-    let events = EventPlan::new(&args.events, std::mem::take(&mut config.events))?;
-    let writes_nothing = dir.is_none() && events.is_empty();
+    let admin = admin(args, &mut config);
+    let servers =
+        if listeners.len() > 1 || args.upstream.is_none() { Servers::Several } else { Servers::One };
+    let events = EventPlan::new(&args.events, std::mem::take(&mut config.events), servers)?;
+    let writes_nothing = dir.is_none() && events.is_empty() && admin.is_none();
     let redactor = if args.no_redact || writes_nothing {
         None
     } else {
@@ -206,12 +216,13 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
     });
     let options = ProxyOptions {
         listeners,
-        admin: args.admin.or_else(|| config.admin.and_then(Switch::on)),
+        admin,
         limits: limits(&args.limits, &config.limits),
         traces,
         session_idle: args.session_idle.unwrap_or(SESSION_IDLE),
         redactor,
         drain: args.drain.or(config.drain).unwrap_or(DRAIN),
+        on_drain: Arc::new(report_draining),
         workers: args.workers.map_or_else(processors, |n| usize::try_from(n).unwrap_or(1)),
         warn: Arc::new(tell),
         sink: None,
@@ -219,14 +230,37 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
     Ok((options, events))
 }
 
-/// Where traces go, if anywhere: the command line first, then the file, then the user's own place.
+/// Where the proxy tells how it is: the command line first, then the file.
+fn admin(args: &ProxyArgs, config: &mut ProxyConfig) -> Option<AdminOptions> {
+    let listen = args.admin.or_else(|| config.admin.and_then(Switch::on))?;
+    let hosts = [args.admin_host.clone(), std::mem::take(&mut config.admin_hosts)].concat();
+    Some(AdminOptions { listen, hosts, requests: Arc::new(RequestMetrics::default()) })
+}
+
+/// Where traces go, if anywhere: the command line first, then the file, then the user's own place. A directory that was named
+/// has to be usable; the user's own need not be, for the traffic goes on without traces, too.
 fn traces_dir(args: &ProxyArgs, config: Option<Switch<PathBuf>>) -> Result<Option<PathBuf>, CommandError> {
-    match (&args.traces, config) {
-        _ if args.no_traces => Ok(None),
-        (Some(dir), _) => Ok(Some(dir.clone())),
-        (None, Some(switch)) => Ok(switch.on()),
-        (None, None) => dirs::traces_dir().map(Some),
+    let named = match (&args.traces, config) {
+        _ if args.no_traces => return Ok(None),
+        (Some(dir), _) => Some(dir.clone()),
+        (None, Some(switch)) => switch.on(),
+        (None, None) => return dirs::traces_dir().map(Some),
+    };
+    if let Some(dir) = &named {
+        check_writable(dir).map_err(|error| {
+            CommandError::because(format!("can't write traces to {}", dir.display()), error)
+                .hint("name another directory, or write none with --no-traces")
+        })?;
     }
+    Ok(named)
+}
+
+/// Makes a directory if it is missing, and finds out whether files can be made in it.
+fn check_writable(dir: &Path) -> io::Result<()> {
+    private::create_dir(dir)?;
+    let probe = dir.join(format!(".wiretape-{}", std::process::id()));
+    private::create_file(&probe)?;
+    std::fs::remove_file(&probe)
 }
 
 fn processors() -> usize {
@@ -241,7 +275,7 @@ fn listeners(args: &ProxyArgs, config: &mut ProxyConfig) -> Result<Vec<ListenerO
     }
     let listener = match &args.upstream {
         Some(upstream) => ListenerOptions {
-            name: args.label.clone().unwrap_or_else(|| upstream.host().to_owned()),
+            name: args.label.clone().unwrap_or_else(|| upstream.name().to_owned()),
             listen: args.listen.unwrap_or_else(|| local(REVERSE_PORT)),
             route: reverse(upstream.clone(), args.rewrite_host, !args.no_oauth_rewrite, Vec::new()),
         },
@@ -288,7 +322,7 @@ fn reverse(upstream: UpstreamUrl, rewrite_host: bool, oauth_rewrite: bool, csp: 
 
 fn forward(listen: SocketAddr, intercept: bool) -> Result<ListenerOptions, CommandError> {
     let route = Route::Forward(ForwardOptions { intercept: authority(intercept)? });
-    Ok(ListenerOptions { name: "forward".to_owned(), listen, route })
+    Ok(ListenerOptions { name: FORWARD.to_owned(), listen, route })
 }
 
 /// The authority whose certificates the client is shown.
@@ -382,6 +416,16 @@ fn explain(error: ProxyError) -> CommandError {
 #[expect(clippy::needless_pass_by_value, reason = "the proxy hands warnings over")]
 fn tell(warning: Warning) {
     output::warn(format!("wiretape: {warning}"));
+}
+
+/// Says what is waited for, so that the proxy does not look stuck.
+fn report_draining(draining: Draining) {
+    let Draining { requests, connections } = draining;
+    let waits_for = match requests {
+        0 => units::count(connections as u64, "connection"),
+        _ => units::count(requests as u64, "request"),
+    };
+    output::note(format!("wiretape: waiting for {waits_for}; press Ctrl-C again to stop now"));
 }
 
 fn report(outcome: &ProxyOutcome) {

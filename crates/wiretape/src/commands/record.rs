@@ -90,7 +90,7 @@ pub(crate) struct RecordArgs {
     config: Option<PathBuf>,
 
     /// Connect to the HTTP server at this URL instead of starting a command
-    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "no_stderr"])]
+    #[arg(long, value_name = "URL", value_parser = crate::url_arg::url::<ServerUrl>(), conflicts_with_all = ["command", "no_stderr"])]
     url: Option<ServerUrl>,
 
     /// Send this header to the server; its value is kept out of the trace (can be repeated)

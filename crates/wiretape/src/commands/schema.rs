@@ -4,6 +4,7 @@ use crate::ask::AskArgs;
 use crate::calls::Look;
 use crate::error::CommandError;
 use crate::json;
+use crate::names::Names;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
 use crate::text::printable;
 use clap::Args;
@@ -60,22 +61,32 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<(), CommandError> {
         ));
     }
     let store = args.ask.store.open()?;
+    args.ask.filter.checked(&store)?;
+    let names = Names::of(&store)?;
     let limit = args.limit.unwrap_or(usize::MAX);
     if args.unused {
         let mut unused = store.unused_tools(&filter)?;
         unused.truncate(limit);
-        return if args.ask.json { Ok(output::print_json_lines(&unused)?) } else { print_unused(&unused) };
+        return if args.ask.json {
+            Ok(output::print_json_lines(&unused)?)
+        } else {
+            print_unused(&unused, &names)
+        };
     }
     if args.changes {
         let mut changes = changes(&store, &filter)?;
         changes.truncate(limit);
-        return if args.ask.json { Ok(output::print_json_lines(&changes)?) } else { print_changes(&changes) };
+        return if args.ask.json {
+            Ok(output::print_json_lines(&changes)?)
+        } else {
+            print_changes(&changes, &names)
+        };
     }
     let lists = lists(&store, &filter, args.name.as_deref(), limit)?;
     match (&args.name, args.ask.json) {
         (_, true) => Ok(output::print_json_lines(&lists)?),
-        (Some(name), false) => print_definitions(&lists, name),
-        (None, false) => print_lists(&lists),
+        (Some(name), false) => print_definitions(&lists, name, &names),
+        (None, false) => print_lists(&lists, &names),
     }
 }
 
@@ -185,7 +196,7 @@ fn list_name(method: &str) -> &str {
     method.strip_suffix("/list").unwrap_or(method)
 }
 
-fn print_lists(lists: &[SchemaListRecord]) -> Result<(), CommandError> {
+fn print_lists(lists: &[SchemaListRecord], names: &Names) -> Result<(), CommandError> {
     print_table(
         &LISTS,
         "There is nothing of that kind in the store: no list was seen, or none is meant.",
@@ -193,7 +204,7 @@ fn print_lists(lists: &[SchemaListRecord]) -> Result<(), CommandError> {
             let of_list = |list: &SchemaListRecord| {
                 let row = |item: &SchemaItemRecord| {
                     vec![
-                        printable(&list.server).into_owned().into(),
+                        names.server(&list.server, None).into(),
                         printable(list_name(&list.method)).into_owned().into(),
                         Cell::new(styles.name, printable(&item.key)),
                         look.when(item.first_seen).into(),
@@ -211,7 +222,7 @@ fn print_lists(lists: &[SchemaListRecord]) -> Result<(), CommandError> {
     )
 }
 
-fn print_changes(changes: &[Change]) -> Result<(), CommandError> {
+fn print_changes(changes: &[Change], names: &Names) -> Result<(), CommandError> {
     print_table(&CHANGES, "Nothing of that kind has changed, as far as the store knows.", |look, styles| {
         let row = |Change { record, members }: &Change| {
             let what = members.as_deref().map(|members| members.join(", ")).unwrap_or_default();
@@ -222,7 +233,7 @@ fn print_changes(changes: &[Change]) -> Result<(), CommandError> {
             };
             vec![
                 Cell::new(styles.dim, look.clock(record.time)),
-                printable(&record.server).into_owned().into(),
+                names.server(&record.server, None).into(),
                 printable(list_name(&record.method)).into_owned().into(),
                 Cell::new(paint, printable(&record.change)),
                 Cell::new(styles.name, printable(&record.key)),
@@ -233,11 +244,11 @@ fn print_changes(changes: &[Change]) -> Result<(), CommandError> {
     })
 }
 
-fn print_unused(tools: &[UnusedTool]) -> Result<(), CommandError> {
+fn print_unused(tools: &[UnusedTool], names: &Names) -> Result<(), CommandError> {
     print_table(&UNUSED, "There is no tool that nobody called.", |look, styles| {
         let row = |tool: &UnusedTool| {
             vec![
-                printable(&tool.server).into_owned().into(),
+                names.server(&tool.server, None).into(),
                 Cell::new(styles.name, printable(&tool.tool)),
                 look.when(tool.first_seen).into(),
             ]
@@ -264,22 +275,22 @@ fn print_table(
     Ok(out.flush()?)
 }
 
-fn print_definitions(lists: &[SchemaListRecord], name: &str) -> Result<(), CommandError> {
+fn print_definitions(lists: &[SchemaListRecord], name: &str, names: &Names) -> Result<(), CommandError> {
     if lists.is_empty() {
         let message = format!("nothing that servers offer goes by the name `{name}`");
         return Err(CommandError::failure(message).hint("`wiretape schema` lists what there is"));
     }
     let mut out = Output::stdout();
     for list in lists {
-        write_definitions(&mut out, list)?;
+        write_definitions(&mut out, list, names)?;
     }
     Ok(out.flush()?)
 }
 
-fn write_definitions(out: &mut Output, list: &SchemaListRecord) -> io::Result<()> {
+fn write_definitions(out: &mut Output, list: &SchemaListRecord, names: &Names) -> io::Result<()> {
     let styles = out.styles;
     for item in &list.items {
-        let place = format!("{} {}", list.server, list.method);
+        let place = format!("{} {}", names.server(&list.server, None), list.method);
         writeln!(out, "{}", styles.dim.paint(printable(&place)))?;
         json::write_pretty(out, item.definition.as_bytes(), 0, &styles)?;
     }

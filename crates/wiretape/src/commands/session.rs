@@ -9,6 +9,7 @@ use crate::text::printable;
 use crate::units;
 use clap::Args;
 use std::io::{self, Write};
+use wiretape_events::FORWARD;
 use wiretape_events::store::query::{CallRecord, Order, SessionCalls, SessionRecord};
 use wiretape_events::store::{Filter, Store};
 
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &SessionArgs) -> Result<(), CommandError> {
     let store = args.store.open()?;
     let mut told = store.session(&args.id)?;
     if !args.filter.is_empty() {
-        told.calls = filtered(&store, &told.session, args.filter.filter())?;
+        told.calls = filtered(&store, &told.session, args.filter.checked(&store)?)?;
     }
     told.calls.truncate(args.limit.unwrap_or(usize::MAX));
     if args.json {
@@ -59,8 +60,9 @@ pub(crate) fn run(args: &SessionArgs) -> Result<(), CommandError> {
 
 /// The session's calls that a filter means.
 fn filtered(store: &Store, session: &SessionRecord, filter: Filter) -> Result<Vec<CallRecord>, CommandError> {
-    let is_another = |asked: &Option<String>| asked.as_ref().is_some_and(|server| *server != session.server);
-    if is_another(&filter.server) {
+    if let Some(name) = &filter.server
+        && !store.servers_named(name)?.contains(&session.server)
+    {
         return Ok(Vec::new());
     }
     let filter = Filter {
@@ -92,10 +94,13 @@ fn write(out: &mut Output, told: &SessionCalls) -> io::Result<()> {
 fn facts(session: &SessionRecord, look: &Look) -> Vec<(&'static str, String)> {
     let began = format!("{}, took {}", look.when(session.started), units::duration(took_us(session)));
     let state = if session.ended.is_some() { "" } else { ", open" };
-    let server = match named(session.server_name.as_deref(), session.server_version.as_deref()) {
-        Some(name) => format!("{} ({name})", printable(&session.server)),
-        None => printable(&session.server).into_owned(),
-    };
+    let mut server = printable(&session.server).into_owned();
+    if let Some(name) = session.listener.as_deref().filter(|name| *name != FORWARD) {
+        server = format!("{} at {server}", printable(name));
+    }
+    if let Some(name) = named(session.server_name.as_deref(), session.server_version.as_deref()) {
+        server = format!("{server} ({name})");
+    }
     let text = |text: &Option<String>| text.as_deref().map(|text| printable(text).into_owned());
     let facts = [
         ("session", Some(printable(&session.id).into_owned())),

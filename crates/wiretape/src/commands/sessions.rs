@@ -4,6 +4,7 @@ use crate::ask::AskArgs;
 use crate::calls::Look;
 use crate::commands::store;
 use crate::error::CommandError;
+use crate::names::Names;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
 use crate::selector::TraceSelector;
 use crate::text::printable;
@@ -11,7 +12,6 @@ use crate::units;
 use clap::Args;
 use std::io::Write as _;
 use wiretape_events::store::query::SessionRecord;
-use wiretape_library::catalog::shortest_prefixes;
 
 /// List the sessions, the one last heard of first
 ///
@@ -50,16 +50,13 @@ const COLUMNS: [Column; 8] = [
     Column { title: "STATE", align: Align::Left, room: Room::Optional(4) },
 ];
 
-/// The least that is shown of an id.
-const SHORTEST_ID: usize = 8;
-
 /// Runs the command.
 pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
     let store = match args.traces.as_slice() {
         [] => args.ask.store.open()?,
         traces => store::of_traces(traces)?,
     };
-    let sessions = store.sessions(&args.ask.filter.filter(), args.limit)?;
+    let sessions = store.sessions(&args.ask.filter.checked(&store)?, args.limit)?;
     if args.ask.json {
         return Ok(output::print_json_lines(&sessions)?);
     }
@@ -70,29 +67,24 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
         return Ok(out.flush()?);
     }
     let (styles, width, look) = (out.styles, out.width, Look::of(&out));
-    table(&sessions, &look, &styles).write(&mut out, &styles, width)?;
+    let mut names = Names::of(&store)?;
+    names.learn(&store, sessions.iter().map(|session| session.id.as_str()))?;
+    table(&sessions, &names, &look, &styles).write(&mut out, &styles, width)?;
     Ok(out.flush()?)
 }
 
-fn table(sessions: &[SessionRecord], look: &Look, styles: &Styles) -> Table {
-    let ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
-    let ids = match look {
-        Look::Short { .. } => shortest_prefixes(&ids, ids.iter().copied(), SHORTEST_ID),
-        Look::Full => ids.iter().map(|id| (*id).to_owned()).collect(),
-    };
+fn table(sessions: &[SessionRecord], names: &Names, look: &Look, styles: &Styles) -> Table {
     let mut table = Table::new(&COLUMNS);
-    for (session, id) in sessions.iter().zip(&ids) {
-        table.row(row(session, id, look, styles));
-    }
+    sessions.iter().for_each(|session| table.row(row(session, names, look, styles)));
     table
 }
 
-fn row(session: &SessionRecord, id: &str, look: &Look, styles: &Styles) -> Vec<Cell> {
+fn row(session: &SessionRecord, names: &Names, look: &Look, styles: &Styles) -> Vec<Cell> {
     let (state, paint) =
         if session.ended.is_some() { ("ended", styles.plain) } else { ("open", styles.good) };
     vec![
-        Cell::new(styles.hint, printable(id)),
-        Cell::new(styles.strong, printable(&session.server)),
+        Cell::new(styles.hint, names.session(&session.id, look)),
+        Cell::new(styles.strong, names.server(&session.server, session.listener.as_deref())),
         client(session, styles),
         look.when(session.started).into(),
         units::duration(took_us(session)).into(),

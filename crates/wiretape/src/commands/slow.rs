@@ -37,7 +37,7 @@ pub(crate) struct SlowArgs {
 /// Runs the command.
 pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
     let store = args.ask.store.open()?;
-    let mut calls = store.calls(&args.ask.filter.filter(), Order::Slowest, args.limit)?;
+    let mut calls = store.calls(&args.ask.filter.checked(&store)?, Order::Slowest, args.limit)?;
     if let Some(over) = args.over {
         calls.retain(|call| call.latency_us.is_some_and(|us| u128::from(us) > over.as_micros()));
     }
@@ -50,6 +50,7 @@ pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
         return Ok(out.flush()?);
     }
     let (styles, width) = (out.styles, out.width);
-    calls::table(&calls, &Look::of(&out), &styles).write(&mut out, &styles, width)?;
+    let names = calls::names(&store, &calls)?;
+    calls::table(&calls, &names, &Look::of(&out), &styles).write(&mut out, &styles, width)?;
     Ok(out.flush()?)
 }

@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wiretape_events::store::query::Info;
-use wiretape_events::store::{LoadError, Loaded, Loader, PruneResult, Retention, Store, Writer};
+use wiretape_events::store::{CallCounter, LoadError, Loaded, Loader, PruneResult, Retention, Store, Writer};
 use wiretape_library::TraceState;
 use wiretape_library::{Part, Recording};
 use wiretape_trace::format::Notice;
@@ -299,7 +299,11 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
     let mut loader = Loader::new(writer);
     if recording.is_whole() {
         let ids: Vec<&str> = recording.parts.iter().filter_map(|part| part.id.as_deref()).collect();
-        loader.forget_half_loaded(&ids).map_err(|error| load_error(Path::new(""), error))?;
+        let failed = |error| load_error(Path::new(""), error);
+        loader.forget_half_loaded(&ids).map_err(failed)?;
+        if loader.is_told(&ids).map_err(failed)? {
+            loader.forget_if_fewer(&ids, count_calls(recording)?).map_err(failed)?;
+        }
     }
     let mut loads = Vec::new();
     for part in &recording.parts {
@@ -316,6 +320,16 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
         *calls += unanswered;
     }
     Ok(loads)
+}
+
+/// How many calls a recording has.
+fn count_calls(recording: &Recording) -> Result<u64, CommandError> {
+    let mut counter = CallCounter::default();
+    for part in &recording.parts {
+        let mut reader = trace_file::open(&part.path)?;
+        counter.part(&mut reader).map_err(|error| load_error(&part.path, error.into()))?;
+    }
+    Ok(counter.finish())
 }
 
 /// Loads a part, and says how many of its lines are damaged.

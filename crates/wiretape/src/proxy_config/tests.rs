@@ -19,6 +19,7 @@ events = "events.ndjson"
 print = "json"
 store = "store.db"
 admin = "127.0.0.1:3005"
+admin_hosts = ["metrics.example.com"]
 drain = "30s"
 [retention]
 max_age = "7d"
@@ -91,6 +92,7 @@ fn every_key_is_read() {
     let config = read(EVERYTHING).unwrap();
     assert_eq!(config.traces, Some(Switch::On("/etc/wiretape/traces".into())));
     assert_eq!(config.admin, Some(Switch::On("127.0.0.1:3005".parse().unwrap())));
+    assert_eq!(config.admin_hosts, ["metrics.example.com"]);
     assert_eq!(config.drain, Some(Duration::from_secs(30)));
     let events = &config.events;
     assert_eq!(events.events, Some(Switch::On("/etc/wiretape/events.ndjson".into())));
@@ -271,7 +273,7 @@ fn upstreams_are_complete_and_differ() {
     );
     check(
         &[upstream("", 1), upstream("", 2)].concat(),
-        &["5:1: the upstream of line 1 is named `localhost`, too; give it another `name`"],
+        &["5:1: the upstream of line 1 is named `localhost-9000`, too; give it another `name`"],
     );
     check(
         &upstream("name = \"a b\"", 1),

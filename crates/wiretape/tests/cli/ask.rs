@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use wiretape_events::event::{ChangeType, SchemaItem};
 use wiretape_events::store::Writer;
-use wiretape_events::store::row::{Row, SchemaRow};
+use wiretape_events::store::row::{Row, SchemaRow, ViolationRow};
 
 const ASKING: [&[&str]; 8] = [
     &["logs"],
@@ -172,6 +172,56 @@ fn traces_are_loaded_once_and_trouble_is_told() {
         .collect();
     env.file("damaged.jsonl", damaged);
     insta::assert_snapshot!("store-load-damaged", env.run(&["store", "load", "traces/damaged.jsonl"]));
+}
+
+/// What went can be brought back, all of it or a part.
+#[test]
+fn a_pruned_trace_can_be_loaded_again() {
+    let env = stored();
+    let loaded = env.run(&["logs", "--server", "first", "--json"]);
+    env.run(&["store", "prune", "--older-than", "0s"]);
+    assert!(env.run(&["logs"]).contains("no such calls"));
+    assert!(env.run(&["store", "load", "traces/first.jsonl"]).contains("loaded 3 calls"));
+    let again = env.run(&["logs", "--server", "first", "--json"]);
+    let times = |told: &str| told.lines().filter(|line| line.contains("\"time\"")).count();
+    assert_eq!((times(&loaded), times(&again)), (3, 3));
+}
+
+#[test]
+fn servers_go_by_name_by_address_and_by_url() {
+    let env = stored();
+    let url = "http://localhost:9411";
+    let by_url = env.run(&["logs", "--json", "--server", url]);
+    assert!(by_url.contains(url), "{by_url}");
+    for name in ["localhost:9411", "http://localhost:9411/mcp"] {
+        assert_eq!(env.run(&["logs", "--json", "--server", name]), by_url, "{name}");
+    }
+    insta::assert_snapshot!("unknown-server", env.run(&["logs", "--server", "frist"]));
+    insta::assert_snapshot!("unknown-tool", env.run(&["stats", "--tool", "ad"]));
+    for command in ["slow", "sessions", "clients", "schema"] {
+        let told = env.run(&[command, "--server", "frist"]);
+        assert!(told.contains("there is no server `frist` in the store"), "{command}: {told}");
+    }
+}
+
+#[test]
+fn what_browsers_blocked_is_shown() {
+    let env = stored();
+    assert!(env.run(&["logs", "--violations"]).contains("no such violations"));
+    let mut writer = Writer::open(&env.data_dir().join("store.db")).unwrap();
+    let violation = |time, directive: &str| {
+        Row::Violation(ViolationRow {
+            time,
+            server: Arc::from("http://localhost:9411"),
+            session: Some(Arc::from("s1")),
+            blocked_uri: "https://cdn.example.com/\u{1b}script.js".to_owned(),
+            directive: directive.to_owned(),
+        })
+    };
+    let start = crate::environment::START_MS;
+    writer.write(&[violation(start, "script-src"), violation(start + 1000, "connect-src")]).unwrap();
+    insta::assert_snapshot!("violations", env.run(&["logs", "--violations"]));
+    insta::assert_snapshot!("violations-json", env.run(&["logs", "--violations", "-n", "1", "--json"]));
 }
 
 #[test]

@@ -38,6 +38,17 @@ fn calls_are_listed_with_what_became_of_them() {
 }
 
 #[test]
+fn traces_of_one_label_are_told_apart() {
+    let env = desk();
+    env.file("other.jsonl", SESSION.replace("dddddddd", "eeeeeeee"));
+    env.trace("add.jsonl", "aaaa1111", 60);
+    let told = env.run(&["calls", "dddd", "eeee", "aaaa", "tool:book,add"]);
+    for name in [" desk dddd ", " desk eeee ", " add "] {
+        assert!(told.contains(name), "{told}");
+    }
+}
+
+#[test]
 fn filters_say_which() {
     let env = desk();
     let numbers = |filter: &[&str]| {

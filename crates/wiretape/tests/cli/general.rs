@@ -43,6 +43,48 @@ fn a_command_line_without_sense_is_2() {
 }
 
 #[test]
+fn a_proxy_without_options_names_those_it_needs() {
+    let env = TestEnvironment::new();
+    let told = env.run(&["proxy"]);
+    for option in ["--upstream", "--forward", "--config"] {
+        assert!(told.contains(option), "{told}");
+    }
+    assert!(told.ends_with("--- exit 2 ---\n"), "{told}");
+}
+
+#[test]
+fn a_password_in_a_url_is_not_repeated() {
+    let env = TestEnvironment::new();
+    for args in [
+        &["proxy", "--upstream", "http://me:t0psecret@localhost:1/mcp"][..],
+        &["record", "--url", "http://me:t0psecret@localhost:1/mcp"],
+        &["verify", "trace.jsonl", "--url", "http://me:t0psecret@localhost:1/mcp"],
+        &["proxy", "--forward", "--webhook", "http://me:t0psecret@localhost:1/"],
+    ] {
+        let told = env.run(args);
+        assert!(!told.contains("t0psecret"), "{told}");
+        assert!(told.contains("credentials") || told.contains("password"), "{told}");
+    }
+}
+
+/// A folder that is missing is made; one that can't be is an error at once, not a loss later.
+#[test]
+#[cfg(unix)]
+fn places_that_can_t_be_written_are_refused_at_the_start() {
+    let env = TestEnvironment::new();
+    env.file("file", "");
+    for (option, place) in
+        [("--store", "file/x/store.db"), ("--events", "file/x/e.ndjson"), ("--traces", "file/x")]
+    {
+        let place = env.path(place);
+        let told =
+            env.run(&["proxy", "--forward", "--listen", "127.0.0.1:0", option, place.to_str().unwrap()]);
+        assert!(told.contains("error: can't ") && told.contains("hint: "), "{option}: {told}");
+        assert!(!told.contains("listening"), "{option}: {told}");
+    }
+}
+
+#[test]
 fn traces_are_named_by_path_by_id_or_as_latest() {
     let env = TestEnvironment::new();
     env.trace("old.jsonl", "aaaa1111", 0);

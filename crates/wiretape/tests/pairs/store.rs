@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use wiretape_events::Status;
+use wiretape_events::Outcome;
 use wiretape_events::store::query::Order;
 use wiretape_events::store::{Filter, Store};
 
@@ -21,7 +21,7 @@ pub(crate) fn check(home: &Path, traces: &[PathBuf], resumed: usize) {
         assert!(row.latency_us.unwrap() > 0, "{row:?}");
         assert!(row.upstream_us.unwrap() <= row.latency_us.unwrap(), "{row:?}");
         if row.kind == "mcp" && !row.method.is_empty() && !row.method.starts_with("notifications/") {
-            let answered = matches!(row.status, Status::Ok | Status::ToolError | Status::ProtocolError);
+            let answered = matches!(row.status, Outcome::Ok | Outcome::ToolError | Outcome::ProtocolError);
             let status = if answered { row.status.name() } else { "unanswered" };
             assert!(row.session.is_some() || row.method == "server/discover", "{row:?}");
             assert!(row.response_bytes > 0 || !answered, "{row:?}");
@@ -83,9 +83,9 @@ fn recorded_in(traces: &[PathBuf]) -> (Calls, usize) {
 
 fn status(answer: &Value) -> &'static str {
     if answer.get("error").is_some() {
-        "protocol_error"
+        "protocol-error"
     } else if answer["result"]["isError"] == true {
-        "tool_error"
+        "tool-error"
     } else {
         "ok"
     }

@@ -37,7 +37,7 @@ fn a_thousand_streams_at_a_time() {
         }
     }
     let stopped = proxy.stop();
-    assert!(stopped.stderr.contains("1000 exchanges had not come to an end"), "{}", stopped.stderr);
+    assert!(stopped.warnings().is_empty(), "no request was cut off: {}", stopped.stderr);
     let traces = stopped.traces();
     assert_eq!(traces.len(), STREAMS);
     assert!(traces.iter().all(|trace| trace.messages().len() == 3));

@@ -18,14 +18,39 @@ fn wait_for_draining(proxy: &Proxy) {
     wait_until("it drains", || proxy.ask("/status").1["draining"] == true);
 }
 
-/// A stream that a GET has opened, with one event sent.
-fn open(proxy: &Proxy, upstream: &Upstream) -> (Peer, Peer) {
+/// A stream that a request has opened, with one event sent.
+fn open_with(proxy: &Proxy, upstream: &Upstream, request: &str, event: &str) -> (Peer, Peer) {
     let mut client = proxy.connect();
-    client.send(OPEN_STREAM);
+    client.send(request);
     let (mut server, ..) = upstream.answer(STREAM);
-    server.send(chunk("data: {}\n\n"));
+    server.send(chunk(event));
     client.receive_head();
     client.receive_chunk();
+    (client, server)
+}
+
+/// A call whose answer comes as events and is not there yet.
+fn open(proxy: &Proxy, upstream: &Upstream) -> (Peer, Peer) {
+    open_with(proxy, upstream, &post("", CALL), "data: {}\n\n")
+}
+
+/// A stream that a GET has opened in a session of streamable HTTP.
+fn listen(proxy: &Proxy, upstream: &Upstream) -> (Peer, Peer) {
+    let request = OPEN_STREAM.replace("\r\n\r\n", "\r\nMcp-Session-Id: s1\r\n\r\n");
+    open_with(proxy, upstream, &request, "data: {}\n\n")
+}
+
+/// A stream of HTTP+SSE, with its endpoint.
+fn open_sse(proxy: &Proxy, upstream: &Upstream) -> (Peer, Peer) {
+    open_with(proxy, upstream, OPEN_STREAM, "event: endpoint\ndata: /messages?sessionId=a1\n\n")
+}
+
+/// A request over HTTP+SSE, which is merely accepted.
+fn post_sse(proxy: &Proxy, upstream: &Upstream) -> (Peer, Peer) {
+    let mut client = proxy.connect();
+    client.send(post("", CALL).replace("/mcp", "/messages?sessionId=a1"));
+    let (server, ..) = upstream.answer("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(client.receive().0.status(), 202);
     (client, server)
 }
 
@@ -71,13 +96,76 @@ fn a_stream_is_cut_when_the_time_is_over() {
     assert_eq!(stopped.status.code(), Some(0), "{}", stopped.stderr);
     assert!(stopped.stderr.contains("1 exchange had not come to an end"), "{}", stopped.stderr);
     let trace = stopped.trace();
-    assert_eq!(trace.endings(), ["open", "stopped"]);
+    assert_eq!(trace.endings(), ["stopped"]);
     assert_eq!(trace.of_type("end").len(), 1);
+}
+
+/// Every client of the 2025 revisions holds such a stream open: waiting for it would always take the whole limit.
+#[test]
+fn streams_that_no_request_waits_for_end_at_once() {
+    for open in [listen, open_sse] {
+        let upstream = Upstream::listen();
+        let proxy = drained(&upstream, "10m");
+        let (mut client, mut server) = open(&proxy, &upstream);
+        let start = Instant::now();
+        proxy.signal(SIGTERM);
+        assert_eq!(client.receive_chunked().0, b"", "a clean end");
+        server.receive_rest();
+        let stopped = proxy.wait();
+        assert!(start.elapsed() < SOON);
+        assert!(stopped.status.success());
+        assert!(!stopped.stderr.contains("waiting for"), "{}", stopped.stderr);
+        assert!(stopped.warnings().is_empty(), "{}", stopped.stderr);
+        assert_eq!(stopped.trace().endings(), ["open", "stopped"]);
+    }
+}
+
+#[test]
+fn a_subscription_of_the_stateless_revision_ends_at_once() {
+    let upstream = Upstream::listen();
+    let proxy = drained(&upstream, "10m");
+    let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}"#;
+    let (mut client, _server) = open_with(&proxy, &upstream, &post("", subscribe), "data: {}\n\n");
+    proxy.signal(SIGTERM);
+    assert_eq!(client.receive_chunked().0, b"");
+    assert!(proxy.wait().status.success());
+}
+
+/// While another session's call is in flight, a stream that only listens is not kept.
+#[test]
+fn a_listening_stream_does_not_wait_for_calls() {
+    let upstream = Upstream::listen();
+    let proxy = drained(&upstream, "10m");
+    let (mut listener, _server) = listen(&proxy, &upstream);
+    let (_client, _call) = open(&proxy, &upstream);
+    proxy.signal(SIGTERM);
+    assert_eq!(listener.receive_chunked().0, b"");
+    wait_until("it says what it waits for", || proxy.stderr().contains("waiting for 1 request;"));
+    assert!(proxy.stderr().contains("press Ctrl-C again to stop now"), "{}", proxy.stderr());
+    proxy.signal(SIGTERM);
+    assert!(proxy.wait().status.success());
+}
+
+#[test]
+fn an_answer_over_http_sse_is_waited_for() {
+    let upstream = Upstream::listen();
+    let proxy = drained(&upstream, "10m");
+    let (mut client, mut server) = open_sse(&proxy, &upstream);
+    let _posted = post_sse(&proxy, &upstream);
+    proxy.signal(SIGTERM);
+    wait_until("it says what it waits for", || proxy.stderr().contains("waiting for 1 request;"));
+    let event = format!("data: {RESULT}\n\n");
+    server.send(chunk(&event));
+    assert_eq!(client.receive_chunk(), event.as_bytes());
+    assert_eq!(client.receive_chunked().0, b"");
+    let stopped = proxy.wait();
+    assert!(stopped.status.success());
+    assert!(stopped.warnings().is_empty(), "{}", stopped.stderr);
 }
 
 /// It still gets its events, until it ends by itself.
 #[test]
-fn a_stream_goes_on_while_there_is_time() {
+fn a_call_gets_its_events_while_there_is_time() {
     let upstream = Upstream::listen();
     let proxy = drained(&upstream, "10m");
     let (mut client, mut server) = open(&proxy, &upstream);
@@ -89,7 +177,7 @@ fn a_stream_goes_on_while_there_is_time() {
     assert_eq!(client.receive_chunked().0, b"");
     let stopped = proxy.wait();
     assert!(stopped.status.success());
-    assert_eq!(stopped.trace().endings(), ["open", "complete"]);
+    assert_eq!(stopped.trace().endings(), ["complete"]);
 }
 
 #[test]
@@ -104,7 +192,7 @@ fn a_second_signal_ends_at_once() {
     let stopped = proxy.wait();
     assert!(start.elapsed() < SOON);
     assert_eq!(stopped.status.code(), Some(0), "{}", stopped.stderr);
-    assert_eq!(stopped.trace().endings(), ["open", "stopped"]);
+    assert_eq!(stopped.trace().endings(), ["stopped"]);
 }
 
 /// Browsers and clients connect ahead of time.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use wiretape_events::Status;
+use wiretape_events::Outcome;
 use wiretape_events::store::query::Order;
 use wiretape_events::store::{Filter, Store, Writer};
 
@@ -112,7 +112,7 @@ fn a_session_is_told_of_as_it_was() {
     assert!(told.lines.iter().all(|line| line["session"] == "s1"));
 
     let rows = told.store.calls(&Filter::default(), Order::Newest, 100).unwrap();
-    let mut statuses: Vec<(String, Status)> =
+    let mut statuses: Vec<(String, Outcome)> =
         rows.iter().map(|row| (row.request_id.clone(), row.status)).filter(|(id, _)| id.len() == 1).collect();
     statuses.sort_by(|a, b| a.0.cmp(&b.0));
     use Status::{HttpError, Ok, ProtocolError, ToolError};
@@ -171,7 +171,7 @@ fn a_server_that_is_away_and_a_client_that_leaves_are_told_apart() {
     let told = pair.stop();
     let rows = told.store.calls(&Filter::default(), Order::Newest, 100).unwrap();
     let status = |id: &str| rows.iter().find(|row| row.request_id == id).unwrap().status;
-    assert_eq!((status("1"), status("2")), (Status::Disconnected, Status::HttpError));
+    assert_eq!((status("1"), status("2")), (Outcome::Disconnected, Outcome::HttpError));
 }
 
 #[test]
@@ -230,6 +230,99 @@ fn figures_of_the_sinks_are_shown() {
         assert!(metrics.lines().any(|found| found == line), "{metrics}");
     }
     pair.stop();
+}
+
+#[test]
+fn figures_of_requests_can_feed_a_dashboard() {
+    let mut pair =
+        Pair::new(&["--admin", "127.0.0.1:0", "--label", "demo", "--admin-host", "metrics.example.com"]);
+    pair.initialize();
+    let fine = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+    pair.exchange(&post(SESSION, &call(1, "add")), &ok("", fine), Duration::from_millis(30));
+    let error = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"bad"}}"#;
+    pair.post(&call(2, "add"), &ok("", error));
+    let add = r#"server="demo",method="tools/call",tool="add""#;
+    let expected = [
+        format!("wiretape_requests_total{{{add},status=\"ok\"}} 1"),
+        format!("wiretape_requests_total{{{add},status=\"protocol_error\"}} 1"),
+        r#"wiretape_requests_total{server="demo",method="initialize",tool="",status="ok"} 1"#.to_owned(),
+        format!("wiretape_request_duration_seconds_bucket{{{add},le=\"+Inf\"}} 2"),
+        format!("wiretape_request_duration_seconds_count{{{add}}} 2"),
+        r#"wiretape_upstream_up{server="demo"} 1"#.to_owned(),
+        r#"wiretape_sessions{server="demo"} 1"#.to_owned(),
+        format!("wiretape_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")),
+        "# TYPE wiretape_request_duration_seconds histogram".to_owned(),
+    ];
+    let has = |metrics: &str, line: &String| metrics.lines().any(|found| found == line);
+    wait_until("all is counted", || {
+        let metrics = pair.proxy.ask_text("/metrics");
+        expected.iter().all(|line| has(&metrics, line))
+    });
+    let metrics = pair.proxy.ask_text("/metrics");
+    let of_type =
+        metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(|line| line.split(' ').next());
+    for family in of_type {
+        let help = format!("# HELP {} ", family.unwrap());
+        assert!(metrics.lines().any(|line| line.starts_with(&help)), "{help}");
+    }
+    assert_eq!(pair.proxy.ask_with("/status", "Host: metrics.example.com:3005\r\n").0, 200);
+    pair.stop();
+}
+
+/// A client of an earlier proxy, which was killed, ends its session.
+#[test]
+fn a_session_of_an_earlier_run_can_be_ended() {
+    let mut pair = Pair::new(&[]);
+    pair.initialize();
+    let store = pair.proxy.home().join("data/store.db");
+    let rows =
+        || Store::open_read(&store).map_or(0, |store| store.sessions(&Filter::default(), 9).unwrap().len());
+    wait_until("it is stored", || rows() == 1);
+    let Pair { proxy, upstream, .. } = pair;
+    proxy.signal(crate::proxy::SIGKILL);
+    let home = proxy.wait().into_home();
+    let proxy = Proxy::start_with(home, &["--upstream", &upstream.url()], &[]);
+    let mut client = proxy.connect();
+    client.send(format!("DELETE /mcp HTTP/1.1\r\nHost: x\r\n{SESSION}\r\n"));
+    let _served = upstream.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    client.receive();
+    let stopped = proxy.stop();
+    let store = Store::open_read(&stopped.home().join("data/store.db")).unwrap();
+    let sessions = store.sessions(&Filter::default(), 9).unwrap();
+    assert_eq!(sessions.len(), 1);
+    assert!(sessions[0].ended.is_some());
+}
+
+/// One that can't be written costs nothing but itself, and is counted as that happens.
+#[test]
+fn lost_lines_are_counted_while_the_proxy_runs() {
+    let mut pair = Pair::new(&["--admin", "127.0.0.1:0", "--traces", "traces"]);
+    let traces = pair.proxy.home().join("traces");
+    fs::remove_dir_all(&traces).unwrap();
+    fs::write(&traces, "no directory").unwrap();
+    pair.initialize();
+    wait_until("it is counted", || pair.proxy.ask("/status").1["traces"]["lostLines"].as_u64() > Some(0));
+    pair.stop();
+}
+
+#[test]
+fn people_are_told_which_server_and_how_long() {
+    let upstream = Upstream::listen();
+    let file = format!(
+        "print = \"pretty\"\n[[upstream]]\nname = \"one\"\nurl = \"{}\"\nlisten = \"127.0.0.1:0\"\n\
+         [[upstream]]\nname = \"two\"\nurl = \"http://127.0.0.1:1/mcp\"\nlisten = \"127.0.0.1:0\"\n",
+        upstream.url()
+    );
+    let proxy = Proxy::by_file(&file);
+    let mut client = proxy.connect();
+    client.send(post("", INITIALIZE));
+    let _served = upstream.answer(ok(SESSION, INITIALIZED));
+    client.receive();
+    let stderr = proxy.stop().stderr;
+    let line =
+        stderr.lines().find(|line| line.contains(" initialize ")).unwrap_or_else(|| panic!("{stderr}"));
+    assert!(line.contains(" one initialize ok ") && line.ends_with('s'), "{line}");
+    assert!(!line.contains('\x1b'), "no colours into a file: {line:?}");
 }
 
 #[test]

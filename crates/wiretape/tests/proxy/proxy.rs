@@ -117,6 +117,11 @@ impl Proxy {
         traces_in(&traces_dir(self.home.path()))
     }
 
+    /// Where its data is.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     pub(crate) fn signal(&self, signal: i32) {
         process::signal(self.pid(), signal).unwrap();
     }
@@ -166,6 +171,11 @@ impl Stopped {
     /// Where its data is.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
+    }
+
+    /// Its data, for another proxy.
+    pub(crate) fn into_home(self) -> tempfile::TempDir {
+        self.home
     }
 
     /// The traces, as they are.

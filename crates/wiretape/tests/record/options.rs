@@ -376,7 +376,7 @@ fn a_recording_is_rotated_without_loss() {
     // What a v1 reader takes for the file's length.
     let place = last.meta.part.as_ref().unwrap();
     let end = last.end().unwrap();
-    assert_eq!(end.duration_ms, Some((end.us.unwrap() - place.us) / 1000));
+    assert_eq!(end.duration_ms, Some((end.stamp.us.unwrap() - place.us) / 1000));
     let recorded: Vec<&[u8]> = parts.iter().flat_map(|(_, trace)| trace.messages(ServerToClient)).collect();
     let sent: Vec<Vec<u8>> = (1..=200).map(payload::small_call).collect();
     assert!(recorded.iter().eq(sent.iter().map(|call| call.trim_ascii_end()).collect::<Vec<_>>().iter()));

@@ -161,7 +161,7 @@ fn entry(bytes: &[u8], record: Record<'_>) -> Entry {
         Record::Stderr(_) => (seq_of(&fields()), What::Stderr(fields())),
         Record::Http(_) => (seq_of(&fields()), What::Http(fields())),
         Record::Gap(gap) => (seq_of(&fields()), What::Gap(gap)),
-        Record::Rotated { next } => (seq_of(&fields()), What::Rotated(next)),
+        Record::Rotated { next, .. } => (seq_of(&fields()), What::Rotated(next)),
         Record::End(end) => (seq_of(&fields()), What::End(end)),
         other => panic!("{other:?}: {}", String::from_utf8_lossy(bytes)),
     };

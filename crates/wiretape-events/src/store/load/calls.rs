@@ -1,7 +1,7 @@
 //! Requests with their answers, where no exchanges of HTTP carry them: over pipes, and in what other programs wrote.
 
 use super::timeline::Tick;
-use crate::observe::{Change, Snapshot, Snapshots, Verdict, stateless_client};
+use crate::observe::{Change, Snapshot, Snapshots, Verdict, stateless_client, subject};
 use crate::store::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub(super) struct RequestFacts {
     introduction: Option<Box<Introduction>>,
     /// Where in a list it begins to read.
     cursor: Option<Box<str>>,
+    /// The resource or prompt that it is for.
+    subject: Option<Box<str>>,
 }
 
 /// What client and server say of themselves.
@@ -124,6 +126,7 @@ impl Analysis for CallRows {
             let is_list = envelope.method.as_deref().is_some_and(|method| method.ends_with("/list"));
             facts.cursor = envelope.params.filter(|_| is_list).and_then(cursor).map(String::into_boxed_str);
             facts.introduction = self.introduction(envelope).map(Box::new);
+            facts.subject = subject(envelope).map(String::into_boxed_str);
             facts.time = self.around.now.wall_ms;
         }
     }
@@ -204,6 +207,7 @@ impl CallRows {
             error_message: answer.and_then(|answer| Verdict::of(answer).error_message),
             request_id: call.id.as_ref().map_or_else(String::new, |id| id.text().to_owned()),
             path: None,
+            subject: facts.subject.map(String::from),
             event: None,
         };
         if let Some(introduction) = facts.introduction {

@@ -84,6 +84,21 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
+    /// Whether a proxy has told of a recording. It may have been killed before all of that was in the store.
+    pub fn is_told(&self, parts: &[&str]) -> Result<bool, LoadError> {
+        let first = parts.first().map(|id| self.writer.trace(id)).transpose()?;
+        Ok(first.flatten() == Some(Progress::Told))
+    }
+
+    /// Takes out what a proxy has told of a recording if that is less than the recording has, so that all of it can be loaded.
+    pub fn forget_if_fewer(&mut self, parts: &[&str], calls: u64) -> Result<(), LoadError> {
+        let Some(first) = parts.first() else { return Ok(()) };
+        if self.writer.calls_of_trace(first)? < calls {
+            self.writer.forget_trace(first)?;
+        }
+        Ok(())
+    }
+
     /// Loads the next part. One that is in the store already is left as it is.
     pub fn part<R: Read>(&mut self, reader: &mut TraceReader<R>) -> Result<Loaded, LoadError> {
         let (mut trace, mut calls) = (String::new(), 0);
@@ -140,8 +155,49 @@ impl<'a> Loader<'a> {
         let Some(feed) = &mut self.feed else { return Ok(0) };
         let rows = feed.take_rows();
         self.writer.write(&rows)?;
-        Ok(rows.iter().filter(|row| matches!(row, Row::Call(_))).count() as u64)
+        Ok(count_calls(&rows))
     }
+}
+
+/// Counts the calls of a recording, part by part, and writes nothing.
+#[derive(Debug)]
+pub struct CallCounter {
+    feed: TraceFeed,
+    calls: u64,
+}
+
+impl Default for CallCounter {
+    fn default() -> Self {
+        CallCounter { feed: TraceFeed::new(Vec::new()), calls: 0 }
+    }
+}
+
+impl CallCounter {
+    /// Counts those of the next part.
+    pub fn part<R: Read>(&mut self, reader: &mut TraceReader<R>) -> Result<(), ReadError> {
+        while let Some(line) = reader.next_line()? {
+            self.feed.record(&line);
+            if self.feed.waiting() >= BATCH {
+                self.settle();
+            }
+        }
+        Ok(())
+    }
+
+    /// How many there are, those included that were never answered.
+    pub fn finish(mut self) -> u64 {
+        self.feed.finish();
+        self.settle();
+        self.calls
+    }
+
+    fn settle(&mut self) {
+        self.calls += count_calls(&self.feed.take_rows());
+    }
+}
+
+fn count_calls(rows: &[Row]) -> u64 {
+    rows.iter().filter(|row| matches!(row, Row::Call(_))).count() as u64
 }
 
 /// What servers offered when they were last seen. A store that isn't there yet, or is in memory, knows of nothing.

@@ -18,4 +18,4 @@ mod timeline;
 
 pub use feed::TraceFeed;
 pub use live::LiveTrace;
-pub use loader::{LoadError, Loaded, Loader, load, load_from};
+pub use loader::{CallCounter, LoadError, Loaded, Loader, load, load_from};

@@ -33,6 +33,8 @@ pub struct CallRecord {
     pub tool: Option<String>,
     /// The path, where no method of MCP was called.
     pub path: Option<String>,
+    /// The resource's URI or the prompt's name, where it is for one.
+    pub subject: Option<String>,
     /// The JSON-RPC id, as text; empty, and `null` in JSON, if there is none.
     #[serde(serialize_with = "super::text_or_null")]
     pub request_id: String,
@@ -94,7 +96,7 @@ const SELECT: &str = "SELECT call.id AS id, call.time AS time, operation.server,
      operation.transport, operation.kind, operation.method, operation.tool, call.path, call.request_id, call.status, \
      call.error_code, call.error_message, call.latency_us AS latency_us, call.upstream_us, call.first_byte_us, \
      call.request_bytes, call.response_bytes, call.http_status, session.name, session.client_name, \
-     coalesce(call.trace, session.trace), call.event_run, call.event_number \
+     coalesce(call.trace, session.trace), call.event_run, call.event_number, call.subject \
      FROM call LEFT JOIN operation ON operation.id = call.operation LEFT JOIN session ON session.id = call.session";
 
 impl Store {
@@ -176,6 +178,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<CallRecord> {
         method: row.get::<_, Option<_>>(6)?.unwrap_or_default(),
         tool: row.get(7)?,
         path: row.get(8)?,
+        subject: row.get(24)?,
         request_id: row.get(9)?,
         status: status_of(row.get(10)?),
         error_code: row.get(11)?,

@@ -1,5 +1,6 @@
 //! Which calls or sessions are asked for.
 
+use super::names::add_server;
 use crate::store::row::{Kind, status_code};
 use rusqlite::types::Value;
 use wiretape_analyze::call::Outcome;
@@ -11,7 +12,7 @@ pub struct Filter {
     pub since_ms: Option<i64>,
     /// Before this time, in milliseconds since 1970.
     pub until_ms: Option<i64>,
-    /// At this server.
+    /// At this server: by the name that a listener or a recording gave it, by host and port, or by its URL.
     pub server: Option<String>,
     /// Of this tool.
     pub tool: Option<String>,
@@ -75,9 +76,7 @@ impl Filter {
     /// What sessions must fulfil, in the columns of `session`: they were alive in that time, and have such calls.
     pub(super) fn of_sessions(&self) -> Conditions {
         let mut conditions = self.of_who();
-        if let Some(server) = &self.server {
-            conditions.add_with("server = ?", [server.clone().into()]);
-        }
+        self.add_server(&mut conditions);
         if let Some(since) = self.since_ms {
             conditions.add_with("last_seen >= ?", [since.into()]);
         }
@@ -94,9 +93,7 @@ impl Filter {
     pub(super) fn of_incidents(&self) -> Conditions {
         let mut conditions = Conditions::default();
         self.add_times(&mut conditions);
-        if let Some(server) = &self.server {
-            conditions.add_with("server = ?", [server.clone().into()]);
-        }
+        self.add_server(&mut conditions);
         if let Some(prefix) = &self.session {
             conditions.add_with("session >= ? AND session < ?", prefix_range(prefix));
         }
@@ -110,6 +107,13 @@ impl Filter {
             || self.kind.is_some()
             || self.errors_only
             || !self.statuses.is_empty()
+    }
+
+    /// What is at its server, in a column `server`.
+    pub(super) fn add_server(&self, conditions: &mut Conditions) {
+        if let Some(name) = &self.server {
+            add_server(conditions, name);
+        }
     }
 
     fn add_times(&self, conditions: &mut Conditions) {
@@ -138,7 +142,8 @@ impl Filter {
 
     fn of_operations(&self) -> Conditions {
         let mut conditions = Conditions::default();
-        let texts = [("server = ?", &self.server), ("tool = ?", &self.tool), ("method = ?", &self.method)];
+        self.add_server(&mut conditions);
+        let texts = [("tool = ?", &self.tool), ("method = ?", &self.method)];
         for (condition, text) in texts {
             if let Some(text) = text {
                 conditions.add_with(condition, [text.clone().into()]);

@@ -1,7 +1,8 @@
 //! What servers offer, what has changed, and what nobody uses; and what browsers have blocked.
 
 use super::Store;
-use super::filter::Filter;
+use super::filter::{Conditions, Filter};
+use super::names::add_server;
 use crate::event::SchemaItem;
 use crate::observe::Snapshot;
 use crate::raw::Raw;
@@ -92,22 +93,23 @@ pub struct ViolationRecord {
 }
 
 impl Store {
-    /// What servers offer, or one of them, as far as it was seen.
+    /// What servers offer, or one of them, as far as it was seen. The server goes by any of its names.
     pub fn schema(&self, server: Option<&str>) -> Result<Vec<SchemaListRecord>, StoreError> {
-        let lists = self.rows(
-            "SELECT id, server, method, last_seen FROM schema_list WHERE ?1 IS NULL OR server = ?1 \
-             ORDER BY server, method",
-            [server],
-            |row| {
-                let list = SchemaListRecord {
-                    server: row.get(1)?,
-                    method: row.get(2)?,
-                    last_seen: row.get(3)?,
-                    items: Vec::new(),
-                };
-                Ok((row.get(0)?, list))
-            },
-        )?;
+        let mut conditions = Conditions::default();
+        server.inspect(|name| add_server(&mut conditions, name));
+        let sql = format!(
+            "SELECT id, server, method, last_seen FROM schema_list{} ORDER BY server, method",
+            conditions.clause()
+        );
+        let lists = self.rows(&sql, params_from_iter(&conditions.values), |row| {
+            let list = SchemaListRecord {
+                server: row.get(1)?,
+                method: row.get(2)?,
+                last_seen: row.get(3)?,
+                items: Vec::new(),
+            };
+            Ok((row.get(0)?, list))
+        })?;
         lists.into_iter().map(|(id, list)| Ok(SchemaListRecord { items: self.items(id)?, ..list })).collect()
     }
 
@@ -155,18 +157,23 @@ impl Store {
 
     /// Tools that are offered now, and that no call that the filter means has used.
     pub fn unused_tools(&self, filter: &Filter) -> Result<Vec<UnusedTool>, StoreError> {
-        let conditions = filter.of_calls();
-        let mut values = conditions.values.clone();
-        values.extend([filter.server.clone().into(), filter.server.clone().into()]);
+        let used = filter.of_calls();
+        let mut conditions = Conditions::default();
+        conditions.add_with(
+            &format!(
+                "(server, key) NOT IN (SELECT server, tool FROM operation WHERE tool IS NOT NULL \
+                 AND id IN (SELECT operation FROM call INDEXED BY call_by_time{}))",
+                used.clause()
+            ),
+            used.values,
+        );
+        filter.add_server(&mut conditions);
         let sql = format!(
-            "SELECT schema_list.server, key, first_seen FROM schema_item \
-             JOIN schema_list ON schema_list.id = list AND method = 'tools/list' \
-             WHERE (schema_list.server, key) NOT IN (SELECT server, tool FROM operation WHERE tool IS NOT NULL \
-             AND id IN (SELECT operation FROM call INDEXED BY call_by_time{})) \
-             AND (? IS NULL OR schema_list.server = ?) ORDER BY schema_list.server, schema_item.id",
+            "SELECT server, key, first_seen FROM schema_item \
+             JOIN schema_list ON schema_list.id = list AND method = 'tools/list'{} ORDER BY server, schema_item.id",
             conditions.clause()
         );
-        self.rows(&sql, params_from_iter(&values), |row| {
+        self.rows(&sql, params_from_iter(&conditions.values), |row| {
             Ok(UnusedTool { server: row.get(0)?, tool: row.get(1)?, first_seen: row.get(2)? })
         })
     }

@@ -5,7 +5,8 @@
 //!
 //! A source that is added to a directive which a policy lacks must not take away what the policy allowed, nor give more
 //! than was asked for. Where another directive stands in for the missing one (`default-src` for `connect-src`), the
-//! new one begins with that one's sources. Where none does, everything is allowed already, and nothing is added.
+//! new one begins with that one's sources. Where none does, or where there is no policy, everything is allowed already,
+//! and nothing is added.
 
 use super::rule::{Directives, Mode, Reporting, Source, Wish};
 use http::header::{CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
@@ -41,20 +42,16 @@ pub(super) fn apply(headers: &mut HeaderMap, wish: &Wish, report_path: &str) -> 
 
 /// The policies that the page should have, if they are not those that it has.
 fn wanted(headers: &HeaderMap, wish: &Wish, report_path: &str) -> Option<Vec<Policy>> {
-    let ours = Policy::from_directives(&wish.directives);
     let values: Vec<&HeaderValue> = headers.get_all(CONTENT_SECURITY_POLICY).iter().collect();
     let (before, mut after) = match wish.mode {
-        Mode::Replace => (None, vec![ours]),
+        Mode::Replace => (None, vec![Policy::from_directives(&wish.directives)]),
         Mode::Extend => {
             // What can't be read can't be extended.
             let texts: Vec<&str> = values.iter().map(|value| value.to_str().ok()).collect::<Option<_>>()?;
             let before: Vec<Policy> = texts.iter().flat_map(|text| parse(text)).collect();
+            // Without a policy everything is allowed, and one of ours could only forbid.
             let mut after = before.clone();
-            if after.is_empty() {
-                after.push(ours);
-            } else {
-                after.iter_mut().for_each(|policy| policy.extend(&wish.directives));
-            }
+            after.iter_mut().for_each(|policy| policy.extend(&wish.directives));
             (Some(before), after)
         }
     };
@@ -258,13 +255,9 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_a_policy_gets_ours() {
-        check(
-            &[("connect-src", "'self'"), ("default-src", "https://a")],
-            &[],
-            &["default-src https://a; connect-src 'self'"],
-        );
-        check(&[("connect-src", "'none'")], &[" ; "], &["connect-src 'none'"]);
+    fn a_page_without_a_policy_stays_without_one() {
+        check(&[("connect-src", "https://a")], &[], &[]);
+        check(&[("connect-src", "'none'")], &[" ; "], &[" ; "]);
     }
 
     #[test]

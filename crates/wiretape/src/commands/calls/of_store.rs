@@ -31,7 +31,8 @@ pub(super) fn run(store: &Store, filter: &Filter, limit: u64, json: bool) -> Res
         return Ok(out.flush()?);
     }
     let (styles, width, look) = (out.styles, out.width, Look::of(&out));
-    calls::table(&found, &look, &styles).write(&mut out, &styles, width)?;
+    let names = calls::names(store, &found)?;
+    calls::table(&found, &names, &look, &styles).write(&mut out, &styles, width)?;
     Ok(out.flush()?)
 }
 

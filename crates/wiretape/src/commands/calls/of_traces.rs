@@ -4,7 +4,7 @@ use super::row::{COLUMNS, CallJson, Shown};
 use crate::calls::Look;
 use crate::error::CommandError;
 use crate::output::{self, Output, Table};
-use crate::trace_file;
+use crate::trace_file::{self, Head};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -13,11 +13,15 @@ use wiretape_analyze::call::Call;
 use wiretape_analyze::clock::TraceClock;
 use wiretape_analyze::filter::Filter;
 use wiretape_analyze::listing::CallLister;
+use wiretape_library::catalog::shortest_prefixes;
 use wiretape_trace::format::Record;
+
+/// The least that is shown of a trace's id.
+const SHORTEST_ID: usize = 4;
 
 /// Reads the traces, and lists their calls.
 pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) -> Result<(), CommandError> {
-    let mut names = Vec::new();
+    let mut heads = Vec::new();
     let mut recordings: Vec<Vec<&Path>> = Vec::new();
     for path in paths {
         let head = trace_file::head(path)?;
@@ -25,17 +29,41 @@ pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) ->
             Some(parts) if parts.last().is_some_and(|before| trace_file::goes_on(&head, before)) => {
                 parts.push(path);
             }
-            _ => recordings.push(vec![path]),
+            _ => {
+                recordings.push(vec![path]);
+                heads.push((path.as_path(), head));
+            }
         }
-        let label = head.meta.map(|meta| meta.label).filter(|label| !label.is_empty());
-        names.push(label.unwrap_or_else(|| path.display().to_string()));
     }
+    let named = trace_names(&heads).into_iter().zip(&recordings);
+    let names = named.flat_map(|(name, parts)| vec![name; parts.len()]).collect();
     let mut view = View::new(paths, names, limit, json);
     match paths {
         [path] => one(path, filter, &mut view)?,
         _ => several(&recordings, filter, &mut view)?,
     }
     Ok(view.finish()?)
+}
+
+/// What each recording is called: its label, with the shortest unique prefix of its id where others have the same label.
+fn trace_names(heads: &[(&Path, Head)]) -> Vec<String> {
+    let label = |path: &Path, head: &Head| {
+        let label = head.meta.as_ref().map(|meta| meta.label.clone()).filter(|label| !label.is_empty());
+        label.unwrap_or_else(|| path.display().to_string())
+    };
+    let id = |path: &Path, head: &Head| {
+        let id = head.meta.as_ref().and_then(|meta| meta.id.clone());
+        id.unwrap_or_else(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+    };
+    let labels: Vec<String> = heads.iter().map(|(path, head)| label(path, head)).collect();
+    let ids: Vec<String> = heads.iter().map(|(path, head)| id(path, head)).collect();
+    let borrowed: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let short = shortest_prefixes(&borrowed, borrowed.iter().copied(), SHORTEST_ID);
+    let is_shared = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
+    let name = |(label, id): (&String, String)| {
+        if is_shared(label) { format!("{label} {id}") } else { label.clone() }
+    };
+    labels.iter().zip(short).map(name).collect()
 }
 
 fn one(path: &Path, filter: &Filter, view: &mut View<'_>) -> Result<(), CommandError> {

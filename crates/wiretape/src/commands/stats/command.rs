@@ -44,7 +44,8 @@ pub(crate) struct StatsArgs {
 pub(crate) fn run(args: &StatsArgs) -> Result<(), CommandError> {
     let form = if args.json { Form::Json } else { Form::Text };
     if args.traces.is_empty() {
-        return of_store::run(&args.store.open()?, &args.filter.filter(), form);
+        let store = args.store.open()?;
+        return of_store::run(&store, &args.filter.checked(&store)?, form);
     }
     if !args.filter.is_empty() || args.store.store.is_some() {
         return Err(CommandError::usage(

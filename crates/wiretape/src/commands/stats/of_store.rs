@@ -4,6 +4,7 @@ use super::Form;
 use super::of_traces::LatencyJson;
 use super::table::{self, Row};
 use crate::error::CommandError;
+use crate::names::Names;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
 use crate::text::printable;
 use serde::Serialize;
@@ -19,24 +20,24 @@ pub(super) fn run(store: &Store, filter: &Filter, form: Form) -> Result<(), Comm
     stats.rows.sort_by_key(|row| row.tool.is_none());
     match form {
         Form::Json => Ok(output::print_json(&StatsJson::new(store.path(), &stats))?),
-        Form::Text => Ok(print_table(&stats)?),
+        Form::Text => Ok(print_table(&stats, &Names::of(store)?)?),
     }
 }
 
-fn print_table(stats: &Stats) -> io::Result<()> {
+fn print_table(stats: &Stats, names: &Names) -> io::Result<()> {
     let mut out = Output::stdout();
     let (styles, width) = (out.styles, out.width);
     if stats.rows.is_empty() {
         writeln!(out, "There are no such calls in the store.")?;
         return out.flush();
     }
-    let dropped = table(stats, &styles).write(&mut out, &styles, width)?;
+    let dropped = table(stats, names, &styles).write(&mut out, &styles, width)?;
     table::write_remarks(&mut out, remarks(&stats.totals), &dropped)?;
     out.flush()
 }
 
 /// One server needs no column.
-fn table(stats: &Stats, styles: &Styles) -> Table {
+fn table(stats: &Stats, names: &Names, styles: &Styles) -> Table {
     const SERVER: Column = Column { title: "SERVER", align: Align::Left, room: Room::Flexible };
     let is_one = stats.rows.windows(2).all(|pair| pair[0].server == pair[1].server);
     let mut columns = table::COLUMNS.to_vec();
@@ -47,7 +48,7 @@ fn table(stats: &Stats, styles: &Styles) -> Table {
     let mut add = |name: Cell, record: &StatsRecord| {
         let mut cells = figures(record).cells(name, styles);
         if !is_one {
-            cells.insert(1, printable(&record.server).into_owned().into());
+            cells.insert(1, names.server(&record.server, None).into());
         }
         table.row(cells);
     };

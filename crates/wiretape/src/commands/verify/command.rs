@@ -58,7 +58,7 @@ pub(crate) struct VerifyArgs {
     traces: Vec<TraceSelector>,
 
     /// Connect to the HTTP server at this URL instead of starting a command
-    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    #[arg(long, value_name = "URL", value_parser = crate::url_arg::url::<ServerUrl>(), conflicts_with = "command")]
     url: Option<ServerUrl>,
 
     /// Send this header to the server (can be repeated)

@@ -1,0 +1,299 @@
+//! Figures for dashboards, in the text format of Prometheus.
+//!
+//! The labels come from what clients send, so their number is bounded: what comes after [`MAX_SERIES`] names is counted
+//! under `other`.
+
+use super::{Signal, Sink, SinkError, What};
+use crate::event::{Event, LoggedRequest, RequestEvent, SessionEvent};
+use crate::line::{Line, LineWhat};
+use crate::server_name::server_name;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wiretape_analyze::call::Outcome;
+
+/// How many combinations of server, method and tool have figures of their own.
+const MAX_SERIES: usize = 1000;
+
+/// What the figures are under for which there is no room.
+const OTHER: &str = "other";
+
+/// The upper bounds of the histogram's buckets, in seconds and as they are written.
+const BUCKETS: [(u64, &str); 15] = [
+    (1_000, "0.001"),
+    (2_500, "0.0025"),
+    (5_000, "0.005"),
+    (10_000, "0.01"),
+    (25_000, "0.025"),
+    (50_000, "0.05"),
+    (100_000, "0.1"),
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (2_500_000, "2.5"),
+    (5_000_000, "5"),
+    (10_000_000, "10"),
+    (30_000_000, "30"),
+    (60_000_000, "60"),
+];
+
+/// Counts what a proxy tells.
+pub struct MetricsSink {
+    metrics: Arc<RequestMetrics>,
+}
+
+impl MetricsSink {
+    /// Counts into `metrics`.
+    pub fn new(metrics: Arc<RequestMetrics>) -> Self {
+        MetricsSink { metrics }
+    }
+}
+
+impl Sink for MetricsSink {
+    fn name(&self) -> &str {
+        "metrics"
+    }
+
+    fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
+        let mut figures = self.metrics.lock();
+        signals.iter().for_each(|signal| figures.count(signal));
+        Ok(())
+    }
+}
+
+/// The counts so far, shared by the sink and by /metrics.
+#[derive(Debug, Default)]
+pub struct RequestMetrics(Mutex<Figures>);
+
+#[derive(Debug, Default)]
+struct Figures {
+    series: BTreeMap<Name, Series>,
+    sessions: BTreeMap<Arc<str>, SessionFigures>,
+    /// The server of each open session; as many as the observer remembers.
+    open: HashMap<(Arc<str>, Arc<str>), Arc<str>>,
+}
+
+/// What requests are counted under.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    server: Arc<str>,
+    method: Arc<str>,
+    tool: Arc<str>,
+}
+
+#[derive(Debug, Default)]
+struct Series {
+    statuses: [u64; Outcome::ALL.len()],
+    /// How many took no longer than each bound, and longer than the one before.
+    buckets: [u64; BUCKETS.len()],
+    measured: u64,
+    sum_us: u64,
+}
+
+#[derive(Debug, Default)]
+struct SessionFigures {
+    started: u64,
+    open: u64,
+}
+
+impl RequestMetrics {
+    /// Adds the figures to a text.
+    pub fn write(&self, out: &mut Exposition) {
+        let figures = self.lock();
+        figures.write_requests(out);
+        figures.write_durations(out);
+        figures.write_sessions(out);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Figures> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Figures {
+    fn count(&mut self, signal: &Signal) {
+        match &signal.what {
+            What::Event(Event::Request(event)) => self.request(event),
+            What::Event(Event::Session(event)) => self.session(event),
+            What::Event(Event::Schema(_) | Event::Heartbeat(_)) => {}
+            What::Line(line) => self.line(line),
+        }
+    }
+
+    fn request(&mut self, event: &RequestEvent) {
+        match &event.request {
+            LoggedRequest::Mcp { mcp_method, tool, .. } => {
+                self.call(event, mcp_method, tool.as_ref(), event.status);
+            }
+            LoggedRequest::McpBatch { messages, .. } => {
+                for message in messages {
+                    self.call(event, &message.mcp_method, message.tool.as_ref(), message.status);
+                }
+            }
+            // How long it took says nothing: a stream is as long as its client stays.
+            LoggedRequest::Http { method, .. } => self.series(event, method, None).count(event.status),
+        }
+    }
+
+    fn call(&mut self, event: &RequestEvent, method: &Arc<str>, tool: Option<&Arc<str>>, status: Outcome) {
+        let series = self.series(event, method, tool);
+        series.count(status);
+        if is_measured(method) {
+            series.measure(event.latency_us);
+        }
+    }
+
+    fn series(&mut self, event: &RequestEvent, method: &Arc<str>, tool: Option<&Arc<str>>) -> &mut Series {
+        let mut name = Name {
+            server: server_name(Some(&event.listener), &event.upstream).into(),
+            method: Arc::clone(method),
+            tool: tool.cloned().unwrap_or_default(),
+        };
+        if self.series.len() >= MAX_SERIES && !self.series.contains_key(&name) {
+            name = Name { server: OTHER.into(), method: OTHER.into(), tool: OTHER.into() };
+        }
+        self.series.entry(name).or_default()
+    }
+
+    fn session(&mut self, event: &SessionEvent) {
+        let mut server: Arc<str> = server_name(Some(&event.listener), &event.upstream).into();
+        if self.sessions.len() >= MAX_SERIES && !self.sessions.contains_key(&server) {
+            server = OTHER.into();
+        }
+        let figures = self.sessions.entry(Arc::clone(&server)).or_default();
+        figures.started += 1;
+        let key = (Arc::clone(&event.upstream), Arc::clone(&event.session_id));
+        if self.open.insert(key, server).is_none() {
+            figures.open += 1;
+        }
+    }
+
+    fn line(&mut self, line: &Line) {
+        if !matches!(line.what, LineWhat::SessionEnd) {
+            return;
+        }
+        let key = (Arc::clone(&line.upstream), Arc::clone(&line.session));
+        if let Some(figures) = self.open.remove(&key).and_then(|server| self.sessions.get_mut(&server)) {
+            figures.open -= 1;
+        }
+    }
+
+    fn write_requests(&self, out: &mut Exposition) {
+        out.family("wiretape_requests_total", "counter", "Requests that have ended, by status.");
+        for (name, series) in &self.series {
+            for (status, count) in Outcome::ALL.iter().zip(series.statuses).filter(|(_, count)| *count > 0) {
+                let labels = [name.labels().as_slice(), &[("status", status.name())]].concat();
+                out.sample("wiretape_requests_total", &labels, count);
+            }
+        }
+    }
+
+    fn write_durations(&self, out: &mut Exposition) {
+        const NAME: &str = "wiretape_request_duration_seconds";
+        const BUCKET: &str = "wiretape_request_duration_seconds_bucket";
+        out.family(
+            NAME,
+            "histogram",
+            "Time from a request to the end of its answer. Streams and notifications are not in it.",
+        );
+        for (name, series) in self.series.iter().filter(|(_, series)| series.measured > 0) {
+            let labels = name.labels();
+            let mut below = 0;
+            for ((_, bound), count) in BUCKETS.iter().zip(series.buckets) {
+                below += count;
+                out.sample(BUCKET, &[labels.as_slice(), &[("le", bound)]].concat(), below);
+            }
+            out.sample(BUCKET, &[labels.as_slice(), &[("le", "+Inf")]].concat(), series.measured);
+            out.sample("wiretape_request_duration_seconds_sum", &labels, series.sum_us as f64 / 1e6);
+            out.sample("wiretape_request_duration_seconds_count", &labels, series.measured);
+        }
+    }
+
+    fn write_sessions(&self, out: &mut Exposition) {
+        out.family("wiretape_sessions", "gauge", "Sessions that are open.");
+        for (server, figures) in &self.sessions {
+            out.sample("wiretape_sessions", &[("server", server)], figures.open);
+        }
+        out.family("wiretape_sessions_started_total", "counter", "Sessions that have begun.");
+        for (server, figures) in &self.sessions {
+            out.sample("wiretape_sessions_started_total", &[("server", server)], figures.started);
+        }
+    }
+}
+
+/// Whether the time that a message took is that of an answer.
+fn is_measured(method: &str) -> bool {
+    !method.is_empty() && !method.starts_with("notifications/") && method != "subscriptions/listen"
+}
+
+impl Name {
+    fn labels(&self) -> [(&str, &str); 3] {
+        [("server", &self.server), ("method", &self.method), ("tool", &self.tool)]
+    }
+}
+
+impl Series {
+    fn count(&mut self, status: Outcome) {
+        let at = Outcome::ALL.iter().position(|known| *known == status);
+        if let Some(count) = at.and_then(|at| self.statuses.get_mut(at)) {
+            *count += 1;
+        }
+    }
+
+    fn measure(&mut self, us: u64) {
+        self.measured += 1;
+        self.sum_us = self.sum_us.saturating_add(us);
+        if let Some(at) = BUCKETS.iter().position(|(bound, _)| us <= *bound) {
+            self.buckets[at] += 1;
+        }
+    }
+}
+
+/// A text in the exposition format of Prometheus.
+#[derive(Debug, Default)]
+pub struct Exposition(String);
+
+impl Exposition {
+    /// Begins a family of samples.
+    pub fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// Adds a sample.
+    pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+
+    /// The text.
+    pub fn into_text(self) -> String {
+        self.0
+    }
+}
+
+fn escape(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped() {
+        let mut out = Exposition::default();
+        out.sample("x", &[("a", "b\"c\\\n")], 1);
+        out.sample("y", &[], 0.5);
+        assert_eq!(out.into_text(), "x{a=\"b\\\"c\\\\\\n\"} 1\ny 0.5\n");
+    }
+
+    #[test]
+    fn a_bucket_holds_what_took_no_longer() {
+        let mut series = Series::default();
+        [1_000, 1_001, 61_000_000].into_iter().for_each(|us| series.measure(us));
+        assert_eq!((series.buckets[0], series.buckets[1], series.measured), (1, 1, 3));
+        assert_eq!((series.buckets.iter().sum::<u64>(), series.sum_us), (2, 61_002_001));
+    }
+}

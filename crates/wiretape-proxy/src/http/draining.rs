@@ -1,0 +1,184 @@
+//! Stopping: which streams end at once, and which requests are waited for.
+//!
+//! A stream that a GET opened stays open as long as its client does, so waiting for it would always take the whole
+//! drain limit. It ends as soon as no answer can come on it any more. Over streamable HTTP that is at once: answers
+//! come on the stream of their own POST (2025-03-26, "Listening for Messages from the Server"). Over HTTP+SSE, and on
+//! a stream that was resumed, answers to earlier requests do come there, so those requests are remembered.
+
+use super::exchange::Exchange;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
+use wiretape_trace::value::Value;
+
+/// More unanswered requests are not remembered: their streams end at once.
+const MAX_AWAITED: usize = 4096;
+
+/// What the proxy still waits for while it stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draining {
+    /// Requests without an answer.
+    pub requests: usize,
+    /// Client connections, those of the requests included.
+    pub connections: usize,
+}
+
+/// What can come on a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    /// Messages of the server's own; no request waits for them.
+    Listening,
+    /// Answers to requests of its session that were sent before.
+    Answering,
+    /// Not known, because nothing is parsed: there is neither a trace nor a sink.
+    Unknown,
+}
+
+/// A session at a server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SessionKey {
+    pub(super) upstream: Arc<str>,
+    pub(super) session: String,
+}
+
+/// Requests whose answers come on another stream than that of their own POST.
+#[derive(Debug, Default)]
+pub(super) struct AwaitedAnswers(Mutex<BTreeMap<SessionKey, BTreeSet<Id<'static>>>>);
+
+impl AwaitedAnswers {
+    /// A POST was accepted and not answered: its requests still wait, and what it cancels doesn't.
+    pub(super) fn accepted(&self, session: &SessionKey, message: &[u8]) {
+        for payload in payloads(message) {
+            let envelope = Envelope::scan(payload);
+            match (envelope.kind, envelope.id, envelope.method.as_deref()) {
+                (MessageKind::Request, Some(id), _) => self.insert(session, id.into_owned()),
+                (_, _, Some("notifications/cancelled")) => {
+                    if let Some(id) = envelope.params.and_then(cancelled) {
+                        self.remove(session, &id);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// An answer has come on a stream.
+    pub(super) fn answered(&self, session: &SessionKey, message: &[u8]) {
+        for id in payloads(message).into_iter().filter_map(|payload| Envelope::scan(payload).id) {
+            self.remove(session, &id.into_owned());
+        }
+    }
+
+    /// The stream is gone, and with it every answer that was to come on it.
+    pub(super) fn forget(&self, session: &SessionKey) {
+        self.lock().remove(session);
+    }
+
+    /// How many requests wait.
+    pub(super) fn len(&self) -> usize {
+        self.lock().values().map(BTreeSet::len).sum()
+    }
+
+    fn is_awaited(&self, session: &SessionKey) -> bool {
+        self.lock().contains_key(session)
+    }
+
+    fn insert(&self, session: &SessionKey, id: Id<'static>) {
+        let mut awaited = self.lock();
+        if awaited.values().map(BTreeSet::len).sum::<usize>() < MAX_AWAITED {
+            awaited.entry(session.clone()).or_default().insert(id);
+        }
+    }
+
+    fn remove(&self, session: &SessionKey, id: &Id<'static>) {
+        let mut awaited = self.lock();
+        if let Some(ids) = awaited.get_mut(session)
+            && ids.remove(id)
+            && ids.is_empty()
+        {
+            awaited.remove(session);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionKey, BTreeSet<Id<'static>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The request that a cancellation names.
+fn cancelled(params: &[u8]) -> Option<Id<'static>> {
+    let id = Value::parse(params).ok()?.get("requestId")?;
+    Some(match id.string() {
+        Some(text) => Id::String(text.into_owned().into()),
+        None => Id::Number(String::from_utf8_lossy(id.raw).into_owned().into()),
+    })
+}
+
+/// Resolves when the proxy stops and a stream may end.
+pub(super) type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// When a stream may end; never before its answers have come, if it is one that carries answers.
+pub(super) fn stream_end(exchange: &Arc<Exchange>, kind: StreamKind) -> Option<StreamEnd> {
+    const LOOK: Duration = Duration::from_millis(20);
+    if kind == StreamKind::Unknown {
+        return None;
+    }
+    let exchange = Arc::clone(exchange);
+    let mut drain = exchange.shared().drain();
+    Some(Box::pin(async move {
+        // The sender lives as long as the proxy does.
+        let _ = drain.wait_for(|draining| *draining).await;
+        while kind == StreamKind::Answering && may_be_answered(&exchange) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }))
+}
+
+/// A request that is in flight may turn out to be one whose answer comes on this stream.
+fn may_be_answered(exchange: &Exchange) -> bool {
+    let shared = exchange.shared();
+    shared.requests_in_flight() > 0
+        || exchange.session_key().is_some_and(|session| shared.awaited.is_awaited(&session))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(name: &str) -> SessionKey {
+        SessionKey { upstream: "http://localhost:1".into(), session: name.to_owned() }
+    }
+
+    #[test]
+    fn a_request_is_awaited_until_it_is_answered_cancelled_or_left() {
+        let awaited = AwaitedAnswers::default();
+        let (one, other) = (session("1"), session("2"));
+        awaited.accepted(
+            &one,
+            br#"[{"id":1,"method":"ping"},{"id":"1","method":"ping"},{"id":2,"method":"ping"}]"#,
+        );
+        awaited.accepted(&one, br#"{"method":"notifications/initialized"}"#);
+        awaited.accepted(&one, br#"{"id":7,"result":{}}"#);
+        awaited.accepted(&other, br#"{"id":1,"method":"ping"}"#);
+        assert_eq!(awaited.len(), 4);
+        awaited.answered(&one, br#"{"id":1,"result":{}}"#);
+        awaited.accepted(&one, br#"{"method":"notifications/cancelled","params":{"requestId":"1"}}"#);
+        assert_eq!(awaited.len(), 2);
+        awaited.accepted(&one, br#"{"method":"notifications/cancelled","params":{"requestId":2}}"#);
+        assert!(!awaited.is_awaited(&one) && awaited.is_awaited(&other));
+        awaited.forget(&other);
+        assert_eq!(awaited.len(), 0);
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_fits() {
+        let awaited = AwaitedAnswers::default();
+        for id in 0..MAX_AWAITED + 10 {
+            awaited.accepted(&session("1"), format!(r#"{{"id":{id},"method":"ping"}}"#).as_bytes());
+        }
+        assert_eq!(awaited.len(), MAX_AWAITED);
+    }
+}

@@ -1,0 +1,89 @@
+//! What servers and sessions are called where people read of them.
+
+use crate::calls::Look;
+use crate::error::CommandError;
+use crate::text::{self, printable};
+use std::collections::{BTreeMap, HashMap};
+use wiretape_events::server_name;
+use wiretape_events::store::Store;
+use wiretape_events::store::query::OperationRecord;
+
+/// The least that is shown of a session's id.
+const SHORTEST_ID: usize = 8;
+
+/// Names that were looked up in a store.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// The name of each server that was given one.
+    servers: BTreeMap<String, Option<String>>,
+    /// The shortest unique prefix of each session's id.
+    sessions: HashMap<String, String>,
+    /// The widest of what was called.
+    widest_call: usize,
+}
+
+impl Names {
+    /// The names of a store's servers.
+    pub(crate) fn of(store: &Store) -> Result<Self, CommandError> {
+        let mut names = Names::default();
+        store.operations()?.iter().for_each(|operation| names.add(operation));
+        Ok(names)
+    }
+
+    fn add(&mut self, operation: &OperationRecord) {
+        let name = self.servers.entry(operation.server.clone()).or_default();
+        // Calls that were loaded from a trace have no listener.
+        *name = operation.listener.clone().or(name.take());
+        let tool = operation.tool.as_ref().map_or(0, |tool| 1 + text::width(tool));
+        self.widest_call = self.widest_call.max(text::width(&operation.method) + tool);
+    }
+
+    /// Looks up more sessions.
+    pub(crate) fn learn<'a>(
+        &mut self,
+        store: &Store,
+        sessions: impl Iterator<Item = &'a str>,
+    ) -> Result<(), CommandError> {
+        for id in sessions {
+            if !self.sessions.contains_key(id) {
+                self.sessions.insert(id.to_owned(), store.short_session_id(id, SHORTEST_ID)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The server that calls came to by a listener, or that a trace tells of.
+    pub(crate) fn server(&self, server: &str, listener: Option<&str>) -> String {
+        let known = || self.servers.get(server)?.as_deref();
+        printable(server_name(listener.or_else(known), server)).into_owned()
+    }
+
+    /// As much of a session's id as tells it from all others; all of it for a pipe.
+    pub(crate) fn session(&self, id: &str, look: &Look) -> String {
+        let short = self.sessions.get(id).filter(|_| matches!(look, Look::Short { .. }));
+        printable(short.map_or(id, String::as_str)).into_owned()
+    }
+
+    /// Whether there is more than one server.
+    pub(crate) fn has_several_servers(&self) -> bool {
+        self.servers.len() > 1
+    }
+
+    /// The width of the longest server's name.
+    pub(crate) fn widest_server(&self) -> usize {
+        self.servers.keys().map(|server| text::width(&self.server(server, None))).max().unwrap_or(0)
+    }
+
+    /// The width of the longest method with its tool.
+    pub(crate) fn widest_call(&self) -> usize {
+        self.widest_call
+    }
+
+    /// The names of all servers.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.servers.keys().map(|server| self.server(server, None)).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
