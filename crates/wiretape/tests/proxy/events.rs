@@ -115,8 +115,8 @@ fn a_session_is_told_of_as_it_was() {
     let mut statuses: Vec<(String, Outcome)> =
         rows.iter().map(|row| (row.request_id.clone(), row.status)).filter(|(id, _)| id.len() == 1).collect();
     statuses.sort_by(|a, b| a.0.cmp(&b.0));
-    use Status::{HttpError, Ok, ProtocolError, ToolError};
-    let statuses: Vec<Status> = statuses.into_iter().map(|(_, status)| status).collect();
+    use Outcome::{HttpError, Ok, ProtocolError, ToolError};
+    let statuses: Vec<Outcome> = statuses.into_iter().map(|(_, status)| status).collect();
     assert_eq!(statuses, [Ok, Ok, Ok, ToolError, ProtocolError, HttpError, Ok]);
     let of = |id: &str| rows.iter().find(|row| row.request_id == id).unwrap();
     assert!(of("2").latency_us.unwrap() >= 60_000 && of("2").upstream_us.unwrap() >= 60_000);
