@@ -1,7 +1,7 @@
 //! What is too old or too much goes, oldest first, in small steps between which others write.
 
 use super::error::StoreError;
-use super::row::Progress;
+use super::row::{IS_CALL, Progress};
 use super::schema::pragma;
 use super::writer::Writer;
 use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior, params};
@@ -308,22 +308,26 @@ impl CallRemoval {
         values: impl Params,
     ) -> rusqlite::Result<Self> {
         let mut removal = CallRemoval::default();
+        let mut calls = transaction.prepare_cached(&format!("SELECT id FROM operation WHERE {IS_CALL}"))?;
+        let calls: BTreeSet<i64> = calls.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         let mut delete = transaction.prepare_cached(&format!(
             "DELETE FROM call WHERE {condition} RETURNING operation, session, status, trace"
         ))?;
         let mut rows = delete.query(values)?;
         while let Some(row) = rows.next()? {
-            removal.add(row)?;
+            removal.add(row, &calls)?;
         }
         drop(rows);
         removal.take_from_counts(transaction)?;
         Ok(removal)
     }
 
-    fn add(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    /// Takes a deleted row. `counted` are the operations that sessions count.
+    fn add(&mut self, row: &Row<'_>, counted: &BTreeSet<i64>) -> rusqlite::Result<()> {
         self.calls += 1;
-        *self.operations.entry(row.get(0)?).or_default() += 1;
-        if let Some(session) = row.get(1)? {
+        let operation = row.get(0)?;
+        *self.operations.entry(operation).or_default() += 1;
+        if let Some(session) = row.get(1)?.filter(|_| counted.contains(&operation)) {
             let (calls, errors) = self.sessions.entry(session).or_default();
             *calls += 1;
             *errors += i64::from(super::row::status_of(row.get(2)?).is_error());

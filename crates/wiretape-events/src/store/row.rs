@@ -167,6 +167,17 @@ impl Kind {
     }
 }
 
+impl Operation {
+    /// Whether it is a client's request. The rest is plumbing: streams that a GET opens, DELETE, notifications, and what a
+    /// client answers to the server's own requests.
+    pub fn is_call(&self) -> bool {
+        self.kind != Kind::Http && !self.method.is_empty() && !self.method.starts_with("notifications/")
+    }
+}
+
+/// The same as [`Operation::is_call`], in the columns of `operation`.
+pub(super) const IS_CALL: &str = "kind != 'http' AND method != '' AND method NOT LIKE 'notifications/%'";
+
 /// What tells a session from all others: two servers may give the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey {

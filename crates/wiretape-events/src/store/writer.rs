@@ -257,6 +257,8 @@ struct SessionTally {
     last_seen: i64,
     first_call: i64,
     last_call: i64,
+    /// When the last of its calls began.
+    began: i64,
 }
 
 impl Batch<'_> {
@@ -322,14 +324,18 @@ impl Batch<'_> {
         let tally = self.sessions.entry(session).or_insert(SessionTally {
             calls: 0,
             errors: 0,
-            last_seen: call.time,
+            last_seen: ended(call),
             first_call: id,
             last_call: id,
+            began: call.time,
         });
-        tally.calls += 1;
-        tally.errors += i64::from(call.status.is_error());
-        tally.last_seen = tally.last_seen.max(call.time);
+        if call.operation.is_call() {
+            tally.calls += 1;
+            tally.errors += i64::from(call.status.is_error());
+        }
+        tally.last_seen = tally.last_seen.max(ended(call));
         tally.last_call = id;
+        tally.began = tally.began.max(call.time);
     }
 
     fn operation_id(&mut self, operation: &Operation) -> rusqlite::Result<i64> {
@@ -581,8 +587,10 @@ impl Batch<'_> {
             update.execute(params![id, calls])?;
         }
         let mut update = self.transaction.prepare_cached(
+            // A session that is used after its end has not ended.
             "UPDATE session SET calls = calls + ?2, errors = errors + ?3, last_seen = max(last_seen, ?4), \
-             first_call = coalesce(first_call, ?5), last_call = ?6 WHERE id = ?1",
+             first_call = coalesce(first_call, ?5), last_call = ?6, \
+             ended = CASE WHEN ended < ?7 THEN NULL ELSE ended END WHERE id = ?1",
         )?;
         for (id, tally) in &self.sessions {
             update.execute(params![
@@ -591,11 +599,18 @@ impl Batch<'_> {
                 tally.errors,
                 tally.last_seen,
                 tally.first_call,
-                tally.last_call
+                tally.last_call,
+                tally.began,
             ])?;
         }
         Ok(())
     }
+}
+
+/// When a call was over: a session lasts at least until then.
+fn ended(call: &CallRow) -> i64 {
+    let ms = call.latency_us.map_or(0, |us| integer(us / 1000));
+    call.time.saturating_add(ms)
 }
 
 /// Numbers in a store have a sign.

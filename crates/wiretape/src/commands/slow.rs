@@ -30,6 +30,10 @@ pub(crate) struct SlowArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     over: Option<Duration>,
 
+    /// Include the transport's own requests: GET streams, DELETE, notifications
+    #[arg(long)]
+    all: bool,
+
     #[command(flatten)]
     ask: AskArgs,
 }
@@ -37,7 +41,9 @@ pub(crate) struct SlowArgs {
 /// Runs the command.
 pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
     let store = args.ask.store.open()?;
-    let mut calls = store.calls(&args.ask.filter.checked(&store)?, Order::Slowest, args.limit)?;
+    let mut filter = args.ask.filter.checked(&store)?;
+    filter.calls_only = !args.all && filter.method.is_none();
+    let mut calls = store.calls(&filter, Order::Slowest, args.limit)?;
     if let Some(over) = args.over {
         calls.retain(|call| call.latency_us.is_some_and(|us| u128::from(us) > over.as_micros()));
     }

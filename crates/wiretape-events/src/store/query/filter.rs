@@ -1,7 +1,7 @@
 //! Which calls or sessions are asked for.
 
 use super::names::add_server;
-use crate::store::row::{Kind, status_code};
+use crate::store::row::{IS_CALL, Kind, status_code};
 use rusqlite::types::Value;
 use wiretape_analyze::call::Outcome;
 
@@ -28,6 +28,8 @@ pub struct Filter {
     pub errors_only: bool,
     /// Of this kind.
     pub kind: Option<Kind>,
+    /// Only requests of clients: no streams, no notifications, no answers to the server's own requests.
+    pub calls_only: bool,
 }
 
 /// Conditions of SQL, with their values.
@@ -151,6 +153,9 @@ impl Filter {
         }
         if let Some(kind) = self.kind {
             conditions.add_with("kind = ?", [kind.name().to_owned().into()]);
+        }
+        if self.calls_only {
+            conditions.add(IS_CALL);
         }
         conditions
     }

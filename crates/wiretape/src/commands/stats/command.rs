@@ -33,6 +33,10 @@ pub(crate) struct StatsArgs {
     #[arg(long, requires = "traces")]
     tokens: bool,
 
+    /// Include the transport's own requests: GET streams, DELETE, notifications
+    #[arg(long, conflicts_with = "traces")]
+    all: bool,
+
     #[command(flatten)]
     store: StoreArgs,
 
@@ -45,7 +49,9 @@ pub(crate) fn run(args: &StatsArgs) -> Result<(), CommandError> {
     let form = if args.json { Form::Json } else { Form::Text };
     if args.traces.is_empty() {
         let store = args.store.open()?;
-        return of_store::run(&store, &args.filter.checked(&store)?, form);
+        let mut filter = args.filter.checked(&store)?;
+        filter.calls_only = !args.all && filter.method.is_none();
+        return of_store::run(&store, &filter, form);
     }
     if !args.filter.is_empty() || args.store.store.is_some() {
         return Err(CommandError::usage(
