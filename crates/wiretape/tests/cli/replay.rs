@@ -111,7 +111,7 @@ fn reports_are_for_programs() {
     // That is told at once, not when everything is over.
     let nowhere = play(&env, &["replay", "aaaa", "--report", "no/such/dir/report.json"], &[HELLO]);
     assert!(
-        nowhere.contains("can't write no/such/dir/report.json") && nowhere.contains("exit 1"),
+        nowhere.contains("can't write no/such/dir/report.json") && nowhere.contains("exit 2"),
         "{nowhere}"
     );
     assert!(!nowhere.contains("protocolVersion"), "{nowhere}");
@@ -224,10 +224,10 @@ fn odd_traces_have_a_clear_word_each() {
     let told = play(&env, &["replay", env.path("sums.jsonl.gz").to_str().unwrap()], &[ONE]);
     assert!(told.contains(r#""text":"3""#), "{told}");
     let directory = play(&env, &["replay", "."], &[]);
-    assert!(directory.contains("can't open .") && directory.contains("exit 1"), "{directory}");
+    assert!(directory.contains("can't open .") && directory.contains("exit 2"), "{directory}");
     if cfg!(unix) {
         let endless = play(&env, &["replay", "/dev/zero"], &[]);
-        assert!(endless.contains("/dev/zero is not a file") && endless.contains("exit 1"), "{endless}");
+        assert!(endless.contains("/dev/zero is not a file") && endless.contains("exit 2"), "{endless}");
     }
 }
 
@@ -349,14 +349,14 @@ fn the_command_line_is_checked() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let busy = play(&env, &["replay", "aaaa", "--listen", &address], &[]);
-    assert!(busy.contains(&format!("can't listen on {address}")) && busy.contains("exit 1"), "{busy}");
+    assert!(busy.contains(&format!("can't listen on {address}")) && busy.contains("exit 2"), "{busy}");
     env.file("taken.jsonl", "");
     let taken = env.path("taken.jsonl");
     let record = ["aaaa", "--on-miss", "passthrough", "--record-new", taken.to_str().unwrap(), "--", "cat"];
     let exists = play(&env, &[&["replay"], &record[..]].concat(), &[]);
-    assert!(exists.contains("a trace is never overwritten") && exists.contains("exit 1"), "{exists}");
+    assert!(exists.contains("a trace is never overwritten") && exists.contains("exit 2"), "{exists}");
     let none = play(&env, &["replay", "zzzz"], &[]);
-    assert!(none.contains("there is no trace `zzzz`") && none.contains("exit 1"), "{none}");
+    assert!(none.contains("there is no trace `zzzz`") && none.contains("exit 2"), "{none}");
 }
 
 /// What another program wrote down is a server, too: each call of it that was answered is answered again.

@@ -18,6 +18,7 @@ use wiretape_analyze::volatile::{PathPattern, Volatile};
 ///
 /// Calls are put side by side by what they ask, so that one more or one less shifts nothing. What they ask and what they were
 /// answered is compared as JSON, and what the server offers besides. Times, ids and trace contexts are left out.
+/// The exit code is 0 if nothing differs, 1 if something does, and 2 if the traces can't be compared.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 PATH is a JSON pointer into the params, the result or the error of a message: /content/*/text.
@@ -26,7 +27,7 @@ PATH is a JSON pointer into the params, the result or the error of a message: /c
 Examples:
   wiretape diff latest~1 latest
   wiretape diff good.jsonl bad.jsonl --ignore 'result/**/etag'
-  wiretape diff before.jsonl after.jsonl --slower 20% --exit-code
+  wiretape diff before.jsonl after.jsonl --slower 20%
   wiretape diff a.jsonl b.jsonl --json | jq 'select(.status == \"changed\")'")]
 pub(crate) struct DiffArgs {
     /// The earlier trace: a path, the beginning of an id, or `latest~1`
@@ -45,11 +46,11 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     no_default_ignores: bool,
 
-    /// Tell calls that take so much longer (50% unless you say otherwise), or `none`; then --exit-code counts them
+    /// Report calls that take this much longer (default: 50%), or `none`; if given, they count as a difference
     #[arg(long, value_name = "PERCENT", value_parser = parse_slower)]
     slower: Option<Slower>,
 
-    /// What is slower by less is not told
+    /// Ignore slowdowns smaller than this
     #[arg(long, value_name = "DURATION", default_value = "20ms", value_parser = units::parse_duration)]
     slower_floor: Duration,
 
@@ -57,9 +58,9 @@ pub(crate) struct DiffArgs {
     #[arg(short = 'U', long, value_name = "N", default_value_t = 0)]
     context: usize,
 
-    /// End with 1 if there is a difference
-    #[arg(long)]
-    exit_code: bool,
+    /// Has no effect: the exit code always says whether there is a difference. `git diff` needs the option for that
+    #[arg(long = "exit-code", hide = true)]
+    _exit_code: bool,
 
     /// Print one JSON object a line (schema: docs/json-output.md)
     #[arg(long)]
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     }
     let is_slower = args.slower.is_some() && summary.slower > 0;
     let differs = summary.differs() || !comparison.drift.changes.is_empty() || is_slower;
-    Ok(if args.exit_code && differs { ExitCode::FAILURE } else { ExitCode::OK })
+    Ok(if differs { ExitCode::FOUND } else { ExitCode::OK })
 }
 
 fn volatile(args: &DiffArgs) -> Volatile {

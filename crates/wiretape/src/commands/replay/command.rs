@@ -32,7 +32,7 @@ use wiretape_trace::redact::Redactor;
 ///
 /// The recorded server answers again, offline and always the same: put `wiretape replay TRACE` where a client starts the
 /// server. A request is answered as the recorded one that asks the same was; ids, progress tokens and what a client says of
-/// itself don't count. What was not recorded fails loudly, and the exit status is 1 then.
+/// itself don't count. A request that was not recorded fails loudly, and the exit code is 1 then.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape replay [OPTIONS] TRACE\n       wiretape replay [OPTIONS] --merge TRACE...\n       wiretape replay [OPTIONS] --listen ADDR TRACE...\n       wiretape replay [OPTIONS] --on-miss passthrough TRACE -- COMMAND [ARGS]...",

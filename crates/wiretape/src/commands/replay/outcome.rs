@@ -57,8 +57,11 @@ impl Playing {
             let failed = |error| CommandError::because(format!("can't write {}", path.display()), error);
             self.write_report(path).map_err(failed)?;
         }
-        let failed = lost.is_some() || self.tapes.iter().any(|tape| self.is_failure(tape));
-        Ok(if failed { ExitCode::FAILURE } else { ExitCode::OK })
+        Ok(match lost {
+            Some(_) => ExitCode::FAILURE,
+            None if self.tapes.iter().any(|tape| self.has_findings(tape)) => ExitCode::FOUND,
+            None => ExitCode::OK,
+        })
     }
 
     /// A client may go away while a signal comes. Whoever is first ends the process; the other waits for that.
@@ -70,7 +73,7 @@ impl Playing {
         }
     }
 
-    fn is_failure(&self, tape: &Played) -> bool {
+    fn has_findings(&self, tape: &Played) -> bool {
         let tally = tape.deck.tally();
         let is_unused = || tally.unused(tape.deck.tape()).next().is_some();
         tally.missed() > 0 || (self.unused == Unused::Fail && is_unused())

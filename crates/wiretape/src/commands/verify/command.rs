@@ -36,7 +36,7 @@ use wiretape_trace::redact::Redactor;
 /// The recorded client's side is said again: the handshake, the requests in their order, the answers to the server's own
 /// questions. What the server answers is compared with what was recorded, and what it offers, too. Times of the run, ids and
 /// trace contexts are left out. Tools that don't say that they only read (`readOnlyHint`) are not called unless --allow-writes
-/// says so. The exit status is 1 if anything has changed.
+/// says so. The exit code is 1 if anything has changed, and 2 if the server can't be tested.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape verify [OPTIONS] TRACE... -- COMMAND [ARGS]...\n       wiretape verify [OPTIONS] TRACE... --url URL [--header 'NAME: VALUE']...\n       wiretape verify [OPTIONS] TRACE... --dry-run",
@@ -254,7 +254,7 @@ fn check(
     if let Some(update) = update {
         update.end(kept, &report)?;
     }
-    let code = if verified.is_failure(offers) { ExitCode::FAILURE } else { ExitCode::OK };
+    let code = if verified.is_failure(offers) { ExitCode::FOUND } else { ExitCode::OK };
     // Whoever has read enough still wants to know how it ended.
     shown.map(|()| code).or_else(|error| if error.is_output_closed() { Ok(code) } else { Err(error) })
 }
