@@ -191,6 +191,10 @@ impl CallTracker {
             return Vec::new();
         }
         let context = HttpContext::parse(exchange.http);
+        if let Some(before) = context.again {
+            let session = exchange.session.as_deref().map(Arc::from);
+            self.carry_over(before, context.x, session.as_ref());
+        }
         let Some(ended) = context.ended.as_deref() else { return Vec::new() };
         let numbers = self.exchanges.get(&context.x).cloned().unwrap_or_default();
         let status = context.response.as_ref().map(|response| response.status);
@@ -210,6 +214,30 @@ impl CallTracker {
             _ => {}
         }
         Vec::new()
+    }
+
+    /// An exchange sends again what another has sent: from now on its calls are that one's, in that one's session. So what the
+    /// first was answered, a 405 or a 404, ends none of them.
+    fn carry_over(&mut self, before: u64, now: u64, session: Option<&Arc<str>>) {
+        let Some(numbers) = self.exchanges.remove(&before) else { return };
+        for number in &numbers {
+            let Some(open) = self.open_mut(*number) else { continue };
+            open.exchange = Some(now);
+            let old = std::mem::replace(&mut open.call.session, session.cloned());
+            let Some(id) = open.call.id.clone() else { continue };
+            let direction = open.call.direction;
+            let old = (direction, old, id.clone());
+            if self.ids.get_mut(&old).is_some_and(|numbers| numbers.remove(*number)) {
+                self.ids.remove(&old);
+            }
+            match self.ids.entry((direction, session.cloned(), id)) {
+                Entry::Occupied(mut numbers) => numbers.get_mut().add(*number),
+                Entry::Vacant(place) => {
+                    place.insert(Numbers::One(*number));
+                }
+            }
+        }
+        self.exchanges.entry(now).or_default().extend(numbers);
     }
 
     fn doom(&mut self, numbers: &BTreeSet<u64>, fate: Outcome) {
@@ -732,6 +760,35 @@ mod tests {
         assert_eq!(outcome(&ends(1, r#""ended":"client-closed""#)), (Outcome::Disconnected, None));
         assert_eq!(outcome(&ends(1, r#""ended":"timeout""#)), (Outcome::TimedOut, None));
         assert_eq!(outcome(&ends(1, r#""ended":"complete""#)), (Outcome::Pending, None));
+    }
+
+    /// A recorder that is refused may send the same message to another endpoint, or in a new session.
+    #[test]
+    fn a_message_that_is_sent_again_is_one_call() {
+        let line =
+            |session: &str, rest: &str| format!(r#"{{"type":"http","us":50{session},"http":{{{rest}}}}}"#);
+        let refused = r#""x":1,"response":{"status":404,"version":"1.1","headers":{}},"ended":"complete""#;
+        let failed = r#""x":2,"response":{"status":500,"version":"1.1","headers":{}},"ended":"complete""#;
+        let again = line(r#","session":"new""#, r#""x":2,"again":1"#);
+        let outcomes = |last: String| {
+            let lines = [http("in", 10, Some("old"), 1, PING), again.clone(), line("", refused), last];
+            let (mut tracker, mut told) = (CallTracker::new(), Vec::new());
+            for_each_record(&lines, |line, record| {
+                let mut answered = Vec::new();
+                let ended = tracker.observe_record(line, record, |_, _, observed| {
+                    answered.extend(observed.closed().map(describe));
+                });
+                told.extend(answered);
+                told.extend(ended.iter().map(describe));
+            });
+            told.extend(tracker.finish().map(|call| describe(&call)));
+            told
+        };
+        assert_eq!(outcomes(http("out", 90, Some("new"), 2, PONG)), ["1 → ping 2 Ok 4 Some(80)"]);
+        assert_eq!(
+            outcomes(line(r#","session":"new""#, failed)),
+            ["1 → ping 2 HttpError { status: 500 } 4 Some(40)"]
+        );
     }
 
     #[test]
