@@ -41,6 +41,7 @@ pub mod json_diff;
 pub mod latency;
 pub mod lint;
 pub mod listing;
+mod looks;
 pub mod operation;
 pub mod replay;
 pub mod stats;

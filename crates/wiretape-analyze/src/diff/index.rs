@@ -5,8 +5,10 @@ use crate::align::Key;
 use crate::call::{Call, CallTracker, Observed, Outcome};
 use crate::definitions::{Collector, Definitions, INTRODUCTIONS, ListKind, ServerFact};
 use crate::fingerprint::{combine, fingerprint_without, text};
+use crate::looks::remember_ids;
 use crate::volatile::{Part, Paths, Volatile};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 use wiretape_trace::format::Record;
 use wiretape_trace::message::{Direction, Envelope};
@@ -100,6 +102,10 @@ pub struct CallIndex {
     pub calls: Vec<IndexedCall>,
     /// What the server offers.
     pub definitions: Definitions,
+    /// When it was recorded: milliseconds since 1970, if that is known.
+    pub(super) run_ms: Option<Range<i64>>,
+    /// What the client said that may be an id.
+    pub(super) ids: HashSet<String>,
 }
 
 /// Makes a [`CallIndex`] of a trace.
@@ -111,6 +117,8 @@ pub struct CallIndexer<'i> {
     names: HashSet<Arc<str>>,
     /// In the order of their numbers, which count from 1.
     calls: Vec<IndexedCall>,
+    run_ms: Option<Range<i64>>,
+    ids: HashSet<String>,
 }
 
 impl<'i> CallIndexer<'i> {
@@ -122,15 +130,26 @@ impl<'i> CallIndexer<'i> {
             collector: Collector::new(),
             names: HashSet::new(),
             calls: Vec::new(),
+            run_ms: None,
+            ids: HashSet::new(),
         }
     }
 
     /// Takes the next line.
     pub fn observe(&mut self, line: u64, record: &Record<'_>) {
+        if let Record::Message(message) = record
+            && let Some(ms) = message.stamp.wall_ms()
+        {
+            let run = self.run_ms.get_or_insert(ms..ms);
+            *run = run.start.min(ms)..run.end.max(ms);
+        }
         let mut payloads = Vec::new();
-        let tell = |_: &[u8], envelope, observed| payloads.push((envelope, observed));
+        let tell = |raw, envelope, observed| payloads.push((raw, envelope, observed));
         let failed = self.tracker.observe_record(line, record, tell);
-        for (index, (envelope, observed)) in payloads.into_iter().enumerate() {
+        for (index, (raw, envelope, observed)) in payloads.into_iter().enumerate() {
+            if let Observed::Request { .. } = observed {
+                remember_ids(&mut self.ids, raw);
+            }
             self.payload(PayloadPlace { line, index }, &envelope, &observed, record);
         }
         failed.iter().for_each(|call| self.close(call, None));
@@ -202,7 +221,12 @@ impl<'i> CallIndexer<'i> {
         for call in std::mem::take(&mut self.tracker).finish() {
             self.close(&call, None);
         }
-        CallIndex { calls: self.calls, definitions: self.collector.finish() }
+        CallIndex {
+            calls: self.calls,
+            definitions: self.collector.finish(),
+            run_ms: self.run_ms,
+            ids: self.ids,
+        }
     }
 }
 

@@ -75,6 +75,17 @@ fn what_is_the_same_is_said_so() {
     assert!(some.contains("No differences") && some.contains("exit 0"), "{some}");
 }
 
+/// What it was meant to leave out would be told as a difference.
+#[test]
+fn a_path_that_matches_nothing_is_refused() {
+    let env = environment(&[INITIALIZE, TOOLS, ONE], &[INITIALIZE, TOOLS, ONE]);
+    let told = env.run(&["diff", "aaaa", "bbbb", "--ignore", "result/contents"]);
+    assert!(told.contains("--ignore result/contents matches nothing in either trace"), "{told}");
+    assert!(told.contains("exit 2"), "{told}");
+    let told = env.run(&["diff", "aaaa", "bbbb", "--ignore", "result/content"]);
+    assert!(told.contains("exit 0"), "{told}");
+}
+
 /// Two traces that differ in every way.
 fn differing() -> TestEnvironment {
     let tools = (

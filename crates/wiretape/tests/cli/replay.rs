@@ -127,11 +127,29 @@ fn faults_are_the_same_with_the_same_seed() {
     let first = run("1");
     assert_eq!(first, run("1"));
     assert_ne!(first, run("2"));
-    assert!(first.contains("failed on purpose (error): tools/call add"), "{first}");
+    assert!(first.contains("injected fault (error): tools/call add"), "{first}");
     let gone = play(&env, &["replay", "aaaa", "--fault", "disconnect"], &[ONE, ONE]);
     assert!(!gone.contains("result") && gone.contains("exit 0"), "{gone}");
     let hung = play(&env, &["replay", "aaaa", "--fault", "hang"], &[ONE]);
     assert!(!hung.contains("result") && hung.contains("exit 0"), "{hung}");
+    let late = play(&env, &["replay", "aaaa", "--fault", "tool:add delay=1ms"], &[ONE]);
+    assert!(late.contains("injected fault (delay)") && late.contains("1 fault injected"), "{late}");
+    assert!(late.contains(r#""id":"x","result""#) && !late.contains("failed"), "{late}");
+}
+
+/// A test of a fault that never comes would pass, and so would one that leaves nothing out.
+#[test]
+fn faults_and_paths_that_match_nothing_are_reported() {
+    let env = environment();
+    let fault = play(&env, &["replay", "aaaa", "--fault", "tool:ad error=-1"], &[ONE]);
+    assert!(fault.contains("--fault 'tool:ad error=-1' matches no recorded call"), "{fault}");
+    assert!(fault.contains("exit 2") && !fault.contains("result"), "{fault}");
+    let ignoring = play(&env, &["replay", "aaaa", "--ignore", "params/argument/a"], &[ONE]);
+    assert!(ignoring.contains("--ignore params/argument/a matched nothing"), "{ignoring}");
+    assert!(ignoring.contains("exit 1") && ignoring.contains("result"), "{ignoring}");
+    let live = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"now":7}}"#;
+    let only_live = play(&env, &["replay", "aaaa", "--ignore", "params/now"], &[live]);
+    assert!(only_live.contains("exit 0"), "{only_live}");
 }
 
 #[test]

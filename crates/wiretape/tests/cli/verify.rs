@@ -60,6 +60,9 @@ fn what_has_changed_is_named() {
     assert!(definitions.contains("exit 0"), "{definitions}");
     let ignored = verify(&env, &["--definitions", "breaking", "--ignore", "/content/*/text"], "bbbb");
     assert!(ignored.contains("4 same, 1 skipped") && ignored.contains("exit 0"), "{ignored}");
+    let slip = verify(&env, &["--ignore", "/contents"], "aaaa");
+    assert!(slip.contains("--ignore /contents matched nothing in any answer"), "{slip}");
+    assert!(slip.contains("exit 1"), "{slip}");
     let only = verify(&env, &["--only", "text:7", "--only", "tool:add"], "bbbb");
     assert!(only.contains("2 same, 3 skipped") && only.contains("exit 0"), "{only}");
 }

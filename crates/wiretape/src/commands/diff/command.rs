@@ -1,16 +1,17 @@
 //! The arguments, and what is done with them.
 
-use super::rows::{Comparison, Side};
+use super::rows::{Comparison, Side, settle};
 use super::{json_view, text_view};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::selector::TraceSelector;
+use crate::text::printable;
 use crate::trace_file::{self, TraceFileError};
 use crate::units;
 use clap::Args;
 use std::path::Path;
 use std::time::Duration;
-use wiretape_analyze::diff::{self, CallIndex, CallIndexer, Ignored, Pace, Summary};
+use wiretape_analyze::diff::{self, CallIndex, CallIndexer, Comparer, Ignored, MadeUp, Pace, Summary};
 use wiretape_analyze::drift;
 use wiretape_analyze::volatile::{PathPattern, Volatile};
 
@@ -92,13 +93,17 @@ pub(crate) fn parse_pattern(text: &str) -> Result<PathPattern, String> {
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let ignored = Ignored::new(volatile(args));
     let (first, second) = (read(&args.first, &ignored)?, read(&args.second, &ignored)?);
-    let rows = diff::align(&first.index, &second.index);
+    check_ignored(&args.ignore)?;
+    let made_up = if args.no_default_ignores { MadeUp::Compared } else { MadeUp::LeftOut };
+    let comparer = Comparer::new(ignored, &first.index, &second.index, made_up);
+    let mut rows = diff::align(&first.index, &second.index);
+    settle(&mut rows, &first, &second, &comparer)?;
     let pace = args.slower.unwrap_or(DEFAULT_SLOWER).0;
     let floor_us = u64::try_from(args.slower_floor.as_micros()).unwrap_or(u64::MAX);
     let pace = pace.map(|ratio| Pace { ratio, floor_us });
     let summary = Summary::of(&rows, &first.index, &second.index, pace);
     let drift = drift::compare(&first.index.definitions, &second.index.definitions);
-    let comparison = Comparison { first, second, ignored, rows, pace, summary, drift };
+    let comparison = Comparison { first, second, comparer, rows, pace, summary, drift };
     if args.json {
         json_view::print(&comparison)?;
     } else {
@@ -107,6 +112,18 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let is_slower = args.slower.is_some() && summary.slower > 0;
     let differs = summary.differs() || !comparison.drift.changes.is_empty() || is_slower;
     Ok(if differs { ExitCode::FOUND } else { ExitCode::OK })
+}
+
+/// A path that matches nothing is most likely a slip, and what it was meant to leave out would be told as a difference.
+fn check_ignored(patterns: &[PathPattern]) -> Result<(), CommandError> {
+    match patterns.iter().find(|pattern| !pattern.has_matched()) {
+        None => Ok(()),
+        Some(pattern) => Err(CommandError::usage(format!(
+            "--ignore {} matches nothing in either trace that is not ignored by default",
+            printable(&pattern.to_string())
+        ))
+        .hint("docs/diff.md explains paths; `wiretape diff --json` prints those of all differences")),
+    }
 }
 
 fn volatile(args: &DiffArgs) -> Volatile {
