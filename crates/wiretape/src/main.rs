@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod exit_code;
 mod json;
+mod junit;
 mod output;
 mod proxy_config;
 mod recordings;
@@ -25,7 +26,6 @@ mod text;
 mod trace_file;
 mod units;
 mod words;
-mod xml;
 
 fn main() {
     cli::main().exit()
