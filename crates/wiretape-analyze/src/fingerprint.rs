@@ -87,7 +87,7 @@ struct Open {
 }
 
 enum Content {
-    Object { members: Vec<(u64, u64)>, name: u64 },
+    Object { members: Vec<(u64, u64)>, name: u64, has_left_out: bool },
     Array { elements: DefaultHasher, index: usize },
 }
 
@@ -98,7 +98,7 @@ impl Walk<'_, '_> {
             let lexeme = self.next()?;
             let done = match lexeme.token {
                 Token::BeginObject => {
-                    let content = Content::Object { members: Vec::new(), name: 0 };
+                    let content = Content::Object { members: Vec::new(), name: 0, has_left_out: false };
                     self.open.push(Open { trail: std::mem::take(&mut trail), content });
                     None
                 }
@@ -107,7 +107,7 @@ impl Walk<'_, '_> {
                     self.open.push(Open { trail: std::mem::take(&mut trail), content });
                     None
                 }
-                Token::EndObject | Token::EndArray => self.open.pop().map(|open| open.content.finish()),
+                Token::EndObject | Token::EndArray => self.close(),
                 Token::Key => {
                     trail = self.key(lexeme)?;
                     continue;
@@ -128,6 +128,15 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// The container that ends here. As a member, an object of which everything is left out is left out, too: whether a client
+    /// sends a `_meta` that says nothing or none at all is one and the same.
+    fn close(&mut self) -> Option<u64> {
+        let open = self.open.pop()?;
+        let is_emptied = matches!(&open.content, Content::Object { members, has_left_out: true, .. } if members.is_empty());
+        let is_member = matches!(self.open.last(), Some(Open { content: Content::Object { .. }, .. }));
+        (!(is_emptied && is_member)).then(|| open.content.finish())
+    }
+
     fn next(&mut self) -> Result<Lexeme, SyntaxError> {
         let offset = self.lexer.offset();
         self.lexer.next_token()?.ok_or(SyntaxError { offset, what: "it ends too early" })
@@ -145,10 +154,12 @@ impl Walk<'_, '_> {
     fn key(&mut self, mut key: Lexeme) -> Result<Trail, SyntaxError> {
         let name = key.text(self.lexer.input());
         let Some(open) = self.open.last_mut() else { return Ok(Trail::default()) };
-        if let Content::Object { name: current, .. } = &mut open.content {
+        let below = self.paths.member(&open.trail, &name.decode());
+        if let Content::Object { name: current, has_left_out, .. } = &mut open.content {
             *current = hash(Kind::String, &name.unescaped());
+            *has_left_out |= below.is_none();
         }
-        if let Some(trail) = self.paths.member(&open.trail, &name.decode()) {
+        if let Some(trail) = below {
             return Ok(trail);
         }
         key = self.next()?;
@@ -179,7 +190,7 @@ impl Walk<'_, '_> {
 impl Content {
     fn push(&mut self, value: u64) {
         match self {
-            Content::Object { members, name } => members.push((*name, value)),
+            Content::Object { members, name, .. } => members.push((*name, value)),
             Content::Array { elements, index } => {
                 elements.write_u64(value);
                 *index += 1;

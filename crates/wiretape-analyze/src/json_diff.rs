@@ -205,9 +205,29 @@ impl<'a> Walk<'a, '_> {
         // The last is pushed first: work is taken from the end.
         for (name, before, after) in pairs.into_iter().rev() {
             if let Some(trail) = self.paths.member(&work.trail, &name) {
+                let (before, after) = self.completed(&trail, before, after);
                 let step = Step::Name(name);
                 self.push(work, trail, (step.clone(), step), before, after);
             }
+        }
+    }
+
+    /// Of an object that came or went, only what counts is told: where something is left out of it, it is compared with an empty
+    /// one, member by member.
+    fn completed(
+        &self,
+        trail: &Trail,
+        before: Option<Value<'a>>,
+        after: Option<Value<'a>>,
+    ) -> (Option<Value<'a>>, Option<Value<'a>>) {
+        let only = before.xor(after).filter(|only| only.is_object());
+        let mut leaves_out = false;
+        if let Some(only) = only {
+            only.members(|name, _| leaves_out |= self.paths.member(trail, &name.decode()).is_none());
+        }
+        match Value::parse(b"{}") {
+            Ok(empty) if leaves_out => (before.or(Some(empty)), after.or(Some(empty))),
+            _ => (before, after),
         }
     }
 

@@ -42,6 +42,7 @@ pub mod json_diff;
 pub mod latency;
 pub mod lint;
 pub mod listing;
+mod looks;
 pub mod operation;
 pub mod reading;
 pub mod replay;

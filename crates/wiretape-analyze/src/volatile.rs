@@ -4,8 +4,11 @@
 //! `result` or the `error` of a message. Comparing traces leaves what they match out. Whether two messages are the same
 //! is for those who compare.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A part of a message that can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,9 +34,12 @@ impl Part {
     }
 }
 
-/// A JSON pointer with wildcards: `*` is any one member or element, `**` any number of them, none included.
+/// A JSON pointer with wildcards: `*` is any one member or element, `**` any number of them, none included. A name that ends
+/// in `*` is any that begins so.
 ///
 /// `/a/*/b` holds for every part of a message; `params/a`, `result/a` and `error/a` for one.
+///
+/// A pattern and its clones know whether one of them has ever matched: one that never does is most likely a slip.
 ///
 /// ```
 /// use wiretape_analyze::volatile::PathPattern;
@@ -42,15 +48,57 @@ impl Part {
 /// assert!("result/**/etag".parse::<PathPattern>().is_ok());
 /// assert!("content".parse::<PathPattern>().is_err());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PathPattern {
+    text: String,
     part: Option<Part>,
     steps: Vec<Step>,
+    matched: Matched,
+}
+
+/// Whether a pattern has matched anything.
+#[derive(Debug, Clone, Default)]
+struct Matched(Arc<AtomicBool>);
+
+impl Matched {
+    fn note(&self) {
+        // Mostly it is known already, and a write would take the cache line from the other threads.
+        if !self.get() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl PathPattern {
+    /// Whether it has matched anything since it was parsed, in any comparison that it or a clone of it was added to.
+    pub fn has_matched(&self) -> bool {
+        self.matched.get()
+    }
+}
+
+impl PartialEq for PathPattern {
+    fn eq(&self, other: &Self) -> bool {
+        (self.part, &self.steps) == (other.part, &other.steps)
+    }
+}
+
+impl Eq for PathPattern {}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Name(String),
+    /// Any name that begins so.
+    Beginning(String),
     Any,
     Rest,
 }
@@ -91,7 +139,7 @@ impl FromStr for PathPattern {
         if steps.len() > MAX_STEPS {
             return Err(PatternError::TooLong);
         }
-        Ok(PathPattern { part, steps })
+        Ok(PathPattern { text: text.to_owned(), part, steps, matched: Matched::default() })
     }
 }
 
@@ -99,11 +147,28 @@ fn step(text: &str) -> Step {
     match text {
         "*" => Step::Any,
         "**" => Step::Rest,
-        name => Step::Name(name.replace("~1", "/").replace("~0", "~")),
+        name => match name.strip_suffix('*') {
+            Some(beginning) => Step::Beginning(unescaped(beginning)),
+            None => Step::Name(unescaped(name)),
+        },
     }
 }
 
-/// What is left out of a comparison unless somebody says otherwise.
+fn unescaped(name: &str) -> String {
+    name.replace("~1", "/").replace("~0", "~")
+}
+
+/// What peers put into `_meta` for each other and for tracing: who they are, which revision they speak, which log messages they
+/// want. It says nothing of what is asked or answered.
+pub const META: &[&str] = &[
+    "/_meta/io.modelcontextprotocol~1*",
+    // Trace context.
+    "/_meta/traceparent",
+    "/_meta/tracestate",
+    "/_meta/baggage",
+];
+
+/// What is left out of a comparison by default, beside [`META`].
 ///
 /// Arguments count whole, for they are what a caller asks: of a request only what the protocol makes up is left out.
 pub const DEFAULTS: &[&str] = &[
@@ -115,14 +180,6 @@ pub const DEFAULTS: &[&str] = &[
     "params/taskId",
     "result/**/taskId",
     "params/elicitationId",
-    "/_meta/io.modelcontextprotocol~1related-task",
-    "/_meta/io.modelcontextprotocol~1subscriptionId",
-    // Who answers: told once, where servers are compared.
-    "result/_meta/io.modelcontextprotocol~1serverInfo",
-    // Trace context.
-    "/_meta/traceparent",
-    "/_meta/tracestate",
-    "/_meta/baggage",
     // Ids.
     "result/**/requestId",
     "result/**/request_id",
@@ -167,13 +224,13 @@ impl Volatile {
         Self::default()
     }
 
-    /// [`DEFAULTS`]. Texts that are JSON are looked into: many tools answer so.
+    /// [`META`] and [`DEFAULTS`]. Texts that are JSON are looked into: many tools answer so.
     pub fn defaults() -> Self {
         let mut volatile = Self::default();
         for part in Part::ALL {
             volatile.part_mut(part).texts = Texts::MayBeJson;
         }
-        for pattern in DEFAULTS {
+        for pattern in META.iter().chain(DEFAULTS) {
             volatile.add(&pattern.parse().expect("the defaults are patterns"));
         }
         volatile
@@ -182,7 +239,7 @@ impl Volatile {
     /// Leaves out more.
     pub fn add(&mut self, pattern: &PathPattern) {
         for part in Part::ALL.into_iter().filter(|part| pattern.part.is_none_or(|only| only == *part)) {
-            self.part_mut(part).add(&pattern.steps);
+            self.part_mut(part).add(&pattern.steps, &pattern.matched);
         }
     }
 
@@ -208,8 +265,8 @@ impl Volatile {
 #[derive(Debug, Clone, Default)]
 pub struct Paths {
     /// `**/NAME`: the commonest kind, which needs no memory of how one came to be where one is.
-    anywhere: HashSet<String>,
-    others: Vec<Vec<Step>>,
+    anywhere: HashMap<String, Vec<Matched>>,
+    others: Vec<(Vec<Step>, Matched)>,
     texts: Texts,
 }
 
@@ -237,17 +294,18 @@ impl Paths {
     /// These and one more, of a member at the end of a path of names.
     pub(crate) fn with(&self, names: &[&str]) -> Paths {
         let mut more = self.clone();
-        more.add(&names.iter().map(|name| Step::Name((*name).to_owned())).collect::<Vec<_>>());
+        let steps: Vec<Step> = names.iter().map(|name| Step::Name((*name).to_owned())).collect();
+        more.add(&steps, &Matched::default());
         more
     }
 
-    fn add(&mut self, steps: &[Step]) {
+    fn add(&mut self, steps: &[Step], matched: &Matched) {
         match steps {
             // An element's number is not a name.
             [Step::Rest, Step::Name(name)] if name.parse::<u64>().is_err() => {
-                self.anywhere.insert(name.clone());
+                self.anywhere.entry(name.clone()).or_default().push(matched.clone());
             }
-            _ => self.others.push(steps.to_vec()),
+            _ => self.others.push((steps.to_vec(), matched.clone())),
         }
     }
 
@@ -268,7 +326,14 @@ impl Paths {
 
     /// One step down, to a member; `None` if it is left out.
     pub fn member(&self, at: &Trail, name: &str) -> Option<Trail> {
-        if self.anywhere.contains(name) { None } else { self.down(at, || name.into()) }
+        let below = self.down(at, || name.into());
+        match self.anywhere.get(name) {
+            Some(matched) => {
+                matched.iter().for_each(Matched::note);
+                None
+            }
+            None => below,
+        }
     }
 
     /// One step down, to an element; `None` if it is left out.
@@ -281,30 +346,30 @@ impl Paths {
             return Some(Trail::default());
         }
         let name = name();
-        let mut next = Trail::default();
+        let (mut next, mut is_left_out) = (Trail::default(), false);
         for &(pattern, step) in &at.0 {
-            let steps = &self.others[pattern as usize];
+            let (steps, matched) = &self.others[pattern as usize];
             let to = match &steps[usize::from(step)] {
                 Step::Rest => step,
                 Step::Any => step + 1,
                 Step::Name(wanted) if **wanted == *name => step + 1,
-                Step::Name(_) => continue,
+                Step::Beginning(wanted) if name.starts_with(&**wanted) => step + 1,
+                Step::Name(_) | Step::Beginning(_) => continue,
             };
-            if usize::from(to) == steps.len() {
-                return None;
+            // A `**` at the end matches what it stands for.
+            if steps[usize::from(to)..].iter().all(|step| *step == Step::Rest) {
+                matched.note();
+                is_left_out = true;
+            } else {
+                self.follow(&mut next, pattern, to);
             }
-            self.follow(&mut next, pattern, to);
         }
-        // A `**` at the end matches what it stands for.
-        let is_over = |&(pattern, step): &(u32, u8)| {
-            self.others[pattern as usize][usize::from(step)..].iter().all(|step| *step == Step::Rest)
-        };
-        if next.0.iter().any(is_over) { None } else { Some(next) }
+        (!is_left_out).then_some(next)
     }
 
     /// Notes a place in a pattern, and that after it if `**` may stand for nothing.
     fn follow(&self, trail: &mut Trail, pattern: u32, mut step: u8) {
-        let steps = &self.others[pattern as usize];
+        let (steps, _) = &self.others[pattern as usize];
         while usize::from(step) < steps.len() {
             if !trail.0.contains(&(pattern, step)) {
                 trail.0.push((pattern, step));
@@ -362,6 +427,30 @@ mod tests {
         check("/a~1b~0", &["a/b~"], true);
         check("/**/0", &["a", "0"], true);
         check("/", &[""], true);
+        check("/_meta/own~1*", &["_meta", "own/x"], true);
+        check("/_meta/own~1*", &["_meta", "other/x"], false);
+        check("/a*", &["abc"], true);
+        check("/**/a*", &["x", "abc"], true);
+    }
+
+    #[test]
+    fn a_pattern_knows_whether_it_has_matched() {
+        let (used, unused): (PathPattern, PathPattern) =
+            ("/a/b".parse().unwrap(), "result/**/etga".parse().unwrap());
+        let mut volatile = Volatile::nothing();
+        [&used, &unused].into_iter().for_each(|pattern| volatile.add(pattern));
+        let json = br#"{"a":{"b":1,"c":2},"etag":3}"#;
+        let paths = volatile.of(Part::Result);
+        crate::fingerprint::fingerprint_without(json, paths, &paths.start());
+        assert_eq!((used.has_matched(), unused.has_matched()), (true, false));
+        // One that leaves out what another leaves out already is not a slip.
+        let twice: PathPattern = "/etag".parse().unwrap();
+        volatile.add(&"/**/etag".parse().unwrap());
+        volatile.add(&twice);
+        let paths = volatile.of(Part::Result);
+        crate::fingerprint::fingerprint_without(json, paths, &paths.start());
+        assert!(twice.has_matched());
+        assert_eq!(unused.to_string(), "result/**/etga");
     }
 
     #[test]

@@ -47,6 +47,12 @@ pub enum Warning {
         /// Why, and what to do.
         message: String,
     },
+    /// Every request to an upstream is refused until somebody who runs the proxy does something.
+    #[error("{message}")]
+    Upstream {
+        /// Why, and what to do.
+        message: String,
+    },
     /// The trace can be watched.
     #[error("live at {url}")]
     Live {

@@ -40,9 +40,9 @@ TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
 Traces lie in `wiretape/traces` of your data directory, and the store is `wiretape/store.db` there;
 WIRETAPE_DATA_DIR moves both.
 
-Exit codes: 0 it worked, 1 it did not, lint, diff, replay or verify has found something, 2 the command line makes no sense,
-3 not everything could be imported or loaded;
-`record` passes on those of the command it wraps (docs/exit-codes.md)."
+Exit codes: 0 success, 1 lint, diff, verify or replay found something, 2 usage error or failure,
+3 only part of the input could be imported or loaded.
+`record` passes on the exit code of the command it wraps (docs/exit-codes.md)."
 )]
 struct Cli {
     /// When to use colours: auto (on a terminal, unless NO_COLOR is set), always or never
@@ -192,7 +192,7 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
 fn refuse(error: &clap::Error) -> ExitCode {
     // If the output is closed, nobody is left to be told.
     let _ = error.print();
-    if error.use_stderr() { ExitCode::USAGE } else { ExitCode::OK }
+    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::OK }
 }
 
 /// The command line, with its commands grouped in the help.

@@ -16,10 +16,8 @@ pub(crate) struct CommandError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ErrorKind {
-    /// It did not work.
+    /// A usage error, or a failure.
     Failure,
-    /// The command line makes no sense.
-    Usage,
     /// Whoever read our output has stopped reading; nobody is left to be told.
     OutputClosed,
 }
@@ -30,9 +28,10 @@ impl CommandError {
         CommandError { kind: ErrorKind::Failure, error: error.into(), hints: Vec::new() }
     }
 
-    /// The command line makes no sense.
+    /// A usage error: the command line or the configuration is wrong, and nothing was done. Ends with the same code as
+    /// other failures.
     pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        CommandError { kind: ErrorKind::Usage, error: error.into(), hints: Vec::new() }
+        Self::failure(error)
     }
 
     /// It did not work, and `source` says why.
@@ -76,7 +75,6 @@ impl CommandError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self.kind {
             ErrorKind::Failure => ExitCode::FAILURE,
-            ErrorKind::Usage => ExitCode::USAGE,
             ErrorKind::OutputClosed => ExitCode::OK,
         }
     }
@@ -148,7 +146,7 @@ mod tests {
             ExitCode::FAILURE,
             "error: can't read a.jsonl\ncaused by: disk on fire\nhint: put it out\nhint: call for help\n",
         );
-        check(&CommandError::usage("no"), ExitCode::USAGE, "error: no\n");
+        check(&CommandError::usage("no"), ExitCode::FAILURE, "error: no\n");
     }
 
     #[test]

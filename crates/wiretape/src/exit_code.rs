@@ -1,18 +1,20 @@
 //! The exit codes. They are stable, and listed for users in `docs/exit-codes.md`.
+//!
+//! The split is that of grep and diff: a script can tell "something was found" from "it did not work" without reading
+//! standard error.
 
 /// What the process ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExitCode(i32);
 
 impl ExitCode {
-    /// It worked. Also when whoever reads our output has stopped reading.
+    /// It worked, and a check found nothing. Also when the reader of our output has stopped reading.
     pub(crate) const OK: Self = ExitCode(0);
-    /// It did not work: a file can't be read, there is no such trace, a deletion failed, a configuration is not in order.
-    pub(crate) const FAILURE: Self = ExitCode(1);
-    /// The command line makes no sense, or lacks something. Nothing was done.
-    pub(crate) const USAGE: Self = ExitCode(2);
-
-    /// A transcript was brought in, but not all of it.
+    /// `lint`, `diff`, `verify` or `replay` found something.
+    pub(crate) const FOUND: Self = ExitCode(1);
+    /// A usage error, or a failure: a file can't be read, there is no such trace, a deletion failed.
+    pub(crate) const FAILURE: Self = ExitCode(2);
+    /// Only part of the input could be imported or loaded.
     pub(crate) const INCOMPLETE: Self = ExitCode(3);
 
     /// That of a wrapped command.
@@ -33,7 +35,7 @@ mod tests {
     #[test]
     fn every_code_is_documented() {
         let page = include_str!("../../../docs/exit-codes.md");
-        for code in [ExitCode::OK, ExitCode::FAILURE, ExitCode::USAGE, ExitCode::INCOMPLETE] {
+        for code in [ExitCode::OK, ExitCode::FOUND, ExitCode::FAILURE, ExitCode::INCOMPLETE] {
             assert!(page.contains(&format!("| {} |", code.0)), "docs/exit-codes.md lacks {code:?}");
         }
     }

@@ -11,6 +11,7 @@ mod error;
 mod events;
 mod exit_code;
 mod json;
+mod junit;
 mod names;
 mod output;
 mod proxy_config;
@@ -23,7 +24,6 @@ mod trace_file;
 mod units;
 mod url_arg;
 mod words;
-mod xml;
 
 fn main() {
     cli::main().exit()

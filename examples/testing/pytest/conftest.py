@@ -37,7 +37,7 @@ def replay(request, tmp_path):
 
 @pytest.fixture
 def listening():
-    """Over HTTP: `with listening() as url`. The replay's exit status must be 0, or the one that is given."""
+    """Over HTTP: `with listening() as url`. The replay's exit code must be 0, or the given one."""
 
     @contextmanager
     def start(*options, status=0):

@@ -222,6 +222,12 @@ impl PendingCall {
         }
     }
 
+    /// It was sent again, in another exchange and session.
+    pub(super) fn carry_over(&mut self, exchange: u64, session: Option<Arc<str>>) {
+        self.exchange = exchange;
+        self.session = session;
+    }
+
     /// What it means if its client closes the connection.
     pub(super) fn closing(&self) -> ClosingMeans {
         self.closing

@@ -174,9 +174,24 @@ impl<T: Default> CallTracker<T> {
         exchange.and_then(|exchange| self.last_in(exchange)).or_else(|| self.last_of_client())
     }
 
-    /// Whether calls of this exchange are open.
-    pub(crate) fn has_exchange(&self, exchange: Option<u64>) -> bool {
-        exchange.is_some_and(|exchange| self.exchanges.contains_key(&exchange))
+    /// Whether calls of any exchange are open.
+    pub(crate) fn has_exchanges(&self) -> bool {
+        !self.exchanges.is_empty()
+    }
+
+    /// An exchange sends again what another has sent: from now on its calls are that one's, in that one's session. So what the
+    /// first was answered, a 405 or a 404, ends none of them.
+    pub(crate) fn carry_over(&mut self, before: u64, now: u64, session: Option<&str>) {
+        let Some(numbers) = self.exchanges.remove(&before) else { return };
+        let session = self.session(session);
+        for number in &numbers {
+            let Some(mut entry) = self.open.iter_mut().find_map(|open| open.remove(number)) else { continue };
+            self.unlink(&entry.call);
+            entry.call.carry_over(now, session.clone());
+            self.link(&mut entry.call);
+            self.open[side(entry.call.direction())].insert(*number, entry);
+        }
+        self.exchanges.entry(now).or_default().extend(numbers);
     }
 
     fn last_in(&self, exchange: u64) -> Option<u64> {
@@ -244,12 +259,7 @@ impl<T: Default> CallTracker<T> {
         if let Some(exchange) = source.exchange {
             self.exchanges.entry(exchange).or_default().insert(number);
         }
-        if let Some(before) = self.ids.insert(self.hash(&key), number) {
-            call.older = before;
-            if let Some((before, _)) = self.pending_mut(before) {
-                before.newer = number;
-            }
-        }
+        self.link(&mut call);
         self.open[side(source.direction)].insert(number, Box::new(Entry { call, own: T::default() }));
         older.map(|entry| (entry.call.unanswered(Outcome::Unanswered, Asked::of(source.stamp)), entry.own))
     }
@@ -292,6 +302,18 @@ impl<T: Default> CallTracker<T> {
             }
         }
         Some(entry)
+    }
+
+    /// Makes a call the newest with its id.
+    fn link(&mut self, call: &mut PendingCall) {
+        let key = Key { direction: call.direction(), session: call.session().cloned(), id: call.id.clone() };
+        (call.older, call.newer) = (NONE, NONE);
+        if let Some(before) = self.ids.insert(self.hash(&key), call.number()) {
+            call.older = before;
+            if let Some((before, _)) = self.pending_mut(before) {
+                before.newer = call.number();
+            }
+        }
     }
 
     fn unlink(&mut self, call: &PendingCall) {
@@ -757,6 +779,21 @@ mod tests {
         assert_eq!(outcome(&ends(1, r#""ended":"complete""#)), (Outcome::HttpError, Some(40)));
         let accepted = r#""response":{"status":202,"version":"1.1","headers":{}},"ended":"complete""#;
         assert_eq!(outcome(&ends(1, accepted)), (Outcome::Unanswered, Some(40)));
+    }
+
+    /// A recorder that is refused may send the same message to another endpoint, or in a new session.
+    #[test]
+    fn a_message_that_is_sent_again_is_one_call() {
+        let line =
+            |session: &str, rest: &str| format!(r#"{{"type":"http","us":50{session},"http":{{{rest}}}}}"#);
+        let refused = r#""x":1,"response":{"status":404,"version":"1.1","headers":{}},"ended":"complete""#;
+        let failed = r#""x":2,"response":{"status":500,"version":"1.1","headers":{}},"ended":"complete""#;
+        let again = line(r#","session":"new""#, r#""x":2,"again":1"#);
+        let outcomes = |last: String| {
+            calls(&[http("in", 10, Some("old"), 1, PING), again.clone(), line("", refused), last])
+        };
+        assert_eq!(outcomes(http("out", 90, Some("new"), 2, PONG)), ["1 → ping 2 Ok 4 Some(80)"]);
+        assert_eq!(outcomes(line(r#","session":"new""#, failed)), ["1 → ping 2 HttpError 4 Some(40)"]);
     }
 
     #[test]

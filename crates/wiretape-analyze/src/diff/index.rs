@@ -5,10 +5,13 @@ use crate::align::Key;
 use crate::call::Outcome;
 use crate::definitions::{Collector, Definitions, INTRODUCTIONS, ListKind, ServerFact};
 use crate::fingerprint::{combine, fingerprint_without, text};
-use crate::reading::{Analysis, Closed, Meaning, Seen};
+use crate::looks::remember_ids;
+use crate::reading::{Analysis, Closed, LineView, Meaning, Seen};
 use crate::volatile::{Part, Paths, Volatile};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
+use wiretape_trace::format::Record;
 use wiretape_trace::message::{Direction, Envelope};
 
 /// What is left out of the parts of a call.
@@ -97,6 +100,10 @@ pub struct CallIndex {
     pub calls: Vec<IndexedCall>,
     /// What the server offers.
     pub definitions: Definitions,
+    /// When it was recorded: milliseconds since 1970, if that is known.
+    pub(super) run_ms: Option<Range<i64>>,
+    /// What the client said that may be an id.
+    pub(super) ids: HashSet<String>,
 }
 
 /// Makes a [`CallIndex`] of a trace.
@@ -107,12 +114,21 @@ pub struct CallIndexer<'i> {
     names: HashSet<Arc<str>>,
     /// In the order of their numbers, which count from 1.
     calls: Vec<IndexedCall>,
+    run_ms: Option<Range<i64>>,
+    ids: HashSet<String>,
 }
 
 impl<'i> CallIndexer<'i> {
     /// At the start of a trace.
     pub fn new(ignored: &'i Ignored) -> Self {
-        CallIndexer { ignored, collector: Collector::new(), names: HashSet::new(), calls: Vec::new() }
+        CallIndexer {
+            ignored,
+            collector: Collector::new(),
+            names: HashSet::new(),
+            calls: Vec::new(),
+            run_ms: None,
+            ids: HashSet::new(),
+        }
     }
 
     fn request(&mut self, direction: Direction, place: PayloadPlace, envelope: &Envelope<'_>) {
@@ -146,15 +162,30 @@ impl<'i> CallIndexer<'i> {
 
     /// The calls of the trace.
     pub fn finish(self) -> CallIndex {
-        CallIndex { calls: self.calls, definitions: self.collector.finish() }
+        CallIndex {
+            calls: self.calls,
+            definitions: self.collector.finish(),
+            run_ms: self.run_ms,
+            ids: self.ids,
+        }
     }
 }
 
 impl Analysis for CallIndexer<'_> {
     type PerCall = <Collector as Analysis>::PerCall;
 
+    fn begin_line(&mut self, view: &LineView<'_, '_>) {
+        if let Record::Message(message) = &view.line.record
+            && let Some(ms) = message.stamp.wall_ms()
+        {
+            let run = self.run_ms.get_or_insert(ms..ms);
+            *run = run.start.min(ms)..run.end.max(ms);
+        }
+    }
+
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
         if let Meaning::Request { .. } = seen.meaning {
+            remember_ids(&mut self.ids, seen.raw);
             let place = PayloadPlace { line: seen.line.line.number, index: seen.index };
             self.request(seen.direction.unwrap_or(Direction::ClientToServer), place, seen.envelope);
         }

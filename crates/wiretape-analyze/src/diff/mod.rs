@@ -6,7 +6,7 @@
 //! the order of the rows, and [`compare`] says how. At no time is more of a trace in memory than the messages of calls
 //! that were open together.
 //!
-//! What does not count is for [`crate::volatile`], what a server offers for [`crate::drift`], and how it is shown for
+//! What does not count is for [`crate::volatile`] where its place tells, and for `looks` where its value does; what a server offers for [`crate::drift`], and how it is shown for
 //! others. Notifications are not compared: they are no calls.
 
 mod compare;
@@ -14,7 +14,8 @@ mod index;
 mod payloads;
 mod rows;
 
-pub use compare::{Answer, CallDifferences, CallPayloads, compare, compare_beyond};
+pub use compare::{Answer, CallDifferences, CallPayloads, Comparer, MadeUp};
+pub(crate) use compare::{SideAlike, compare_beyond};
 pub use index::{CallIndex, CallIndexer, Ignored, IndexedCall};
 pub use payloads::{PayloadPlace, Payloads};
 pub use rows::{CallRow, Pace, PaceChange, Status, Summary, align};

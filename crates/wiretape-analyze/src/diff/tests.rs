@@ -4,6 +4,7 @@ use crate::testing::message;
 use crate::volatile::Volatile;
 use proptest::prelude::*;
 use wiretape_trace::format::TraceReader;
+use wiretape_trace::message::Direction;
 
 /// A call of a tool: its arguments, its answer, and how long it took.
 fn call(id: usize, tool: &str, arguments: &str, result: &str, us: u64) -> Vec<String> {
@@ -37,6 +38,7 @@ fn told(first: &str, second: &str) -> Vec<String> {
     let ignored = Ignored::new(Volatile::defaults());
     let (a, b) = (index(first, &ignored), index(second, &ignored));
     let rows = align(&a, &b);
+    let comparer = Comparer::new(ignored, &a, &b, MadeUp::Compared);
     let differing: Vec<&CallRow> = rows.iter().filter(|row| row.status != Status::Same).collect();
     let places = |side: &CallIndex, at: fn(&CallRow) -> Option<usize>| {
         let calls = differing.iter().filter_map(|row| at(row)).map(|at| &side.calls[at]);
@@ -48,7 +50,7 @@ fn told(first: &str, second: &str) -> Vec<String> {
     for row in differing {
         let one = row.first.map(|at| take(&mut ours, &a.calls[at]));
         let other = row.second.map(|at| take(&mut theirs, &b.calls[at]));
-        told.push(tell(&ignored, row, one.as_ref(), other.as_ref()));
+        told.push(tell(&comparer, row, one.as_ref(), other.as_ref()));
     }
     told
 }
@@ -62,16 +64,15 @@ fn take(payloads: &mut Payloads<&[u8]>, call: &IndexedCall) -> Taken {
     (request, response, call.method.to_string(), name)
 }
 
-fn tell(ignored: &Ignored, row: &CallRow, one: Option<&Taken>, other: Option<&Taken>) -> String {
+fn tell(comparer: &Comparer, row: &CallRow, one: Option<&Taken>, other: Option<&Taken>) -> String {
     let name = |taken: Option<&Taken>| taken.map_or("-".to_owned(), |taken| taken.3.clone());
     let mut told = format!("{} {} {}", row.status.name(), name(one), name(other));
     if let (Some(one), Some(other)) = (one, other) {
         let payloads =
             |taken: &'_ Taken| -> (Vec<u8>, Option<Vec<u8>>) { (taken.0.clone(), taken.1.clone()) };
         let (a, b) = (payloads(one), payloads(other));
-        let differences = compare(
-            ignored,
-            &one.2,
+        let differences = comparer.compare(
+            (Direction::ClientToServer, &one.2),
             CallPayloads { request: &a.0, response: a.1.as_deref() },
             CallPayloads { request: &b.0, response: b.1.as_deref() },
         );
@@ -101,6 +102,42 @@ fn check(first: &[(&str, &str, &str, u64)], second: &[(&str, &str, &str, u64)], 
 const A: (&str, &str, &str, u64) = ("a", r#"{"x":1}"#, r#"{"n":1}"#, 10);
 const B: (&str, &str, &str, u64) = ("b", r#"{"x":1}"#, r#"{"n":1}"#, 10);
 const C: (&str, &str, &str, u64) = ("c", r#"{"x":1}"#, r#"{"n":1}"#, 10);
+
+/// Whether the only calls of two traces are the same but for what is made up in each run.
+fn are_alike(first: &str, second: &str, made_up: MadeUp) -> bool {
+    let ignored = Ignored::new(Volatile::defaults());
+    let (a, b) = (index(first, &ignored), index(second, &ignored));
+    let comparer = Comparer::new(ignored, &a, &b, made_up);
+    let taken = |trace: &str, index: &CallIndex| {
+        let call = &index.calls[0];
+        let places = [Some(call.request), call.response].into_iter().flatten();
+        take(&mut Payloads::new(TraceReader::new(trace.as_bytes()), places), call)
+    };
+    let (one, other) = (taken(first, &a), taken(second, &b));
+    comparer.are_alike(
+        (&a.calls[0], CallPayloads { request: &one.0, response: one.1.as_deref() }),
+        (&b.calls[0], CallPayloads { request: &other.0, response: other.1.as_deref() }),
+    )
+}
+
+/// The lines of these traces have no times, so they count as recorded at the beginning of 1970.
+#[test]
+fn what_is_made_up_in_each_run_counts_for_nothing() {
+    let check = |before: &str, after: &str, made_up, expected| {
+        let one = trace(&[("a", "{}", before, 10)]);
+        let other = trace(&[("a", "{}", after, 10)]);
+        assert_eq!(are_alike(&one, &other, made_up), expected, "{before} {after}");
+    };
+    let time = |time: &str| format!(r#"{{"content":[{{"type":"text","text":"now {time}"}}]}}"#);
+    let (now, soon) = (time("1970-01-01T00:00:01Z"), time("1970-01-01T00:00:02Z"));
+    check(&now, &soon, MadeUp::LeftOut, true);
+    check(&now, &soon, MadeUp::Compared, false);
+    check(&now, &time("1970-01-03T00:00:02Z"), MadeUp::LeftOut, false);
+    let uuid = |first: char| time(&format!("{first}b1f0e5e-8f5a-4a53-9d0c-0f6f1a2b3c4d"));
+    check(&uuid('6'), &uuid('7'), MadeUp::LeftOut, true);
+    let inside = |time: &str| format!(r#"{{"text":"{{\"at\":\"{time}\"}}"}}"#);
+    check(&inside("1970-01-01T00:00:01Z"), &inside("1970-01-01T00:00:02Z"), MadeUp::LeftOut, true);
+}
 
 #[test]
 fn one_call_more_shifts_nothing() {

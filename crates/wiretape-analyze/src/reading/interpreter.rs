@@ -7,7 +7,7 @@ use crate::call::{
 };
 use crate::clock::TraceClock;
 use crate::operation::OperationTracker;
-use wiretape_trace::format::{End, Line, Message, Meta, Record, Stamp};
+use wiretape_trace::format::{End, Exchange, Line, Message, Meta, Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
 use wiretape_trace::protocol::method;
 
@@ -95,7 +95,7 @@ impl<A: Analysis> Reading<A> {
         self.analysis.begin_line(&view);
         match &line.record {
             Record::Message(message) => self.message(&view, message),
-            Record::Http(exchange) => self.exchange(&view, &exchange.stamp),
+            Record::Http(exchange) => self.exchange(&view, exchange),
             Record::End(end) => self.end(&view, end),
             _ => {}
         }
@@ -221,10 +221,14 @@ impl<A: Analysis> Reading<A> {
         self.analysis.closed(&closed, own);
     }
 
-    fn exchange(&mut self, view: &LineView<'_, '_>, stamp: &Stamp<'_>) {
-        if self.tracker.has_exchange(view.exchange())
+    fn exchange(&mut self, view: &LineView<'_, '_>, exchange: &Exchange<'_>) {
+        if self.tracker.has_exchanges()
             && let Some(http) = view.http()
         {
+            let stamp = &exchange.stamp;
+            if let Some(before) = http.again {
+                self.tracker.carry_over(before, http.x, exchange.session.as_deref());
+            }
             let place = Place { line: view.line.number, seq: stamp.seq };
             match self.tracker.exchange_ended(place, stamp, http) {
                 ExchangeEffect::Failed(calls) => {

@@ -1,7 +1,8 @@
-//! Failures on purpose, the same in every run with the same seed.
+//! Faults that are injected, the same in every run with the same seed.
 
 use crate::filter::{Filter, Subject, parse_duration};
 use crate::fingerprint::{combine, text};
+use std::fmt;
 use std::str::FromStr;
 use wiretape_trace::message::Direction;
 
@@ -51,7 +52,24 @@ pub struct Fault {
     pub kind: FaultKind,
     filter: Filter,
     probability: f64,
+    written: String,
+    /// The fingerprint of what was written, which tells the draws of faults apart.
     text: u64,
+}
+
+impl Fault {
+    /// Whether it may strike a call of this method, for this tool.
+    pub fn is_for(&self, method: &str, tool: Option<&str>) -> bool {
+        let direction = Some(Direction::ClientToServer);
+        let subject = Subject { method: Some(method), tool, direction, ..Subject::default() };
+        self.filter.matches(&subject, |_| false)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
 }
 
 /// A text is not a fault.
@@ -95,7 +113,7 @@ impl FromStr for Fault {
         }
         let kind = kind.ok_or(FaultError::Nothing)?;
         let filter = parse_filter(&rest.join(" "))?;
-        Ok(Fault { kind, filter, probability, text: text(written) })
+        Ok(Fault { kind, filter, probability, text: text(written), written: written.to_owned() })
     }
 }
 
@@ -142,19 +160,12 @@ impl Faults {
     /// What goes wrong with a call: with this key, the so manyth time that it comes. It doesn't depend on when others come,
     /// so that clients that do several things at once meet the same faults in every run.
     pub fn strike(&self, method: &str, tool: Option<&str>, key: u64, time: u64) -> Option<FaultKind> {
-        let subject = Subject {
-            method: Some(method),
-            tool,
-            direction: Some(Direction::ClientToServer),
-            ..Subject::default()
-        };
         let chance = |fault: &Fault| {
             let drawn = combine(combine(self.seed, fault.text), combine(key, time));
             // 53 bits make a number from 0 to 1.
             (drawn >> 11) as f64 / (1u64 << 53) as f64
         };
-        let strikes =
-            |fault: &&Fault| fault.filter.matches(&subject, |_| false) && chance(fault) < fault.probability;
+        let strikes = |fault: &&Fault| fault.is_for(method, tool) && chance(fault) < fault.probability;
         self.list.iter().find(strikes).map(|fault| fault.kind)
     }
 }

@@ -3,7 +3,7 @@
 use super::difference::{Departure, Secrets};
 use crate::fingerprint::{combine, fingerprint_without, in_order, text};
 use crate::json_diff::{Alike, Differences, diff_beyond};
-use crate::volatile::{Part, PathPattern, Paths, Trail, Volatile};
+use crate::volatile::{META, Part, PathPattern, Paths, Trail, Volatile};
 use memchr::memmem::Finder;
 use std::sync::{Arc, LazyLock};
 use wiretape_trace::redact::markers;
@@ -44,17 +44,6 @@ pub enum Repeats {
 /// What a client makes up for each request.
 const ALWAYS: &[&str] = &["params/_meta/progressToken"];
 
-/// What differs from client to client and from run to run. Cursors, states and ids of tasks count: a server makes them up,
-/// and a client that is told the recorded ones repeats them.
-const BY_DEFAULT: &[&str] = &[
-    "params/_meta/traceparent",
-    "params/_meta/tracestate",
-    "params/_meta/baggage",
-    "params/_meta/io.modelcontextprotocol~1protocolVersion",
-    "params/_meta/io.modelcontextprotocol~1clientInfo",
-    "params/_meta/io.modelcontextprotocol~1clientCapabilities",
-];
-
 /// More differences of two requests are not looked for.
 const MAX_DIFFERENCES: usize = 50;
 
@@ -83,7 +72,8 @@ impl Matching {
     /// Compares so, and leaves out what `ignore` names.
     pub fn new(mode: Mode, order: Order, repeats: Repeats, ignore: &[PathPattern]) -> Self {
         let mut volatile = Volatile::nothing();
-        let by_default = if mode == Mode::Exact { &[] } else { BY_DEFAULT };
+        // Cursors, states and ids of tasks count: a server makes them up, and a client that is told the recorded ones repeats them.
+        let by_default = if mode == Mode::Exact { &[] } else { META };
         for pattern in ALWAYS.iter().chain(by_default) {
             volatile.add(&pattern.parse().expect("the defaults are patterns"));
         }
@@ -258,6 +248,7 @@ fn fits(pattern: &[u8], places: &[std::ops::Range<usize>], text: &[u8]) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use super::super::difference::in_words;
     use super::*;
 
     fn asks_the_same(mode: Mode, recorded: &str, asked: &str) -> bool {
@@ -277,6 +268,9 @@ mod tests {
         check(Exact, r#"{"_meta":{"traceparent":"a"}}"#, r#"{"_meta":{}}"#, false);
         check(Default, r#"{"_meta":{"progressToken":1}}"#, "{}", true);
         check(Default, r#"{"_meta":{"other":1}}"#, "{}", false);
+        let says_of_itself = r#"{"_meta":{"progressToken":1,"io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/clientInfo":{}}}"#;
+        check(Default, says_of_itself, "{}", true);
+        check(Exact, says_of_itself, "{}", false);
         check(Default, r#"{"name":"x"}"#, r#"{"arguments": { }, "name":"x"}"#, true);
         check(Exact, r#"{"name":"x","_meta":{"progressToken":1}}"#, r#"{"name":"x","arguments":{}}"#, true);
         check(Default, r#"{"name":"x"}"#, r#"{"name":"x","arguments":{"a":{}}}"#, false);
@@ -285,6 +279,15 @@ mod tests {
         check(Default, r#"{"a":{"arguments":{}},"arguments":{}}"#, r#"{"a":{"arguments":{}}}"#, true);
         check(Default, r#"{"cursor":"a"}"#, r#"{"cursor":"b"}"#, false);
         check(Default, r#"{"arguments":{"now":1,"a":1}}"#, r#"{"arguments":{"a":1.0,"now":2}}"#, true);
+    }
+
+    #[test]
+    fn a_miss_names_what_counts_of_a_meta_that_came_or_went() {
+        let recorded = br#"{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"a very long name of a client"},"com.example/tenant":"a"}}"#;
+        let told = |asked: &[u8]| in_words(&Matching::default().departures(Some(recorded), Some(asked)));
+        let gone = r#"params/_meta/com.example~1tenant was "a" and is missing"#;
+        assert_eq!(told(br#"{"name":"x"}"#), gone);
+        assert_eq!(told(br#"{"name":"x","_meta":{"progressToken":1}}"#), gone);
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Tally {
         self.other_replies
     }
 
-    /// How many calls failed on purpose.
+    /// How many calls a fault was injected into.
     pub fn struck(&self) -> u64 {
         self.struck
     }
@@ -180,11 +180,11 @@ pub enum Notice {
         /// The method.
         method: &'static str,
     },
-    /// A call failed on purpose.
+    /// A fault was injected into a call. One that is only delayed succeeds all the same.
     Struck {
         /// What the call is for.
         kind: Kind,
-        /// How it failed.
+        /// What goes wrong.
         fault: FaultKind,
     },
     /// The trace can't be read any more.
@@ -225,7 +225,7 @@ impl fmt::Display for Notice {
                 "{places} schema(s) in {kind} were damaged by another program's redaction; anything is allowed there now"
             ),
             Notice::MadeUp { method } => write!(f, "the trace has no `{method}`; the answer is made up"),
-            Notice::Struck { kind, fault } => write!(f, "failed on purpose ({}): {kind}", fault.name()),
+            Notice::Struck { kind, fault } => write!(f, "injected fault ({}): {kind}", fault.name()),
             Notice::Unreadable { reason } => write!(f, "can't read the trace any more: {reason}"),
             Notice::NotRecorded { reason } => {
                 write!(f, "what the real server says is not recorded: {reason}")

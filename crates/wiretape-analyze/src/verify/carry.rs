@@ -1,8 +1,8 @@
 //! What a server makes up and a client repeats: cursors, states, tasks, ids, tokens. A request that repeats a recorded one
 //! must repeat the live one instead.
 
-use super::looks::Runs;
 use crate::json_diff::{Alike, diff_beyond};
+use crate::looks::Runs;
 use crate::volatile::{Part, Paths, Volatile};
 use regex::Regex;
 use std::collections::HashMap;

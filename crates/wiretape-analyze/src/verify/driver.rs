@@ -4,16 +4,16 @@
 //! calls [`Driver::tick`] when it has come.
 
 use super::carry::Carried;
-use super::looks::{self, Runs};
 use super::offers::{self, Offered, is_offer, without_secrets};
 use super::questions::Questions;
 use super::script::{self, LISTEN, Plan, Script, Skip, Writes};
-use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, verdict};
+use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, error_text, verdict};
 use crate::definitions::{Definitions, ListKind};
 use crate::diff::{Ignored, Pace};
 use crate::lint::Revision;
+use crate::looks::{self, Runs};
 use crate::replay::{
-    Matching, Payloads, Recorded, Span, Step, StepKind, id_of, replaced, with_id, with_token,
+    Matching, Payloads, Recorded, Span, Step, StepKind, Tape, id_of, replaced, with_id, with_token,
 };
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
@@ -145,6 +145,8 @@ pub struct Driver<P> {
     /// What it says when we ask of our own accord: only for us to know.
     told: Offered,
     checked: Vec<Checked>,
+    /// How many calls were skipped until now that may change something.
+    skipped_writes: u64,
     /// Whether the server has said something that is no message.
     is_polluted: bool,
     is_done: bool,
@@ -169,6 +171,16 @@ struct Open {
     due_us: u64,
     /// What the server asked otherwise.
     found: Found,
+    /// How many calls before it were skipped that may change something.
+    skipped_writes: u64,
+    /// What the server says in words, if it answers with an error.
+    error: Option<String>,
+}
+
+impl Open {
+    fn new(call: u32, sent_us: u64, due_us: u64, skipped_writes: u64) -> Self {
+        Open { call, sent_us, due_us, found: Found::default(), skipped_writes, error: None }
+    }
 }
 
 /// What we ask of our own accord.
@@ -219,6 +231,7 @@ impl<P: Payloads> Driver<P> {
             offers,
             told,
             checked: Vec::new(),
+            skipped_writes: 0,
             is_polluted: false,
             is_done: false,
         }
@@ -427,7 +440,7 @@ impl<P: Payloads> Driver<P> {
         self.own = Some((id, own));
         let due_us = now_us.saturating_add(self.setting.timeout_us);
         // It has a place among the others for its deadline's sake.
-        self.open.insert(id, Open { call: u32::MAX, sent_us: now_us, due_us, found: Found::default() });
+        self.open.insert(id, Open::new(u32::MAX, now_us, due_us, 0));
         actions.push(Action::Send(request.into_bytes()));
     }
 
@@ -471,7 +484,7 @@ impl<P: Payloads> Driver<P> {
         }
         let took_us = script::recorded_us(script.tape(), call).unwrap_or(0);
         let due_us = now_us.saturating_add(self.setting.timeout_us.max(took_us.saturating_mul(3)));
-        self.open.insert(id, Open { call: number, sent_us: now_us, due_us, found: Found::default() });
+        self.open.insert(id, Open::new(number, now_us, due_us, self.skipped_writes));
         self.send(request, actions);
     }
 
@@ -510,6 +523,9 @@ impl<P: Payloads> Driver<P> {
             self.carried.learn(&self.runs, &script.tape().kind(call).method, &recorded, None);
         }
         self.keep_as_recorded(call, actions);
+        if self.may_write(call, skip) {
+            self.skipped_writes += 1;
+        }
         let recorded_us = script::recorded_us(script.tape(), call);
         self.judged(
             Checked {
@@ -517,11 +533,24 @@ impl<P: Payloads> Driver<P> {
                 verdict: Verdict::Skipped(skip),
                 changes: Vec::new(),
                 more: false,
+                error: None,
                 took_us: None,
                 recorded_us,
             },
             actions,
         );
+    }
+
+    /// Whether a call that is skipped may have changed something when it was recorded.
+    fn may_write(&self, call: &Recorded, skip: Skip) -> bool {
+        match skip {
+            Skip::Writes | Skip::WritesNow => true,
+            Skip::Cancelled | Skip::Gone => false,
+            Skip::NotSelected | Skip::NeverAnswered | Skip::Redacted | Skip::Depends(_) => {
+                let tool = script::tool(self.script.tape(), call);
+                tool.is_some_and(|tool| script::only_reads(self.script.definitions(), tool) != Some(true))
+            }
+        }
     }
 
     /// What was not asked now stays in a new trace as it was.
@@ -678,7 +707,8 @@ impl<P: Payloads> Driver<P> {
         found.changes.splice(0..0, open.found.changes.iter().cloned().chain(unasked));
         found.more |= open.found.more;
         let verdict = verdict(&recorded, &live, &found);
-        let call = Open { found, ..open };
+        let error = (verdict == Verdict::NewError).then(|| error_text(&live)).flatten();
+        let call = Open { found, error, ..open };
         // A list that was whole may have more pages now: what is missing from the first may stand on another.
         let was_whole = next_cursor(&Envelope::scan(&recorded)).is_none();
         let more = ListKind::of_method(method).zip(next_cursor(envelope)).filter(|_| was_whole);
@@ -700,10 +730,17 @@ impl<P: Payloads> Driver<P> {
             let pace = self.setting.pace.filter(|_| !script::is_introduction(tape, call)).zip(recorded_us);
             pace.is_some_and(|(pace, recorded_us)| pace.is_slower(recorded_us, took_us))
         };
-        let verdict = if verdict == Verdict::Same && is_slower() { Verdict::Slower } else { verdict };
-        let Found { changes, more } = open.found;
+        let verdict = match verdict {
+            Verdict::Same if is_slower() => Verdict::Slower,
+            // A server that was not told to write can't have what was read back.
+            Verdict::Changed | Verdict::NewError if open.skipped_writes > 0 && reads_state(tape, call) => {
+                Verdict::Inconclusive { skipped_writes: open.skipped_writes }
+            }
+            verdict => verdict,
+        };
+        let (Found { changes, more }, error) = (open.found, open.error);
         let checked =
-            Checked { call: open.call, verdict, changes, more, took_us: Some(took_us), recorded_us };
+            Checked { call: open.call, verdict, changes, more, error, took_us: Some(took_us), recorded_us };
         self.judged(checked, actions);
     }
 
@@ -848,7 +885,9 @@ impl<P: Payloads> Driver<P> {
         let recorded_us = script::recorded_us(tape, call);
         let Found { changes, more } = open.found;
         let verdict = Verdict::Missing(missing);
-        self.judged(Checked { call: open.call, verdict, changes, more, took_us: None, recorded_us }, actions);
+        let checked =
+            Checked { call: open.call, verdict, changes, more, error: None, took_us: None, recorded_us };
+        self.judged(checked, actions);
     }
 
     /// Sends a message that a client would.
@@ -862,6 +901,12 @@ impl<P: Payloads> Driver<P> {
             actions.push(Action::Keep(direction, message.to_vec()));
         }
     }
+}
+
+/// Whether what a call answers may depend on what was written before. What a server says of itself and of its tools does not.
+fn reads_state(tape: &Tape, call: &Recorded) -> bool {
+    let method = &*tape.kind(call).method;
+    !script::is_introduction(tape, call) && !matches!(method, "tools/list" | "prompts/list" | "ping")
 }
 
 /// When the trace was recorded, and what its client said; and that it is said again from now on.

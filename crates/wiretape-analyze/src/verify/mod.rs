@@ -11,12 +11,10 @@
 //! | `carry` | what a server makes up and its client repeats |
 //! | `questions` | what the server asks its client |
 //! | `offers` | what the server offers, then and now |
-//! | `looks` | what differs from run to run by its looks |
 //! | `verdict` | how answers are compared, and what came of it |
 
 mod carry;
 mod driver;
-mod looks;
 mod offers;
 mod questions;
 mod script;

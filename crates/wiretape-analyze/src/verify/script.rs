@@ -2,10 +2,13 @@
 
 use crate::call::Outcome;
 use crate::definitions::{Collector, Definitions, ListKind};
+use crate::diff::Ignored;
 use crate::filter::{Filter, Needle, Subject};
+use crate::fingerprint::fingerprint_without;
 use crate::reading::{Reading, RecordingState};
 use crate::replay::{Matching, Payloads, Recorded, Span, StepKind, Tape, TapeBuilder};
 use crate::text::TextFinder;
+use crate::volatile::Part;
 use std::fmt;
 use std::ops::Range;
 use wiretape_trace::format::{Line, Record};
@@ -166,6 +169,28 @@ impl Script {
             let reads = tool.is_none_or(|tool| only_reads(&self.definitions, tool) == Some(true));
             if *plan == Plan::Send && is_known && !reads {
                 *plan = Plan::Skip(Skip::Writes);
+            }
+        }
+    }
+
+    /// Looks at the recorded messages as if they were compared, so that patterns know whether they match anything in them.
+    pub fn compare_with_itself(&self, ignored: &Ignored, payloads: &impl Payloads) {
+        let look = |method: &str, part: Part, json: Option<&[u8]>| {
+            let paths = ignored.of(method, part);
+            json.map(|json| fingerprint_without(json, paths, &paths.start()))
+        };
+        let mut bytes = Vec::new();
+        for call in self.tape.calls() {
+            let method = &self.tape.kind(call).method;
+            for span in
+                std::iter::once(call.request).chain(self.tape.steps(call).iter().map(|step| step.span))
+            {
+                if payloads.read(span, &mut bytes).is_ok() {
+                    let message = Envelope::scan(&bytes);
+                    look(method, Part::Params, message.params);
+                    look(method, Part::Result, message.result);
+                    look(method, Part::Error, message.error);
+                }
             }
         }
     }

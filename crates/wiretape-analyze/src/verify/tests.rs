@@ -230,6 +230,62 @@ fn only_tools_that_read_are_called() {
     assert_eq!(all.verdicts(), ["same"; 5]);
 }
 
+/// A server that was not told to write can't have what was read back. That is no change of the server.
+#[test]
+fn a_read_after_a_skipped_write_is_inconclusive() {
+    let read = (call("read").0, call("read").1);
+    let tools = json!({"tools":[tool("read", true), tool("write", false)]});
+    let calls = [
+        ("tools/list", json!({}), tools.clone()),
+        (read.0, read.1.clone(), text("empty")),
+        (call("write").0, call("write").1, text("written")),
+        (read.0, read.1.clone(), text("one note")),
+    ];
+    let said = session(&calls);
+    let skip = || Setting { writes: Writes::Skip, ..setting() };
+    let answers = |first: &'static str, then: Json| {
+        let (tools, mut reads) = (tools.clone(), 0);
+        let mut answer = move |message: &Json| match message["params"]["name"].as_str() {
+            Some("read") => {
+                reads += 1;
+                if reads == 1 { text(first) } else { then.clone() }
+            }
+            Some("write") => text("written"),
+            _ if message["method"] == "initialize" => introduction(),
+            _ => tools.clone(),
+        };
+        move |message: &Json| {
+            let Some(id) = message.get("id") else { return Vec::new() };
+            let result = answer(message);
+            let outcome = if result.get("code").is_some() { "error" } else { "result" };
+            vec![json!({"jsonrpc":"2.0","id":id,outcome:result})]
+        }
+    };
+    let ran = run_with(&said, skip(), answers("empty", text("empty")));
+    assert_eq!(ran.verdicts(), ["same", "same", "same", "skipped", "inconclusive"]);
+    assert!(!ran.verified.is_failure(Offers::Any));
+    assert_eq!(ran.of(4), r#"inconclusive result/content/0/text: "one note" -> "empty""#);
+    let failed = run_with(&said, skip(), answers("empty", json!({"code":-32000,"message":"no such note"})));
+    assert_eq!(failed.verdicts()[4], "inconclusive");
+    // What was read before is judged as ever, and so is everything if the writes are made.
+    let changed = run_with(&said, skip(), answers("other", text("one note")));
+    assert_eq!(changed.verdicts(), ["same", "same", "changed", "skipped", "same"]);
+    let all = run_with(&said, setting(), answers("empty", text("empty")));
+    assert_eq!(all.verdicts()[4], "changed");
+}
+
+#[test]
+fn a_new_error_says_what_the_server_says() {
+    let said = session(&[(call("a").0, call("a").1, text("a")), (call("b").0, call("b").1, text("b"))]);
+    let answers = |_: &str, params: &Json| match params["name"].as_str() {
+        Some("a") => json!({"code":-32602,"message":"no such argument"}),
+        _ => json!({"content":[{"type":"text","text":"over quota"}],"isError":true}),
+    };
+    let ran = run_with(&said, setting(), server(answers));
+    let errors: Vec<_> = ran.verified.calls[1..].iter().map(|call| call.error.as_deref()).collect();
+    assert_eq!(errors, [Some("no such argument"), Some("over quota")]);
+}
+
 #[test]
 fn definitions_that_were_redacted_are_like_anything() {
     let schema = |token: Json| json!({"tools":[{"name":"login","inputSchema":{"type":"object","properties":{"token":token}}}]});

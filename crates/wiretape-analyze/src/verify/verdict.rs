@@ -1,11 +1,11 @@
 //! What became of the calls that were made again.
 
-use super::looks::Runs;
 use super::script::Skip;
 use crate::call::Outcome;
-use crate::diff::{Answer, CallPayloads, Ignored, compare_beyond};
+use crate::diff::{Answer, CallPayloads, Ignored, SideAlike, compare_beyond};
 use crate::drift::{Change as Drifted, ChangeKind, Drift, Effect};
 use crate::json_diff::{Alike, Difference, Differences};
+use crate::looks::Runs;
 use crate::volatile::{Part, Paths};
 use std::fmt;
 use wiretape_trace::message::Envelope;
@@ -20,6 +20,11 @@ pub enum Verdict {
     Changed,
     /// It is an error, and was none.
     NewError,
+    /// It is another, but so many calls before it were skipped that may have changed what it reads. Says nothing of the server.
+    Inconclusive {
+        /// How many.
+        skipped_writes: u64,
+    },
     /// There is none.
     Missing(Missing),
     /// It is the same, and takes much longer.
@@ -56,6 +61,7 @@ impl Verdict {
             Verdict::Same => "same",
             Verdict::Changed => "changed",
             Verdict::NewError => "new error",
+            Verdict::Inconclusive { .. } => "inconclusive",
             Verdict::Missing(_) => "missing",
             Verdict::Slower => "slower",
             Verdict::Skipped(_) => "skipped",
@@ -65,7 +71,7 @@ impl Verdict {
     /// Whether the server does not do what it did. What the server was not asked for because it was gone tells against it, too.
     pub fn is_failure(&self) -> bool {
         match self {
-            Verdict::Same => false,
+            Verdict::Same | Verdict::Inconclusive { .. } => false,
             Verdict::Skipped(skip) => matches!(skip, Skip::Gone | Skip::WritesNow),
             _ => true,
         }
@@ -83,6 +89,8 @@ pub struct Checked {
     pub changes: Vec<Change>,
     /// Whether there are more.
     pub more: bool,
+    /// What the server says in words, if it answers with an error and did not before.
+    pub error: Option<String>,
     /// Microseconds that the server took, if it answered.
     pub took_us: Option<u64>,
     /// Microseconds that it took when it was recorded.
@@ -141,8 +149,8 @@ impl Verified {
     }
 
     /// How many calls there are of each verdict, by its name.
-    pub fn counts(&self) -> [(&'static str, u64); 6] {
-        let names = ["same", "changed", "new error", "missing", "slower", "skipped"];
+    pub fn counts(&self) -> [(&'static str, u64); 7] {
+        let names = ["same", "changed", "new error", "inconclusive", "missing", "slower", "skipped"];
         names.map(|name| {
             let calls = self.calls.iter().filter(|call| call.verdict.name() == name);
             (name, calls.count() as u64)
@@ -177,7 +185,7 @@ impl Judge<'_> {
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
         let alike = Alike { is_alike: &is_alike, is_told: false };
         let both = (payloads(recorded), payloads(live));
-        match compare_beyond(self.ignored, method, both, Some(alike)).answer {
+        match compare_beyond(self.ignored, method, both, SideAlike::both(alike)).answer {
             Answer::Alike(part, found) => told(part.name(), &found, self.ignored.of(method, part), alike),
             Answer::Other { before, after } => {
                 let raw = |side: Option<(Part, Value<'_>)>| {
@@ -201,7 +209,7 @@ impl Judge<'_> {
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
         let alike = Alike { is_alike: &is_alike, is_told: false };
         let both = (request(recorded), request(live));
-        let found = compare_beyond(self.ignored, method, both, Some(alike)).params;
+        let found = compare_beyond(self.ignored, method, both, SideAlike::both(alike)).params;
         told(&format!("{method} params"), &found, self.ignored.of(method, Part::Params), alike)
     }
 }
@@ -249,4 +257,21 @@ pub(super) fn verdict(recorded: &[u8], live: &[u8], found: &Found) -> Verdict {
         return Verdict::NewError;
     }
     if found.changes.is_empty() && !found.more { Verdict::Same } else { Verdict::Changed }
+}
+
+/// What an error says in words: its message, or the first text of a result with `isError`.
+pub(super) fn error_text(answer: &[u8]) -> Option<String> {
+    /// More is not told.
+    const LONG: usize = 500;
+    let envelope = Envelope::scan(answer);
+    let text = match (envelope.error, envelope.result) {
+        (Some(error), _) => Value::parse(error).ok()?.get("message")?.string()?.into_owned(),
+        (None, result) => {
+            let content = Value::parse(result?).ok()?.get("content")?;
+            let mut texts = Vec::new();
+            content.elements(|block| texts.extend(block.get("text").and_then(|text| text.string())));
+            texts.into_iter().next()?.into_owned()
+        }
+    };
+    Some(text.chars().take(LONG).collect())
 }

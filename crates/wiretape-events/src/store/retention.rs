@@ -327,7 +327,7 @@ impl CallRemoval {
         self.calls += 1;
         let operation = row.get(0)?;
         *self.operations.entry(operation).or_default() += 1;
-        if let Some(session) = row.get(1)?.filter(|_| counted.contains(&operation)) {
+        if let Some(session) = row.get::<_, Option<i64>>(1)?.filter(|_| counted.contains(&operation)) {
             let (calls, errors) = self.sessions.entry(session).or_default();
             *calls += 1;
             *errors += i64::from(super::row::status_of(row.get(2)?).is_error());

@@ -5,13 +5,14 @@ use super::failure::{self, Failure, Named, Reason, Token};
 use super::listening::Cursor;
 use super::outgoing::{Line, Outgoing, same};
 use super::recording::Exchange;
+use super::renewal::{Agreed, Asker, Initializing};
 use super::run::{Bridge, InFlight, Open};
-use super::session::{Era, Mode};
+use super::session::{Era, Mode, Session};
 use crate::http::body::ProxyBody;
 use crate::http::exchange::{is_message, one_line};
 use crate::http::headers;
 use crate::record::pump::lock;
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use serde::Deserialize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,9 +31,11 @@ struct Delivery {
     message: Outgoing,
     open: Open,
     era: Era,
+    /// The session that the request names.
+    session: Option<HeaderValue>,
     exchange: Exchange,
     /// Who waits until the next message may go.
-    waiting: Option<oneshot::Sender<()>>,
+    waiting: Option<oneshot::Sender<Agreed>>,
 }
 
 impl Bridge {
@@ -43,8 +46,12 @@ impl Bridge {
             return self.recording.line(Direction::ClientToServer, line.wire, &line.bytes);
         }
         let message = Outgoing::read(line);
+        self.note_handshake(&message);
         if message.is("initialize") {
-            self.begin_anew();
+            let _ = self.begin_anew();
+        } else if lock(&self.session).mode == Mode::Lost {
+            // If that fails, the message is refused below.
+            let _ = self.renew(None).await;
         }
         let era = lock(&self.session).era_of(&message);
         if let Some(id) = &message.cancels
@@ -53,6 +60,7 @@ impl Bridge {
             let Line { bytes, wire } = &message.line;
             return self.recording.line(Direction::ClientToServer, *wire, bytes);
         }
+        let session = lock(&self.session).id.clone();
         let (request, mut exchange) = self.post(&message);
         exchange.line(Direction::ClientToServer, message.line.wire, &message.line.bytes, None);
         let (waiting, go_on) = oneshot::channel();
@@ -60,11 +68,12 @@ impl Bridge {
         let asks = !message.requests.is_empty();
         let method = message.method.clone();
         let mut delivery =
-            Delivery { message, open: Arc::clone(&open), era, exchange, waiting: Some(waiting) };
+            Delivery { message, open: Arc::clone(&open), era, session, exchange, waiting: Some(waiting) };
         if delivery.message.is("initialize")
             && let Some(id) = delivery.message.requests.first()
         {
-            *lock(&self.initializing) = delivery.waiting.take().map(|waiting| (id.clone(), waiting));
+            let initializing = |waiting| Initializing { id: id.clone(), waiting, asker: Asker::Client };
+            *lock(&self.initializing) = delivery.waiting.take().map(initializing);
         }
         let bridge = Arc::clone(self);
         let task = self.spawn(async move { bridge.carry(delivery, request).await });
@@ -76,12 +85,13 @@ impl Bridge {
     }
 
     /// A client that begins again has nothing to do with what was before.
-    fn begin_anew(&self) {
-        lock(&self.session).reset();
+    pub(super) fn begin_anew(&self) -> Session {
+        let before = lock(&self.session).reset();
         self.recording.set_session(None);
         if let Some(listener) = lock(&self.listener).take() {
             listener.abort();
         }
+        before
     }
 
     /// The client takes a request back. Whether that is all there is to do: since 2026-07-28 closing the stream says
@@ -98,7 +108,7 @@ impl Bridge {
     }
 
     /// The request that carries a message.
-    fn post(&self, message: &Outgoing) -> (Request<ProxyBody>, Exchange) {
+    pub(super) fn post(&self, message: &Outgoing) -> (Request<ProxyBody>, Exchange) {
         let mut session = lock(&self.session);
         let headers = session.post(message, &self.url, &self.secrets);
         let target = match &session.mode {
@@ -138,19 +148,27 @@ impl Bridge {
     ) -> Result<(), Failure> {
         let mode = lock(&self.session).mode.clone();
         if mode == Mode::Lost {
-            let message = format!(
-                "the stream of {} has ended; restart the client to begin a new one",
-                self.client.server()
-            );
+            let message =
+                format!("the stream of {} has ended, and a new one can't be opened", self.client.server());
             return Err(Failure::new(Reason::SessionGone, message));
         }
         let asks = !delivery.message.requests.is_empty();
         let waiting = if asks { delivery.waiting.take() } else { None };
-        let mut answer = self.client.send(request, || drop(waiting)).await?;
+        let answer = self.client.send(request, || drop(waiting)).await?;
         delivery.exchange.answered(&answer.parts);
-        if !answer.parts.status.is_success() {
-            return self.refused(delivery, answer).await;
-        }
+        let answer = match answer.parts.status.is_success() {
+            true => answer,
+            false => match self.refused(delivery, answer).await? {
+                Some(answer) => answer,
+                None => return Ok(()),
+            },
+        };
+        self.accepted(delivery, answer).await
+    }
+
+    /// The server has taken the message.
+    async fn accepted(self: &Arc<Self>, delivery: &mut Delivery, mut answer: Answer) -> Result<(), Failure> {
+        let mode = lock(&self.session).mode.clone();
         if delivery.message.is("initialize") {
             self.enter_session(&answer);
         }
@@ -187,7 +205,7 @@ impl Bridge {
     }
 
     /// The server has begun a session.
-    fn enter_session(&self, answer: &Answer) {
+    pub(super) fn enter_session(&self, answer: &Answer) {
         let id = answer.parts.headers.get(headers::SESSION).cloned();
         self.recording.set_session(id.as_ref().and_then(|id| id.to_str().ok()));
         lock(&self.session).id = id;
@@ -214,33 +232,41 @@ impl Bridge {
         self.resume(&delivery.open, cursor, unanswered).await
     }
 
-    /// The server did not want the message.
-    async fn refused(self: &Arc<Self>, delivery: &mut Delivery, mut answer: Answer) -> Result<(), Failure> {
+    /// The server did not want the message. If it may take it in another way, that is tried: what it answers then is returned.
+    /// `None` if the refusal itself answers the message.
+    async fn refused(
+        self: &Arc<Self>,
+        delivery: &mut Delivery,
+        mut answer: Answer,
+    ) -> Result<Option<Answer>, Failure> {
         let failure = self.explain(&mut answer, &delivery.open, &mut delivery.exchange).await;
-        let Some(failure) = failure else { return Ok(()) };
-        let may_be_older =
-            matches!(failure.status, Some(400 | 404 | 405)) && delivery.message.is("initialize");
-        if may_be_older && let Some(endpoint) = self.pair().await {
-            return self.post_again(delivery, endpoint).await;
+        let Some(failure) = failure else { return Ok(None) };
+        if delivery.message.is("initialize") {
+            // A server from before 2025-03-26 takes messages at an endpoint that its stream names.
+            let may_be_older = matches!(failure.status, Some(400 | 404 | 405));
+            let endpoint = if may_be_older { self.pair().await } else { None };
+            let Some(endpoint) = endpoint else { return Err(failure) };
+            lock(&self.session).mode = Mode::Paired { endpoint };
+        } else if failure.reason == Reason::SessionGone {
+            self.renew(delivery.session.as_ref()).await.map_err(|why| failure.after(&why))?;
+        } else {
+            return Err(failure);
         }
-        Err(failure)
+        self.post_again(delivery).await
     }
 
-    /// Sends `initialize` to the endpoint of HTTP+SSE. The trace has the message already.
-    async fn post_again(&self, delivery: &mut Delivery, endpoint: String) -> Result<(), Failure> {
-        lock(&self.session).mode = Mode::Paired { endpoint };
-        delivery.exchange.end(Ended::Complete, None);
+    /// Sends a message again, which the trace has already. `None` if it is refused again, and the refusal answers it.
+    async fn post_again(&self, delivery: &mut Delivery) -> Result<Option<Answer>, Failure> {
         let (request, mut exchange) = self.post(&delivery.message);
-        exchange.repeats(&delivery.exchange);
+        exchange.repeats(&mut delivery.exchange);
         delivery.exchange = exchange;
         let mut answer = self.client.send(request, || ()).await?;
         delivery.exchange.answered(&answer.parts);
         if answer.parts.status.is_success() {
-            let _ = answer.whole(MAX_ERROR).await;
-            return Ok(());
+            return Ok(Some(answer));
         }
         let failure = self.explain(&mut answer, &delivery.open, &mut delivery.exchange).await;
-        failure.map_or(Ok(()), Err)
+        failure.map_or(Ok(None), Err)
     }
 
     /// What a status that is none of success means; nothing if its body answers the request.
@@ -263,7 +289,7 @@ impl Bridge {
         let detail = error_message(&body).or_else(|| redirection(answer));
         let token = if self.secrets.names(&header::AUTHORIZATION) { Token::Given } else { Token::Missing };
         let named = if lock(&self.session).id.is_some() { Named::Session } else { Named::Nothing };
-        Some(failure::status(&self.client.server(), status, detail.as_deref(), token, named))
+        Some(failure::status(&self.address(), status, detail.as_deref(), token, named))
     }
 
     /// Hands what the server said to the client, once it is in the trace.
@@ -274,12 +300,19 @@ impl Bridge {
         for (id, payload) in &answered {
             self.learn(id, payload);
         }
-        self.output.line(&line).await;
-        for (id, _) in &answered {
-            self.with_open(id, |one| lock(&one.open).retain(|open| !same(open, id)));
-            let mut initializing = lock(&self.initializing);
-            if initializing.as_ref().is_some_and(|(initialize, _)| same(initialize, id)) {
-                *initializing = None;
+        let is_for_us = self.is_answer_to_us(&answered);
+        if !is_for_us {
+            self.output.line(&line).await;
+        }
+        for (id, payload) in &answered {
+            if !is_for_us {
+                self.with_open(id, |one| lock(&one.open).retain(|open| !same(open, id)));
+            }
+            let answered = lock(&self.initializing).take_if(|initialize| same(&initialize.id, id));
+            if let Some(initialize) = answered {
+                let agreed = if Envelope::scan(payload).result.is_some() { Agreed::Yes } else { Agreed::No };
+                // The one that waits may have given up.
+                let _ = initialize.waiting.send(agreed);
             }
         }
     }
@@ -287,7 +320,7 @@ impl Bridge {
     /// What an answer says that the next requests must know.
     fn learn(&self, id: &Id<'_>, payload: &[u8]) {
         let initialized =
-            lock(&self.initializing).as_ref().is_some_and(|(initialize, _)| same(initialize, id));
+            lock(&self.initializing).as_ref().is_some_and(|initialize| same(&initialize.id, id));
         if initialized && let Some(version) = agreed_version(payload) {
             lock(&self.session).agree_on(&version);
         }

@@ -104,6 +104,14 @@ impl Failure {
         Some(message.strip_prefix("wiretape: ").unwrap_or(message).to_owned())
     }
 
+    /// The same, and why a new session can't be begun either.
+    pub(super) fn after(self, why: &Failure) -> Self {
+        Failure {
+            message: format!("{}, and a new one can't be begun: {}", self.message, why.message),
+            ..self
+        }
+    }
+
     /// How the exchange ended, for the trace.
     pub(super) fn ended(&self) -> Ended {
         match self.reason {
@@ -148,22 +156,28 @@ pub(super) fn status(
         (401, Token::Missing) => (
             Reason::Unauthorized,
             format!(
-                "{server} wants to know who you are (HTTP 401){said}; a token can be given with --header 'Authorization: Bearer …'"
+                "{server} requires authentication (HTTP 401){said}; pass a token with --header 'Authorization: Bearer …'"
             ),
         ),
-        (401, Token::Given) => (
-            Reason::Unauthorized,
-            format!("{server} does not accept the token that --header gives (HTTP 401){said}"),
-        ),
-        (404, _) if named == Named::Session => (
-            Reason::SessionGone,
-            format!(
-                "{server} does not know this session any more (HTTP 404){said}; restart the client to begin a new one"
-            ),
-        ),
+        (401, Token::Given) => {
+            (Reason::Unauthorized, format!("{server} rejects the token given with --header (HTTP 401){said}"))
+        }
+        (status @ (400 | 404), _) if named == Named::Session && is_session_gone(status, detail) => {
+            (Reason::SessionGone, format!("{server} has lost the session (HTTP {status}){said}"))
+        }
         _ => (Reason::Status, format!("{server} answered with HTTP {status}{said}")),
     };
     Failure { reason, status: Some(status.as_u16()), message }
+}
+
+/// Whether a refusal means that the server does not know the session. The specification asks for 404; servers made with older
+/// releases of the SDKs answer 400, and say why.
+fn is_session_gone(status: u16, detail: Option<&str>) -> bool {
+    let says_so = |detail: &str| {
+        let detail = detail.to_ascii_lowercase();
+        detail.contains("session") || detail.contains("not initialized")
+    };
+    status == 404 || detail.is_some_and(says_so)
 }
 
 #[cfg(test)]
@@ -179,5 +193,23 @@ mod tests {
         assert_eq!(answer["error"]["data"]["reason"], "unauthorized");
         assert!(answer["error"]["message"].as_str().unwrap().contains("--header 'Authorization: Bearer …'"));
         assert!(failure.is_final());
+    }
+
+    #[test]
+    fn a_lost_session_is_told_from_other_refusals() {
+        let reason = |code: u16, detail: Option<&str>, named| {
+            let code = http::StatusCode::from_u16(code).unwrap();
+            status("http://x/mcp", code, detail, Token::Missing, named).reason
+        };
+        assert_eq!(reason(404, None, Named::Session), Reason::SessionGone);
+        assert_eq!(reason(404, None, Named::Nothing), Reason::Status);
+        let no_session = Some("Bad Request: No valid session ID provided");
+        assert_eq!(reason(400, no_session, Named::Session), Reason::SessionGone);
+        assert_eq!(
+            reason(400, Some("Bad Request: Server not initialized"), Named::Session),
+            Reason::SessionGone
+        );
+        assert_eq!(reason(400, Some("Invalid params"), Named::Session), Reason::Status);
+        assert_eq!(reason(500, no_session, Named::Session), Reason::Status);
     }
 }

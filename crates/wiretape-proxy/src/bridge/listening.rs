@@ -190,7 +190,7 @@ impl Bridge {
         let heard = self.listen(&mut events, &mut exchange, &mut Cursor::default(), None).await;
         let failure = heard.err().unwrap_or_else(|| {
             let message =
-                format!("{} ended the stream; restart the client to begin a new one", self.client.server());
+                format!("{} ended the stream; the next message begins a new session", self.client.server());
             Failure::new(Reason::SessionGone, message)
         });
         exchange.end(failure.ended(), Some(&failure.message));

@@ -12,6 +12,7 @@
 //! | `session` | what the server and the client have agreed on, and the headers that follow from it |
 //! | `parameters` | arguments of tools that are repeated in headers |
 //! | `delivery` | one message: the request, the answer, the resumption |
+//! | `renewal` | a session that the server has lost, begun anew |
 //! | `listening` | streams that the server may say something on at any time |
 //! | `client` | requests over kept connections, and bodies |
 //! | `recording` | the trace |
@@ -28,6 +29,7 @@ mod outgoing;
 mod parameters;
 mod recording;
 mod remote;
+mod renewal;
 mod run;
 mod session;
 mod streams;

@@ -74,6 +74,11 @@ impl ServerUrl {
         self.server.target()
     }
 
+    /// The URL without its query, which may hold anything.
+    pub(super) fn without_query(&self) -> String {
+        self.server.to_string()
+    }
+
     /// Path and query.
     pub(super) fn target(&self) -> String {
         let path = if self.server.path().is_empty() { "/" } else { self.server.path() };

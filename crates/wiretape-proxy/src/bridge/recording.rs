@@ -1,6 +1,7 @@
 //! The trace: every message with the exchange that carried it.
 
 use super::options::{BridgeOptions, Secrets};
+use super::outgoing::Line;
 use crate::http::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, redacted, version};
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
@@ -70,6 +71,11 @@ impl Recording {
             exchanges: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
         }
+    }
+
+    /// A URL as it may be shown.
+    pub(super) fn clean_url(&self, url: &str) -> String {
+        self.secrets.scrub_text(&redact_target(self.redactor.as_ref(), url))
     }
 
     /// The server has named the session.
@@ -218,9 +224,19 @@ impl Exchange {
         self.recording.write(Direction::ServerToClient, Wire::default(), bytes, Some(&http));
     }
 
-    /// It sends again what another has sent, which the trace has already.
-    pub(super) fn repeats(&mut self, other: &Exchange) {
+    /// A message of our own, in the client's stead.
+    pub(super) fn own_message(&mut self, line: &Line) {
+        let note = ExchangeNote { answers: Answers::Recorder, ..ExchangeNote::default() };
+        let http = self.context(&note);
+        self.recording.write(Direction::ClientToServer, line.wire, &line.bytes, Some(&http));
+    }
+
+    /// It sends again what another has sent, which the trace has already. That is told before the end of the other: what that one
+    /// was answered is nothing to the message any more.
+    pub(super) fn repeats(&mut self, other: &mut Exchange) {
         self.again = Some(other.x);
+        self.http(&ExchangeNote::default());
+        other.end(Ended::Complete, None);
     }
 
     /// The response's head has come.

@@ -5,6 +5,7 @@ use super::failure::{Failure, Reason};
 use super::options::{BridgeOptions, Secrets, ServerUrl};
 use super::outgoing::{Line, same};
 use super::recording::{Exchange, Recording};
+use super::renewal::{Handshake, Initializing};
 use super::session::{Era, Session};
 use super::streams::{Output, OutputEnd, Signals, input};
 use crate::http::body::ProxyBody;
@@ -36,8 +37,12 @@ pub(super) struct Bridge {
     pub(super) session: Mutex<Session>,
     pub(super) output: Output,
     pub(super) permits: Semaphore,
-    /// The `initialize` that is under way, and who waits for its answer.
-    pub(super) initializing: Mutex<Option<(Id<'static>, oneshot::Sender<()>)>>,
+    /// The `initialize` that is under way.
+    pub(super) initializing: Mutex<Option<Initializing>>,
+    /// What the client began the session with, for when the server loses it.
+    pub(super) handshake: Mutex<Handshake>,
+    /// Held by the one that begins a session anew.
+    pub(super) renewing: tokio::sync::Mutex<()>,
     /// The stream that stands by.
     pub(super) listener: Mutex<Option<AbortHandle>>,
     in_flight: Mutex<Vec<InFlight>>,
@@ -152,6 +157,8 @@ impl Bridge {
             permits: Semaphore::new(MAX_REQUESTS),
             session: Mutex::default(),
             initializing: Mutex::default(),
+            handshake: Mutex::default(),
+            renewing: tokio::sync::Mutex::default(),
             listener: Mutex::default(),
             in_flight: Mutex::default(),
             tasks: Mutex::default(),
@@ -180,6 +187,11 @@ impl Bridge {
         *request.uri_mut() = target.parse().expect("targets were parsed before");
         *request.headers_mut() = headers;
         (request, exchange)
+    }
+
+    /// Where the server is, for people.
+    pub(super) fn address(&self) -> String {
+        self.recording.clean_url(&self.url.without_query())
     }
 
     /// Does something beside everything else.
@@ -224,7 +236,7 @@ impl Bridge {
             self.refuse(Some(&id), failure, exchange.as_deref_mut()).await;
             lock(open).retain(|open| *open != id);
             let mut initializing = lock(&self.initializing);
-            if initializing.as_ref().is_some_and(|(initialize, _)| *initialize == id) {
+            if initializing.as_ref().is_some_and(|initialize| initialize.id == id) {
                 *initializing = None;
             }
         }

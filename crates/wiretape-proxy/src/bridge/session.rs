@@ -47,9 +47,16 @@ pub(super) enum Era {
 }
 
 impl Session {
-    /// A client begins anew.
-    pub(super) fn reset(&mut self) {
-        *self = Session { parameters: std::mem::take(&mut self.parameters), ..Session::default() };
+    /// A session begins anew. Returns what was agreed on before.
+    pub(super) fn reset(&mut self) -> Session {
+        let parameters = std::mem::take(&mut self.parameters);
+        std::mem::replace(self, Session { parameters, ..Session::default() })
+    }
+
+    /// There is no new session: what was agreed on before counts again.
+    pub(super) fn restore(&mut self, before: Session) {
+        let parameters = std::mem::take(&mut self.parameters);
+        *self = Session { parameters, ..before };
     }
 
     /// The server has answered `initialize`.

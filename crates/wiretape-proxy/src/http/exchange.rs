@@ -8,11 +8,12 @@ use super::csp::Csp;
 use super::draining::{SessionKey, StreamKind};
 use super::headers;
 use super::heads::StartLine;
-use super::refusal::Refusal;
+use super::refusal::{Concerns, Refusal};
 use super::server::Shared;
 use super::traces::SessionTrace;
 use super::upstream::Target;
 use crate::journal::Observation;
+use crate::warning::Warning;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header, request, response};
 use memchr::memmem::Finder;
@@ -358,6 +359,9 @@ impl Exchange {
 
     /// We answer it ourselves.
     pub(super) fn refuse<B: From<Bytes>>(&self, refusal: &Refusal) -> http::Response<B> {
+        if refusal.concerns == Concerns::Operator {
+            self.shared().warn_once(Warning::Upstream { message: refusal.message.clone() });
+        }
         self.trouble(refusal.ended, Some(&refusal.message));
         let mut state = self.state();
         state.responded = true;

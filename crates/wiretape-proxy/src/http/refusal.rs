@@ -15,11 +15,22 @@ pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) ended: Ended,
     pub(crate) message: String,
+    /// Who can do something about it.
+    pub(crate) concerns: Concerns,
+}
+
+/// Who can do something about a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Concerns {
+    /// The client, which is told.
+    Client,
+    /// The operator of the proxy, too: every request will be refused so.
+    Operator,
 }
 
 impl Refusal {
     fn new(status: StatusCode, ended: Ended, message: impl Into<String>) -> Self {
-        Refusal { status, ended, message: message.into() }
+        Refusal { status, ended, message: message.into(), concerns: Concerns::Client }
     }
 
     /// The body is larger than allowed.
@@ -49,6 +60,13 @@ impl Refusal {
     pub(super) fn unreachable(upstream: &str, reason: &str) -> Self {
         let message = format!("can't reach the upstream {upstream}: {reason}");
         Self::new(StatusCode::BAD_GATEWAY, Ended::Unreachable, message)
+    }
+
+    /// The upstream's certificate comes from an authority that this machine doesn't trust: a private one, most often.
+    pub(super) fn untrusted(upstream: &str) -> Self {
+        let reason = "its certificate is issued by an authority that is not trusted here (UnknownIssuer); \
+                      set SSL_CERT_FILE to a file with that authority's certificate";
+        Refusal { concerns: Concerns::Operator, ..Self::unreachable(upstream, reason) }
     }
 
     /// The upstream could not be reached in time.

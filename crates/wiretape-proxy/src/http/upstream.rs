@@ -305,6 +305,7 @@ impl Connector {
         // Boxed: a handshake is seldom and large, an exchange is frequent and should be small.
         match tokio::time::timeout(self.timeout, Box::pin(attempt)).await {
             Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) if is_unknown_issuer(&error) => Err(Refusal::untrusted(target.origin())),
             Ok(Err(error)) => Err(Refusal::unreachable(target.origin(), &error.to_string())),
             Err(_) => Err(Refusal::connect_timeout(target.origin(), self.timeout.as_secs_f64())),
         }
@@ -358,6 +359,12 @@ impl Connector {
             _ => Ok(false),
         }
     }
+}
+
+fn is_unknown_issuer(error: &io::Error) -> bool {
+    use rustls::{CertificateError, Error};
+    let error = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
+    matches!(error, Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)))
 }
 
 async fn http1_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Sender> {

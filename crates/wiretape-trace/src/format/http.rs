@@ -132,7 +132,7 @@ pub struct ExchangeNote<'a> {
     pub sse: Option<&'a SseContext>,
     /// The length on the wire of the body that ends with this line, if the line's own payload doesn't tell it.
     pub bytes: Option<u64>,
-    /// Who answers.
+    /// Whose message it is.
     pub answers: Answers,
     /// The exchange whose message this one sends again.
     pub again: Option<u64>,
@@ -148,13 +148,13 @@ pub struct ExchangeNote<'a> {
     pub duration_us: Option<u64>,
 }
 
-/// Who answers a request.
+/// Whose message it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Answers {
-    /// The server.
+    /// The peer's.
     #[default]
     Server,
-    /// The recorder, in the server's stead.
+    /// The recorder's, in the peer's stead.
     Recorder,
 }
 

@@ -83,8 +83,8 @@
 //! | `context`, `headers` | object | only in imported traces: what the source says of the transport, as it stands there |
 //! | `sse` | object | of the event that carried the message: `event`, `id`, `retry`, each only if it stood there |
 //! | `bytes` | integer | the length on the wire of the body that ends with this line, where `raw` has another: it was compressed, redacted or spread over lines, or it is a stream of events |
-//! | `own` | `true` | the message is the recorder's own answer, in the server's stead |
-//! | `again` | integer | the exchange whose message this one sends again, to another endpoint |
+//! | `own` | `true` | the message is the recorder's own: an answer in the server's stead, or a handshake in the client's, because the server has lost the session |
+//! | `again` | integer | the exchange whose message this one sends again, to another endpoint or in a new session. It stands before that one's end; what becomes of the message is this one's to tell |
 //! | `requestBody`, `responseBody` | object | on `http` lines: a body that is no message. `bytes` (its length on the wire), `text` if it is text and not long |
 //! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream has begun, and goes on); `client-closed`, `upstream-closed` (in the middle); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy ended) |
 //! | `error` | string | what went wrong, in words |

@@ -162,6 +162,20 @@ impl KeyRules {
     }
 }
 
+/// Whether a value that stands under a password's name is no password: shells keep the working directory in `PWD`, and
+/// programs report it as `pwd`. ODBC has a password under the same name, so the value decides.
+pub(super) fn is_working_directory(rule: &str, name: &[u8], value: &[u8]) -> bool {
+    rule == rules::PASSWORD && name.eq_ignore_ascii_case(b"pwd") && is_absolute_path(value)
+}
+
+fn is_absolute_path(value: &[u8]) -> bool {
+    match value {
+        [b'/', ..] | [b'\\', b'\\', ..] => true,
+        [drive, b':', b'/' | b'\\', ..] => drive.is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
 /// A set of three letters, of either case, that names may end in: a bit for each, found by five bits of each letter.
 struct Tails([u64; 512]);
 
@@ -298,6 +312,22 @@ mod tests {
         }
         assert_eq!(keys.class(b"progressToken"), KeyClass::Exempt);
         assert_eq!(keys.class(b"properties"), KeyClass::SchemaMap);
+    }
+
+    #[test]
+    fn a_working_directory_is_not_a_password() {
+        let check = |name: &str, value: &str, expected| {
+            let found = is_working_directory("password", name.as_bytes(), value.as_bytes());
+            assert_eq!(found, expected, "{name} {value}");
+        };
+        check("PWD", "/home/me/project", true);
+        check("pwd", "/", true);
+        check("PWD", "C:\\Users\\me", true);
+        check("PWD", "\\\\server\\share", true);
+        check("PWD", "hunter2", false);
+        check("PWD", "c:hunter2", false);
+        check("password", "/home/me", false);
+        assert!(!is_working_directory(CUSTOM_KEY, b"pwd", b"/home/me"));
     }
 
     #[test]

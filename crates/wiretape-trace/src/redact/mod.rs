@@ -123,15 +123,19 @@ impl Redactor {
     /// Redacts a command line: what looks like a secret, and the values of options that are named like one
     /// (`--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`).
     pub fn command(&self, command: &[String]) -> Vec<String> {
-        let mut secret_follows = None;
+        let mut secret_follows: Option<(&str, &'static str)> = None;
         let mut clean = Vec::with_capacity(command.len());
         for argument in command {
-            let rule = secret_follows.take().filter(|_| !argument.starts_with('-'));
-            clean.push(match rule {
-                Some(rule) => self.marker.replacement(rule, argument.as_bytes()),
+            let secret = secret_follows.take().filter(|(name, rule)| {
+                !argument.starts_with('-')
+                    && !keys::is_working_directory(rule, name.as_bytes(), argument.as_bytes())
+            });
+            clean.push(match secret {
+                Some((_, rule)) => self.marker.replacement(rule, argument.as_bytes()),
                 None => self.argument(argument),
             });
-            secret_follows = option_name(argument).and_then(|name| self.keys.classify(name.as_bytes()));
+            secret_follows = option_name(argument)
+                .and_then(|name| self.keys.classify(name.as_bytes()).map(|rule| (name, rule)));
         }
         clean
     }
@@ -178,8 +182,10 @@ impl Redactor {
 
     fn argument(&self, argument: &str) -> String {
         if let Some((option, value)) = argument.split_once('=')
-            && let Some(rule) = self.keys.classify(option.trim_start_matches('-').as_bytes())
+            && let name = option.trim_start_matches('-').as_bytes()
+            && let Some(rule) = self.keys.classify(name)
             && !value.is_empty()
+            && !keys::is_working_directory(rule, name, value.as_bytes())
         {
             return format!("{option}={}", self.marker.replacement(rule, value.as_bytes()));
         }

@@ -21,7 +21,7 @@ macro_rules! rules {
 }
 
 rules! {
-    PASSWORD "password" "members and assignments named `password`, `passwd`, `pwd`, `passphrase` or ending so"
+    PASSWORD "password" "members and assignments named `password`, `passwd`, `pwd`, `passphrase` or ending so; not `pwd` with an absolute path, which is the working directory"
     SECRET "secret" "members and assignments named `secret` or ending so (`client_secret`), `signing_key`, `encryption_key`"
     TOKEN "token" "members and assignments named `token` or ending so (`access_token`), `jwt`, `bearer`; strings only, and no cursors, counts or progress tokens"
     API_KEY "api-key" "members and assignments named `api_key`, `apikey`, `x-api-key`, `access_key` or ending so"

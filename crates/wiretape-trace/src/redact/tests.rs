@@ -137,6 +137,8 @@ fn prose_and_code_stay_as_they_are() {
         "PASSWORD=$SECRET_FROM_ENV ${TOKEN}",
         "max_tokens: 4096, tokens=12345678ab",
         "eyJhbGciOiJIUzI1NiJ9 alone is a header",
+        "PWD=/home/me/project1 OLDPWD=/home/me/project2",
+        "export PWD='/home/me/project1'; pwd: /home/me/project1",
         "ASIA IS A CONTINENT, broken tokens, cookie dough",
     ] {
         assert_eq!(text(input), input);
@@ -163,6 +165,12 @@ fn members_go_by_their_names() {
         (r#"{"password":"[REDACTED]"}"#, r#"{"password":"[REDACTED]"}"#),
         (r#"{"API Key":"a","x y":"b"}"#, r#"{"API Key":"<api-key>","x y":"b"}"#),
         (r#"{"a":"\npwd=hunter2x9"}"#, r#"{"a":"\npwd=<password>"}"#),
+        (r#"{"PWD":"hunter2","pwd":["a","/b"]}"#, r#"{"PWD":"<password>","pwd":["<password>","/b"]}"#),
+        (
+            r#"{"env":{"PWD":"/home/me/project","OLDPWD":"/home/me"},"pwd":"C:\\work"}"#,
+            r#"{"env":{"PWD":"/home/me/project","OLDPWD":"/home/me"},"pwd":"C:\\work"}"#,
+        ),
+        (r#"{"a":"UID=sa;PWD=hunter2x9;"}"#, r#"{"a":"UID=sa;PWD=<password>;"}"#),
         (r#"[{"token":"a"},{"id":"b"},"c"]"#, r#"[{"token":"<token>"},{"id":"b"},"c"]"#),
     ] {
         assert_eq!(masked(&json(input)), expected);
@@ -237,6 +245,9 @@ fn commands_are_redacted_like_messages() {
         "Authorization: Bearer abc12345xyz",
         "--password",
         "--flag",
+        "--pwd",
+        "/srv/data",
+        "PWD=/srv/data",
         "postgres://a:b@c/d",
     ];
     let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
@@ -254,6 +265,9 @@ fn commands_are_redacted_like_messages() {
         "Authorization: Bearer <authorization>",
         "--password",
         "--flag",
+        "--pwd",
+        "/srv/data",
+        "PWD=/srv/data",
         "postgres://a:<url-password>@c/d",
     ];
     assert_eq!(clean, expected);

@@ -8,7 +8,7 @@
 //! To keep the whole linear, no check walks an unbounded stretch without either matching it, which moves on past
 //! it, or noting in the [`Memo`] how far there is nothing to be found.
 
-use super::keys::KeyRules;
+use super::keys::{KeyRules, is_working_directory};
 use super::marker::Marker;
 use super::rules;
 use crate::json::Text;
@@ -661,8 +661,22 @@ fn named(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> Option<Foun
     let shouted = !text[start..end].iter().any(u8::is_ascii_lowercase);
     let in_environment = shouted && end == hit.at && value == hit.at + 1 && text[hit.at] == b'=';
     let place = Place { rule, in_query, separator: text[hit.at], in_environment };
+    // Before the value's end is looked for: what is not taken may not be walked twice.
+    if is_working_directory(rule, &text[start..end], unquoted(text, value)) {
+        return None;
+    }
     let (start, end) = quoted_value(text, value).unwrap_or_else(|| bare_value(text, value, &place, memo))?;
     Some(Found { start, end, rule })
+}
+
+/// The text from `at` on, without the quote that opens a value there.
+fn unquoted(text: &[u8], at: usize) -> &[u8] {
+    let window = &text[..text.len().min(at + MAX_ESCAPES + 1)];
+    let quote = run(window, at, |byte| byte == b'\\');
+    match text.get(quote) {
+        Some(b'"' | b'\'' | b'`') => &text[quote + 1..],
+        _ => &text[at..],
+    }
 }
 
 fn is_query_secret(name: &[u8]) -> bool {

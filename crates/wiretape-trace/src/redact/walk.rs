@@ -24,6 +24,8 @@ impl Context {
     const NAMES: u8 = 1;
     /// Nothing here is a secret.
     const EXEMPT: u8 = 2;
+    /// The name may be that of a working directory.
+    const DIRECTORY: u8 = 4;
     const CUSTOM: u8 = u8::MAX;
 
     fn has(self, flag: u8) -> bool {
@@ -128,8 +130,11 @@ pub(super) fn json(
         match lexeme.token {
             Token::Key => {
                 let outside = open.last().copied().unwrap_or_default();
-                let class = redactor.keys.class(&lexeme.text(json).unescaped());
-                context = outside.member(class);
+                let name = lexeme.text(json).unescaped();
+                context = outside.member(redactor.keys.class(&name));
+                if name.eq_ignore_ascii_case(b"pwd") {
+                    context.flags |= Context::DIRECTORY;
+                }
             }
             Token::BeginArray => open.push(context),
             Token::BeginObject => {
@@ -164,7 +169,10 @@ fn string(
         return;
     }
     let text = lexeme.text(json);
-    if let Some(rule) = context.secret() {
+    let is_directory = |rule: &str| {
+        context.has(Context::DIRECTORY) && keys::is_working_directory(rule, b"pwd", &text.unescaped())
+    };
+    if let Some(rule) = context.secret().filter(|rule| !is_directory(rule)) {
         if !text.raw.starts_with(Marker::PREFIX) {
             let replacement = redactor.marker.replacement(rule, &text.unescaped());
             edits.push(Edit { start, end, replacement });

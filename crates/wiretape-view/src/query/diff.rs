@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use wiretape_analyze::diff::{
-    self, Answer, CallIndex, CallIndexer, CallPayloads, CallRow, Ignored, IndexedCall, Pace, PaceChange,
-    Status, Summary, compare,
+    self, Answer, CallIndex, CallIndexer, CallPayloads, CallRow, Comparer, Ignored, IndexedCall, MadeUp,
+    Pace, PaceChange, Status, Summary,
 };
 use wiretape_analyze::drift::{self, Change};
 use wiretape_analyze::json_diff::{Difference, Differences};
@@ -47,7 +47,7 @@ pub(crate) struct Comparison {
 pub(crate) struct Compared {
     first: CallIndex,
     second: CallIndex,
-    ignored: Ignored,
+    comparer: Comparer,
     rows: Vec<CallRow>,
     summary: Summary,
     definitions: Vec<DefinitionChange>,
@@ -144,7 +144,7 @@ impl Comparison {
         let (Some(first), Some(second)) = (row.first, row.second) else { return Ok(None) };
         let before = payloads(&self.first, first as u64 + 1)?;
         let after = payloads(&self.second, second as u64 + 1)?;
-        Ok(Some(differences(&compared, &compared.first.calls[first].method, &before, &after)))
+        Ok(Some(differences(&compared.comparer, &compared.first.calls[first], &before, &after)))
     }
 }
 
@@ -182,12 +182,23 @@ impl Compared {
             })?;
             Ok(reading.finish(trace.recording_state()).finish())
         };
-        let (first, second) = (index(first, 0)?, index(second, first.progress().done)?);
-        let rows = diff::align(&first, &second);
+        let (ours, theirs) = (first, second);
+        let (first, second) = (index(ours, 0)?, index(theirs, ours.progress().done)?);
+        let mut rows = diff::align(&first, &second);
+        let comparer = Comparer::new(ignored, &first, &second, MadeUp::LeftOut);
+        for row in rows.iter_mut().filter(|row| row.status == Status::Changed) {
+            let (Some(one), Some(other)) = (row.first, row.second) else { continue };
+            let before = payloads(ours, one as u64 + 1)?;
+            let after = payloads(theirs, other as u64 + 1)?;
+            let (one, other) = (&first.calls[one], &second.calls[other]);
+            if comparer.are_alike((one, before.payloads()), (other, after.payloads())) {
+                row.status = Status::Same;
+            }
+        }
         let summary = Summary::of(&rows, &first, &second, Some(PACE));
         let drift = drift::compare(&first.definitions, &second.definitions);
         let definitions = drift.changes.iter().map(definition).collect();
-        Ok(Compared { first, second, ignored, rows, summary, definitions })
+        Ok(Compared { first, second, comparer, rows, summary, definitions })
     }
 
     fn pair(&self, row: &CallRow) -> (Option<&IndexedCall>, Option<&IndexedCall>) {
@@ -251,14 +262,14 @@ fn payloads(trace: &OpenTrace, number: u64) -> io::Result<Texts> {
     Ok(Texts { request, response })
 }
 
-fn differences(compared: &Compared, method: &str, before: &Texts, after: &Texts) -> DiffDetail {
-    let found = compare(&compared.ignored, method, before.payloads(), after.payloads());
-    let paths = |part| compared.ignored.of(method, part);
-    let mut list = views(Part::Params, &found.params, paths(Part::Params));
+fn differences(comparer: &Comparer, call: &IndexedCall, before: &Texts, after: &Texts) -> DiffDetail {
+    let found = comparer.compare((call.direction, &call.method), before.payloads(), after.payloads());
+    let paths = |part| comparer.paths(&call.method, part);
+    let mut list = views(Part::Params, &found.params, paths(Part::Params), comparer);
     let mut has_more = found.params.more;
     match &found.answer {
         Answer::Alike(part, answer) => {
-            list.extend(views(*part, answer, paths(*part)));
+            list.extend(views(*part, answer, paths(*part), comparer));
             has_more |= answer.more;
         }
         Answer::Other { before, after } => {
@@ -276,7 +287,7 @@ fn differences(compared: &Compared, method: &str, before: &Texts, after: &Texts)
     DiffDetail { differences: list, has_more }
 }
 
-fn views(part: Part, found: &Differences<'_>, paths: &Paths) -> Vec<DifferenceView> {
+fn views(part: Part, found: &Differences<'_>, paths: &Paths, comparer: &Comparer) -> Vec<DifferenceView> {
     let view = |one: &Difference<'_>, inside: Vec<DifferenceView>| DifferenceView {
         part: part.name().to_owned(),
         pointer: one.pointer.clone(),
@@ -286,7 +297,7 @@ fn views(part: Part, found: &Differences<'_>, paths: &Paths) -> Vec<DifferenceVi
     };
     let inside = |one: &Difference<'_>| match one.inside(paths) {
         Some(texts) => {
-            let found = texts.differences(paths, INSIDE);
+            let found = comparer.differences_inside(&texts, paths, INSIDE);
             found.list.iter().map(|one| view(one, Vec::new())).collect()
         }
         None => Vec::new(),

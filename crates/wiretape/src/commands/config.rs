@@ -34,7 +34,7 @@ enum ConfigCommand {
 /// Say everything that is wrong with a configuration file
 ///
 /// Every key that is unknown or that would have no effect is named, every value is looked at, and all is said at once,
-/// with line and column. The exit code is 0 if the file is in order and 1 if it is not.
+/// with line and column. The exit code is 0 if the file is in order and 2 if it is not.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

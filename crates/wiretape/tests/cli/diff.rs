@@ -59,14 +59,13 @@ fn what_is_the_same_is_said_so() {
         again.3,
     );
     let env = environment(&[INITIALIZE, TOOLS, ONE, TWO], &[INITIALIZE, TOOLS, again, TWO]);
-    insta::assert_snapshot!("diff-same", env.run(&["diff", "aaaa", "bbbb", "--exit-code"]));
-    let strict = env.run(&["diff", "aaaa", "bbbb", "--exit-code", "--no-default-ignores"]);
+    insta::assert_snapshot!("diff-same", env.run(&["diff", "aaaa", "bbbb"]));
+    let strict = env.run(&["diff", "aaaa", "bbbb", "--no-default-ignores"]);
     insta::assert_snapshot!("diff-no-default-ignores", strict);
     let some = env.run(&[
         "diff",
         "aaaa",
         "bbbb",
-        "--exit-code",
         "--no-default-ignores",
         "--ignore",
         "/**/progressToken",
@@ -74,6 +73,17 @@ fn what_is_the_same_is_said_so() {
         "result/timestamp",
     ]);
     assert!(some.contains("No differences") && some.contains("exit 0"), "{some}");
+}
+
+/// What it was meant to leave out would be told as a difference.
+#[test]
+fn a_path_that_matches_nothing_is_refused() {
+    let env = environment(&[INITIALIZE, TOOLS, ONE], &[INITIALIZE, TOOLS, ONE]);
+    let told = env.run(&["diff", "aaaa", "bbbb", "--ignore", "result/contents"]);
+    assert!(told.contains("--ignore result/contents matches nothing in either trace"), "{told}");
+    assert!(told.contains("exit 2"), "{told}");
+    let told = env.run(&["diff", "aaaa", "bbbb", "--ignore", "result/content"]);
+    assert!(told.contains("exit 0"), "{told}");
 }
 
 /// Two traces that differ in every way.
@@ -97,7 +107,7 @@ fn differing() -> TestEnvironment {
 #[test]
 fn differences_are_told_where_they_are() {
     let env = differing();
-    insta::assert_snapshot!("diff-text", env.run(&["diff", "aaaa", "bbbb", "--exit-code"]));
+    insta::assert_snapshot!("diff-text", env.run(&["diff", "aaaa", "bbbb"]));
     insta::assert_snapshot!("diff-json", env.run(&["diff", "aaaa", "bbbb", "--json"]));
     insta::assert_snapshot!("diff-context", env.run(&["diff", "aaaa", "bbbb", "-U", "1"]));
     insta::assert_snapshot!(
@@ -120,9 +130,9 @@ fn texts_that_are_json_are_looked_into() {
         weather(r#"{"celsius":20,"timestamp":3,"sky":"clear"}"#),
     );
     let env = environment(&[call(&one)], &[call(&same)]);
-    let told = env.run(&["diff", "aaaa", "bbbb", "--exit-code"]);
+    let told = env.run(&["diff", "aaaa", "bbbb"]);
     assert!(told.contains("No differences") && told.contains("exit 0"), "{told}");
-    assert!(env.run(&["diff", "aaaa", "bbbb", "--exit-code", "--no-default-ignores"]).contains("exit 1"));
+    assert!(env.run(&["diff", "aaaa", "bbbb", "--no-default-ignores"]).contains("exit 1"));
     let env = environment(&[call(&one)], &[call(&other)]);
     insta::assert_snapshot!("diff-inside", env.run(&["diff", "aaaa", "bbbb"]));
     insta::assert_snapshot!("diff-inside-json", env.run(&["diff", "aaaa", "bbbb", "--json"]));
@@ -132,11 +142,11 @@ fn texts_that_are_json_are_looked_into() {
 fn time_counts_only_where_it_was_asked_about() {
     let slow = (ONE.0, ONE.1, ONE.2, 60_000);
     let env = environment(&[ONE], &[slow]);
-    let told = env.run(&["diff", "aaaa", "bbbb", "--exit-code"]);
+    let told = env.run(&["diff", "aaaa", "bbbb"]);
     assert!(told.contains("slower: 1.00ms before, 60.0ms now") && told.contains("exit 0"), "{told}");
-    assert!(env.run(&["diff", "aaaa", "bbbb", "--exit-code", "--slower", "50%"]).contains("exit 1"));
-    assert!(env.run(&["diff", "bbbb", "aaaa", "--exit-code", "--slower", "50%"]).contains("exit 0"));
-    let floor = env.run(&["diff", "aaaa", "bbbb", "--slower", "50%", "--slower-floor", "1s", "--exit-code"]);
+    assert!(env.run(&["diff", "aaaa", "bbbb", "--slower", "50%"]).contains("exit 1"));
+    assert!(env.run(&["diff", "bbbb", "aaaa", "--slower", "50%"]).contains("exit 0"));
+    let floor = env.run(&["diff", "aaaa", "bbbb", "--slower", "50%", "--slower-floor", "1s"]);
     assert!(floor.contains("No differences") && floor.contains("exit 0"), "{floor}");
     assert!(env.run(&["diff", "aaaa", "bbbb", "--slower", "none"]).contains("No differences"));
 }
@@ -167,7 +177,7 @@ fn nothing_in_a_trace_steers_the_terminal() {
     );
     let env = environment(&[ONE], &[evil]);
     let told = env.run(&["diff", "aaaa", "bbbb"]);
-    assert!(!told.contains('\x1b') && !told.contains('\u{202e}') && told.contains("exit 0"), "{told}");
+    assert!(!told.contains('\x1b') && !told.contains('\u{202e}') && told.contains("exit 1"), "{told}");
 }
 
 #[test]
@@ -182,11 +192,11 @@ fn hostile_traces_are_compared_in_time() {
         &[("tools/call", &one, &long, 1), ("tools/list", "{}", &one, 1)],
         &[("tools/call", &other, &longer, 1), ("tools/list", "{}", &other, 1)],
     );
-    let told = env.run(&["diff", "aaaa", "bbbb", "--exit-code"]);
+    let told = env.run(&["diff", "aaaa", "bbbb"]);
     assert!(
         told.contains("2 changed") && told.contains("--json has them") && told.contains("exit 1"),
         "{told}"
     );
     let json = env.run(&["diff", "aaaa", "bbbb", "--json"]);
-    assert!(json.contains(r#""more":true"#) && json.contains("exit 0"));
+    assert!(json.contains(r#""more":true"#) && json.contains("exit 1"));
 }

@@ -1,6 +1,6 @@
 //! What all commands have in common: help, errors, colours, closed pipes, and how traces are named.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, sample_trace};
 use std::io::Read as _;
 use std::process::Stdio;
 
@@ -31,6 +31,36 @@ fn help_needs_no_manual() {
     }
     insta::assert_snapshot!("help-store-load", env.run(&["store", "load", "--help"]));
     insta::assert_snapshot!("help-config-check", env.run(&["config", "check", "--help"]));
+}
+
+/// As with grep and diff: a script can tell a finding from a failure.
+#[test]
+fn a_finding_and_a_failure_have_different_exit_codes() {
+    let env = TestEnvironment::new();
+    env.trace("a.jsonl", "aaaa1111", 0);
+    env.file("empty.jsonl", "");
+    let whole = String::from_utf8(sample_trace("bbbb2222", "b", 60)).unwrap();
+    let one_call_less: String =
+        whole.split_inclusive('\n').filter(|line| !line.contains("tools/call")).collect();
+    env.file("b.jsonl", one_call_less);
+    let check = |args: &[&str], code: i32| {
+        let told = env.run(args);
+        assert!(told.ends_with(&format!("--- exit {code} ---\n")), "{args:?}: {told}");
+    };
+    check(&["diff", "aaaa", "aaaa"], 0);
+    check(&["diff", "aaaa", "bbbb"], 1);
+    check(&["diff", "aaaa", "bbbb", "--exit-code"], 1);
+    check(&["diff", "aaaa", "traces/empty.jsonl"], 2);
+    check(&["diff", "aaaa"], 2);
+    check(&["lint", "aaaa", "--allow", "all"], 0);
+    check(&["lint", "aaaa", "--deny", "all"], 1);
+    check(&["lint", "zzzz"], 2);
+    check(&["replay", "aaaa"], 0);
+    check(&["replay", "aaaa", "--require-all"], 1);
+    check(&["replay", "zzzz"], 2);
+    check(&["verify", "aaaa", "--dry-run"], 0);
+    check(&["verify", "zzzz", "--dry-run"], 2);
+    check(&["ls", "nowhere"], 2);
 }
 
 #[test]
@@ -121,7 +151,7 @@ fn without_traces_latest_says_how_to_make_one() {
     --- stderr ---
     error: there are no traces in $DATA/traces
     hint: `wiretape record -- COMMAND` makes one, `wiretape ls` lists them
-    --- exit 1 ---
+    --- exit 2 ---
     ");
 }
 

@@ -56,7 +56,7 @@ fn envelope(transport: &str, entries: &str) -> String {
 fn check_refused(content: impl AsRef<[u8]>, format: &str, rule: &str) {
     for args in [&["--format", format][..], &["--format", format, "--strict"]] {
         let outcome = import(content.as_ref(), args);
-        assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+        assert_eq!(outcome.code, 2, "{}", outcome.stderr);
         assert!(outcome.stderr.contains(rule), "{}", outcome.stderr);
         assert_eq!(outcome.trace, None);
     }
@@ -70,7 +70,7 @@ fn check_salvaged(content: impl AsRef<[u8]>, format: &str, messages: &[&str], ru
     assert!(outcome.stderr.contains(rule), "{}", outcome.stderr);
     assert_eq!(outcome.code, 3, "{}", outcome.stderr);
     let strict = import(content.as_ref(), &["--format", format, "--strict"]);
-    assert_eq!((strict.code, strict.trace), (1, None));
+    assert_eq!((strict.code, strict.trace), (2, None));
     assert!(strict.stderr.contains(rule), "{}", strict.stderr);
 }
 
@@ -341,7 +341,7 @@ fn what_is_odd_but_whole_is_noted_and_refused_when_strict() {
         let outcome = import(source, &["--format", format]);
         assert_eq!((outcome.code, outcome.messages().len()), (0, 2), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("note: source, line "), "{}", outcome.stderr);
-        assert_eq!(import(source, &["--format", format, "--strict"]).code, 1);
+        assert_eq!(import(source, &["--format", format, "--strict"]).code, 2);
     }
 }
 
@@ -421,7 +421,7 @@ fn every_server_has_a_file_of_its_own() {
     assert!(told.contains("2 servers") && told.contains("exit 2"), "{told}");
     std::fs::write(env.data_dir().join("w-one.jsonl"), two_servers("one", "two")).unwrap();
     let told = env.run(&["import", "w-one.jsonl", "--out", "w.jsonl"]);
-    assert!(told.contains("is the input") && told.contains("exit 1"), "{told}");
+    assert!(told.contains("is the input") && told.contains("exit 2"), "{told}");
     assert!(std::fs::read_to_string(env.data_dir().join("w-one.jsonl")).unwrap().contains("_meta"));
 }
 
@@ -477,7 +477,7 @@ fn a_batch_with_something_odd_in_it_keeps_its_messages() {
     let outcome = import(&batch, &["--format", "jsonrpc"]);
     assert_eq!((outcome.code, outcome.messages().len()), (0, 1), "{}", outcome.stderr);
     check_refused(format!("[{CALL},{CALL}]\n"), "jsonrpc", "`id` of an earlier one");
-    assert_eq!(import(format!("[7,{CALL},{CALL}]\n"), &["--format", "jsonrpc"]).code, 1);
+    assert_eq!(import(format!("[7,{CALL},{CALL}]\n"), &["--format", "jsonrpc"]).code, 2);
 }
 
 #[test]

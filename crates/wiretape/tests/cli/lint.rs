@@ -47,7 +47,7 @@ fn what_is_denied_decides_the_exit_code() {
     check(&[&error, "--allow", "id-null"], "0");
     check(&[&error, "--allow", "errors"], "0");
     check(&[&error, "--deny", "no-such-rule"], "2");
-    check(&["traces/none.jsonl"], "1");
+    check(&["traces/none.jsonl"], "2");
     check(&[], "2");
 }
 

@@ -111,7 +111,7 @@ fn reports_are_for_programs() {
     // That is told at once, not when everything is over.
     let nowhere = play(&env, &["replay", "aaaa", "--report", "no/such/dir/report.json"], &[HELLO]);
     assert!(
-        nowhere.contains("can't write no/such/dir/report.json") && nowhere.contains("exit 1"),
+        nowhere.contains("can't write no/such/dir/report.json") && nowhere.contains("exit 2"),
         "{nowhere}"
     );
     assert!(!nowhere.contains("protocolVersion"), "{nowhere}");
@@ -127,11 +127,29 @@ fn faults_are_the_same_with_the_same_seed() {
     let first = run("1");
     assert_eq!(first, run("1"));
     assert_ne!(first, run("2"));
-    assert!(first.contains("failed on purpose (error): tools/call add"), "{first}");
+    assert!(first.contains("injected fault (error): tools/call add"), "{first}");
     let gone = play(&env, &["replay", "aaaa", "--fault", "disconnect"], &[ONE, ONE]);
     assert!(!gone.contains("result") && gone.contains("exit 0"), "{gone}");
     let hung = play(&env, &["replay", "aaaa", "--fault", "hang"], &[ONE]);
     assert!(!hung.contains("result") && hung.contains("exit 0"), "{hung}");
+    let late = play(&env, &["replay", "aaaa", "--fault", "tool:add delay=1ms"], &[ONE]);
+    assert!(late.contains("injected fault (delay)") && late.contains("1 fault injected"), "{late}");
+    assert!(late.contains(r#""id":"x","result""#) && !late.contains("failed"), "{late}");
+}
+
+/// A test of a fault that never comes would pass, and so would one that leaves nothing out.
+#[test]
+fn faults_and_paths_that_match_nothing_are_reported() {
+    let env = environment();
+    let fault = play(&env, &["replay", "aaaa", "--fault", "tool:ad error=-1"], &[ONE]);
+    assert!(fault.contains("--fault 'tool:ad error=-1' matches no recorded call"), "{fault}");
+    assert!(fault.contains("exit 2") && !fault.contains("result"), "{fault}");
+    let ignoring = play(&env, &["replay", "aaaa", "--ignore", "params/argument/a"], &[ONE]);
+    assert!(ignoring.contains("--ignore params/argument/a matched nothing"), "{ignoring}");
+    assert!(ignoring.contains("exit 1") && ignoring.contains("result"), "{ignoring}");
+    let live = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"now":7}}"#;
+    let only_live = play(&env, &["replay", "aaaa", "--ignore", "params/now"], &[live]);
+    assert!(only_live.contains("exit 0"), "{only_live}");
 }
 
 #[test]
@@ -224,10 +242,10 @@ fn odd_traces_have_a_clear_word_each() {
     let told = play(&env, &["replay", env.path("sums.jsonl.gz").to_str().unwrap()], &[ONE]);
     assert!(told.contains(r#""text":"3""#), "{told}");
     let directory = play(&env, &["replay", "."], &[]);
-    assert!(directory.contains("can't open .") && directory.contains("exit 1"), "{directory}");
+    assert!(directory.contains("can't open .") && directory.contains("exit 2"), "{directory}");
     if cfg!(unix) {
         let endless = play(&env, &["replay", "/dev/zero"], &[]);
-        assert!(endless.contains("/dev/zero is not a file") && endless.contains("exit 1"), "{endless}");
+        assert!(endless.contains("/dev/zero is not a file") && endless.contains("exit 2"), "{endless}");
     }
 }
 
@@ -349,14 +367,14 @@ fn the_command_line_is_checked() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let busy = play(&env, &["replay", "aaaa", "--listen", &address], &[]);
-    assert!(busy.contains(&format!("can't listen on {address}")) && busy.contains("exit 1"), "{busy}");
+    assert!(busy.contains(&format!("can't listen on {address}")) && busy.contains("exit 2"), "{busy}");
     env.file("taken.jsonl", "");
     let taken = env.path("taken.jsonl");
     let record = ["aaaa", "--on-miss", "passthrough", "--record-new", taken.to_str().unwrap(), "--", "cat"];
     let exists = play(&env, &[&["replay"], &record[..]].concat(), &[]);
-    assert!(exists.contains("a trace is never overwritten") && exists.contains("exit 1"), "{exists}");
+    assert!(exists.contains("a trace is never overwritten") && exists.contains("exit 2"), "{exists}");
     let none = play(&env, &["replay", "zzzz"], &[]);
-    assert!(none.contains("there is no trace `zzzz`") && none.contains("exit 1"), "{none}");
+    assert!(none.contains("there is no trace `zzzz`") && none.contains("exit 2"), "{none}");
 }
 
 /// What another program wrote down is a server, too: each call of it that was answered is answered again.

@@ -60,6 +60,9 @@ fn what_has_changed_is_named() {
     assert!(definitions.contains("exit 0"), "{definitions}");
     let ignored = verify(&env, &["--definitions", "breaking", "--ignore", "/content/*/text"], "bbbb");
     assert!(ignored.contains("4 same, 1 skipped") && ignored.contains("exit 0"), "{ignored}");
+    let slip = verify(&env, &["--ignore", "/contents"], "aaaa");
+    assert!(slip.contains("--ignore /contents matched nothing in any answer"), "{slip}");
+    assert!(slip.contains("exit 1"), "{slip}");
     let only = verify(&env, &["--only", "text:7", "--only", "tool:add"], "bbbb");
     assert!(only.contains("2 same, 3 skipped") && only.contains("exit 0"), "{only}");
 }
@@ -191,7 +194,7 @@ fn servers_that_misbehave_are_named() {
             assert!(told.contains(word), "{server:?} lacks {word:?}:\n{told}");
         }
     };
-    check(&[], &["no-such-server-here"], &["can't start `no-such-server-here`", "hint: ", "exit 1"]);
+    check(&[], &["no-such-server-here"], &["can't start `no-such-server-here`", "hint: ", "exit 2"]);
     check(&[], &["sh", "-c", "exit 3"], &["the server has ended with exit status 3", "1 missing", "exit 1"]);
     check(&[], &["sh", "-c", "kill -9 $$"], &["ended by signal 9"]);
     check(&[], &["sleep", "100"], &["no answer in time", "1 missing, 4 skipped"]);
@@ -264,7 +267,7 @@ fn what_makes_no_sense_is_refused() {
     );
     check(&["aaaa", "--url", "http://x", "--", "x"], &["--url"]);
     let told = env.run(&["verify", "zzzz", "--dry-run"]);
-    assert!(told.contains("exit 1"), "{told}");
+    assert!(told.contains("exit 2"), "{told}");
 }
 
 #[test]
@@ -278,7 +281,7 @@ fn odd_traces_are_no_trouble() {
     let told = env.run(&["verify", "traces/torn.jsonl", "--", replay, "replay", "aaaa"]);
     assert!(told.contains("4 same, 1 skipped") && told.contains("exit 0"), "{told}");
     let told = env.run(&["verify", "traces/empty.jsonl", "--", replay, "replay", "aaaa"]);
-    assert!(told.contains("is empty: nothing was recorded") && told.contains("exit 1"), "{told}");
+    assert!(told.contains("is empty: nothing was recorded") && told.contains("exit 2"), "{told}");
     // Two traces are one client, in two connections.
     let told = env.run(&["verify", "aaaa", "traces/torn.jsonl", "--", replay, "replay", "aaaa"]);
     assert!(told.contains("and 1 more") && told.contains("8 same, 2 skipped"), "{told}");

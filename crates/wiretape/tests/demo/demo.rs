@@ -140,7 +140,7 @@ fn without_a_place_for_the_trace_it_says_so() {
     let environment = Environment::new();
     fs::write(environment.path().join("file"), "").unwrap();
     let (output, told) = demo(&environment, &["--out", "file/traces"]);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("file"), "{told}");
 }
 

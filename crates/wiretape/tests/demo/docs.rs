@@ -3,7 +3,7 @@
 use crate::environment::{BINARY, Environment};
 use std::fs;
 use std::path::{Path, PathBuf};
-use wiretape_analyze::volatile::DEFAULTS;
+use wiretape_analyze::volatile::{DEFAULTS, META};
 use wiretape_trace::redact::RULES;
 
 /// Set, it makes the tests write what they would otherwise ask for.
@@ -134,7 +134,7 @@ fn the_table_of_redaction_rules_is_fresh() {
 
 #[test]
 fn the_list_of_what_is_left_out_is_fresh() {
-    let list: String = DEFAULTS.iter().map(|path| format!("- `{path}`\n")).collect();
+    let list: String = META.iter().chain(DEFAULTS).map(|path| format!("- `{path}`\n")).collect();
     check_generated("docs/diff.md", "what is left out", &list);
 }
 

@@ -134,3 +134,36 @@ fn https_is_recorded_with_the_authority_that_clients_trust() {
     assert_eq!(stopped.warnings().len(), 1, "{}", stopped.stderr);
     assert!(stopped.stderr.contains("wiretape ca"), "{}", stopped.stderr);
 }
+
+/// A server of a company's own has a certificate of its own authority.
+#[test]
+fn an_upstream_with_an_unknown_authority_is_told_with_what_to_do() {
+    let (home, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    if !certify(dir.path()) {
+        return say_skipped("openssl, python3 and curl are needed for a server and a client of HTTPS");
+    }
+    let server = Server::start(dir.path());
+    let upstream = format!("https://127.0.0.1:{}/mcp", server.port);
+    let ask = |proxy: &Proxy| {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--max-time", "60", "--header", "content-type: application/json"]);
+        curl.args(["--data", CALL, &format!("http://{}/mcp", proxy.address())]);
+        let answer = curl.env_remove("http_proxy").output().unwrap();
+        String::from_utf8(answer.stdout).unwrap()
+    };
+    let proxy = Proxy::start_with(home, &["--upstream", &upstream], &[]);
+    for _ in 0..2 {
+        let answer = ask(&proxy);
+        assert!(answer.contains("UnknownIssuer") && answer.contains("SSL_CERT_FILE"), "{answer}");
+    }
+    let stopped = proxy.stop();
+    assert_eq!(stopped.warnings().len(), 1, "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("set SSL_CERT_FILE to a file"), "{}", stopped.stderr);
+
+    let trusted = dir.path().join("cert.pem");
+    let environment = [("SSL_CERT_FILE", trusted.to_str().unwrap())];
+    let home = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start_with(home, &["--upstream", &upstream], &environment);
+    assert_eq!(ask(&proxy), RESULT);
+    assert!(proxy.stop().warnings().is_empty());
+}

@@ -32,8 +32,12 @@ impl Home {
         self.start_command(command)
     }
 
+    fn trace_path(&self) -> std::path::PathBuf {
+        traces_in(&self.traces_dir()).remove(0)
+    }
+
     fn trace_text(&self) -> String {
-        fs::read_to_string(&traces_in(&self.traces_dir())[0]).unwrap()
+        fs::read_to_string(self.trace_path()).unwrap()
     }
 }
 
@@ -373,14 +377,86 @@ fn a_server_of_2024_is_talked_to_as_it_was() {
     session.begin();
     session.say(&call(2, "x"));
     assert_eq!(session.receive_line(), result(2));
-    // Its session ends with its stream.
+    // Its session ends with its stream; the next message begins another.
     wait_until("the end of the stream was seen", || session.stderr().contains("ended the stream"));
     session.say(&call(3, "x"));
-    assert_eq!(session.hear()["error"]["data"]["reason"], "session-gone");
+    assert_eq!(session.receive_line(), result(3));
     assert_eq!(session.end().code, Some(0));
     let trace = home.trace();
-    assert_eq!((trace.messages(ClientToServer).len(), trace.messages(ServerToClient).len()), (4, 3));
-    assert_eq!(trace.texts().len(), 1);
+    assert_eq!((trace.messages(ClientToServer).len(), trace.messages(ServerToClient).len()), (6, 4));
+    assert_eq!(trace.texts().len(), 2);
+    // The refused probe does not end the handshake: it is one call, and answered.
+    let expected = ["initialize ok", "tools/call ok", "initialize ok", "tools/call ok"];
+    assert_eq!(calls(&home), expected);
+    assert_sound_ids(&home);
+}
+
+/// Lint finds nothing wrong with the ids: each request is answered once, and none is used twice in a session.
+fn assert_sound_ids(home: &Home) {
+    let lint = home.wiretape().arg("lint").arg(home.trace_path()).output().unwrap();
+    let found = String::from_utf8_lossy(&lint.stdout).into_owned();
+    assert!(!found.contains("L012") && !found.contains("M005"), "{found}");
+}
+
+/// The method and the outcome of each call of the only trace.
+fn calls(home: &Home) -> Vec<String> {
+    let output = home.wiretape().args(["calls", "--json"]).arg(home.trace_path()).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let calls = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    calls.map(|call| format!("{} {}", text(&call["method"]), text(&call["status"]))).collect()
+}
+
+/// A server that was restarted does not know the sessions that it had. (2025-11-25, Transports, "Session Management")
+#[test]
+fn a_session_that_the_server_has_lost_is_begun_anew() {
+    let sessions = Arc::new(Mutex::new(0));
+    let web = Web::start(move |seen, reply| {
+        let mut sessions = sessions.lock().unwrap();
+        let current = format!("session-{sessions}");
+        if seen.is("initialize") {
+            *sessions += 1;
+            let headers = format!("Content-Type: application/json\r\nMcp-Session-Id: session-{sessions}\r\n");
+            let result = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, seen.json()["id"]);
+            reply.whole("200 OK", &headers, &body);
+        } else if seen.method == "POST" && seen.header("mcp-session-id") != Some(&current) {
+            let body = r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}"#;
+            reply.whole("404 Not Found", "Content-Type: application/json\r\n", body);
+        } else if seen.is("tools/call") {
+            reply.json(&result(seen.json()["id"].as_u64().unwrap()));
+            if seen.json()["params"]["name"] == "restart" {
+                *sessions += 1;
+            }
+        } else {
+            assert!(reply.usual(seen), "{seen:?}");
+        }
+    });
+    let home = Home::new();
+    let mut session = home.bridge(&web.url(), &[]);
+    session.begin();
+    session.say(&call(2, "restart"));
+    assert_eq!(session.receive_line(), result(2));
+    session.say(&call(3, "x"));
+    // The client hears nothing of it but its answer.
+    assert_eq!(session.receive_line(), result(3));
+    session.say(&call(4, "x"));
+    assert_eq!(session.receive_line(), result(4));
+    let ended = session.end();
+    assert_eq!((ended.code, ended.warnings().len()), (Some(0), 1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("has lost the session; a new one was begun"), "{}", ended.stderr);
+    let expected = ["initialize", "notifications/initialized", "tools/call", "tools/call"];
+    let again = ["initialize", "notifications/initialized", "tools/call", "tools/call"];
+    let sent: Vec<String> =
+        web.log().iter().filter_map(|line| line.strip_prefix("POST ")).map(str::to_owned).collect();
+    assert_eq!(sent, [expected, again].concat());
+
+    let text = home.trace_text();
+    assert_eq!(text.matches(r#""own":true"#).count(), 2, "{text}");
+    assert_eq!(text.matches(r#""again":"#).count(), 1, "{text}");
+    let expected = ["initialize ok", "tools/call ok", "tools/call ok", "initialize ok", "tools/call ok"];
+    assert_eq!(calls(&home), expected);
+    assert_sound_ids(&home);
 }
 
 #[test]

@@ -203,6 +203,6 @@ fn a_real_client_resumes() {
     let service = replay(&features, &[&features.trace()], &faults);
     let replayed = run(&features, &parts, Sdk::TypeScript, STREAMABLE, service.address(), "features");
     let said = stop(service);
-    assert!(said.contains("failed on purpose (disconnect): tools/call echo"), "{said}");
+    assert!(said.contains("injected fault (disconnect): tools/call echo"), "{said}");
     replayed.check_same(&recorded);
 }

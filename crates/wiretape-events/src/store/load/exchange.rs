@@ -207,6 +207,11 @@ impl Open {
         self.transaction.request = Some(message);
     }
 
+    /// What the client sent.
+    pub(super) fn into_request(self) -> Option<Bytes> {
+        self.transaction.request
+    }
+
     /// Whether it has come to its end, though no line says so: both sides have said all.
     pub(super) fn is_over(&self) -> bool {
         let asked = self.transaction.request.is_some() || &*self.transaction.method != "POST";

@@ -151,7 +151,12 @@ impl Exchanges {
         Some(open)
     }
 
-    fn sent_by(&self, x: u64) -> Option<Bytes> {
+    /// What an exchange has sent that another sends again. What the first was answered is nothing to the message any more.
+    fn sent_by(&mut self, x: u64) -> Option<Bytes> {
+        if let Some(open) = self.take(x) {
+            return open.into_request();
+        }
+        // In traces that were written before, it has ended by now.
         self.refused.as_ref().filter(|(refused, _)| *refused == x).map(|(_, message)| message.clone())
     }
 

@@ -1,16 +1,17 @@
 //! The arguments, and what is done with them.
 
-use super::rows::{Comparison, Side};
+use super::rows::{Comparison, Side, settle};
 use super::{json_view, text_view};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::selector::TraceSelector;
+use crate::text::printable;
 use crate::trace_file::{self, TraceFileError};
 use crate::units;
 use clap::Args;
 use std::path::Path;
 use std::time::Duration;
-use wiretape_analyze::diff::{self, CallIndex, CallIndexer, Ignored, Pace, Summary};
+use wiretape_analyze::diff::{self, CallIndex, CallIndexer, Comparer, Ignored, MadeUp, Pace, Summary};
 use wiretape_analyze::drift;
 use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::volatile::{PathPattern, Volatile};
@@ -19,6 +20,7 @@ use wiretape_analyze::volatile::{PathPattern, Volatile};
 ///
 /// Calls are put side by side by what they ask, so that one more or one less shifts nothing. What they ask and what they were
 /// answered is compared as JSON, and what the server offers besides. Times, ids and trace contexts are left out.
+/// The exit code is 0 if nothing differs, 1 if something does, and 2 if the traces can't be compared.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 PATH is a JSON pointer into the params, the result or the error of a message: /content/*/text.
@@ -27,7 +29,7 @@ PATH is a JSON pointer into the params, the result or the error of a message: /c
 Examples:
   wiretape diff latest~1 latest
   wiretape diff good.jsonl bad.jsonl --ignore 'result/**/etag'
-  wiretape diff before.jsonl after.jsonl --slower 20% --exit-code
+  wiretape diff before.jsonl after.jsonl --slower 20%
   wiretape diff a.jsonl b.jsonl --json | jq 'select(.status == \"changed\")'")]
 pub(crate) struct DiffArgs {
     /// The earlier trace: a path, the beginning of an id, or `latest~1`
@@ -46,11 +48,11 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     no_default_ignores: bool,
 
-    /// Tell calls that take so much longer (50% unless you say otherwise), or `none`; then --exit-code counts them
+    /// Report calls that take this much longer (default: 50%), or `none`; if given, they count as a difference
     #[arg(long, value_name = "PERCENT", value_parser = parse_slower)]
     slower: Option<Slower>,
 
-    /// What is slower by less is not told
+    /// Ignore slowdowns smaller than this
     #[arg(long, value_name = "DURATION", default_value = "20ms", value_parser = units::parse_duration)]
     slower_floor: Duration,
 
@@ -58,9 +60,9 @@ pub(crate) struct DiffArgs {
     #[arg(short = 'U', long, value_name = "N", default_value_t = 0)]
     context: usize,
 
-    /// End with 1 if there is a difference
-    #[arg(long)]
-    exit_code: bool,
+    /// Has no effect: the exit code always says whether there is a difference. `git diff` needs the option for that
+    #[arg(long = "exit-code", hide = true)]
+    _exit_code: bool,
 
     /// Print one JSON object a line (schema: docs/json-output.md)
     #[arg(long)]
@@ -92,13 +94,17 @@ pub(crate) fn parse_pattern(text: &str) -> Result<PathPattern, String> {
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let ignored = Ignored::new(volatile(args));
     let (first, second) = (read(&args.first, &ignored)?, read(&args.second, &ignored)?);
-    let rows = diff::align(&first.index, &second.index);
+    check_ignored(&args.ignore)?;
+    let made_up = if args.no_default_ignores { MadeUp::Compared } else { MadeUp::LeftOut };
+    let comparer = Comparer::new(ignored, &first.index, &second.index, made_up);
+    let mut rows = diff::align(&first.index, &second.index);
+    settle(&mut rows, &first, &second, &comparer)?;
     let pace = args.slower.unwrap_or(DEFAULT_SLOWER).0;
     let floor_us = u64::try_from(args.slower_floor.as_micros()).unwrap_or(u64::MAX);
     let pace = pace.map(|ratio| Pace { ratio, floor_us });
     let summary = Summary::of(&rows, &first.index, &second.index, pace);
     let drift = drift::compare(&first.index.definitions, &second.index.definitions);
-    let comparison = Comparison { first, second, ignored, rows, pace, summary, drift };
+    let comparison = Comparison { first, second, comparer, rows, pace, summary, drift };
     if args.json {
         json_view::print(&comparison)?;
     } else {
@@ -106,7 +112,19 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     }
     let is_slower = args.slower.is_some() && summary.slower > 0;
     let differs = summary.differs() || !comparison.drift.changes.is_empty() || is_slower;
-    Ok(if args.exit_code && differs { ExitCode::FAILURE } else { ExitCode::OK })
+    Ok(if differs { ExitCode::FOUND } else { ExitCode::OK })
+}
+
+/// A path that matches nothing is most likely a slip, and what it was meant to leave out would be told as a difference.
+fn check_ignored(patterns: &[PathPattern]) -> Result<(), CommandError> {
+    match patterns.iter().find(|pattern| !pattern.has_matched()) {
+        None => Ok(()),
+        Some(pattern) => Err(CommandError::usage(format!(
+            "--ignore {} matches nothing in either trace that is not ignored by default",
+            printable(&pattern.to_string())
+        ))
+        .hint("docs/diff.md explains paths; `wiretape diff --json` prints those of all differences")),
+    }
 }
 
 fn volatile(args: &DiffArgs) -> Volatile {

@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::json::ObjectWriter;
 use crate::output;
 use std::io::Write;
-use wiretape_analyze::diff::{Answer, CallPayloads, CallRow, IndexedCall, PaceChange, Status, compare};
+use wiretape_analyze::diff::{Answer, CallRow, Comparer, IndexedCall, PaceChange, Status};
 use wiretape_analyze::drift::Change;
 use wiretape_analyze::json_diff::{Difference, Differences};
 use wiretape_analyze::volatile::{Part, Paths};
@@ -90,12 +90,14 @@ fn call(comparison: &Comparison, row: &CallRow, pair: Pair<'_>, before: &Texts, 
     }
     object.string("pace", comparison.pace_of(row).map(pace));
     if row.status == Status::Changed {
-        let found = compare(&comparison.ignored, &call.method, of(before), of(after));
-        let paths = |part| comparison.ignored.of(&call.method, part);
-        let mut list = differences(Part::Params, &found.params, paths(Part::Params));
+        let comparer = &comparison.comparer;
+        let asked = (call.direction, &*call.method);
+        let found = comparer.compare(asked, before.payloads(), after.payloads());
+        let paths = |part| comparer.paths(&call.method, part);
+        let mut list = differences(Part::Params, &found.params, paths(Part::Params), comparer);
         let more = match &found.answer {
             Answer::Alike(part, answer) => {
-                list.extend(differences(*part, answer, paths(*part)));
+                list.extend(differences(*part, answer, paths(*part), comparer));
                 answer.more
             }
             Answer::Other { before, after } => {
@@ -108,11 +110,6 @@ fn call(comparison: &Comparison, row: &CallRow, pair: Pair<'_>, before: &Texts, 
         object.raw("more", if more || found.params.more { b"true" } else { b"false" });
     }
     object.finish()
-}
-
-/// The messages of a call, to be compared.
-pub(super) fn of(texts: &Texts) -> CallPayloads<'_> {
-    CallPayloads { request: &texts.request, response: texts.response.as_deref() }
 }
 
 fn pace(change: PaceChange) -> &'static str {
@@ -134,7 +131,7 @@ fn side(call: &IndexedCall) -> Vec<u8> {
 /// More differences of one text that is JSON are not told.
 const MAX_INSIDE: usize = 1000;
 
-fn differences(part: Part, found: &Differences<'_>, paths: &Paths) -> Vec<Vec<u8>> {
+fn differences(part: Part, found: &Differences<'_>, paths: &Paths, comparer: &Comparer) -> Vec<Vec<u8>> {
     let object = |one: &Difference<'_>, inside: Option<Vec<Vec<u8>>>| {
         let mut object = ObjectWriter::new();
         object.string("part", Some(part.name()));
@@ -146,7 +143,7 @@ fn differences(part: Part, found: &Differences<'_>, paths: &Paths) -> Vec<Vec<u8
     };
     let inside = |one: &Difference<'_>| {
         let inside = one.inside(paths)?;
-        let found = inside.differences(paths, MAX_INSIDE);
+        let found = comparer.differences_inside(&inside, paths, MAX_INSIDE);
         let tell = |one: &Difference<'_>| {
             let mut object = ObjectWriter::new();
             write_difference(&mut object, one);

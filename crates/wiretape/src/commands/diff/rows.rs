@@ -5,7 +5,8 @@ use crate::trace_file::{self, Head, TraceFileError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use wiretape_analyze::diff::{
-    CallIndex, CallRow, Ignored, IndexedCall, Pace, PaceChange, PayloadPlace, Payloads, Status, Summary,
+    CallIndex, CallPayloads, CallRow, Comparer, IndexedCall, Pace, PaceChange, PayloadPlace, Payloads,
+    Status, Summary,
 };
 use wiretape_analyze::drift::Drift;
 use wiretape_trace::format::ReadError;
@@ -14,7 +15,7 @@ use wiretape_trace::format::ReadError;
 pub(super) struct Comparison {
     pub(super) first: Side,
     pub(super) second: Side,
-    pub(super) ignored: Ignored,
+    pub(super) comparer: Comparer,
     pub(super) rows: Vec<CallRow>,
     pub(super) pace: Option<Pace>,
     pub(super) summary: Summary,
@@ -54,19 +55,38 @@ impl Comparison {
         row.pace(&self.first.index, &self.second.index, self.pace)
     }
 
-    /// Reads both traces once more.
+    /// Reads both traces once more, for the calls that differ.
     pub(super) fn messages(&self) -> Result<Messages<'_>, CommandError> {
-        Ok(Messages {
-            first: Source::open(
-                &self.first,
-                self.rows.iter().filter_map(|row| Some((row.status, row.first?))),
-            )?,
-            second: Source::open(
-                &self.second,
-                self.rows.iter().filter_map(|row| Some((row.status, row.second?))),
-            )?,
-        })
+        Messages::read(&self.first, &self.second, &self.rows)
     }
+}
+
+/// Calls that differ only by what a server makes up in each run are the same. That takes their messages, so both traces are read
+/// once more if any calls differ.
+pub(super) fn settle(
+    rows: &mut [CallRow],
+    first: &Side,
+    second: &Side,
+    comparer: &Comparer,
+) -> Result<(), CommandError> {
+    let changed: Vec<CallRow> = rows.iter().filter(|row| row.status == Status::Changed).copied().collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let mut messages = Messages::read(first, second, &changed)?;
+    for row in rows.iter_mut().filter(|row| row.status == Status::Changed) {
+        let pair = Pair {
+            first: row.first.map(|at| &first.index.calls[at]),
+            second: row.second.map(|at| &second.index.calls[at]),
+        };
+        let (before, after) = messages.of(row, pair)?;
+        if let (Some(one), Some(other)) = (pair.first, pair.second)
+            && comparer.are_alike((one, before.payloads()), (other, after.payloads()))
+        {
+            row.status = Status::Same;
+        }
+    }
+    Ok(())
 }
 
 /// The messages of a call, as far as they are needed.
@@ -76,13 +96,27 @@ pub(super) struct Texts {
     pub(super) response: Option<Vec<u8>>,
 }
 
+impl Texts {
+    /// For a comparison.
+    pub(super) fn payloads(&self) -> CallPayloads<'_> {
+        CallPayloads { request: &self.request, response: self.response.as_deref() }
+    }
+}
+
 /// The messages of calls that differ.
 pub(super) struct Messages<'s> {
     first: Source<'s>,
     second: Source<'s>,
 }
 
-impl Messages<'_> {
+impl<'s> Messages<'s> {
+    fn read(first: &'s Side, second: &'s Side, rows: &[CallRow]) -> Result<Self, CommandError> {
+        Ok(Messages {
+            first: Source::open(first, rows.iter().filter_map(|row| Some((row.status, row.first?))))?,
+            second: Source::open(second, rows.iter().filter_map(|row| Some((row.status, row.second?))))?,
+        })
+    }
+
     /// The messages of a row's calls; each row that is not the same is to be asked for once.
     pub(super) fn of(&mut self, row: &CallRow, pair: Pair<'_>) -> Result<(Texts, Texts), CommandError> {
         Ok((self.first.take(row.status, pair.first)?, self.second.take(row.status, pair.second)?))

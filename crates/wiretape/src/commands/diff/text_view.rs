@@ -1,6 +1,5 @@
 //! For people: a summary, then what differs, with what is the same folded.
 
-use super::json_view::of;
 use super::rows::{Comparison, Pair, Side, Texts};
 use crate::difference_view::{DifferenceView, MAX_VALUE, arguments};
 use crate::error::CommandError;
@@ -9,9 +8,9 @@ use crate::output::{Output, Paint, Styles};
 use crate::text::printable;
 use crate::units;
 use std::io::{self, Write};
-use wiretape_analyze::diff::{Answer, CallRow, IndexedCall, PaceChange, Status, compare};
+use wiretape_analyze::diff::{Answer, CallRow, Comparer, IndexedCall, PaceChange, Status};
 use wiretape_analyze::json_diff::{Difference, Differences};
-use wiretape_analyze::volatile::{Part, Paths};
+use wiretape_analyze::volatile::Part;
 use wiretape_trace::message::Direction;
 
 /// More differences of one message are not shown.
@@ -154,11 +153,13 @@ impl View {
             let paint = if failed { styles.error } else { styles.good };
             self.draw.line(&[(styles.plain, &format!("    outcome: {was} → ")), (paint, &is)])?;
         }
-        let found = compare(&comparison.ignored, &pair.call().method, of(before), of(after));
-        let paths = |part| comparison.ignored.of(&pair.call().method, part);
-        self.differences(Part::Params, &found.params, paths(Part::Params))?;
+        let (call, comparer) = (pair.call(), &comparison.comparer);
+        let found = comparer.compare((call.direction, &call.method), before.payloads(), after.payloads());
+        self.differences(&call.method, Part::Params, &found.params, comparer)?;
         match &found.answer {
-            Answer::Alike(part, differences) => self.differences(*part, differences, paths(*part))?,
+            Answer::Alike(part, differences) => {
+                self.differences(&call.method, *part, differences, comparer)?;
+            }
             Answer::Other { before, after } => {
                 let raw = |side: &Option<(Part, wiretape_trace::value::Value<'_>)>| {
                     side.map(|(part, value)| {
@@ -175,12 +176,20 @@ impl View {
         Ok(())
     }
 
-    fn differences(&mut self, part: Part, found: &Differences<'_>, paths: &Paths) -> io::Result<()> {
+    fn differences(
+        &mut self,
+        method: &str,
+        part: Part,
+        found: &Differences<'_>,
+        comparer: &Comparer,
+    ) -> io::Result<()> {
+        let paths = comparer.paths(method, part);
         for difference in found.list.iter().take(MAX_SHOWN) {
             match difference.inside(paths) {
                 Some(inside) => {
                     let place = format!("{}{}", part.name(), difference.pointer);
-                    self.listed(&place, " in JSON: ", &inside.differences(paths, MAX_SHOWN))?;
+                    let found = comparer.differences_inside(&inside, paths, MAX_SHOWN);
+                    self.listed(&place, " in JSON: ", &found)?;
                 }
                 None => self.difference(part.name(), "", difference)?,
             }

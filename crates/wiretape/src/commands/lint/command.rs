@@ -34,7 +34,7 @@ Examples:
   wiretape lint --explain id-null
   wiretape lint --rules
 
-Exit codes: 0 nothing that is denied was found, 1 something was, or a trace can't be read.
+Exit codes: 0 nothing denied was found, 1 something was, 2 usage error, or a trace can't be read.
 Errors are denied unless they are allowed.")]
 pub(crate) struct LintArgs {
     /// Paths, beginnings of ids, or `latest`
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode, CommandError> {
     }
     tell(args.format, &traces, &selection)?;
     let denied = outcome::totals(&traces).denied;
-    Ok(if denied > 0 { ExitCode::FAILURE } else { ExitCode::OK })
+    Ok(if denied > 0 { ExitCode::FOUND } else { ExitCode::OK })
 }
 
 fn read_baseline(path: &Path) -> Result<Baseline, CommandError> {

@@ -1,6 +1,6 @@
 //! The arguments, and what is done with them.
 
-use super::outcome::{Played, Playing, Unused};
+use super::outcome::{Injects, Played, Playing, Unused};
 use crate::commands::diff::parse_pattern;
 use crate::config::Config;
 use crate::error::CommandError;
@@ -32,7 +32,7 @@ use wiretape_trace::redact::Redactor;
 ///
 /// The recorded server answers again, offline and always the same: put `wiretape replay TRACE` where a client starts the
 /// server. A request is answered as the recorded one that asks the same was; ids, progress tokens and what a client says of
-/// itself don't count. What was not recorded fails loudly, and the exit status is 1 then.
+/// itself don't count. A request that was not recorded fails loudly, and the exit code is 1 then.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape replay [OPTIONS] TRACE\n       wiretape replay [OPTIONS] --merge TRACE...\n       wiretape replay [OPTIONS] --listen ADDR TRACE...\n       wiretape replay [OPTIONS] --on-miss passthrough TRACE -- COMMAND [ARGS]...",
@@ -156,11 +156,14 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     let setting = setting(&args);
     let recordings = find(&args)?;
     let unused = if args.require_all { Unused::Fail } else { Unused::Allow };
-    let report = args.report.clone();
-    let begin = |tapes, real| Playing { tapes, unused, report, real, is_ending: AtomicBool::new(false) };
+    let (report, ignored) = (args.report.clone(), args.ignore.clone());
+    let faults = if args.fault.is_empty() { Injects::Nothing } else { Injects::Faults };
+    let is_ending = AtomicBool::new(false);
+    let begin = |tapes, real| Playing { tapes, unused, report, real, ignored, faults, is_ending };
     if let Some(listen) = args.listen {
         let real = real_servers(&args)?;
         let tapes = load(recordings, &setting)?;
+        check_faults(&args.fault, &tapes)?;
         let playing = PLAYING.get_or_init(|| begin(tapes, real));
         serve(playing, HttpOptions { listen, allowed_origins: args.allow_origin })?;
         return playing.finish();
@@ -168,6 +171,7 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     platform::on_termination(end_now);
     let real = real_servers(&args)?;
     let (opening, tapes) = open(recordings, &setting)?;
+    check_faults(&args.fault, &tapes)?;
     let playing = PLAYING.get_or_init(|| begin(tapes, real));
     let tape = playing.tapes.first().ok_or_else(|| CommandError::usage("there is no trace"))?;
     replay::play(&tape.deck, &opening, &tell(), playing.real.as_ref()).map_err(cannot_talk)?;
@@ -245,6 +249,25 @@ fn check(args: &ReplayArgs) -> Result<(), CommandError> {
             "--record-new records what a real server says: it needs --on-miss passthrough",
         )),
         _ => Ok(()),
+    }
+}
+
+/// A fault that no recorded call can meet is a slip: a test of how a client copes with it would pass without one.
+fn check_faults(faults: &[Fault], tapes: &[Played]) -> Result<(), CommandError> {
+    let meets_a_call = |fault: &Fault| {
+        let tapes = tapes.iter().map(|tape| tape.deck.tape());
+        tapes.flat_map(|tape| tape.calls().iter().map(|call| tape.kind(call))).any(|kind| {
+            let tool = kind.name.as_deref().filter(|_| &*kind.method == "tools/call");
+            fault.is_for(&kind.method, tool)
+        })
+    };
+    match faults.iter().find(|fault| !meets_a_call(fault)) {
+        None => Ok(()),
+        Some(fault) => Err(CommandError::usage(format!(
+            "--fault '{}' matches no recorded call",
+            printable(&fault.to_string())
+        ))
+        .hint("`wiretape calls TRACE` lists the recorded calls")),
     }
 }
 

@@ -16,10 +16,12 @@ fn trace(tape: &Played) -> Value {
     let (index, tally) = (tape.deck.tape(), tape.deck.tally());
     let calls: Vec<Value> =
         index.calls().iter().zip(tally.calls()).map(|(call, tally)| one(index, call, *tally)).collect();
+    let unused = tally.unused(index).count();
     json!({
         "trace": tape.path.display().to_string(),
         "used": tally.used(),
-        "unused": tally.unused(index).count(),
+        "unused": unused,
+        "unusedOptional": calls.len() - tally.used() - unused,
         "missed": tally.missed(),
         "passedOn": tally.passed_on(),
         "otherReplies": tally.other_replies(),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wiretape_analyze::replay::Tally;
+use wiretape_analyze::volatile::PathPattern;
 use wiretape_library::Draft;
 use wiretape_proxy::replay::{Deck, RealServers};
 
@@ -27,6 +28,13 @@ pub(crate) enum Unused {
     Fail,
 }
 
+/// Whether faults are injected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Injects {
+    Nothing,
+    Faults,
+}
+
 /// All that is played, and what is to be said of it at the end.
 #[derive(Debug)]
 pub(crate) struct Playing {
@@ -34,6 +42,10 @@ pub(crate) struct Playing {
     pub(crate) unused: Unused,
     pub(crate) report: Option<PathBuf>,
     pub(crate) real: Option<Arc<RealServers>>,
+    /// What --ignore names.
+    pub(crate) ignored: Vec<PathPattern>,
+    /// Whether --fault is given.
+    pub(crate) faults: Injects,
     /// Whether somebody is about to end everything.
     pub(crate) is_ending: AtomicBool,
 }
@@ -53,12 +65,28 @@ impl Playing {
         if let Some(reason) = &lost {
             output::warn(format!("wiretape: not all that the real server said is recorded: {reason}"));
         }
+        for pattern in self.unmatched() {
+            let pattern = pattern.to_string();
+            output::warn(format!(
+                "wiretape: --ignore {} matched nothing in any request",
+                printable(&pattern)
+            ));
+        }
         if let Some(path) = &self.report {
             let failed = |error| CommandError::because(format!("can't write {}", path.display()), error);
             self.write_report(path).map_err(failed)?;
         }
-        let failed = lost.is_some() || self.tapes.iter().any(|tape| self.is_failure(tape));
-        Ok(if failed { ExitCode::FAILURE } else { ExitCode::OK })
+        Ok(match lost {
+            Some(_) => ExitCode::FAILURE,
+            None if self.tapes.iter().any(|tape| self.has_findings(tape)) => ExitCode::FOUND,
+            None if self.unmatched().next().is_some() => ExitCode::FOUND,
+            None => ExitCode::OK,
+        })
+    }
+
+    /// Paths that neither a recorded nor a live request has. A client may send what was not recorded, so that is known at the end.
+    fn unmatched(&self) -> impl Iterator<Item = &PathPattern> {
+        self.ignored.iter().filter(|pattern| !pattern.has_matched())
     }
 
     /// A client may go away while a signal comes. Whoever is first ends the process; the other waits for that.
@@ -70,7 +98,7 @@ impl Playing {
         }
     }
 
-    fn is_failure(&self, tape: &Played) -> bool {
+    fn has_findings(&self, tape: &Played) -> bool {
         let tally = tape.deck.tally();
         let is_unused = || tally.unused(tape.deck.tape()).next().is_some();
         tally.missed() > 0 || (self.unused == Unused::Fail && is_unused())
@@ -89,7 +117,7 @@ impl Playing {
 
     fn tell(&self, tape: &Played) {
         let tally = tape.deck.tally();
-        output::note(format!("wiretape: {}", summary(tape, &tally)));
+        output::note(format!("wiretape: {}", summary(tape, &tally, self.faults)));
         if self.unused == Unused::Fail {
             let unused: Vec<_> = tally.unused(tape.deck.tape()).collect();
             for call in unused.iter().take(TOLD) {
@@ -104,15 +132,15 @@ impl Playing {
 }
 
 /// What was used and what was missed, in one line.
-fn summary(tape: &Played, tally: &Tally) -> String {
+fn summary(tape: &Played, tally: &Tally, faults: Injects) -> String {
     let index = tape.deck.tape();
-    let unused = tally.unused(index).count();
-    let all = index.calls().len() as u64;
+    let all = index.calls().len();
     let mut summary = format!(
-        "replayed {}: {} of {} used, {unused} unused, {} missed",
+        "replayed {}: {} of {} used, {}, {} missed",
         printable(&tape.path.file_name().unwrap_or(tape.path.as_os_str()).to_string_lossy()),
         tally.used(),
-        units::count(all, "recorded call"),
+        units::count(all as u64, "recorded call"),
+        unused(all - tally.used(), tally.unused(index).count()),
         tally.missed()
     );
     let inexact: u64 = tally.calls().iter().map(|call| u64::from(call.inexact)).sum();
@@ -120,11 +148,21 @@ fn summary(tape: &Played, tally: &Tally) -> String {
         (inexact, "not asked as recorded"),
         (tally.other_replies(), "answered otherwise by the client"),
         (tally.passed_on(), "passed on to the real server"),
-        (tally.struck(), "failed on purpose"),
     ] {
         if count > 0 {
             summary.push_str(&format!(", {count} {what}"));
         }
     }
+    if faults == Injects::Faults {
+        summary.push_str(&format!(", {} injected", units::count(tally.struck(), "fault")));
+    }
     summary
+}
+
+/// How many calls were not used, and how many of them --require-all would let pass.
+fn unused(all: usize, required: usize) -> String {
+    match all - required {
+        0 => format!("{all} unused"),
+        optional => format!("{all} unused ({optional} optional)"),
+    }
 }

@@ -36,7 +36,7 @@ use wiretape_trace::redact::Redactor;
 /// The recorded client's side is said again: the handshake, the requests in their order, the answers to the server's own
 /// questions. What the server answers is compared with what was recorded, and what it offers, too. Times of the run, ids and
 /// trace contexts are left out. Tools that don't say that they only read (`readOnlyHint`) are not called unless --allow-writes
-/// says so. The exit status is 1 if anything has changed.
+/// says so. The exit code is 1 if anything has changed, and 2 if the server can't be tested.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape verify [OPTIONS] TRACE... -- COMMAND [ARGS]...\n       wiretape verify [OPTIONS] TRACE... --url URL [--header 'NAME: VALUE']...\n       wiretape verify [OPTIONS] TRACE... --dry-run",
@@ -154,6 +154,9 @@ pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
     if !args.allow_writes {
         client.script.skip_writes();
     }
+    if !args.ignore.is_empty() {
+        client.script.compare_with_itself(&ignored(&args), &client.file);
+    }
     let redactor = Arc::new(redaction::redactor(Config::load(None)?.redact, &[])?);
     match target {
         None => list(&args, &name, &client, &redactor),
@@ -254,19 +257,30 @@ fn check(
     if let Some(update) = update {
         update.end(kept, &report)?;
     }
-    let code = if verified.is_failure(offers) { ExitCode::FAILURE } else { ExitCode::OK };
+    let mut code = if verified.is_failure(offers) { ExitCode::FOUND } else { ExitCode::OK };
+    // The new server may answer with something that the recorded one did not, so a slip shows only now.
+    for pattern in args.ignore.iter().filter(|pattern| !pattern.has_matched()) {
+        let pattern = pattern.to_string();
+        output::warn(format!("wiretape: --ignore {} matched nothing in any answer", printable(&pattern)));
+        code = ExitCode::FOUND;
+    }
     // Whoever has read enough still wants to know how it ended.
     shown.map(|()| code).or_else(|error| if error.is_output_closed() { Ok(code) } else { Err(error) })
 }
 
-fn setting(args: &VerifyArgs, matching: Matching, redactor: Arc<Redactor>) -> Setting {
+/// What doesn't count.
+fn ignored(args: &VerifyArgs) -> Ignored {
     let mut volatile = if args.no_default_ignores { Volatile::nothing() } else { Volatile::defaults() };
     args.ignore.iter().for_each(|pattern| volatile.add(pattern));
+    Ignored::new(volatile)
+}
+
+fn setting(args: &VerifyArgs, matching: Matching, redactor: Arc<Redactor>) -> Setting {
     let us = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let floor_us = us(args.slower_floor);
     Setting {
-        ignored: Ignored::new(volatile),
+        ignored: ignored(args),
         matching,
         concurrency: usize::from(args.concurrency),
         timeout_us: us(args.timeout),

@@ -1,6 +1,6 @@
 //! For programs: one object a line, or all of it as one document.
 
-use super::report::Report;
+use super::report::{Report, after_skipped_writes};
 use crate::commands::diff::definition;
 use crate::error::CommandError;
 use crate::json::ObjectWriter;
@@ -76,6 +76,10 @@ fn call(report: &Report<'_>, checked: &Checked) -> Vec<u8> {
             object.string("skip", Some(skip.name())).string("reason", Some(&skip.to_string()))
         }
         Verdict::Missing(missing) => object.string("reason", Some(&missing.to_string())),
+        Verdict::Inconclusive { skipped_writes } => {
+            object.string("reason", Some(&after_skipped_writes(*skipped_writes)))
+        }
+        Verdict::NewError => object.string("reason", checked.error.as_deref()),
         _ => &mut object,
     };
     object.number("recordedUs", checked.recorded_us).number("tookUs", checked.took_us);

@@ -1,55 +1,34 @@
-//! What came of it, as JUnit's XML, for CI: a case for each call, and one for each change of what the server offers.
+//! What came of it, as JUnit's XML: a case for each call, and one for each change of what the server offers.
 
-use super::report::Report;
-use crate::xml::escape;
+use super::report::{Report, after_skipped_writes};
+use crate::junit::{self, Case, CaseOutcome, Failure, Suite};
 use std::io::{self, Write};
 use wiretape_analyze::drift;
 use wiretape_analyze::verify::{Change, Checked, Verdict};
 
 /// Writes the document.
 pub(super) fn write(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
-    let verified = report.verified;
-    let calls = |is: fn(&Verdict) -> bool| verified.calls.iter().filter(|call| is(&call.verdict)).count();
-    let offers = verified.drift.changes.iter().filter(|change| report.offers.count(change));
-    let tests = verified.calls.len() + verified.drift.changes.len();
-    let failures = calls(Verdict::is_failure) + offers.count();
-    let skipped = calls(|verdict| matches!(verdict, Verdict::Skipped(_)) && !verdict.is_failure());
-    let name = escape(report.name);
-    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    writeln!(out, r#"<testsuites name="wiretape verify" tests="{tests}" failures="{failures}" errors="0">"#)?;
-    writeln!(
-        out,
-        r#"  <testsuite name="{name}" tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}">"#
-    )?;
-    for checked in &verified.calls {
-        write_call(out, report, checked, &name)?;
-    }
-    for change in &verified.drift.changes {
-        write_offer(out, report, change, &name)?;
-    }
-    writeln!(out, "  </testsuite>\n</testsuites>")
+    let calls = report.verified.calls.iter().map(|checked| call(report, checked));
+    let offers = report.verified.drift.changes.iter().map(|change| offer(report, change));
+    let suite = Suite { name: report.name.to_owned(), cases: calls.chain(offers).collect() };
+    junit::write(out, "wiretape verify", &[suite])
 }
 
-fn write_call(out: &mut impl Write, report: &Report<'_>, checked: &Checked, class: &str) -> io::Result<()> {
-    let name = escape(&format!("{} (line {})", report.call(checked), report.line(checked)));
-    write!(out, r#"    <testcase name="{name}" classname="{class}""#)?;
-    if let Some(took_us) = checked.took_us {
-        write!(out, r#" time="{:.6}""#, took_us as f64 / 1e6)?;
-    }
-    match &checked.verdict {
-        Verdict::Same => writeln!(out, "/>"),
-        Verdict::Skipped(skip) if !checked.verdict.is_failure() => {
-            writeln!(out, r#"><skipped message="{}"/></testcase>"#, escape(&skip.to_string()))
+fn call(report: &Report<'_>, checked: &Checked) -> Case {
+    let outcome = match &checked.verdict {
+        Verdict::Same => CaseOutcome::Passed,
+        Verdict::Skipped(skip) if !checked.verdict.is_failure() => CaseOutcome::Skipped(skip.to_string()),
+        Verdict::Inconclusive { skipped_writes } => {
+            CaseOutcome::Skipped(after_skipped_writes(*skipped_writes))
         }
-        verdict => {
-            let kind = verdict.name().replace(' ', "-");
-            let (message, body) = (escape(&message(verdict, checked)), escape(&listed(&checked.changes)));
-            writeln!(
-                out,
-                ">\n      <failure type=\"{kind}\" message=\"{message}\">{body}</failure>\n    </testcase>"
-            )
-        }
-    }
+        verdict => CaseOutcome::Failed(Failure {
+            kind: verdict.name().replace(' ', "-"),
+            message: message(verdict, checked),
+            body: listed(&checked.changes),
+        }),
+    };
+    let name = format!("{} (line {})", report.call(checked), report.line(checked));
+    Case { took_us: checked.took_us, ..Case::new(name, outcome) }
 }
 
 fn message(verdict: &Verdict, checked: &Checked) -> String {
@@ -61,8 +40,8 @@ fn message(verdict: &Verdict, checked: &Checked) -> String {
             format!("{} when it was recorded, {} now", ms(checked.recorded_us), ms(checked.took_us))
         }
         _ => {
-            let first = checked.changes.first().map(|change| change.place.as_str()).unwrap_or_default();
-            format!("{}: {first}", verdict.name())
+            let place = checked.changes.first().map(|change| change.place.as_str()).unwrap_or_default();
+            format!("{}: {}", verdict.name(), checked.error.as_deref().unwrap_or(place))
         }
     }
 }
@@ -79,18 +58,15 @@ fn listed(changes: &[Change]) -> String {
     lines.collect()
 }
 
-fn write_offer(
-    out: &mut impl Write,
-    report: &Report<'_>,
-    change: &drift::Change,
-    class: &str,
-) -> io::Result<()> {
-    let sentence = escape(&change.sentence);
-    write!(out, r#"    <testcase name="{sentence}" classname="{class}">"#)?;
-    if report.offers.count(change) {
-        let (kind, advice) = (change.kind.name(), escape(change.advice()));
-        writeln!(out, r#"<failure type="{kind}" message="{sentence}">{advice}</failure></testcase>"#)
+fn offer(report: &Report<'_>, change: &drift::Change) -> Case {
+    let outcome = if report.offers.count(change) {
+        CaseOutcome::Failed(Failure {
+            kind: change.kind.name().to_owned(),
+            message: change.sentence.clone(),
+            body: change.advice().to_owned(),
+        })
     } else {
-        writeln!(out, "<system-out>{}</system-out></testcase>", escape(change.advice()))
-    }
+        CaseOutcome::PassedWith(change.advice().to_owned())
+    };
+    Case::new(change.sentence.clone(), outcome)
 }

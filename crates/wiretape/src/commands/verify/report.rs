@@ -1,10 +1,20 @@
 //! What came of it, for those who tell of it.
 
 use super::{json_view, junit};
+use crate::units;
 use std::io::{self, Write as _};
 use std::path::Path;
 use wiretape_analyze::verify::{Checked, Offers, Script, Skip, Verdict, Verified};
 use wiretape_library::Draft;
+
+/// Why a call that differs says nothing of the server.
+pub(super) fn after_skipped_writes(count: u64) -> String {
+    let were = if count == 1 { "was" } else { "were" };
+    format!(
+        "differs, but {} before it that may write {were} skipped (--allow-writes makes them)",
+        units::count(count, "call")
+    )
+}
 
 /// What came of it.
 pub(super) struct Report<'r> {

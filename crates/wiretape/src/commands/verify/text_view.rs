@@ -1,6 +1,6 @@
 //! For people: what has changed, call by call as it is found, and a summary.
 
-use super::report::Report;
+use super::report::{self, Report};
 use crate::difference_view::{DifferenceView, arguments};
 use crate::error::CommandError;
 use crate::output::{Output, Paint};
@@ -120,7 +120,11 @@ impl<'v> TextView<'v> {
     pub(super) fn judged(&mut self, script: &Script, checked: &Checked) {
         let is_shown = match self.shows {
             Shows::Nothing => false,
-            Shows::Changes => checked.verdict.is_failure() && checked.verdict != Verdict::Skipped(Skip::Gone),
+            Shows::Changes => match &checked.verdict {
+                Verdict::Skipped(Skip::Gone) => false,
+                Verdict::Inconclusive { .. } => true,
+                verdict => verdict.is_failure(),
+            },
             Shows::All => true,
         };
         if is_shown && self.failed.is_ok() {
@@ -161,7 +165,13 @@ impl<'v> TextView<'v> {
         let took = |us: Option<u64>| us.map(units::duration).unwrap_or_default();
         let text = match &checked.verdict {
             Verdict::Same | Verdict::Changed => return Ok(()),
-            Verdict::NewError => "it fails, and did not when it was recorded".to_owned(),
+            Verdict::NewError => match &checked.error {
+                Some(error) => format!("new error: {error}"),
+                None => "new error".to_owned(),
+            },
+            Verdict::Inconclusive { skipped_writes } => {
+                format!("inconclusive: {}", report::after_skipped_writes(*skipped_writes))
+            }
             Verdict::Missing(missing) => missing.to_string(),
             Verdict::Slower => {
                 format!(
@@ -197,6 +207,7 @@ fn mark(verdict: &Verdict, styles: &crate::output::Styles) -> (Paint, &'static s
     match verdict {
         Verdict::Same => (styles.good, "= "),
         Verdict::Changed => (styles.warning, "~ "),
+        Verdict::Inconclusive { .. } => (styles.dim, "~ "),
         Verdict::NewError => (styles.error, "! "),
         Verdict::Missing(_) => (styles.error, "? "),
         Verdict::Slower => (styles.warning, "> "),
@@ -206,7 +217,12 @@ fn mark(verdict: &Verdict, styles: &crate::output::Styles) -> (Paint, &'static s
 
 fn summary(report: &Report<'_>) -> String {
     let counts = report.verified.counts().into_iter().filter(|(_, count)| *count > 0);
-    let counts: Vec<String> = counts.map(|(name, count)| format!("{count} {name}")).collect();
+    let counts: Vec<String> = counts
+        .map(|(name, count)| match name {
+            "new error" => units::count(count, name),
+            _ => format!("{count} {name}"),
+        })
+        .collect();
     let mut summary = units::count(report.verified.calls.len() as u64, "call");
     if !counts.is_empty() {
         summary.push_str(&format!(": {}", counts.join(", ")));

@@ -1,4 +1,5 @@
-//! What differs from run to run by its looks: times of the run itself, and ids that a server makes up.
+//! What differs from run to run by its looks: times of the run itself, and ids that a server makes up. Where [`crate::volatile`]
+//! knows places, this knows values. [`crate::diff`] and [`crate::verify`] leave both out.
 //!
 //! UUIDs are ids. Other words are, if they look as if nobody had chosen them and the recorded client repeats them in a later request.
 //! A time counts as one of the run only if it lies within the run: that an appointment has moved is a change, though both
@@ -49,13 +50,13 @@ static MADE_UP: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&patterns.join("|")).expect("the patterns are patterns")
 });
 
-/// When a trace was recorded, and when its requests are sent again: milliseconds since 1970. And the words that the recorded client
-/// said that may be ids.
+/// Two runs of the same requests: when the first was recorded, and when the second was, or is: milliseconds since 1970. And the
+/// words that the client of the first said that may be ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Runs {
-    pub(super) recorded: Range<i64>,
-    pub(super) live: Range<i64>,
-    pub(super) repeated: HashSet<String>,
+pub(crate) struct Runs {
+    pub(crate) recorded: Range<i64>,
+    pub(crate) live: Range<i64>,
+    pub(crate) repeated: HashSet<String>,
 }
 
 /// More words are not remembered.
@@ -90,19 +91,17 @@ enum Kind {
 
 impl Runs {
     /// Remembers what the recorded client says.
-    pub(super) fn hear(&mut self, request: &[u8]) {
-        if self.repeated.len() < MAX_WORDS {
-            self.repeated.extend(ids(request));
-        }
+    pub(crate) fn hear(&mut self, request: &[u8]) {
+        remember_ids(&mut self.repeated, request);
     }
 
     /// Whether a value may stand now where another was recorded: what was redacted, or is made up in each run.
-    pub(super) fn may_have_become(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
+    pub(crate) fn may_have_become(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
         may_have_been(recorded, live) || self.are_alike(recorded, live)
     }
 
     /// Whether two values are the same but for what is made up.
-    pub(super) fn are_alike(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
+    pub(crate) fn are_alike(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
         if let (Some(recorded), Some(live)) = (recorded.string(), live.string()) {
             return self.made_up(&recorded, &live).is_some() || self.are_alike_inside(&recorded, &live);
         }
@@ -120,7 +119,7 @@ impl Runs {
     }
 
     /// The ids that two texts differ by; `None` if they differ by more than what is made up.
-    pub(super) fn made_up<'t>(&self, recorded: &'t str, live: &'t str) -> Option<Vec<(&'t str, &'t str)>> {
+    pub(crate) fn made_up<'t>(&self, recorded: &'t str, live: &'t str) -> Option<Vec<(&'t str, &'t str)>> {
         let (ours, theirs) = (tokens(recorded), tokens(live));
         if ours.len() != theirs.len() {
             return None;
@@ -164,19 +163,31 @@ impl Runs {
     }
 }
 
+/// Adds what may be an id in a request.
+pub(crate) fn remember_ids(words: &mut HashSet<String>, request: &[u8]) {
+    if words.len() < MAX_WORDS {
+        words.extend(ids(request));
+    }
+}
+
 /// What may be an id in a request.
-pub(super) fn ids(request: &[u8]) -> Vec<String> {
+pub(crate) fn ids(request: &[u8]) -> Vec<String> {
     let Some(params) = Envelope::scan(request).params else { return Vec::new() };
     let mut lexer = Lexer::new(params);
     let mut ids = Vec::new();
     while let Ok(Some(lexeme)) = lexer.next_token() {
-        if lexeme.token == JsonToken::String {
+        // No id has fewer digits, and most texts have: then nothing is decoded or searched.
+        if lexeme.token == JsonToken::String && has_two_digits(lexeme.bytes(params)) {
             let text = lexeme.text(params).decode();
             let found = tokens(&text).into_iter().filter(|token| matches!(token.kind, Kind::Id | Kind::Word));
             ids.extend(found.map(|token| token.text.to_owned()));
         }
     }
     ids
+}
+
+fn has_two_digits(text: &[u8]) -> bool {
+    text.iter().filter(|byte| byte.is_ascii_digit()).nth(1).is_some()
 }
 
 fn is_within(ms: i64, run: &Range<i64>, slack_ms: i64) -> bool {
