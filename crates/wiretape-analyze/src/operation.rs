@@ -147,7 +147,7 @@ impl OperationTracker {
                 watched.ends = true;
             }
             _ if memmem::find(params, meta_key::PROTOCOL_VERSION.as_bytes()).is_some() => {
-                self.retry(&method, params, &mut watched)
+                self.retry(&method, params, &mut watched);
             }
             _ if memmem::find(params, b"\"task\"").is_none() => return None,
             _ => {}

@@ -248,7 +248,7 @@ impl ExportAnalysis for Archive {
 /// Microseconds as a number of milliseconds.
 fn milliseconds(us: Option<u64>) -> String {
     let us = us.unwrap_or(0);
-    if us % 1000 == 0 { format!("{}", us / 1000) } else { format!("{}.{:03}", us / 1000, us % 1000) }
+    if us.is_multiple_of(1000) { format!("{}", us / 1000) } else { format!("{}.{:03}", us / 1000, us % 1000) }
 }
 
 impl Response {

@@ -269,7 +269,7 @@ pub(super) fn error_text(answer: &[u8]) -> Option<String> {
         (None, result) => {
             let content = Value::parse(result?).ok()?.get("content")?;
             let mut texts = Vec::new();
-            content.elements(|block| texts.extend(block.get("text").and_then(|text| text.string())));
+            content.elements(|block| texts.extend(block.get("text").and_then(Value::string)));
             texts.into_iter().next()?.into_owned()
         }
     };

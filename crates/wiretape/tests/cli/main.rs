@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 
+mod agreement;
 mod ask;
 mod baseline;
 mod ca;
