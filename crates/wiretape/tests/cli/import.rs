@@ -106,7 +106,7 @@ fn an_import_begins_with_the_first_time_of_its_source() {
     assert_eq!((&lines[1]["t"], &lines[1]["assumed"]), (&lines[0]["startedAt"], &serde_json::json!(["t"])));
     assert_eq!(lines.last().unwrap()["durationMs"], 2);
     let shown = env.run(&["show", "x.jsonl"]);
-    assert!(shown.contains("took 2.0 ms") && shown.contains("+0.002s"), "{shown}");
+    assert!(shown.contains("took 2.00ms") && shown.contains("+0.002s"), "{shown}");
 }
 
 /// Both command lines as Assay documents them, and what else they take.

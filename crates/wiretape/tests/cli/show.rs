@@ -61,7 +61,7 @@ fn a_call_is_shown_across_the_parts_of_a_recording() {
     let both = env.run(&["show", "traces/wiretape-part-1.jsonl", "traces/wiretape-part-2.jsonl"]);
     assert!(!both.contains("no open request"), "{both}");
     let last = env.run(&["show", "traces/wiretape-part-2.jsonl"]);
-    assert!(last.contains("no open request") && last.contains("took 200 ms"), "{last}");
+    assert!(last.contains("no open request") && last.contains("took 200ms"), "{last}");
 }
 
 #[test]
