@@ -147,7 +147,7 @@ impl<'a> Loader<'a> {
             Some(feed) => feed,
             none => none.insert(TraceFeed::new(known(self.writer.path()))),
         };
-        feed.record(&line);
+        feed.record(line);
         if feed.waiting() >= BATCH { self.write() } else { Ok(0) }
     }
 
