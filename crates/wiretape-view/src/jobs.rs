@@ -146,6 +146,6 @@ pub(crate) fn check(trace: &OpenTrace, done: &AtomicU64) -> io::Result<Findings>
 /// Counts the tokens of a trace, to the end.
 pub(crate) fn count_tokens(trace: &OpenTrace, done: &AtomicU64) -> io::Result<BTreeMap<String, Tool>> {
     let mut reading = Reading::new(Toolbox::new());
-    trace.scan(done, |line| reading.observe(&line))?;
+    trace.scan(done, |line| reading.observe(line))?;
     Ok(reading.finish(trace.recording_state()).finish())
 }

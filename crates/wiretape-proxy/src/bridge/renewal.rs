@@ -82,7 +82,7 @@ impl Bridge {
         let renewed = self.shake_hands(&mode).await;
         match &renewed {
             Ok(()) => {
-                self.tell(&format!("{} has lost the session; a new one was begun", self.client.server()))
+                self.tell(&format!("{} has lost the session; a new one was begun", self.client.server()));
             }
             Err(_) => {
                 *lock(&self.initializing) = None;

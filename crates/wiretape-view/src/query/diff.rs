@@ -177,7 +177,7 @@ impl Compared {
         let index = |trace: &OpenTrace, before: u64| -> io::Result<CallIndex> {
             let mut reading = Reading::new(CallIndexer::new(&ignored));
             trace.scan(&AtomicU64::new(0), |line| {
-                reading.observe(&line);
+                reading.observe(line);
                 done.store(before + line.offset, Ordering::Relaxed);
             })?;
             Ok(reading.finish(trace.recording_state()).finish())

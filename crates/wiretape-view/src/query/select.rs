@@ -260,7 +260,7 @@ fn listed_calls(trace: &OpenTrace, filter: &Filter) -> io::Result<Vec<u32>> {
     let mut lister = CallLister::new(filter.clone());
     let mut numbers = Vec::new();
     let mut each = |call: Call| numbers.extend(u32::try_from(call.number).ok());
-    trace.scan(&AtomicU64::new(0), |line| lister.observe(&line, &mut each))?;
+    trace.scan(&AtomicU64::new(0), |line| lister.observe(line, &mut each))?;
     lister.finish(trace.recording_state(), &mut each);
     numbers.sort_unstable();
     Ok(numbers)

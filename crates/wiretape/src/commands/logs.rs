@@ -1,6 +1,6 @@
 //! `wiretape logs`: the latest calls, in the order in which they came, and those to come.
 
-use super::violations;
+use super::{pending, violations};
 use crate::ask::{AskArgs, StoreArgs};
 use crate::calls::{self, Look};
 use crate::error::CommandError;
@@ -24,6 +24,7 @@ Examples:
   wiretape logs -f                       and those to come, until Ctrl-C
   wiretape logs --since 1h --errors      what failed in the last hour
   wiretape logs --tool search -n 500     the latest 500 calls of a tool
+  wiretape logs --pending                what is in flight right now
   wiretape logs --violations             what browsers blocked
   wiretape logs -f --json | jq .status   for programs")]
 pub(crate) struct LogsArgs {
@@ -38,6 +39,10 @@ pub(crate) struct LogsArgs {
     /// Show what browsers blocked by a Content-Security-Policy, instead of calls (see docs/csp.md)
     #[arg(long, conflicts_with_all = ["follow", "tool", "client", "status", "errors"])]
     violations: bool,
+
+    /// List the calls in flight in all running recordings, with their age, instead of those in the store
+    #[arg(long, conflicts_with_all = ["follow", "violations", "since", "until", "server", "tool", "client", "session", "status", "errors", "store"])]
+    pending: bool,
 
     #[command(flatten)]
     ask: AskArgs,
@@ -54,6 +59,9 @@ const PAGE: u32 = 1000;
 
 /// Runs the command.
 pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
+    if args.pending {
+        return pending::print(if args.ask.json { pending::Form::Json } else { pending::Form::Text });
+    }
     let store = args.ask.store.open()?;
     // What is followed may be yet to come.
     let filter = if args.follow { args.ask.filter.filter() } else { args.ask.filter.checked(&store)? };

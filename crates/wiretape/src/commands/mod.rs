@@ -16,6 +16,7 @@ pub(crate) mod lint;
 pub(crate) mod logs;
 pub(crate) mod ls;
 pub(crate) mod man;
+mod pending;
 pub(crate) mod proxy;
 pub(crate) mod prune;
 pub(crate) mod record;
