@@ -72,7 +72,7 @@ fn check_round_trip(data: &[u8]) {
             Record::Text(text) => assert_eq!((text.text.as_ref(), text.dir.known()), (&*expected, Some(dir))),
             Record::Stderr(text) => assert_eq!(text.text, expected),
             Record::Gap(gap) => assert_eq!((gap.lost, gap.reason), (7, expected.clone())),
-            Record::Rotated { next } => assert_eq!(next, expected),
+            Record::Rotated { next, .. } => assert_eq!(next, expected),
             Record::Message(message) => {
                 assert_eq!(message.raw.trim_ascii(), line.trim_ascii(), "a payload changed on its way");
             }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use wiretape_events::event::{Event, EventIds, LoggedRequest, LoggedResponse, RequestEvent, Span, VERSION};
 use wiretape_events::raw::Raw;
 use wiretape_events::store::{Retention, StoreSink, Writer};
-use wiretape_events::{Signal, Sink, Status};
+use wiretape_events::{Outcome, Signal, Sink};
 
 /// As many as come at once under load.
 const BATCH: usize = 1000;
@@ -185,7 +185,7 @@ impl Names {
             openai: None,
             started_at: self.now_ms - i64::try_from((rows - n) * (SPAN_MS / rows.max(1))).unwrap_or(0),
             first_byte_us: Some(latency_us - 50),
-            status: if failed { Status::ToolError } else { Status::Ok },
+            status: if failed { Outcome::ToolError } else { Outcome::Ok },
             error_code: None,
             error_message: failed.then(|| "the tool could not find what it was looking for".to_owned()),
             request_bytes: 200 + noise % 100,

@@ -59,14 +59,14 @@ const PAGE: u32 = 1000;
 
 /// Runs the command.
 pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
+    let form = if args.ask.json { violations::Form::Json } else { violations::Form::Text };
     if args.pending {
-        return pending::print(if args.ask.json { pending::Form::Json } else { pending::Form::Text });
+        return pending::print(form);
     }
     let store = args.ask.store.open()?;
     // What is followed may be yet to come.
     let filter = if args.follow { args.ask.filter.filter() } else { args.ask.filter.checked(&store)? };
     if args.violations {
-        let form = if args.ask.json { violations::Form::Json } else { violations::Form::Text };
         return violations::print(&store, &filter, args.limit, form);
     }
     // Asked first, so that nothing is missed between what there is and what comes.

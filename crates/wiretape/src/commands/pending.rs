@@ -3,6 +3,7 @@
 //! They are derived from the live traces when the command is run, so that recording pays nothing for it.
 
 use super::calls::CallJson;
+use super::violations::Form;
 use crate::dirs;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
@@ -49,12 +50,6 @@ struct PendingJson<'a> {
     call: CallJson<'a>,
 }
 
-/// How pending calls are printed.
-pub(super) enum Form {
-    Text,
-    Json,
-}
-
 /// Prints the calls in flight, the oldest first.
 pub(super) fn print(form: Form) -> Result<(), CommandError> {
     let catalog = Catalog::read(&dirs::traces_dir()?)?;
@@ -96,7 +91,7 @@ fn print_json(rows: &[PendingRow<'_>]) -> Result<(), CommandError> {
         age_us: row.age_us,
         call: CallJson::new(&row.entry.path, &row.call),
     });
-    Ok(output::print_json_lines(&rows.collect::<Vec<_>>())?)
+    Ok(output::print_json_lines(rows.collect::<Vec<_>>())?)
 }
 
 fn print_table(rows: &[PendingRow<'_>], live: usize) -> Result<(), CommandError> {

@@ -21,7 +21,8 @@ const COLUMNS: [Column; 5] = [
     left("SESSION", Room::Optional(2)),
 ];
 
-/// How violations are printed.
+/// How rows are printed.
+#[derive(Clone, Copy)]
 pub(super) enum Form {
     Text,
     Json,
