@@ -8,6 +8,7 @@ use crate::trace::OpenTrace;
 use std::collections::BTreeMap;
 use std::io;
 use wiretape_analyze::stats::CallCounts;
+use wiretape_trace::message::Direction;
 
 /// Of more sessions nobody is asked who they are: each is a look into the file.
 const INTRODUCED: usize = 500;
@@ -60,7 +61,10 @@ fn gather(trace: &OpenTrace) -> BTreeMap<NameId, Seen> {
         let seen = sessions.entry(call.session).or_insert_with(fresh);
         seen.from_us = seen.from_us.min(call.at_us);
         seen.to_us = seen.to_us.max(call.end_us());
-        seen.counts.add(call.outcome);
+        // What the server asks is part of the client's calls.
+        if call.direction == Direction::ClientToServer {
+            seen.counts.add(call.outcome);
+        }
     }
     sessions
 }

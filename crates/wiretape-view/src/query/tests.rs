@@ -239,6 +239,44 @@ fn a_call_has_what_came_meanwhile() {
     assert!(detail::detail(&trace, 0, 9).unwrap().is_none());
 }
 
+/// A session that idles for half a minute before it ends lasts until its end, not until its last message.
+#[test]
+fn a_trace_lasts_until_its_end_line() {
+    let ask = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let end = r#"{"t":"2026-05-12T23:00:30.000Z","type":"end","us":30000000,"exitCode":1,"durationMs":30000}"#;
+    let (trace, _file) = trace_of(&[META, &ask, end]);
+    let set = Set { traces: vec![trace] };
+    let told = info::set_info(&set).unwrap();
+    assert_eq!(told.to_us - told.from_us, 30_000_000);
+    let call = &rows(&set, "", "")[0];
+    assert_eq!((call.status.as_str(), call.latency_us, call.is_error), ("crashed", Some(29_999_000), true));
+    let session = &super::sessions::sessions(&set).unwrap()[0];
+    assert_eq!((session.to_us - session.from_us, session.errors), (29_999_000, 1));
+}
+
+/// The session of an HTTP client starts with the `initialize` whose answer assigned its id: it is one row.
+#[test]
+fn a_session_starts_with_its_initialize() {
+    let http = |dir: &str, us: u64, session: &str, x: u64, raw: &str| {
+        format!(r#"{{"dir":"{dir}","us":{us}{session},"http":{{"x":{x}}},"raw":{raw}}}"#)
+    };
+    let named = r#","session":"s""#;
+    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"c"}}}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"v"}}}"#;
+    let lines = [
+        http("in", 1, "", 1, ask),
+        http("out", 2, named, 1, answer),
+        http("in", 3, named, 2, r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#),
+        http("out", 4, named, 2, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#),
+    ];
+    let (trace, _file) = trace_of(&[META, &lines[0], &lines[1], &lines[2], &lines[3]]);
+    let sessions = super::sessions::sessions(&Set { traces: vec![trace] }).unwrap();
+    let told: Vec<_> =
+        sessions.iter().map(|row| (row.session.as_deref(), row.client.as_deref(), row.calls)).collect();
+    assert_eq!(told, [(Some("s"), Some("c"), 2)]);
+    assert_eq!(sessions[0].server.as_deref(), Some("v"));
+}
+
 #[test]
 fn several_traces_are_merged_by_time() {
     let first = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
