@@ -448,7 +448,7 @@ fn a_clock_that_steps_back_loses_nothing() {
     assert_eq!(place.ids(), ["2", "1"]);
     let store = place.store();
     let session = store.session("s").unwrap();
-    assert_eq!((session.calls.len(), session.session.last_seen), (2, NOON));
+    assert_eq!((session.calls.len(), session.session.last_seen), (2, NOON + 1));
     let after = store.calls_after(1, &Filter::default(), 10).unwrap();
     assert_eq!(after.iter().map(|call| call.request_id.as_str()).collect::<Vec<_>>(), ["2"]);
 }

@@ -203,7 +203,7 @@ mod tests {
             &look,
             "\
 TIME          SERVER  CALLED                   STATUS            TOOK  REQUEST  RESPONSE  SESSION  ERROR
-23:00:00.123  files   tools/call read␛[2Jfile  protocol_error  1.23ms     95 B    1.2 kB  0197-1   -32602 no such⏎file \\u{202e}txt.exe
+23:00:00.123  files   tools/call read␛[2Jfile  protocol-error  1.23ms     95 B    1.2 kB  0197-1   -32602 no such⏎file \\u{202e}txt.exe
 ",
         );
         check(
@@ -211,7 +211,7 @@ TIME          SERVER  CALLED                   STATUS            TOOK  REQUEST  
             &look,
             "\
 TIME          CALLED                STATUS            TOOK  ERROR
-23:00:00.123  tools/call read␛[2J…  protocol_error  1.23ms  -32602 no such⏎file…
+23:00:00.123  tools/call read␛[2J…  protocol-error  1.23ms  -32602 no such⏎file…
 ",
         );
         check(

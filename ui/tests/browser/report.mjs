@@ -75,7 +75,7 @@ await test(async (bench) => {
     await reads(page.getByRole("main").getByRole("status").first(), "19 calls");
     for (const [filter, words] of [
       ["status:error", "3 calls of 19"],
-      ["server:weather latency>500ms", "2 calls of 19"],
+      ["server:weather latency>500ms", "3 calls of 19"],
       ['text:"full after nine"', "2 calls of 19"],
       ["!tool:* dir:in", "5 calls of 19"],
     ]) {

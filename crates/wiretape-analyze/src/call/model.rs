@@ -166,6 +166,15 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
+    /// What it means that the caller takes a request back, by the reason that it gives. Clients say in words of their own, and
+    /// in no other way, that it took too long.
+    pub fn of_cancellation(reason: Option<&str>) -> Self {
+        let reason = reason.unwrap_or_default().to_ascii_lowercase();
+        let is_timeout =
+            ["timed out", "timeout", "time out", "deadline"].iter().any(|words| reason.contains(words));
+        if is_timeout { Outcome::TimedOut } else { Outcome::Cancelled }
+    }
+
     /// What the end of an HTTP exchange means for a request in it that has no answer; `None` if that may still come, on
     /// another stream.
     pub fn of_exchange(ended: Ended, status: Option<u16>, closing: ClosingMeans) -> Option<Self> {

@@ -423,10 +423,7 @@ impl<T: Default> CallTracker<T> {
     pub(crate) fn cancellation(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let (id, reason) = protocol::cancellation(envelope.params?)?;
         let number = self.asked(source.direction, source, &id)?;
-        let outcome = match reason {
-            Some(reason) if is_timeout(&reason) => Outcome::TimedOut,
-            _ => Outcome::Cancelled,
-        };
+        let outcome = Outcome::of_cancellation(reason.as_deref());
         self.pending_mut(number)?.0.cancel(outcome, source.place, source.stamp);
         Some(number)
     }
@@ -484,12 +481,6 @@ fn side(direction: Direction) -> usize {
         Direction::ClientToServer => 0,
         Direction::ServerToClient => 1,
     }
-}
-
-/// Whether a reason to cancel is that it took too long. Clients say so in words of their own, and in no other way.
-fn is_timeout(reason: &str) -> bool {
-    let reason = reason.to_ascii_lowercase();
-    ["timed out", "timeout", "time out", "deadline"].iter().any(|words| reason.contains(words))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::request::Observed;
 use crate::transaction::Streamed;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
+use wiretape_analyze::call::Outcome;
 use wiretape_trace::message::{Envelope, Id, MessageKind};
 
 /// More are not waited for, and more that come too early are not kept.
@@ -60,10 +61,16 @@ impl LateAnswers {
     }
 
     /// The client has given up a request.
-    pub(super) fn cancel(&mut self, upstream: &str, session: &str, id: &str) -> Option<Observed> {
+    pub(super) fn cancel(
+        &mut self,
+        upstream: &str,
+        session: &str,
+        id: &str,
+        outcome: Outcome,
+    ) -> Option<Observed> {
         let key = (upstream.to_owned(), session.to_owned(), id.to_owned());
         let mut observed = self.waiting.remove(&key)?.observed;
-        observed.was_cancelled();
+        observed.was_cancelled(outcome);
         Some(observed)
     }
 

@@ -85,9 +85,10 @@ impl Observer {
     /// An exchange has ended.
     pub fn transaction(&mut self, transaction: Transaction, signals: &mut Vec<Signal>) {
         let observed = Observed::of(transaction);
-        for id in observed.cancels().collect::<Vec<_>>() {
+        for (id, outcome) in observed.cancels().collect::<Vec<_>>() {
             let session = observed.transaction.session_name().unwrap_or_default();
-            if let Some(cancelled) = self.late.cancel(&observed.transaction.upstream, &session, &id) {
+            let upstream = &observed.transaction.upstream;
+            if let Some(cancelled) = self.late.cancel(upstream, &session, &id, outcome) {
                 self.tell(cancelled, signals);
             }
         }
@@ -116,8 +117,8 @@ impl Observer {
         observed.session = visit.session.as_ref().map(|session| Arc::clone(&session.id));
         if let Some(session) = &visit.session {
             observed.learn_version(session.protocol_version.as_ref());
-            if !observed.is_answered() && self.sessions.take_cancelled(session, &observed) {
-                observed.was_cancelled();
+            if let Some(outcome) = self.sessions.take_cancelled(session, &observed) {
+                observed.was_cancelled(outcome);
             }
         }
         let ended_ms = observed.transaction.ended_ms();

@@ -13,7 +13,7 @@ use wiretape_analyze::call::{ClosingMeans, Outcome};
 use wiretape_analyze::definitions::Page;
 use wiretape_trace::format::{Ended, Head};
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
-use wiretape_trace::protocol::{Revision, handshake_version, method, request_version};
+use wiretape_trace::protocol::{Revision, cancellation, handshake_version, method, request_version};
 use wiretape_trace::value::Value;
 
 /// Error texts are cut here.
@@ -100,9 +100,9 @@ impl Observed {
         self.calls.iter().any(|call| call.answer.is_some())
     }
 
-    /// The client has said that it doesn't want the answer any more.
-    pub(super) fn was_cancelled(&mut self) {
-        self.status = Outcome::Cancelled;
+    /// The client gave the request up before there was an answer.
+    pub(super) fn was_cancelled(&mut self, outcome: Outcome) {
+        self.status = outcome;
         self.error_message = Some("the client has cancelled it".to_owned());
     }
 
@@ -126,14 +126,21 @@ impl Observed {
         self.judge();
     }
 
-    /// The ids of requests that it cancels.
-    pub(super) fn cancels(&self) -> impl Iterator<Item = String> {
-        let calls = self.calls.iter().filter(|call| &*call.method == "notifications/cancelled");
+    /// The requests that it cancels: their ids, and what that makes of them.
+    pub(super) fn cancels(&self) -> impl Iterator<Item = (String, Outcome)> {
+        let calls = self.calls.iter().filter(|call| &*call.method == method::CANCELLED);
         calls.filter_map(|call| {
-            let params = Value::parse(Envelope::scan(&call.message).params?).ok()?;
-            let id = params.get("requestId")?;
-            Some(id.string().unwrap_or_else(|| String::from_utf8_lossy(id.raw)).into_owned())
+            let (id, reason) = cancellation(Envelope::scan(&call.message).params?)?;
+            Some((id.text().to_owned(), Outcome::of_cancellation(reason.as_deref())))
         })
+    }
+
+    /// When its answer had come, in milliseconds since 1970; without one, when it ended.
+    pub(super) fn answered_ms(&self) -> i64 {
+        let timings = &self.transaction.timings;
+        let answered = timings.responded_us.filter(|_| self.is_answered());
+        let ms = answered.map(|us| i64::try_from(us / 1000).unwrap_or(i64::MAX));
+        ms.map_or_else(|| self.transaction.ended_ms(), |ms| timings.started.wall_ms.saturating_add(ms))
     }
 
     /// The stream that the answer was to come on is gone.

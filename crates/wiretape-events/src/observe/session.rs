@@ -25,11 +25,18 @@ pub(super) struct Sessions {
     idle: Duration,
     open: HashMap<String, Open>,
     /// Requests that clients have cancelled: the session's key, and the id.
-    cancelled: HashMap<(String, String), Instant>,
+    cancelled: HashMap<(String, String), Cancellation>,
     /// Counts our own groupings.
     groups: u64,
     run: String,
     next_look: Option<Instant>,
+}
+
+/// That a client gave a request up.
+struct Cancellation {
+    at: Instant,
+    sent_ms: i64,
+    outcome: Outcome,
 }
 
 struct Open {
@@ -122,10 +129,12 @@ impl Sessions {
         visit
     }
 
-    /// Whether the client has cancelled what this exchange was for. That is asked once.
-    pub(super) fn take_cancelled(&mut self, session: &Session, observed: &Observed) -> bool {
+    /// The outcome of an exchange that its client cancelled before there was an answer. That is asked once.
+    pub(super) fn take_cancelled(&mut self, session: &Session, observed: &Observed) -> Option<Outcome> {
         let mut ids = observed.calls.iter().filter_map(|call| call.id.as_ref());
-        ids.any(|id| self.cancelled.remove(&(session.key.clone(), text(id))).is_some())
+        let cancellation = ids.find_map(|id| self.cancelled.remove(&(session.key.clone(), text(id))))?;
+        let is_in_time = !observed.is_answered() || cancellation.sent_ms <= observed.answered_ms();
+        is_in_time.then_some(cancellation.outcome)
     }
 
     /// Ends sessions of which nothing was heard for long.
@@ -135,7 +144,7 @@ impl Sessions {
         }
         self.next_look = Some(now + self.pause());
         let idle = self.idle;
-        self.cancelled.retain(|_, at| now.duration_since(*at) < idle);
+        self.cancelled.retain(|_, cancellation| now.duration_since(cancellation.at) < idle);
         let silent = |open: &Open| now.duration_since(open.heard) >= idle;
         let mut keys: Vec<String> =
             self.open.iter().filter(|(_, open)| silent(open)).map(|(key, _)| key.clone()).collect();
@@ -244,9 +253,11 @@ impl Sessions {
     }
 
     fn note_cancellations(&mut self, session: &Session, observed: &Observed, now: Instant) {
-        for id in observed.cancels() {
+        for (id, outcome) in observed.cancels() {
             if self.cancelled.len() < MAX_CANCELLED {
-                self.cancelled.insert((session.key.clone(), id), now);
+                let sent_ms = observed.transaction.timings.started.wall_ms;
+                let cancellation = Cancellation { at: now, sent_ms, outcome };
+                self.cancelled.insert((session.key.clone(), id), cancellation);
             }
         }
     }

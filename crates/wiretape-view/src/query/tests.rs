@@ -243,7 +243,8 @@ fn a_call_has_what_came_meanwhile() {
 #[test]
 fn a_trace_lasts_until_its_end_line() {
     let ask = message("in", 1_000, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    let end = r#"{"t":"2026-05-12T23:00:30.000Z","type":"end","us":30000000,"exitCode":1,"durationMs":30000}"#;
+    let end =
+        r#"{"t":"2026-05-12T23:00:30.000Z","type":"end","us":30000000,"exitCode":1,"durationMs":30000}"#;
     let (trace, _file) = trace_of(&[META, &ask, end]);
     let set = Set { traces: vec![trace] };
     let told = info::set_info(&set).unwrap();

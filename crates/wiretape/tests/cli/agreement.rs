@@ -142,9 +142,17 @@ impl Session {
             5..=8 => self.answer(which),
             9 => {
                 if let Some((id, _)) = self.open.last().copied() {
-                    let (_, http) = self.post();
+                    let (x, http) = self.post();
                     let reason = if which == 0 { "Request timed out" } else { "changed my mind" };
                     self.message("in", &http, &format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"{reason}"}}}}"#));
+                    if self.is_http {
+                        let stamp = self.stamp();
+                        let accepted =
+                            r#""response":{"status":202,"version":"1.1","headers":{}},"ended":"complete""#;
+                        self.lines.push(format!(
+                            r#"{{{stamp},"type":"http","session":"s-1","http":{{"x":{x},{accepted}}}}}"#
+                        ));
+                    }
                 }
             }
             10 => {

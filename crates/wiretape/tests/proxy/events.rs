@@ -244,7 +244,7 @@ fn figures_of_requests_can_feed_a_dashboard() {
     let add = r#"server="demo",method="tools/call",tool="add""#;
     let expected = [
         format!("wiretape_requests_total{{{add},status=\"ok\"}} 1"),
-        format!("wiretape_requests_total{{{add},status=\"protocol_error\"}} 1"),
+        format!("wiretape_requests_total{{{add},status=\"protocol-error\"}} 1"),
         r#"wiretape_requests_total{server="demo",method="initialize",tool="",status="ok"} 1"#.to_owned(),
         format!("wiretape_request_duration_seconds_bucket{{{add},le=\"+Inf\"}} 2"),
         format!("wiretape_request_duration_seconds_count{{{add}}} 2"),

@@ -192,7 +192,7 @@ fn a_pipe_is_no_trace() {
     let pipe = home.path("pipe.jsonl");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (status, said) = Client::start(&home, &pipe, &[]).finish();
-    assert_eq!(status, Some(1), "{said}");
+    assert_eq!(status, Some(2), "{said}");
     assert!(said.contains("is not a file"), "{said}");
 }
 

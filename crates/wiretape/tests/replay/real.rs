@@ -266,7 +266,7 @@ fn what_cannot_be_recorded_is_told() {
     pid(at, &[&one], &call(2, "pid", ""));
     pid(at, &[&other], &call(1, "pid", ""));
     wait_until_said(&service, "what the real server says is not recorded", 1);
-    stop_with(service, 1);
+    stop_with(service, 2);
 }
 
 /// A real client can't tell which answers were recorded.
