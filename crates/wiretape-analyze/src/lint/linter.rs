@@ -654,7 +654,7 @@ fn revision_of(
     }
     if place.direction == Direction::ClientToServer && envelope.params.is_some() {
         let own = own_revision(envelope);
-        // `initialize` asks for a revision, whatever was spoken before; it may be one that nobody knows.
+        // `initialize` asks for a revision, whatever was spoken before; it may be an unknown one.
         if own.is_some() || envelope.method.as_deref() == Some("initialize") {
             return own;
         }

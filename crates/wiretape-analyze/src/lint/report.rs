@@ -107,7 +107,7 @@ impl<'r> Report<'r> {
         }
     }
 
-    /// Whether redaction changed what stands at a place: then nobody knows whether it was wrong.
+    /// Whether redaction changed what stands at a place: then it can't be judged.
     fn is_redacted(&self, pointer: &str) -> bool {
         // A line of text is wrong for being there, whatever it says.
         let Some(subject) = self.subject.filter(|_| !pointer.starts_with("/text")) else { return false };

@@ -26,7 +26,7 @@ impl<'s, 'a> LineView<'s, 'a> {
         LineView { line, at_us, http, context: OnceCell::new() }
     }
 
-    /// What the line says of its exchange. It is parsed once, and only if somebody asks: most analyses need the number alone.
+    /// What the line says of its exchange. It is parsed once, on first use: most analyses need the number alone.
     pub fn http(&self) -> Option<&HttpContext> {
         let http = self.http?;
         Some(self.context.get_or_init(|| HttpContext::parse(http)))

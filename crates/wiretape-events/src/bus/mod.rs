@@ -26,7 +26,7 @@ const EXCHANGES: QueueLimits =
 const SIGNALS: QueueLimits =
     QueueLimits { items: 16 * 1024, weight: 16 * 1024 * 1024, gather: Duration::from_millis(5) };
 
-/// Sinks may take this long at the end before anybody is told to wait for them.
+/// Sinks may take this long at the end before the user is asked to wait for them.
 const UNNOTICED: Duration = Duration::from_millis(300);
 
 /// Called with the trouble of a sink, and with that of the bus itself.

@@ -289,7 +289,7 @@ fn is_over(observed: &Observed) -> bool {
 }
 
 /// Whether this was an `initialize` that did not go well, and belongs to no session that was there before. A server may give
-/// a session its id in the same breath; nobody will use it.
+/// a session its id in the same response; no client will use it.
 fn is_refused_handshake(observed: &Observed) -> bool {
     let is_initialize = observed.calls.first().is_some_and(|call| &*call.method == method::INITIALIZE);
     is_initialize && observed.status != Outcome::Ok && !asks_in_session(&observed.transaction)
