@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 use std::sync::OnceLock;
 use wiretape_trace::json;
-use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
+use wiretape_trace::redact::{LineState, RedactionKey, Redactor, Rules, SecretMemory};
 
 /// Secrets that are known by their looks.
 const TOKENS: [&str; 8] = [
@@ -20,10 +20,15 @@ const TOKENS: [&str; 8] = [
 /// A secret that is known by its name only, and that nothing else in an input looks like.
 const PASSWORD: &str = "zQ9-not-a-word-zQ9";
 
+/// A line of a private key.
+const KEY_LINE: &str = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo";
+
 /// JSON stays JSON, a planted secret is gone wherever it stood, and what was redacted stays as it is.
 pub fn redaction(data: &[u8]) {
     check_json(data);
     check_text(data);
+    check_lines(data);
+    check_memory(data);
     let (choice, around) = data.split_first().unwrap_or((&0, &[]));
     let around = String::from_utf8_lossy(around);
     let choice = usize::from(*choice);
@@ -58,6 +63,36 @@ fn check_text(data: &[u8]) {
     let clean = redactor().text(data);
     assert!(json::is_utf8(&clean) || !json::is_utf8(data), "UTF-8 became something else");
     redactor().text(&clean);
+}
+
+/// Lines, with what they leave open, and a key that is planted among them.
+fn check_lines(data: &[u8]) {
+    let mut state = LineState::default();
+    for line in data.split(|byte| *byte == b'\n') {
+        let clean = redactor().line(line, &mut state, None);
+        assert!(json::is_utf8(&clean) || !json::is_utf8(line), "UTF-8 became something else");
+    }
+    let mut state = LineState::default();
+    let label = ["RSA PRIVATE", "KEY"].join(" ");
+    for line in [format!("-----BEGIN {label}-----"), KEY_LINE.to_owned(), format!("-----END {label}-----")] {
+        let clean = shown(&redactor().line(line.as_bytes(), &mut state, None));
+        assert!(!clean.contains(KEY_LINE), "a line of a key is left: {clean}");
+    }
+}
+
+/// What was named in a session does not come back, whatever was said before.
+fn check_memory(data: &[u8]) {
+    let memory = SecretMemory::default();
+    redactor().text_with(data, &memory);
+    let _ = redactor().json_with(data, &memory);
+    let named = format!(r#"{{"password":{}}}"#, quoted(PASSWORD));
+    redactor().json_with(named.as_bytes(), &memory).expect("what was built is JSON");
+    let said = format!("it is {PASSWORD}.");
+    let clean = redactor().text_with(said.as_bytes(), &memory);
+    assert!(!shown(&clean).contains(PASSWORD), "a password is said again");
+    for finding in redactor().explain_text(data) {
+        assert!(finding.range.start <= finding.range.end && finding.range.end <= data.len());
+    }
 }
 
 fn check_planted_in_text(secret: &str, around: &str) {

@@ -138,7 +138,7 @@ impl Stage {
         }
         let key = matching.key(method, request.params);
         let is_recorded = self.tape.calls().iter().any(|call| call.key() == key);
-        let is_not_recorded = |action: &Action| matches!(action, Action::Tell(Notice::Missed(miss)) if miss.reason == MissReason::NotRecorded);
+        let is_not_recorded = |action: &Action| matches!(action, Action::Notify(Notice::Missed(miss)) if miss.reason == MissReason::NotRecorded);
         assert_eq!(!is_recorded, actions.iter().any(is_not_recorded), "not what was recorded");
     }
 
@@ -167,7 +167,7 @@ impl Stage {
                     self.check_message(message, is_text);
                 }
                 Action::PassOn { .. } => panic!("there is nobody to ask"),
-                Action::Close { .. } | Action::Tell(_) => {}
+                Action::Close { .. } | Action::Notify(_) => {}
             }
         }
         self.said.extend(actions);

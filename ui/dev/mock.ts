@@ -238,7 +238,7 @@ function densityOf(ask: Ask): unknown {
 function hugeInfo(): TraceInfo {
   return {
     key: "huge", label: "million", file: "million.mcptrace.jsonl", client: "loadtest 1.0", server: "echo 1.0", revision: "2025-11-25", transport: "http",
-    command: "http://localhost:9000/mcp", startedUs: BEGIN_US, lastUs: BEGIN_US + HUGE * 900, state: "no-end", stateText: "no end", notices: ["This trace never ended: its recorder is gone and wrote no end."],
+    command: "http://localhost:9000/mcp", startedUs: BEGIN_US, lastUs: BEGIN_US + HUGE * 900, state: "no-end", stateText: "no end", notices: ["The recording was cut off: there is no end line."],
     lines: HUGE, messages: HUGE, calls: HUGE / 2, errors: 16129, progress: { done: 640e6, total: 1000e6, isComplete: false },
   };
 }

@@ -8,29 +8,31 @@ import { follow, go, route, type ViewName } from "./router";
 import { Banners } from "./shell/banners";
 import { DropZone } from "./shell/drop";
 import { Help } from "./shell/help";
-import { LoadingState } from "./shell/problem";
+import { LoadingState, ProblemText } from "./shell/problem";
 import { TopBar } from "./shell/top-bar";
+import { VIEW_TITLES } from "./shell/view-titles";
 import { backend } from "./state/backend";
 import { setProblem, traceSet } from "./state/set";
 import { toggleTheme } from "./state/theme";
 import { visible } from "./text/visible";
 import { VIEW_COMPONENTS } from "./views";
 
-const ALONE: readonly ViewName[] = ["home", "store"];
+/** The views that need no trace. */
+const TRACELESS: readonly ViewName[] = ["home", "activity"];
 
 export function App(): JSX.Element {
   const [isHelp, setIsHelp] = useState(false);
   useLinks();
   usePageKeys(() => setIsHelp(true));
   useTitle();
-  if (isForeign.value) return <Foreign />;
+  if (isForeign.value) return <WrongRun />;
   return (
     <div class="page">
       <TopBar onHelp={() => setIsHelp(true)} />
       <Banners />
       <main id="view" class={`view view-${route.value.view}`} tabIndex={-1}>
         <h1 class="sr-only">{titleOf(route.value.view)}</h1>
-        <Current />
+        <CurrentView />
       </main>
       {isHelp && <Help onClose={() => setIsHelp(false)} />}
       {!backend.isReport && <DropZone />}
@@ -38,12 +40,12 @@ export function App(): JSX.Element {
   );
 }
 
-function Current(): JSX.Element {
+function CurrentView(): JSX.Element {
   const { view } = route.value;
   const View = VIEW_COMPONENTS[view];
-  if (ALONE.includes(view)) return <View />;
+  if (TRACELESS.includes(view)) return <View />;
   if (setProblem.value !== null) return <SetProblem />;
-  if (traceSet.value === null) return <LoadingState what="Opening" />;
+  if (traceSet.value === null) return <LoadingState what="Opening the trace" />;
   return <View />;
 }
 
@@ -51,10 +53,7 @@ function SetProblem(): JSX.Element {
   const problem = setProblem.value;
   return (
     <div class="state" role="alert">
-      <h2 class="error-text">
-        <bdi>{problem?.error}</bdi>
-      </h2>
-      {problem?.hint != null && <p>{problem.hint}</p>}
+      {problem !== null && <ProblemText problem={problem} />}
       {!backend.isReport && (
         <a class="button" href="/">
           All traces
@@ -64,18 +63,20 @@ function SetProblem(): JSX.Element {
   );
 }
 
-function Foreign(): JSX.Element {
+function WrongRun(): JSX.Element {
   return (
     <main class="state foreign">
-      <h1>This page belongs to another run of wiretape view</h1>
+      <h1>
+        This page belongs to another run of <code>wiretape view</code>.
+      </h1>
       <p>
-        Use the address that it printed, or start <code>wiretape view</code> again.
+        Use the address that the current run printed, or start <code>wiretape view</code> again.
       </p>
     </main>
   );
 }
 
-/** Links within the page change the state and load nothing. */
+/** Links within the page change the route without loading anything. */
 function useLinks(): void {
   useEffect(() => {
     const onClick = (event: MouseEvent): void => {
@@ -95,7 +96,7 @@ function useLinks(): void {
 function usePageKeys(help: () => void): void {
   const to = (view: ViewName) => (): void => {
     const { view: now } = route.value;
-    if (!ALONE.includes(now) && now !== "diff") go({ view });
+    if (!TRACELESS.includes(now) && now !== "diff") go({ view });
   };
   const step = (by: number): void => {
     const { call, at } = route.value;
@@ -140,5 +141,6 @@ function useTitle(): void {
 function titleOf(view: ViewName): string {
   const labels = (traceSet.value?.traces ?? []).map((trace) => visible(trace.label)).join(", ");
   if (view === "home") return "Wiretape";
-  return labels === "" ? `${view} · Wiretape` : `${labels} · ${view} · Wiretape`;
+  const title = VIEW_TITLES[view];
+  return labels === "" ? `${title} · Wiretape` : `${labels} · ${title} · Wiretape`;
 }

@@ -1,19 +1,19 @@
-// The keyboard: the topmost layer that knows a key takes it.
+// The keyboard: the topmost layer with a binding for a key handles it.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** What a key does. */
+/** Maps keys to their actions. */
 export type KeyBindings = Record<string, (event: KeyboardEvent) => void>;
 
 const layers: { current: KeyBindings }[] = [];
 let prefix: { key: string; at: number } | null = null;
 const PREFIX_MS = 1200;
 
-/** Binds keys as long as a component is there. Keys are `event.key`; `g t` is one after the other. */
+/** Binds keys while a component is mounted. Keys are `event.key`; `g t` means one after the other. */
 export function useKeys(bindings: KeyBindings): void {
   const layer = useRef(bindings);
   layer.current = bindings;
-  // What is seen can be used: effects come a moment later.
+  // A layout effect: with a plain effect, a key could be pressed before its binding is there.
   useLayoutEffect(() => {
     layers.push(layer);
     return () => {
@@ -31,7 +31,7 @@ function onKey(event: KeyboardEvent): void {
   const target = event.target instanceof Element ? event.target : null;
   const isTyping = target?.closest("input, textarea, select, [contenteditable]") != null;
   if (isTyping && event.key !== "Escape") return;
-  // Enter and space belong to what has the focus, if that is something to press.
+  // Enter and space belong to the focused button or link.
   if ((event.key === "Enter" || event.key === " ") && target?.closest("button, a[href], summary") != null) return;
   if (document.querySelector("dialog[open]") !== null) return;
   const name = withPrefix(event);
@@ -52,49 +52,49 @@ function withPrefix(event: KeyboardEvent): string {
   return `${before.key} ${event.key}`;
 }
 
-/** All keys, for the help. */
+/** All shortcuts, for the help dialog. */
 export const KEY_HELP: readonly { title: string; keys: readonly (readonly [string, string])[] }[] = [
   {
     title: "Lists",
     keys: [
-      ["j, ↓", "next row"],
-      ["k, ↑", "previous row"],
-      ["Enter", "open"],
-      ["Esc", "close, or clear"],
-      ["e", "next error"],
-      ["[", "previous call"],
-      ["]", "next call"],
-      ["r", "raw JSON of the call"],
+      ["j, ↓", "Next row"],
+      ["k, ↑", "Previous row"],
+      ["Enter", "Open"],
+      ["Esc", "Close or clear"],
+      ["e", "Next error"],
+      ["[", "Previous call"],
+      ["]", "Next call"],
+      ["r", "Toggle raw JSON"],
     ],
   },
   {
     title: "Timeline",
     keys: [
-      ["+", "zoom in"],
-      ["-", "zoom out"],
-      ["0", "show all"],
-      ["←, →", "move in time (in the timeline)"],
+      ["+", "Zoom in"],
+      ["-", "Zoom out"],
+      ["0", "Show all"],
+      ["←, →", "Pan the minimap, or move between bars"],
     ],
   },
   {
     title: "Go to",
     keys: [
-      ["g h", "home"],
-      ["g t", "timeline"],
-      ["g c", "calls"],
-      ["g m", "messages"],
-      ["g o", "tools"],
-      ["g s", "sessions"],
-      ["g l", "lint"],
-      ["g r", "raw"],
+      ["g h", "Home"],
+      ["g t", "Timeline"],
+      ["g c", "Calls"],
+      ["g m", "Messages"],
+      ["g o", "Tools"],
+      ["g s", "Sessions"],
+      ["g l", "Lint"],
+      ["g r", "Raw"],
     ],
   },
   {
     title: "Page",
     keys: [
-      ["/", "filter"],
-      ["d", "light or dark"],
-      ["?", "this help"],
+      ["/", "Focus the filter or search"],
+      ["d", "Switch between light and dark"],
+      ["?", "Show this help"],
     ],
   },
 ];

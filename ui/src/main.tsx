@@ -15,7 +15,7 @@ import "./style/charts.css";
 import "./style/json.css";
 
 takeToken();
-// Who pastes the address of a new run into this page changes only what stands after the `#`, which loads nothing.
+// Pasting the address of a new run into this page changes only the fragment, which loads nothing by itself.
 window.addEventListener("hashchange", () => {
   if (/[#&]token=/.test(location.hash)) location.reload();
 });

@@ -14,9 +14,14 @@ test.each([
   "?trace=https://a.example/x.jsonl;abc#view=timeline&from=1794747605133963&to=1794747609133963",
   "?diff=a;b#status=changed,added",
   "?live=ws://127.0.0.1:4000/live#view=timeline",
-  "#view=store&minutes=60",
+  "#view=activity&minutes=60",
 ])("%s survives", (url) => {
   expect(decodeURIComponent(roundTrip(url))).toBe(decodeURIComponent(url));
+});
+
+test("the old name of the activity view still works", () => {
+  expect(parseRoute("", "#view=store&minutes=60", false)).toMatchObject({ view: "activity", minutes: 60 });
+  expect(roundTrip("#view=store")).toBe("#view=activity");
 });
 
 test("a key may hold what separates keys", () => {
@@ -27,7 +32,7 @@ test("a key may hold what separates keys", () => {
   ]);
 });
 
-test("what makes no sense is left out", () => {
+test("invalid parts are ignored", () => {
   const route = parseRoute("?trace=a&x", "#view=nowhere&call=-1&line=x&filter=%zz", false);
   expect(route).toMatchObject({ view: "timeline", call: null, line: null, filter: "%zz" });
   expect(parseRoute("?diff=a", "", false)).toMatchObject({ diff: null, view: "home" });
@@ -46,7 +51,7 @@ test("another view keeps the filter, another trace nothing", () => {
   expect(changed(route, { view: "home", trace: [], diff: null, live: null })).toMatchObject({ view: "home", trace: [] });
 });
 
-test("addresses on the web are told from paths", () => {
+test("web addresses are not paths", () => {
   expect(isFetched("https://a.example/x")).toBe(true);
   expect(isFetched("/home/ada/x.jsonl")).toBe(false);
   expect(isFetched("javascript:alert(1)")).toBe(false);

@@ -1,4 +1,4 @@
-// Every state of the page is a URL: the query names what is looked at, the fragment how.
+// Every state of the page has a URL: the query names the traces, the fragment the view and its settings.
 
 import { computed, signal, type ReadonlySignal } from "@preact/signals";
 
@@ -13,34 +13,34 @@ export type ViewName =
   | "lint"
   | "raw"
   | "diff"
-  | "store";
+  | "activity";
 
 export type Route = {
-  /** The traces that are looked at, as the URL names them. For the API take `keys` of state/set.ts. */
+  /** The open traces, as the URL names them. For the API use `keys` of state/set.ts. */
   trace: string[];
-  /** The two traces that are compared, as the URL names them. */
+  /** The two traces to compare, as the URL names them. */
   diff: [string, string] | null;
-  /** A live recorder that is listened to. */
+  /** The address of a live recorder to connect to. */
   live: string | null;
   view: ViewName;
   filter: string;
-  /** `time`, `latency` …, with `-` before it for descending. */
+  /** `time`, `latency` …; a leading `-` means descending. */
   sort: string;
-  /** The call that is open. */
+  /** The number of the open call. */
   call: number | null;
-  /** Which trace of the set `call` and `line` mean. */
+  /** The index of the trace that `call` and `line` refer to. */
   at: number;
   line: number | null;
-  /** The part of the time that the timeline shows. */
+  /** The time range that the timeline shows. */
   fromUs: number | null;
   toUs: number | null;
-  /** What is open within a view: a tool, a rule, a row of the diff. */
+  /** What is expanded within a view: a tool, a rule, a row of the diff. */
   open: string;
-  /** How the open thing is shown, as `raw`. */
+  /** How the open call is shown: `raw`, or empty for readable. */
   show: string;
-  /** The rows of the diff that are shown, as `changed,added`. */
+  /** Which rows of the diff are shown, such as `changed,added`. */
   status: string;
-  /** How much of the store's time is shown. */
+  /** The time range of the activity view, in minutes. */
   minutes: number | null;
 };
 
@@ -55,13 +55,16 @@ const VIEWS: readonly ViewName[] = [
   "lint",
   "raw",
   "diff",
-  "store",
+  "activity",
 ];
+
+/** Earlier names of views, which bookmarks and links may still have. */
+const VIEW_ALIASES: Readonly<Record<string, ViewName>> = { store: "activity" };
 
 /** Whether the page is an exported report, which has one set of traces and no home. */
 let isReport = false;
 
-/** Reads a route out of a query (with its `?`) and a fragment (with its `#`). */
+/** Parses a query (with its `?`) and a fragment (with its `#`). */
 export function parseRoute(search: string, hash: string, report = isReport): Route {
   const query = parts(search.replace(/^\?/, ""));
   const fragment = parts(hash.replace(/^#/, ""));
@@ -116,12 +119,12 @@ export function formatRoute(route: Route): string {
 }
 
 /**
- * A route with some parts changed. Other traces begin anew, and another view keeps only what all views share: the filter, the
- * part of the time and which trace is meant.
+ * A route with some parts changed. Other traces start from an empty route; another view keeps only what all views share: the
+ * filter, the time range and the selected trace.
  */
 export function changed(from: Route, parts: Partial<Route>): Route {
   const otherTraces = parts.trace !== undefined || parts.diff !== undefined || parts.live !== undefined;
-  if (otherTraces || parts.view === "home" || parts.view === "store") {
+  if (otherTraces || parts.view === "home" || parts.view === "activity") {
     const base = parseRoute("", "");
     const view: ViewName = parts.diff ? "diff" : parts.trace?.length || parts.live ? "timeline" : "home";
     return { ...base, view, ...parts };
@@ -132,14 +135,14 @@ export function changed(from: Route, parts: Partial<Route>): Route {
   return { ...from, ...parts };
 }
 
-/** Whether a trace is one that the browser itself fetches. */
+/** Whether the browser itself fetches this trace. */
 export function isFetched(trace: string): boolean {
   return /^https?:\/\//i.test(trace);
 }
 
 const current = signal<Route>(parseRoute("", ""));
 
-/** What the URL says. */
+/** The route of the current URL. */
 export const route: ReadonlySignal<Route> = current;
 
 /** The filter of the URL. */
@@ -153,13 +156,13 @@ export function href(parts: Partial<Route>): string {
   return url.startsWith("?") ? `/${url}` : `/${url}`;
 }
 
-/** Goes to the route with some parts changed. `replace` leaves no step in the history: for what changes while one types or drags. */
+/** Goes to the route with some parts changed. `replace` adds no history entry: for changes while typing or dragging. */
 export function go(parts: Partial<Route>, how: "push" | "replace" = "push"): void {
   const next = changed(current.peek(), parts);
   const wanted = [...next.trace, ...(next.diff ?? [])];
   const had = [...current.peek().trace, ...(current.peek().diff ?? [])];
   if (wanted.some((trace) => isFetched(trace) && !had.includes(trace))) {
-    // The policy of the page names the hosts that may be fetched from, so the server must make it anew.
+    // The content security policy lists the hosts that may be fetched from, so the server must send a new one.
     location.assign(`/${formatRoute(next)}`);
     return;
   }
@@ -182,7 +185,7 @@ export function follow(address: string): void {
   current.value = next;
 }
 
-/** Begins to follow the address of the page. */
+/** Starts following the address of the page. */
 export function startRouter(report: boolean): void {
   isReport = report;
   const read = (): void => {
@@ -194,10 +197,10 @@ export function startRouter(report: boolean): void {
 }
 
 function viewOf(name: string, hasTraces: boolean, isDiff: boolean): ViewName {
-  const view = VIEWS.find((known) => known === name);
+  const view = VIEWS.find((known) => known === (VIEW_ALIASES[name] ?? name));
   if (isDiff) return "diff";
-  if (!hasTraces) return view === "store" ? "store" : "home";
-  return view === undefined || view === "home" || view === "diff" || view === "store" ? "timeline" : view;
+  if (!hasTraces) return view === "activity" ? "activity" : "home";
+  return view === undefined || view === "home" || view === "diff" || view === "activity" ? "timeline" : view;
 }
 
 function parts(text: string): Map<string, string> {
@@ -217,7 +220,7 @@ function joined(traces: readonly string[]): string {
   return traces.map(encode).join(";");
 }
 
-/** Percent-encodes what would end a part, and leaves slashes and colons for people to read. */
+/** Percent-encodes separators, and leaves slashes and colons readable. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/%(2F|3A|2C|40|24)/g, (escaped) => decodeURIComponent(escaped));
 }

@@ -2,6 +2,7 @@
 
 import type { ComponentType } from "preact";
 import type { ViewName } from "./router";
+import { ActivityView } from "./views/activity";
 import { CallView } from "./views/call";
 import { CallsView } from "./views/calls";
 import { DiffView } from "./views/diff";
@@ -10,7 +11,6 @@ import { LintView } from "./views/lint";
 import { MessagesView } from "./views/messages";
 import { RawView } from "./views/raw";
 import { SessionsView } from "./views/sessions";
-import { StoreView } from "./views/store";
 import { TimelineView } from "./views/timeline";
 import { ToolsView } from "./views/tools";
 
@@ -25,5 +25,5 @@ export const VIEW_COMPONENTS: Record<ViewName, ComponentType> = {
   lint: LintView,
   raw: RawView,
   diff: DiffView,
-  store: StoreView,
+  activity: ActivityView,
 };

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::io;
 
-/// What tasks return.
+/// The result of a task.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
 
 /// Why a task failed.

@@ -12,7 +12,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the project's root")
 }
 
-/// Where Cargo builds.
+/// Cargo's target directory.
 pub(crate) fn target_directory() -> PathBuf {
     // Absolute, for commands run from the root whatever directory the person is in.
     env::var_os("CARGO_TARGET_DIR")

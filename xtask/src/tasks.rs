@@ -61,7 +61,7 @@ pub(crate) fn deny() -> Result {
     if !succeeds(&mut cargo(["deny", "--version"])) {
         run(&mut cargo(["install", "--locked", "cargo-deny", "--version", DENY_VERSION]))?;
     }
-    // The layering says who may depend on what; that somebody doesn't is nothing to warn of.
+    // The layering lists allowed dependencies; an unused permission is not worth a warning.
     let check = ["deny", "--all-features", "check", "--allow", "unused-wrapper"];
     run(cargo(check).args(["bans", "licenses", "sources"]))?;
     if succeeds(&mut cargo(["deny", "fetch", "db"])) {
@@ -104,7 +104,7 @@ fn page() -> Result {
     run(command(parts::NPM_PROGRAM).args(["test", "--silent"]).current_dir(&ui))
 }
 
-/// Builds every fuzz target and runs it for a moment: enough to see that it works, not to find what is deep.
+/// Builds every fuzz target and runs it briefly: enough to see that it works, not to find deep bugs.
 pub(crate) fn fuzz(seconds: u32) -> Result {
     if !has_fuzz_targets() {
         eprintln!("note: there is no fuzz/ to run");

@@ -1,22 +1,24 @@
-//! Two sequences side by side, so that one inserted entry does not shift every later row.
+//! Aligns two sequences, so that one inserted entry does not shift every later row of a diff.
 //!
-//! Entries are compared by [`Key`]s. Of all alignments that keep the order, the one is taken that pairs the most equal
-//! entries, then the most entries of the same kind, then the most whose ties are equal. That takes time and memory in
-//! proportion to the product of the lengths, so it is done for up to four million. Longer sequences are first cut at
-//! entries that are equal, by Myers' algorithm in linear space with a bound on how far it looks, and what lies between is
-//! done so. A hostile input gets a worse alignment, never a slow one. The same input gets the same alignment, every time.
+//! Entries are compared by [`Key`]s. Of all order-preserving alignments, the best one pairs the most equal entries, then
+//! the most entries of the same kind, then the most with equal ties. Finding it needs a table of n × m cells, so there are
+//! two stages: up to `MAX_CELLS` cells the table decides; longer sequences are first split at equal entries by Myers'
+//! linear-space algorithm, bounded by `MAX_COST`, and the table decides within each piece.
+//!
+//! The bounds are what gives the module its shape: both sequences come from traces, which may be hostile. Such input gets
+//! a worse alignment, never a slow one. Nothing is random, so the same input always gets the same alignment.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// By what an entry is compared.
+/// The hashes by which an entry is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     /// Equal for entries that are equal.
     pub exact: u64,
-    /// Equal for entries of which one may have become the other.
+    /// Equal for entries of which one may be a changed version of the other.
     pub kind: u64,
-    /// Equal for entries that had better be paired, if either of two may be.
+    /// Breaks ties: of several possible partners, one with an equal tie is preferred.
     pub tie: u64,
 }
 
@@ -31,12 +33,12 @@ pub enum Row {
     Second(usize),
 }
 
-/// The exact alignment is made for so many pairs of entries.
+/// Cells of the exact alignment's table: one byte each, so at most 4 MB.
 const MAX_CELLS: usize = 4_000_000;
-/// How many differences are looked for before a cut is made where most was found.
+/// Differences that Myers' search follows before it splits at the furthest point reached. Bounds the time per split.
 const MAX_COST: usize = 512;
 
-/// Aligns two sequences.
+/// Aligns two sequences. Every entry of both is in exactly one row, in order.
 pub fn align(first: &[Key], second: &[Key]) -> Vec<Row> {
     let mut pairs = Vec::new();
     let is_equal = |i: usize, j: usize| first[i].exact == second[j].exact && first[i].tie == second[j].tie;
@@ -57,7 +59,7 @@ pub fn align(first: &[Key], second: &[Key]) -> Vec<Row> {
     rows(first.len(), second.len(), &pairs)
 }
 
-/// Pairs within a stretch that has no equal entries in order, or whose equal entries were not found.
+/// Pairs within a gap between anchors: equal entries are used up or were not found.
 fn fill(first: &[Key], second: &[Key], gap: &Gap) -> Vec<(usize, usize)> {
     if gap.cells() <= MAX_CELLS {
         best(first, second, gap)
@@ -66,7 +68,7 @@ fn fill(first: &[Key], second: &[Key], gap: &Gap) -> Vec<(usize, usize)> {
     }
 }
 
-/// How many entries are equal at the beginning and, of the rest, at the end.
+/// The lengths of the common prefix and, in the rest, of the common suffix.
 fn common_ends(n: usize, m: usize, equal: impl Fn(usize, usize) -> bool) -> (usize, usize) {
     let least = n.min(m);
     let head = (0..least).take_while(|&at| equal(at, at)).count();
@@ -88,7 +90,7 @@ fn rows(n: usize, m: usize, pairs: &[(usize, usize)]) -> Vec<Row> {
     rows
 }
 
-/// A stretch of each sequence.
+/// A range of each sequence.
 #[derive(Debug, Clone)]
 struct Gap {
     first: Range<usize>,
@@ -100,7 +102,7 @@ impl Gap {
         self.first.len().saturating_mul(self.second.len())
     }
 
-    /// The stretches before, between and after pairs.
+    /// The gaps before, between and after pairs.
     fn between(&self, pairs: &[(usize, usize)]) -> Vec<Gap> {
         let mut gaps = Vec::with_capacity(pairs.len() + 1);
         let (mut i, mut j) = (self.first.start, self.second.start);
@@ -112,9 +114,10 @@ impl Gap {
         gaps
     }
 
-    /// Pairs of entries with the same print, as many as can be found in bounded time.
+    /// Pairs of entries with the same hash, as many as can be found in bounded time.
     fn anchors(&self, first: &[Key], second: &[Key], print: impl Fn(&Key) -> u64) -> Vec<(usize, usize)> {
-        // What the other side lacks can't be paired, and would only cost time.
+        // Entries without a counterpart can't be paired; dropping them first keeps the search within MAX_COST
+        // for most real traces.
         let prints = |keys: &[Key]| keys.iter().map(&print).collect::<HashSet<u64>>();
         let (ours, theirs) = (prints(&first[self.first.clone()]), prints(&second[self.second.clone()]));
         let kept = |keys: &[Key], range: &Range<usize>, other: &HashSet<u64>| {
@@ -128,13 +131,14 @@ impl Gap {
     }
 }
 
-/// The best pairs within a gap, by a table of all.
+/// The best pairs within a gap, by dynamic programming over all cells.
 fn best(first: &[Key], second: &[Key], gap: &Gap) -> Vec<(usize, usize)> {
     let (a, b) = (&first[gap.first.clone()], &second[gap.second.clone()]);
     if a.is_empty() || b.is_empty() {
         return Vec::new();
     }
-    // How good the best alignment of the ends from here is, and the step that leads to it.
+    // Only one row of scores is kept, but every step: scores are eight bytes, steps one, and the path back
+    // needs steps alone.
     let mut below = vec![0u64; b.len() + 1];
     let mut steps = vec![Step::SkipFirst; a.len() * b.len()];
     for (i, one) in a.iter().enumerate().rev() {
@@ -174,8 +178,8 @@ enum Step {
     SkipSecond,
 }
 
-/// What a pair is worth; `None` if there is none. At most 2000 pairs fit into a table, so 14 bits hold the count of each
-/// degree, and no number of a lower one outweighs a higher.
+/// The score of a pair; `None` if the two can't be paired. At most 2,000 pairs fit into a table of [`MAX_CELLS`], so each
+/// criterion gets 14 bits, and no number of lower-ranked matches can outweigh a higher-ranked one.
 fn worth(one: &Key, other: &Key) -> Option<u64> {
     let tie = u64::from(one.tie == other.tie);
     if one.exact == other.exact {
@@ -187,6 +191,7 @@ fn worth(one: &Key, other: &Key) -> Option<u64> {
     }
 }
 
+/// A pending piece of the search. An explicit stack, because recursion depth would be up to the input's length.
 enum Work {
     Box(Range<usize>, Range<usize>),
     Run(usize, usize, usize),
@@ -221,15 +226,15 @@ fn longest_common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Finds where two sequences, which have no common ends, are best cut into two halves each.
+/// Finds the point where two sequences without common prefix and suffix are best split.
 struct Search {
-    /// The furthest that was come on each diagonal, from the beginning and from the end.
+    /// The furthest x reached on each diagonal: from the start, and from the end.
     forward: Vec<i64>,
     backward: Vec<i64>,
     middle: i64,
 }
 
-/// A diagonal on which nothing was reached.
+/// Marks a diagonal that was not reached. Half of the minimum, so that adding to it can't overflow.
 const NOWHERE: i64 = i64::MIN / 2;
 
 impl Search {
@@ -242,8 +247,8 @@ impl Search {
         }
     }
 
-    /// A point on a shortest path from the beginning to the end; after [`MAX_COST`] the furthest that was reached. It is
-    /// neither the beginning nor the end.
+    /// A point on a shortest edit path; after [`MAX_COST`] differences, the furthest point reached. It is never the start
+    /// or the end, so each split makes progress.
     fn cut(&mut self, a: &[u64], b: &[u64]) -> (usize, usize) {
         let (n, m) = (a.len() as i64, b.len() as i64);
         self.forward.fill(NOWHERE);
@@ -251,6 +256,7 @@ impl Search {
         let delta = n - m;
         let equal_forward = |x: i64, y: i64| a[x as usize] == b[y as usize];
         let equal_backward = |x: i64, y: i64| a[(n - 1 - x) as usize] == b[(m - 1 - y) as usize];
+        // Myers (1986), section 4b: both searches advance in step, and the paths overlap in the middle snake.
         for cost in 0..MAX_COST as i64 {
             for k in (-cost..=cost).step_by(2) {
                 let Some((from, to)) = extend(&mut self.forward, self.middle, cost, k, (n, m), equal_forward)
@@ -282,11 +288,11 @@ impl Search {
         self.furthest(MAX_COST as i64 - 1)
     }
 
-    /// The point from the beginning that is nearest to the end.
+    /// The forward point with the largest x + y.
     fn furthest(&self, cost: i64) -> (usize, usize) {
         let reached = (-cost..=cost).map(|k| (self.forward[(self.middle + k) as usize], k));
         let best = reached.filter(|(x, _)| *x >= 0).max_by_key(|(x, k)| (2 * x - k, *k));
-        let (x, k) = best.expect("something is reached at any cost");
+        let (x, k) = best.expect("diagonal 0 is reached at cost 0, so one entry is not NOWHERE");
         point(x, k)
     }
 }
@@ -295,7 +301,7 @@ fn point(x: i64, k: i64) -> (usize, usize) {
     (x as usize, (x - k) as usize)
 }
 
-/// Goes one difference further on diagonal `k`, and along what is equal from there: where that began and ended.
+/// Extends diagonal `k` by one difference and then along equal entries. Returns where that run started and ended.
 fn extend(
     reached: &mut [i64],
     middle: i64,
@@ -331,7 +337,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Letters are kinds; what stands apart by case is of one kind and not equal.
+    /// Letters are kinds; upper and lower case are of one kind but not equal.
     fn keys(text: &str) -> Vec<Key> {
         let key = |c: char| Key { exact: c as u64, kind: c.to_ascii_lowercase() as u64, tie: 0 };
         text.chars().map(key).collect()
@@ -382,7 +388,7 @@ mod tests {
         counts
     }
 
-    /// Every entry stands in one row, and both sides are in order.
+    /// Every entry is in exactly one row, and both sides are in order.
     fn check_whole(rows: &[Row], n: usize, m: usize) {
         let first = rows.iter().filter_map(|row| match row {
             Row::Both(i, _) | Row::First(i) => Some(*i),

@@ -1,12 +1,12 @@
-//! Where the lines of several traces stand in one time.
+//! One time axis for the lines of several traces.
 
 use wiretape_trace::format::{Meta, Stamp};
 
-/// Tells the time of a trace's lines, in microseconds since 1970.
+/// Converts the times of a trace's lines to microseconds since 1970.
 ///
-/// The lines of a file never run backwards by it: their order in the file is the order in which they were seen. Where a
-/// recorder counted microseconds, those are used, from the time at which the recording began; otherwise the time on
-/// the line.
+/// The result never decreases within a file, because the order of lines is the order of observation. It uses the
+/// recorder's microseconds from the start of the recording where a line has them, and the line's wall-clock time
+/// otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct TraceClock {
     began_us: Option<i64>,
@@ -14,16 +14,16 @@ pub struct TraceClock {
 }
 
 impl TraceClock {
-    /// Takes the trace's first line.
+    /// Observes the `meta` line.
     pub fn observe_meta(&mut self, meta: &Meta) {
-        // A part's offsets count from the beginning of the first.
+        // In a later part, offsets count from the start of the first part.
         let offset = meta.part.as_ref().map_or(0, |part| i64::try_from(part.us).unwrap_or(i64::MAX));
         let began = crate::summary::started_at(meta).and_then(|ms| ms.checked_mul(1000));
         self.began_us = began.and_then(|us| us.checked_sub(offset)).filter(|_| meta.imported.is_none());
         self.last_us = self.last_us.max(began.unwrap_or(i64::MIN));
     }
 
-    /// The time of what was seen at this offset, or at this time on the wall.
+    /// The time of an offset, or else of a wall-clock time.
     pub fn when(&self, us: Option<u64>, wall_ms: Option<i64>) -> i64 {
         let counted =
             self.began_us.zip(us).and_then(|(began, us)| began.checked_add(i64::try_from(us).ok()?));
@@ -32,7 +32,7 @@ impl TraceClock {
 
     /// The time of the next line.
     pub fn at(&mut self, stamp: &Stamp<'_>) -> i64 {
-        // What the clock on the wall says takes longer to read, and is seldom needed.
+        // The wall-clock time is parsed only if needed: it is a date string on every line.
         let wall_ms = if self.began_us.is_some() && stamp.us.is_some() { None } else { stamp.wall_ms() };
         self.last_us = self.last_us.max(self.when(stamp.us, wall_ms));
         self.last_us

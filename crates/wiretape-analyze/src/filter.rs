@@ -1,69 +1,69 @@
-//! Which calls and messages are meant: the filter that commands and the page share.
+//! The filter language for calls and messages, shared by commands and the page.
 //!
-//! A filter is words separated by blanks, and all must hold: `tool:search* status:error latency>200ms text:"over quota"`.
+//! A filter is a list of terms separated by spaces. All terms must match: `tool:search* status:error latency>200ms text:"over quota"`.
 //!
-//! | word | holds for |
+//! | term | matches |
 //! |---|---|
-//! | `tool:GLOB` | calls of such tools |
-//! | `method:GLOB` | such methods |
-//! | `status:STATUS` | how the call went: the name of an [`Outcome`], `error` for all that are errors, `answered` for all with an answer |
-//! | `dir:in`, `dir:out` | what the client asked or said, what the server did |
+//! | `tool:GLOB` | calls of the tool |
+//! | `method:GLOB` | the method |
+//! | `status:STATUS` | the outcome: the name of an [`Outcome`], `error` for all errors, `answered` for all calls with an answer |
+//! | `dir:in`, `dir:out` | requests and messages from the client, from the server |
 //! | `session:GLOB`, `server:GLOB`, `id:GLOB` | the session, the label of the trace, the request's id |
-//! | `latency>200ms` | what took longer; also `<`, `>=`, `<=`, and the units `us`, `ms`, `s`, `m` |
-//! | `request>1kB`, `response>1MB` | larger payloads |
-//! | `text:WORDS`, or the words alone | payloads with that text, as it reads when unescaped, in upper or lower case |
+//! | `latency>200ms` | the latency; also `<`, `>=`, `<=`, and the units `us`, `ms`, `s`, `m` |
+//! | `request>1kB`, `response>1MB` | the payload size |
+//! | `text:WORDS`, or the words alone | payloads that contain the unescaped text, ignoring case |
 //!
-//! Several values are separated by commas: one must fit. A `!` or a `-` before a word turns it around. Values with blanks stand
-//! in quotes. In a GLOB, `*` and `?` stand for anything.
+//! Of several values separated by commas, one must match. A `!` or `-` before a term negates it. Values with spaces are
+//! quoted. In a GLOB, `*` matches any text and `?` one character.
 
 use crate::call::{Call, Outcome};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use std::ops::Range;
 use wiretape_trace::message::{Direction, Id};
 
-/// A parsed filter.
+/// A parsed filter: a list of terms that all have to match.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     terms: Vec<Term>,
 }
 
-/// A filter that makes no sense.
+/// A syntax error in a filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct FilterError {
-    /// What is wrong, and what to write.
+    /// What is wrong, and what to write instead.
     pub what: String,
-    /// Where in the filter.
+    /// The byte range in the filter.
     pub span: Range<usize>,
 }
 
-/// What a filter is asked about: a call, or a message with what is known of its call.
+/// What a filter is matched against: a call, or a message with the facts about its call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {
-    /// The method.
+    /// The method of the request.
     pub method: Option<&'a str>,
-    /// The tool.
+    /// The tool, for `tools/call`.
     pub tool: Option<&'a str>,
-    /// What became of it.
+    /// The outcome, once the call has ended.
     pub outcome: Option<Outcome>,
-    /// Who asked or said it.
+    /// The direction of the request or message.
     pub direction: Option<Direction>,
-    /// The session.
+    /// The id of the session.
     pub session: Option<&'a str>,
     /// The label of the trace, or the server's name.
     pub server: Option<&'a str>,
     /// The request's id, without quotes.
     pub id: Option<&'a str>,
-    /// How long it took.
+    /// The latency in microseconds.
     pub latency_us: Option<u64>,
-    /// The size of the request.
+    /// The size of the request in bytes.
     pub request_bytes: Option<u64>,
-    /// The size of the response.
+    /// The size of the response in bytes.
     pub response_bytes: Option<u64>,
 }
 
 impl<'a> Subject<'a> {
-    /// A call of a trace with this label.
+    /// A call in a trace with this label.
     pub fn of_call(call: &'a Call, label: Option<&'a str>) -> Self {
         Subject {
             method: Some(&call.method),
@@ -92,7 +92,7 @@ enum Condition {
     Status(Vec<Wanted>),
     Direction(Vec<Direction>),
     Size(Quantity, Comparison, u64),
-    /// The numbers of its texts.
+    /// The indices of its needles.
     Text(Vec<Needle>),
 }
 
@@ -127,7 +127,7 @@ enum Wanted {
     Outcome(Outcome),
 }
 
-/// A text that is looked for.
+/// A text to search for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needle {
     /// The text, in lower case.
@@ -135,7 +135,7 @@ pub struct Needle {
 }
 
 impl Filter {
-    /// Reads a filter.
+    /// Parses a filter.
     ///
     /// ```
     /// use wiretape_analyze::filter::{Filter, Subject};
@@ -150,28 +150,28 @@ impl Filter {
         Ok(Filter { terms })
     }
 
-    /// Both this filter and another.
+    /// A filter that matches what both match.
     pub fn and(mut self, other: Filter) -> Self {
         self.terms.extend(other.terms);
         self
     }
 
-    /// Whether everything passes.
+    /// Whether it has no terms, so that every call matches.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether it asks for what only a whole call has: what became of it, how long it took, how large it was.
+    /// Whether it needs facts that only a complete call has: outcome, latency, response size.
     pub fn asks_for_calls(&self) -> bool {
         self.terms.iter().any(|term| matches!(term.condition, Condition::Status(_) | Condition::Size(..)))
     }
 
-    /// Whether it asks for the ids of requests.
+    /// Whether it needs the ids of requests.
     pub fn asks_for_ids(&self) -> bool {
         self.terms.iter().any(|term| matches!(term.condition, Condition::Name(Name::Id, _)))
     }
 
-    /// The texts that are looked for, in order.
+    /// The texts to search for, in order.
     pub fn needles(&self) -> impl Iterator<Item = &Needle> {
         self.terms.iter().flat_map(|term| match &term.condition {
             Condition::Text(needles) => needles.as_slice(),
@@ -179,7 +179,7 @@ impl Filter {
         })
     }
 
-    /// Whether something passes; `has` tells whether one of the [`needles`](Self::needles) is in it.
+    /// Whether a subject matches. `has` reports whether it contains one of the [`needles`](Self::needles).
     pub fn matches(&self, subject: &Subject<'_>, has: impl Fn(&Needle) -> bool) -> bool {
         self.terms.iter().all(|term| term.condition.holds(subject, &has) != term.negated)
     }
@@ -261,11 +261,11 @@ impl Needle {
     }
 }
 
-/// The names by which a word can begin.
+/// The field names.
 const FIELDS: [&str; 11] =
     ["tool", "method", "status", "dir", "session", "server", "id", "latency", "request", "response", "text"];
 
-/// Whether a word of the command line is a filter and not, say, the name of a file.
+/// Whether a command-line argument is a filter term and not a file name.
 ///
 /// ```
 /// use wiretape_analyze::filter::is_filter;
@@ -279,12 +279,12 @@ pub fn is_filter(word: &str) -> bool {
     name.len() < word.len() && FIELDS.contains(&name)
 }
 
-/// A word of a filter, without the quotes.
+/// A term of a filter, unquoted.
 struct Word {
-    /// What stands before the operator; empty for words alone.
+    /// The part before the operator; empty for plain words.
     field: String,
     operator: String,
-    /// The values, which commas separate outside of quotes.
+    /// The values, split at unquoted commas.
     values: Vec<String>,
     negated: bool,
     span: Range<usize>,
@@ -319,16 +319,13 @@ fn words(text: &str) -> Result<Vec<Word>, FilterError> {
             }
         }
         if in_quotes {
-            return Err(FilterError {
-                what: "a quotation mark is never closed".to_owned(),
-                span: start..end,
-            });
+            return Err(FilterError { what: "unclosed quotation mark".to_owned(), span: start..end });
         }
         words.push(split(&raw, &quoted, negated, start..end));
     }
 }
 
-/// Takes a word apart at its operator and its commas, which count outside of quotes only.
+/// Splits a term at its operator and commas. Quoted ones don't count.
 fn split(raw: &str, quoted: &[bool], negated: bool, span: Range<usize>) -> Word {
     let plain = |n: usize, c: char, wanted: &[char]| wanted.contains(&c) && !quoted[n];
     let chars: Vec<char> = raw.chars().collect();
@@ -382,12 +379,12 @@ fn condition(word: &Word) -> Result<Condition, String> {
         "status" => statuses(&word.values),
         "dir" => directions(&word.values),
         other => {
-            return Err(format!("there is no `{other}` to filter by; there are {}", FIELDS.join(", ")));
+            return Err(format!("unknown field `{other}`; fields are {}", FIELDS.join(", ")));
         }
     };
     match word.operator.as_str() {
         "" | ":" => condition,
-        operator => Err(format!("`{}` is followed by `:`, not by `{operator}`", word.field)),
+        operator => Err(format!("`{}` takes `:`, not `{operator}`", word.field)),
     }
 }
 
@@ -403,7 +400,7 @@ fn statuses(values: &[String]) -> Result<Condition, String> {
     let parse = |value: &String| {
         Wanted::parse(value).ok_or_else(|| {
             format!(
-                "there is no status `{value}`; there are error, answered, {}",
+                "unknown status `{value}`; statuses are error, answered, {}",
                 Outcome::ALL.map(Outcome::name).join(", ")
             )
         })
@@ -415,7 +412,7 @@ fn directions(values: &[String]) -> Result<Condition, String> {
     let parse = |value: &String| match value.as_str() {
         "in" => Ok(Direction::ClientToServer),
         "out" => Ok(Direction::ServerToClient),
-        other => Err(format!("a direction is `in` (client to server) or `out`, not `{other}`")),
+        other => Err(format!("unknown direction `{other}`; use `in` (client to server) or `out`")),
     };
     Ok(Condition::Direction(values.iter().map(parse).collect::<Result<_, _>>()?))
 }
@@ -426,19 +423,19 @@ fn size(word: &Word, quantity: Quantity, parse: fn(&str) -> Option<u64>) -> Resu
         ">=" => Comparison::AtLeast,
         "<" => Comparison::Below,
         "<=" => Comparison::AtMost,
-        _ => return Err(format!("`{0}` is compared: `{0}>N`, `{0}<N`", word.field)),
+        _ => return Err(format!("`{0}` takes a comparison: `{0}>N`, `{0}<N`", word.field)),
     };
     let [value] = word.values.as_slice() else {
-        return Err("only one value can be compared with".to_owned());
+        return Err("a comparison takes one value".to_owned());
     };
     let limit = parse(value).ok_or_else(|| match quantity {
-        Quantity::Latency => format!("`{value}` is no time; write 200ms, 1.5s or 2m"),
-        _ => format!("`{value}` is no size; write 500, 10kB or 1.5MB"),
+        Quantity::Latency => format!("`{value}` is not a time; write 200ms, 1.5s or 2m"),
+        _ => format!("`{value}` is not a size; write 500, 10kB or 1.5MB"),
     })?;
     Ok(Condition::Size(quantity, comparison, limit))
 }
 
-/// Microseconds.
+/// Parses `200ms`, `1.5s` or `2m` into microseconds.
 pub(crate) fn parse_duration(text: &str) -> Option<u64> {
     let units: [(&str, f64); 5] = [("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6)];
     amount(text, &units)
@@ -523,14 +520,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        check_error("tool:a toool:b", 7..14, "there is no `toool`");
+        check_error("tool:a toool:b", 7..14, "unknown field `toool`");
         check_error("latency:200ms", 0..13, "`latency>N`");
         check_error("latency>soon", 0..12, "write 200ms");
-        check_error("status:bad", 0..10, "there is no status `bad`");
+        check_error("status:bad", 0..10, "unknown status `bad`");
         check_error("dir:up", 0..6, "`in`");
         check_error("tool:", 0..5, "needs a value");
-        check_error("tool>3", 0..6, "followed by `:`");
-        check_error(r#"text:"abc"#, 0..9, "never closed");
+        check_error("tool>3", 0..6, "takes `:`");
+        check_error(r#"text:"abc"#, 0..9, "unclosed");
     }
 
     proptest! {

@@ -1,20 +1,23 @@
-//! Numbers that are equal for JSON values that mean the same.
+//! Hashes that are equal for JSON values with the same meaning.
 //!
-//! The order of members counts for nothing, nor does how a string is escaped or a number written: `1`, `1.0` and `10e-1`
-//! are one number. Of members with the same name the last counts. Nothing recurses but once into texts that are JSON, and a
-//! value is read a few times at most, so a hostile one costs no more than its bytes.
+//! The order of members doesn't matter, nor how a string is escaped or a number is written: `1`, `1.0` and `10e-1` are
+//! one number. Of members with the same name the last one counts, as in most parsers.
+//!
+//! A walk over the lexer's tokens with an explicit stack, instead of a parsed tree: a trace may hold a value nested a
+//! million levels deep, and a diff fingerprints every payload of both traces. The walk enters a string that holds JSON once,
+//! but no string inside that, so a value is read a constant number of times.
 
 use crate::volatile::{Paths, Trail};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
 use wiretape_trace::json::{Lexeme, Lexer, SyntaxError, Token};
 
-/// What a JSON value means, as a number; for what is no JSON, what its bytes are.
+/// The fingerprint of a JSON value; for anything else, a hash of its bytes.
 pub fn fingerprint(json: &[u8]) -> u64 {
     fingerprint_without(json, Paths::none(), &Trail::default())
 }
 
-/// The same, with what is left out left out. `at` is where the value stands.
+/// The same without the values that `paths` ignores. `at` is the position of the value in its message.
 pub fn fingerprint_without(json: &[u8], paths: &Paths, at: &Trail) -> u64 {
     print(json, paths, at, Texts::LookInto)
 }
@@ -24,14 +27,14 @@ fn print(json: &[u8], paths: &Paths, at: &Trail, texts: Texts) -> u64 {
     walk.run(at).unwrap_or_else(|_| hash(Kind::NotJson, json))
 }
 
-/// Whether texts may be looked into: not into texts in texts.
+/// Whether strings that hold JSON are compared as JSON. Only at the first level, so that the cost stays linear.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Texts {
     LookInto,
     Leave,
 }
 
-/// Two fingerprints as one.
+/// Combines two fingerprints into one.
 pub(crate) fn combine(one: u64, other: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write_u64(one);
@@ -39,7 +42,7 @@ pub(crate) fn combine(one: u64, other: u64) -> u64 {
     hasher.finish()
 }
 
-/// The fingerprint of some bytes and others.
+/// The hash of two byte strings. Their lengths are hashed, too, so that moving a byte from one to the other changes it.
 pub(crate) fn in_order(parts: [&[u8]; 2]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for part in parts {
@@ -77,11 +80,11 @@ struct Walk<'a, 'p> {
     lexer: Lexer<'a>,
     paths: &'p Paths,
     texts: Texts,
-    open: Vec<Open>,
+    open: Vec<OpenContainer>,
 }
 
-/// A container that is being read.
-struct Open {
+/// An object or array whose end was not reached yet.
+struct OpenContainer {
     trail: Trail,
     content: Content,
 }
@@ -99,12 +102,12 @@ impl Walk<'_, '_> {
             let done = match lexeme.token {
                 Token::BeginObject => {
                     let content = Content::Object { members: Vec::new(), name: 0, has_left_out: false };
-                    self.open.push(Open { trail: std::mem::take(&mut trail), content });
+                    self.open.push(OpenContainer { trail: std::mem::take(&mut trail), content });
                     None
                 }
                 Token::BeginArray => {
                     let content = Content::Array { elements: DefaultHasher::new(), index: 0 };
-                    self.open.push(Open { trail: std::mem::take(&mut trail), content });
+                    self.open.push(OpenContainer { trail: std::mem::take(&mut trail), content });
                     None
                 }
                 Token::EndObject | Token::EndArray => self.close(),
@@ -128,12 +131,13 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The container that ends here. As a member, an object of which everything is left out is left out, too: whether a client
-    /// sends a `_meta` that says nothing or none at all is one and the same.
+    /// Closes the innermost container. A member whose value is an object with only ignored members is ignored, too: an empty
+    /// `_meta` means the same as none.
     fn close(&mut self) -> Option<u64> {
         let open = self.open.pop()?;
         let is_emptied = matches!(&open.content, Content::Object { members, has_left_out: true, .. } if members.is_empty());
-        let is_member = matches!(self.open.last(), Some(Open { content: Content::Object { .. }, .. }));
+        let is_member =
+            matches!(self.open.last(), Some(OpenContainer { content: Content::Object { .. }, .. }));
         (!(is_emptied && is_member)).then(|| open.content.finish())
     }
 
@@ -150,7 +154,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Where the value of a member stands; what is left out is skipped together with its name.
+    /// The position of a member's value. The value of an ignored member is skipped.
     fn key(&mut self, mut key: Lexeme) -> Result<Trail, SyntaxError> {
         let name = key.text(self.lexer.input());
         let Some(open) = self.open.last_mut() else { return Ok(Trail::default()) };
@@ -167,10 +171,11 @@ impl Walk<'_, '_> {
         Ok(Trail::default())
     }
 
-    /// Where the next element of an array stands, if the innermost container is one; those left out are skipped.
+    /// The position of the next array element, if the innermost container is an array. Ignored elements are skipped.
     fn element(&mut self) -> Result<Option<Trail>, SyntaxError> {
         loop {
-            let Some(Open { trail, content: Content::Array { index, .. } }) = self.open.last_mut() else {
+            let Some(OpenContainer { trail, content: Content::Array { index, .. } }) = self.open.last_mut()
+            else {
                 return Ok(None);
             };
             let at = *index;
@@ -202,7 +207,8 @@ impl Content {
         match self {
             Content::Array { elements, .. } => combine(Kind::Array as u64, elements.finish()),
             Content::Object { mut members, .. } => {
-                // Stable, so that of equal names the last is the last one written.
+                // Sorted by the hash of the name, which makes the order of members irrelevant. The sort is stable, so the
+                // last of several equal names stays last.
                 members.sort_by_key(|(name, _)| *name);
                 let mut hasher = DefaultHasher::new();
                 for (at, (name, value)) in members.iter().enumerate() {
@@ -236,7 +242,8 @@ fn number(written: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// A number, exactly: its digits without zeros at either end, and the power of ten of the last one.
+/// An exact decimal: its digits without leading and trailing zeros, and the power of ten of the last digit. A float would
+/// make 2^53 and 2^53 + 1 equal.
 #[derive(Debug, PartialEq, Eq)]
 struct Decimal<'a> {
     negative: bool,
@@ -245,7 +252,7 @@ struct Decimal<'a> {
 }
 
 impl<'a> Decimal<'a> {
-    /// `None` if the exponent is beyond all reason.
+    /// `None` if the exponent doesn't fit into 64 bits.
     fn read(written: &'a [u8]) -> Option<Self> {
         let (negative, unsigned) = match written.strip_prefix(b"-") {
             Some(rest) => (true, rest),

@@ -1,9 +1,12 @@
-//! How one JSON value differs from another: what was added, removed and changed, each at its JSON pointer.
+//! The differences between two JSON values: what was added, removed and changed, each with its JSON pointer.
 //!
-//! Values are compared by what they mean, as [`crate::fingerprint`] has it: the order of members counts for nothing, and
-//! `1` is `1.0`. The elements of arrays are aligned, so that an inserted one is told as inserted. Nothing recurses:
-//! values are looked into down to [`MAX_DEPTH`] levels, and compared whole below. Whoever shows the differences decides
-//! how much of a long value is worth showing.
+//! Values are compared by meaning, as in [`crate::fingerprint`]: the order of members doesn't matter, and `1` equals
+//! `1.0`. Array elements are aligned by [`crate::align`], so that an inserted element is one difference instead of a change
+//! of every later one.
+//!
+//! The comparison is a work list instead of a recursion, because payloads may be nested arbitrarily deep; below
+//! [`MAX_DEPTH`] levels values are compared as a whole. Pointers are built only for differences that are reported: most
+//! pairs are equal. How much of a long value to show is up to the caller.
 
 use crate::align::{self, Key, Row};
 use crate::fingerprint::{combine, fingerprint, fingerprint_without, text};
@@ -11,7 +14,7 @@ use crate::volatile::{Paths, Trail};
 use std::collections::{BTreeMap, VecDeque};
 use wiretape_trace::value::Value;
 
-/// Deeper than this values are compared whole.
+/// Levels of nesting that are compared member by member; deeper values are compared as a whole.
 pub const MAX_DEPTH: usize = 64;
 
 /// A place where two values differ.
@@ -19,7 +22,7 @@ pub const MAX_DEPTH: usize = 64;
 pub struct Difference<'a> {
     /// The JSON pointer of the place: in the later value, or in the earlier one if it was removed.
     pub pointer: String,
-    /// The place in the earlier value, if it is another one: elements were added or removed before it.
+    /// The pointer in the earlier value, if it differs because elements were added or removed before it.
     pub pointer_before: Option<String>,
     /// What was there; `None` if it was added.
     pub before: Option<Value<'a>>,
@@ -28,7 +31,7 @@ pub struct Difference<'a> {
     trail: Trail,
 }
 
-/// Two texts that are JSON, where texts are looked into.
+/// Two strings that hold JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inside {
     before: Vec<u8>,
@@ -37,7 +40,7 @@ pub struct Inside {
 }
 
 impl Difference<'_> {
-    /// What is in two texts that are JSON; `None` if they are not, or if texts are compared as texts.
+    /// The JSON in two strings; `None` if they don't hold JSON or are to be compared as strings.
     pub fn inside(&self, paths: &Paths) -> Option<Inside> {
         let (before, after) = (self.before?.string_bytes()?, self.after?.string_bytes()?);
         let (before, after) = (paths.json_in(&before)?.to_vec(), paths.json_in(&after)?.to_vec());
@@ -46,12 +49,12 @@ impl Difference<'_> {
 }
 
 impl Inside {
-    /// How what is in them differs.
+    /// The differences between the two JSON values.
     pub fn differences(&self, paths: &Paths, limit: usize) -> Differences<'_> {
         self.differences_beyond(paths, limit, None)
     }
 
-    /// How what is in them differs, where some values are alike.
+    /// The differences between the two JSON values, except between values that are alike.
     pub fn differences_beyond(
         &self,
         paths: &Paths,
@@ -65,13 +68,13 @@ impl Inside {
     }
 }
 
-/// Values that are alike though they differ: ids that are made up in each run, what stands for a secret. An element of an array
-/// whose id is like that of another may have become that one.
+/// Values that count as equal although they differ: generated ids, redaction markers. Array elements whose ids are alike are
+/// paired.
 #[derive(Clone, Copy)]
 pub struct Alike<'f> {
-    /// Whether a value is like another that stands in its place.
+    /// Whether the later value counts as equal to the earlier one.
     pub is_alike: &'f dyn Fn(Value<'_>, Value<'_>) -> bool,
-    /// Whether such are told as differences all the same.
+    /// Whether they are reported as differences anyway.
     pub is_told: bool,
 }
 
@@ -84,7 +87,7 @@ pub struct Differences<'a> {
     pub more: bool,
 }
 
-/// How two values differ, but for what is left out, up to so many differences.
+/// The differences between two values except in ignored paths, at most `limit` of them.
 ///
 /// ```
 /// use wiretape_analyze::json_diff::diff;
@@ -102,7 +105,7 @@ pub fn diff<'a>(before: Value<'a>, after: Value<'a>, paths: &Paths, limit: usize
     diff_at((before, after), paths, paths.start(), limit, None)
 }
 
-/// The same, where some values are alike.
+/// The same, except between values that are alike.
 pub fn diff_beyond<'a>(
     (before, after): (Value<'a>, Value<'a>),
     paths: &Paths,
@@ -130,13 +133,13 @@ struct Walk<'a, 'p> {
     paths: &'p Paths,
     limit: usize,
     alike: Option<Alike<'p>>,
-    /// Where the values stand that were looked into.
+    /// The path to each pair that was compared, as parent links: pointers are built only for reported differences.
     places: Vec<Place>,
     work: Vec<Work<'a>>,
     found: Differences<'a>,
 }
 
-/// A step from a value to one inside it.
+/// A step from a value to a member or element.
 struct Place {
     parent: Option<usize>,
     before: Step,
@@ -160,7 +163,7 @@ struct Work<'a> {
 
 impl<'a> Walk<'a, '_> {
     fn run(&mut self) {
-        // What is left when there are enough may be equal; that is found out only as far as it is needed.
+        // Once there is one difference too many, the rest isn't compared: that there are more is all that is needed.
         while let Some(work) = self.work.pop().filter(|_| !self.found.more) {
             match (work.before, work.after) {
                 (Some(before), Some(after)) => self.compare(&work, before, after),
@@ -181,6 +184,7 @@ impl<'a> Walk<'a, '_> {
         if before.raw == after.raw {
             return;
         }
+        // Below the limit, fingerprints decide; they don't recurse.
         let is_shallow = work.depth < MAX_DEPTH;
         if is_shallow && before.is_object() && after.is_object() {
             self.objects(work, before, after);
@@ -202,7 +206,7 @@ impl<'a> Walk<'a, '_> {
             .collect();
         pairs.extend(after.into_iter().map(|(name, value)| (name, None, Some(value))));
         pairs.sort_by(|(one, ..), (other, ..)| one.cmp(other));
-        // The last is pushed first: work is taken from the end.
+        // The list is processed from its end, so the first member is pushed last.
         for (name, before, after) in pairs.into_iter().rev() {
             if let Some(trail) = self.paths.member(&work.trail, &name) {
                 let (before, after) = self.completed(&trail, before, after);
@@ -212,8 +216,8 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Of an object that came or went, only what counts is told: where something is left out of it, it is compared with an empty
-    /// one, member by member.
+    /// An object that was added or removed and has ignored members is compared with an empty one, so that only the members
+    /// that count are reported.
     fn completed(
         &self,
         trail: &Trail,
@@ -246,6 +250,7 @@ impl<'a> Walk<'a, '_> {
                 Row::First(i) => (Some(i), None),
                 Row::Second(j) => (None, Some(j)),
             };
+            // The pointer refers to the later value; a removed element has only the earlier index.
             let index = j.or(i).unwrap_or_default();
             if let Some(trail) = self.paths.element(&work.trail, index) {
                 let steps = (Step::Index(i.unwrap_or(index)), Step::Index(index));
@@ -275,7 +280,7 @@ impl<'a> Walk<'a, '_> {
         work.before.zip(work.after).is_some_and(|(before, after)| (alike.is_alike)(before, after))
     }
 
-    /// By what elements are aligned.
+    /// The keys by which elements are aligned.
     fn keys(&self, trail: &Trail, elements: &[Value<'a>]) -> Vec<Key> {
         let key = |(index, element): (usize, &Value<'a>)| {
             let exact = match self.paths.element(trail, index) {
@@ -322,7 +327,7 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-/// Adds a step to a JSON pointer.
+/// Appends a step to a JSON pointer.
 fn push_step(pointer: &mut String, step: &Step) {
     match step {
         Step::Name(name) => push_name(pointer, name),
@@ -330,13 +335,13 @@ fn push_step(pointer: &mut String, step: &Step) {
     }
 }
 
-/// Adds a member's name to a JSON pointer.
+/// Appends a member name to a JSON pointer, escaped (RFC 6901, section 3).
 pub(crate) fn push_name(pointer: &mut String, name: &str) {
     pointer.push('/');
     pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
 }
 
-/// An object's members; of those with the same name the last.
+/// The members of an object; of several with the same name, the last one.
 pub(crate) fn members(object: Value<'_>) -> BTreeMap<String, Value<'_>> {
     let mut members = BTreeMap::new();
     object.members(|name, value| {
@@ -345,17 +350,17 @@ pub(crate) fn members(object: Value<'_>) -> BTreeMap<String, Value<'_>> {
     members
 }
 
-/// An array's elements.
+/// The elements of an array, in order.
 pub(crate) fn elements(array: Value<'_>) -> Vec<Value<'_>> {
     let mut elements = Vec::new();
     array.elements(|element| elements.push(element));
     elements
 }
 
-/// By what an element is known though the rest of it has changed.
+/// Members that identify an element even if the rest of it changed, in order of preference.
 const NAMES: [&str; 6] = ["id", "name", "uri", "key", "type", "role"];
 
-/// Equal for elements of which one may have become the other.
+/// Equal for elements of which one may be a changed version of the other.
 fn kind(element: Value<'_>) -> u64 {
     if !element.is_object() {
         return u64::from(element.is_array());
@@ -364,9 +369,9 @@ fn kind(element: Value<'_>) -> u64 {
     name.map_or(2, |name| combine(3, text(&name)))
 }
 
-/// By what an element is known: which of the names it has, and the text there.
+/// The identifying member of an element: its index in [`NAMES`], and its value.
 fn identity(element: Value<'_>) -> Option<(usize, Value<'_>)> {
-    // An element that is large costs no more than to be read once.
+    // One pass over the members: a `get` per name would scan a large element six times.
     let mut known: [Option<Value<'_>>; NAMES.len()] = [None; NAMES.len()];
     element.members(|name, value| {
         if let Some(at) = NAMES.iter().position(|known| name.is(known)) {
@@ -376,11 +381,11 @@ fn identity(element: Value<'_>) -> Option<(usize, Value<'_>)> {
     known.into_iter().enumerate().find_map(|(at, value)| Some((at, value?)))
 }
 
-/// An element is looked for among so many of those that have no counterpart.
+/// Unpaired elements that are tried as a partner. Bounds the cost of a gap to a constant per element.
 const LOOKED_AT: usize = 8;
 
-/// Rows where elements whose ids are alike stand side by side, if they are the same but for what is alike. Where only differences are
-/// looked for, others whose ids are alike do, too: that the rest of such an element is another is better told than that it is gone.
+/// Pairs unpaired elements whose ids are alike, first those that are otherwise equal. If alike values aren't reported, also
+/// those that differ otherwise: "changed" says more than "removed and added".
 fn rejoined(rows: &[Row], before: &[Value<'_>], after: &[Value<'_>], alike: Alike<'_>) -> Vec<Row> {
     let joined =
         joined(rows, before, after, |was, is| has_like_id(was, is, alike) && is_like(was, is, alike));
@@ -391,7 +396,7 @@ fn rejoined(rows: &[Row], before: &[Value<'_>], after: &[Value<'_>], alike: Alik
     }
 }
 
-/// Rows where each element that has no counterpart stands beside the next such that may be it.
+/// Pairs each unpaired element with the next one that may be its counterpart.
 fn joined(
     rows: &[Row],
     before: &[Value<'_>],
@@ -429,7 +434,7 @@ fn has_like_id(was: Value<'_>, is: Value<'_>, alike: Alike<'_>) -> bool {
     }
 }
 
-/// Whether two objects have the same members, but for those that are alike.
+/// Whether two objects have equal members, except for those that are alike.
 fn is_like(was: Value<'_>, is: Value<'_>, alike: Alike<'_>) -> bool {
     let (was, is) = (members(was), members(is));
     let is_same = |was: Value<'_>, is: Value<'_>| {

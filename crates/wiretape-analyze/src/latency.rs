@@ -1,4 +1,4 @@
-//! How long calls took, and their percentiles.
+//! Latencies and their percentiles.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use std::borrow::Cow;
 /// was measured.
 ///
 /// Latencies below 100 ms are kept exactly, longer ones to five significant digits, so that memory is bounded
-/// by what can be told apart and not by how many calls there were. Mean and maximum are exact.
+/// by the number of distinct values and not by the number of calls. Mean and maximum are exact.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
     /// Each latency, and how often it was measured, in ascending order.
     counts: Vec<(u64, u64)>,
-    /// Those that are not in `counts` yet: many at once are sorted in quickly.
+    /// Latencies that are not in `counts` yet: sorting many at once is cheaper than inserting each.
     fresh: Vec<u64>,
     measured: u64,
     sum: u128,
@@ -22,21 +22,21 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Adds one.
+    /// Adds one latency, in microseconds.
     pub fn add(&mut self, us: u64) {
         const LEAST: usize = 1024;
         self.fresh.push(five_digits(us));
         self.measured += 1;
         self.sum += u128::from(us);
         self.max = self.max.max(Some(us));
-        // The more there are, the more are sorted in at a time, so that each costs the same in the end.
+        // The batch grows with the total, so that merging costs amortized constant time per latency.
         if self.fresh.len() >= LEAST.max(self.counts.len() / 2) {
             self.counts = self.settled().into_owned();
             self.fresh.clear();
         }
     }
 
-    /// Adds all of another's.
+    /// Adds the latencies of another.
     pub fn merge(&mut self, other: &Latencies) {
         self.counts = merged(&self.settled(), &other.settled());
         self.fresh.clear();
@@ -45,7 +45,7 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
-    /// The counts of all.
+    /// The counts of all latencies.
     fn settled(&self) -> Cow<'_, [(u64, u64)]> {
         if self.fresh.is_empty() {
             return Cow::Borrowed(&self.counts);
@@ -57,13 +57,14 @@ impl Latencies {
         Cow::Owned(merged(&self.counts, &fresh))
     }
 
-    /// How many there are.
+    /// The number of latencies.
     pub fn measured(&self) -> u64 {
         self.measured
     }
 
     /// The `percent`-th percentile (1 to 100) by nearest rank, or `None` if nothing was measured.
     pub fn percentile(&self, percent: u8) -> Option<u64> {
+        // 128 bits, because the product of two 64-bit counts may overflow.
         let rank = (u128::from(percent) * u128::from(self.measured)).div_ceil(100).max(1);
         let mut below = 0u128;
         let counts = self.settled();
@@ -96,7 +97,7 @@ impl PartialEq for Latencies {
 
 impl Eq for Latencies {}
 
-/// Two ascending lists in one.
+/// Merges two ascending lists.
 fn merged(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut all = Vec::with_capacity(one.len() + other.len());
     let (mut one, mut other) = (one.iter().copied().peekable(), other.iter().copied().peekable());

@@ -1,32 +1,32 @@
-//! What recorded MCP traffic says: calls, summaries of traces, statistics.
+//! Analyzes recorded MCP traffic: calls, statistics, lint, diffs, exports, replay and verification.
 //!
-//! This crate is pure. It is fed the records of a trace, in order, and answers questions about them; who reads
-//! the file, and who prints the answer, is not its concern.
+//! This crate is pure: it is fed the records of a trace, in order, and returns values. Reading files and printing is up to
+//! the caller.
 //!
-//! - [`reading`]: the one interpretation of a trace, under all that follows
-//! - [`call`]: where a request meets its response
+//! - [`reading`]: the one interpretation of a trace, on which everything else builds
+//! - [`call`]: matches responses to requests
 //! - [`operation`]: calls that belong together
-//! - [`listing`]: the calls of a trace, as they are listed
-//! - [`clock`]: where the lines of several traces stand in one time
-//! - [`filter`]: which calls and messages are meant
+//! - [`listing`]: the calls of a trace in order, filtered
+//! - [`clock`]: one time axis for the lines of several traces
+//! - [`filter`]: the filter language for calls and messages
 //! - [`text`]: finding text in payloads
-//! - [`tokens`]: what a text costs in a model's context
-//! - [`toolbox`]: what tools cost, and which are used
-//! - [`summary`]: one trace in a few numbers
+//! - [`tokens`]: estimates the tokens of a text
+//! - [`toolbox`]: token cost and usage of tools
+//! - [`summary`]: the key figures of a trace
 //! - [`stats`]: calls, failures and latencies, by tool
 //! - [`export`]: traces in other formats
-//! - [`definitions`]: what a server offers
-//! - [`diff`]: how the calls of one trace differ from those of another
-//! - [`drift`]: how what a server offers departs from what it offered before
-//! - [`glance`]: what a payload says, in a few words
-//! - [`lint`]: what departs from the specification, and where
-//! - [`latency`]: how long calls took, and their percentiles
+//! - [`definitions`]: the tools, prompts and resources that a server lists
+//! - [`diff`]: compares the calls of two traces
+//! - [`drift`]: changes of definitions since a baseline
+//! - [`glance`]: one-line descriptions of payloads
+//! - [`lint`]: violations of the specification
+//! - [`latency`]: latencies and their percentiles
 //! - [`replay`]: a trace as a server
 //! - [`verify`]: a trace as a test of a server
-//! - [`json_diff`]: how one JSON value differs from another
-//! - [`volatile`]: what differs from run to run and means nothing
-//! - [`mod@fingerprint`]: numbers that are equal for JSON values that mean the same
-//! - [`align`]: two sequences side by side
+//! - [`json_diff`]: compares two JSON values
+//! - [`volatile`]: paths of values that differ from run to run
+//! - [`mod@fingerprint`]: hashes that are equal for JSON values with the same meaning
+//! - [`align`]: aligns two sequences
 
 pub mod align;
 pub mod call;

@@ -1,7 +1,8 @@
-//! The calls of a trace, one after the other, as they are listed.
+//! Lists the calls of a trace in the order of their requests.
 //!
-//! Calls come in the order of their requests. One that stays open while thousands of others end would hold these back, so
-//! it comes when it ends: memory is bounded by the open calls, and by [`HELD`].
+//! A call is complete only with its answer, so completed calls wait for older ones. A call that stays pending while
+//! [`HELD`] others complete loses its place and is listed when it ends. So memory is bounded by the pending calls and
+//! [`HELD`], whatever the length of the trace.
 
 use crate::call::Call;
 use crate::filter::{Filter, Subject};
@@ -11,7 +12,7 @@ use crate::text::TextFinder;
 use std::collections::BTreeMap;
 use wiretape_trace::format::{Line, Record};
 
-/// How many calls that have ended wait for an older one.
+/// Completed calls that wait for an older one.
 pub const HELD: usize = 4096;
 
 /// Lists the calls of one recording that match a filter.
@@ -21,7 +22,7 @@ pub struct CallLister {
 }
 
 impl CallLister {
-    /// At the start of a recording.
+    /// A lister before the first line.
     pub fn new(filter: Filter) -> Self {
         let finders = filter.needles().map(|needle| TextFinder::literal(&needle.text)).collect();
         let listing = Listing {
@@ -35,13 +36,13 @@ impl CallLister {
         CallLister { reading: Reading::new(listing) }
     }
 
-    /// Takes the next line; `each` receives the calls that are due.
+    /// Observes the next line; `each` receives the calls that can be listed now.
     pub fn observe(&mut self, line: &Line<'_>, each: impl FnMut(Call)) {
         self.reading.observe(line);
         self.reading.analysis_mut().due.drain(..).for_each(each);
     }
 
-    /// The trace just stops here: `each` receives the calls that are left. Returns the operations.
+    /// Ends the listing: `each` receives the remaining calls. Returns the operations.
     pub fn finish(self, state: RecordingState, each: impl FnMut(Call)) -> Vec<Operation> {
         let mut listing = self.reading.finish(state);
         listing.order.flush(&mut listing.due);
@@ -61,7 +62,7 @@ struct Listing {
 }
 
 impl Listing {
-    /// Which of the texts are in a payload: a bit for each.
+    /// The needles that a payload contains, as bits.
     fn texts_in(&self, raw: &[u8]) -> u64 {
         let bits = self.finders.iter().take(64).enumerate();
         bits.filter(|(_, finder)| finder.is_in(raw)).fold(0, |found, (bit, _)| found | 1 << bit)
@@ -83,7 +84,7 @@ impl Listing {
 }
 
 impl Analysis for Listing {
-    /// Which of the texts were found in the call so far.
+    /// The needles found in the call so far, as bits.
     type PerCall = u64;
 
     fn begin_line(&mut self, line: &LineView<'_, '_>) {
@@ -108,11 +109,11 @@ impl Analysis for Listing {
     }
 }
 
-/// Puts calls in the order of their numbers.
+/// Sorts calls by number.
 #[derive(Debug)]
 struct InOrder {
     next: u64,
-    /// Those that wait for an older one; `None` if they don't match.
+    /// Completed calls that wait for an older one; `None` if they don't match the filter.
     waiting: BTreeMap<u64, Option<Call>>,
 }
 
@@ -125,7 +126,7 @@ impl Default for InOrder {
 impl InOrder {
     fn push(&mut self, number: u64, call: Option<Call>, due: &mut Vec<Call>) {
         if number < self.next {
-            // Others went before it, because it took too long.
+            // It lost its place: too many later calls completed first.
             due.extend(call);
             return;
         }

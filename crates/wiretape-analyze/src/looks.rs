@@ -1,10 +1,15 @@
-//! What differs from run to run by its looks: times of the run itself, and ids that a server makes up. Where [`crate::volatile`]
-//! knows places, this knows values. [`crate::diff`] and [`crate::verify`] leave both out.
+//! Recognizes values that differ from run to run: timestamps of the run itself, and generated ids. [`crate::volatile`]
+//! knows such values by their path, this module by their form. [`crate::diff`] and [`crate::verify`] ignore both.
 //!
-//! UUIDs are ids. Other words are, if they look as if nobody had chosen them and the recorded client repeats them in a later request.
-//! A time counts as one of the run only if it lies within the run: that an appointment has moved is a change, though both
-//! values are times. A time without a zone is compared with the run's own up to the quarter of an hour, for nobody says in
-//! which zone it goes.
+//! Ignoring too much hides regressions, ignoring too little makes every run fail. So a form alone is never enough:
+//!
+//! - A UUID is an id. Any other word is one only if it looks random and the recorded client repeats it in a later request.
+//! - A timestamp is ignored only if both values lie within their own runs: an appointment that moved is a change, although
+//!   both values are timestamps.
+//! - A timestamp without a zone is compared modulo 15 minutes, because every zone's offset is a multiple of that.
+//!
+//! One regular expression finds all forms in a single pass; its alternatives are ordered from specific to general, so that
+//! a date is not taken for a word.
 
 use crate::replay::may_have_been;
 use base64::Engine as _;
@@ -17,16 +22,16 @@ use wiretape_trace::json::{Lexer, Token as JsonToken};
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
-/// So far a clock may be off, or a time lie before the first message.
+/// Milliseconds. Clocks of client and server may differ, and a timestamp may be taken before the first message.
 const SLACK_MS: i64 = 2 * 60 * 1000;
 
-/// So far a time is off that doesn't say its zone.
+/// Milliseconds. No zone is further than 14 hours from UTC.
 const ZONES_MS: i64 = 15 * 60 * 60 * 1000;
 
-/// Zones differ by multiples of this.
+/// Milliseconds. All zone offsets are multiples of this.
 const QUARTER_MS: i64 = 15 * 60 * 1000;
 
-/// So far a clock on the wall may be off.
+/// Milliseconds. Tighter than [`SLACK_MS`], because modulo 15 minutes much matches by chance.
 const CLOCK_SLACK_MS: i64 = 60 * 1000;
 
 static MADE_UP: LazyLock<Regex> = LazyLock::new(|| {
@@ -36,22 +41,22 @@ static MADE_UP: LazyLock<Regex> = LazyLock::new(|| {
         r"(?P<uuid>\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b)".to_owned(),
         r"(?P<iso>\b(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?(?:[.,]\d+)?(Z|[+-]\d\d:?\d\d)?)"
             .to_owned(),
-        // As browsers write it: Mon Nov 16 2026 21:00:00 GMT+0000.
+        // JavaScript's Date.toString: Mon Nov 16 2026 21:00:00 GMT+0000.
         format!(
             r"(?P<browser>\b{day} ({month}) (\d{{1,2}}) (\d{{4}}) (\d\d):(\d\d):(\d\d)(?: GMT([+-]\d{{4}}))?)"
         ),
-        // As HTTP and mail write it: Mon, 16 Nov 2026 21:00:00 GMT.
+        // HTTP and mail (RFC 9110, RFC 5322): Mon, 16 Nov 2026 21:00:00 GMT.
         format!(r"(?P<mail>\b{day}, (\d{{1,2}}) ({month}) (\d{{4}}) (\d\d):(\d\d):(\d\d) (GMT|[+-]\d{{4}}))"),
         r"(?P<local>\b\d{1,2}[/.]\d{1,2}[/.]\d{4},? (\d{1,2}):(\d\d):(\d\d))".to_owned(),
         r"(?P<clock>\b(\d{1,2}):(\d\d):(\d\d)\b)".to_owned(),
         r"(?P<epoch>\b\d{10}(?:\d{3}){0,3}\b)".to_owned(),
         r"(?P<word>\b[0-9A-Za-z][0-9A-Za-z_-]{5,})".to_owned(),
     ];
-    Regex::new(&patterns.join("|")).expect("the patterns are patterns")
+    Regex::new(&patterns.join("|")).expect("the patterns are constants, compiled by this module's tests")
 });
 
-/// Two runs of the same requests: when the first was recorded, and when the second was, or is: milliseconds since 1970. And the
-/// words that the client of the first said that may be ids.
+/// Two runs of the same requests: the time ranges of the recorded and the live one, in milliseconds since 1970, and the
+/// words in the recorded requests that may be ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     pub(crate) recorded: Range<i64>,
@@ -59,10 +64,10 @@ pub(crate) struct Runs {
     pub(crate) repeated: HashSet<String>,
 }
 
-/// More words are not remembered.
+/// Bounds the memory: a trace may repeat arbitrarily many ids.
 const MAX_WORDS: usize = 100_000;
 
-/// Something in a text that may be made up.
+/// A part of a text that may be generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Token<'t> {
     text: &'t str,
@@ -73,34 +78,34 @@ struct Token<'t> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Id,
-    /// Something that looks as if nobody had chosen it.
+    /// A word that looks random.
     Word,
-    /// A moment.
+    /// A point in time with a zone, in milliseconds since 1970.
     Time {
         ms: i64,
     },
-    /// A moment in some zone.
+    /// A date and time without a zone.
     Local {
         ms: i64,
     },
-    /// A time of some day.
+    /// A time of day without a date.
     Clock {
         ms: i64,
     },
 }
 
 impl Runs {
-    /// Remembers what the recorded client says.
-    pub(crate) fn hear(&mut self, request: &[u8]) {
+    /// Remembers the possible ids in a recorded request.
+    pub(crate) fn remember_request(&mut self, request: &[u8]) {
         remember_ids(&mut self.repeated, request);
     }
 
-    /// Whether a value may stand now where another was recorded: what was redacted, or is made up in each run.
+    /// Whether a live value matches a recorded one that was redacted or is generated in each run.
     pub(crate) fn may_have_become(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
         may_have_been(recorded, live) || self.are_alike(recorded, live)
     }
 
-    /// Whether two values are the same but for what is made up.
+    /// Whether two values are equal except for generated parts.
     pub(crate) fn are_alike(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
         if let (Some(recorded), Some(live)) = (recorded.string(), live.string()) {
             return self.made_up(&recorded, &live).is_some() || self.are_alike_inside(&recorded, &live);
@@ -111,14 +116,14 @@ impl Runs {
         }
     }
 
-    /// Whether two texts are the same but for what is made up when they are read as Base64.
+    /// Whether two texts are equal except for generated parts once decoded from Base64, such as resource blobs.
     fn are_alike_inside(&self, recorded: &str, live: &str) -> bool {
         let decoded = |text: &str| STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let texts = decoded(recorded).zip(decoded(live));
         texts.is_some_and(|(recorded, live)| self.made_up(&recorded, &live).is_some())
     }
 
-    /// The ids that two texts differ by; `None` if they differ by more than what is made up.
+    /// The ids in which two texts differ; `None` if they also differ in something that is not generated.
     pub(crate) fn made_up<'t>(&self, recorded: &'t str, live: &'t str) -> Option<Vec<(&'t str, &'t str)>> {
         let (ours, theirs) = (tokens(recorded), tokens(live));
         if ours.len() != theirs.len() {
@@ -163,20 +168,20 @@ impl Runs {
     }
 }
 
-/// Adds what may be an id in a request.
+/// Adds the possible ids in a request to `words`.
 pub(crate) fn remember_ids(words: &mut HashSet<String>, request: &[u8]) {
     if words.len() < MAX_WORDS {
         words.extend(ids(request));
     }
 }
 
-/// What may be an id in a request.
+/// The possible ids in the params of a request.
 pub(crate) fn ids(request: &[u8]) -> Vec<String> {
     let Some(params) = Envelope::scan(request).params else { return Vec::new() };
     let mut lexer = Lexer::new(params);
     let mut ids = Vec::new();
     while let Ok(Some(lexeme)) = lexer.next_token() {
-        // No id has fewer digits, and most texts have: then nothing is decoded or searched.
+        // No id has fewer than two digits and most strings do, so most are neither decoded nor searched.
         if lexeme.token == JsonToken::String && has_two_digits(lexeme.bytes(params)) {
             let text = lexeme.text(params).decode();
             let found = tokens(&text).into_iter().filter(|token| matches!(token.kind, Kind::Id | Kind::Word));
@@ -194,7 +199,7 @@ fn is_within(ms: i64, run: &Range<i64>, slack_ms: i64) -> bool {
     (run.start.saturating_sub(slack_ms)..=run.end.saturating_add(slack_ms)).contains(&ms)
 }
 
-/// Whether a clock showed this time during a run, in some zone.
+/// Whether this time of day occurred during a run, in some zone.
 fn shows(ms: i64, run: &Range<i64>) -> bool {
     let first = run.start - CLOCK_SLACK_MS;
     let length = run.end + CLOCK_SLACK_MS - first;
@@ -249,7 +254,7 @@ fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
     Some(Token { text: whole.as_str(), start: whole.start(), kind })
 }
 
-/// Whether a word looks as if nobody had chosen it: many digits, or letters and digits mixed.
+/// Whether a word looks random: many digits, or letters and digits mixed.
 fn is_random(word: &str) -> bool {
     word.split(['-', '_']).any(|part| {
         let digits = part.bytes().filter(u8::is_ascii_digit).count();
@@ -276,14 +281,14 @@ fn offset_seconds(zone: &str) -> i64 {
 
 /// Days from 1970 to a date of the Gregorian calendar.
 fn days((year, month, day): (i64, i64, i64)) -> i64 {
-    // Years begin in March here, so that the day that comes and goes is the last.
+    // Years start in March here, so that the leap day is the last day of a year.
     let year = if month <= 2 { year - 1 } else { year };
     let since_march = (month + 9) % 12;
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     year * 365 + leap_days + (153 * since_march + 2) / 5 + day - 1 - 719_468
 }
 
-/// A number that may be a time: seconds, milli-, micro- or nanoseconds since 1970.
+/// A number that may be a timestamp: seconds, milli-, micro- or nanoseconds since 1970, by its digits.
 fn epoch_of(value: Value<'_>) -> Option<Kind> {
     if !value.is_number() {
         return None;
@@ -380,7 +385,7 @@ mod tests {
     #[test]
     fn what_the_client_repeats_is_an_id() {
         let mut runs = runs();
-        runs.hear(br#"{"id":1,"method":"m","params":{"note":"note-4c72e3a57d23","city":"Lisbon","day":"2026-05-12"}}"#);
+        runs.remember_request(br#"{"id":1,"method":"m","params":{"note":"note-4c72e3a57d23","city":"Lisbon","day":"2026-05-12"}}"#);
         let check = |recorded: &str, live: &str, expected: bool| {
             assert_eq!(runs.made_up(recorded, live).is_some(), expected, "{recorded} | {live}");
         };

@@ -1,10 +1,10 @@
-//! Calls that belong together: several round trips of one request, a task and the questions about it, a subscription.
+//! Operations: calls that belong together, such as the round trips of one request, a task and its polls, or a subscription.
 //!
-//! A request that is answered `input_required` is asked again, under a new id, with the `requestState` of that answer,
-//! byte for byte; where there is none, it is the same method, name and arguments. A task is known by its id, a
-//! subscription by its resource, or by the id of the request that listens.
+//! After an `input_required` result, the client sends the request again with a new id and the same `requestState`; without a
+//! state, the same method, name and arguments identify it (2026-07-28, patterns/mrtr). A task is identified by its id
+//! (2025-11-25, tasks); a subscription by its resource, or by the id of its `subscriptions/listen` request.
 
-use crate::call::{Asked, Call, Outcome, PendingCall};
+use crate::call::{Call, ObservedAt, Outcome, PendingCall};
 use memchr::memmem;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
@@ -14,20 +14,20 @@ use wiretape_trace::message::{Direction, Envelope};
 use wiretape_trace::protocol::{meta_key, method};
 use wiretape_trace::value::Value;
 
-/// What makes calls belong together.
+/// Why calls belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OperationKind {
-    /// One request in several round trips, for the server needs to be told more.
+    /// The round trips of one request: the server requests input before it answers.
     RoundTrips,
-    /// A task that goes on after its request was answered.
+    /// A task that continues after its request was answered.
     Task,
-    /// News that is sent until nobody wants it any more.
+    /// Notifications until the client unsubscribes.
     Subscription,
 }
 
 impl OperationKind {
-    /// Its name, for other programs.
+    /// The name in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             OperationKind::RoundTrips => "round-trips",
@@ -42,25 +42,25 @@ impl OperationKind {
 pub struct Operation {
     /// The number of its first call.
     pub first: u64,
-    /// What makes them belong together.
+    /// Why they belong together.
     pub kind: OperationKind,
     /// The method of its first call.
     pub method: String,
     /// The tool of its first call.
     pub tool: Option<String>,
-    /// How many calls it has.
+    /// The number of its calls.
     pub calls: u64,
-    /// How many notifications tell of it.
+    /// The number of its notifications.
     pub news: u64,
-    /// Microseconds from its first request to its end, or to the last that was heard of it.
+    /// Microseconds from its first request to its end, or to its last message.
     pub duration_us: u64,
-    /// Microseconds of these during which the client was to bring what the server had asked for: a person's time.
+    /// Microseconds of these during which the server waited for input that it had requested, mostly from the user.
     pub person_us: u64,
-    /// Whether it came to an end.
+    /// Whether it is complete.
     pub ended: bool,
 }
 
-/// Finds the operations of one recording. It holds those that are open.
+/// Tracks the operations of one recording. Holds only those that are not complete.
 #[derive(Debug, Default)]
 pub(crate) struct OperationTracker {
     open: BTreeMap<u64, OpenOperation>,
@@ -75,10 +75,10 @@ pub(crate) struct OperationTracker {
 #[derive(Debug)]
 struct OpenOperation {
     operation: Operation,
-    began: Asked,
-    /// When the server asked for more, if it did.
-    asked_for_more: Option<Asked>,
-    /// What the operation can be found by.
+    began: ObservedAt,
+    /// When the server requested input, if it did.
+    asked_for_more: Option<ObservedAt>,
+    /// The keys of the operation in the lookup maps, to remove them at its end.
     names: Vec<Name>,
 }
 
@@ -91,12 +91,12 @@ enum Name {
     Listener(String),
 }
 
-/// What is to be looked for in the answer to a call; kept with the call.
+/// What the answer to a call means for its operation; kept with the pending call.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// The operation that it belongs to.
+    /// The number of the operation's first call.
     pub(crate) first: Option<u64>,
-    /// What a retry of it will look like, if it has no state.
+    /// The fingerprint by which a retry without a state is recognized.
     request: Option<u64>,
     /// The resource that it subscribes to.
     resource: Option<String>,
@@ -104,19 +104,19 @@ pub(crate) struct Watch {
 }
 
 impl OperationTracker {
-    /// The operations that came to an end since the last time.
+    /// The operations that were completed since the last time.
     pub(crate) fn take_ended(&mut self) -> Vec<Operation> {
         std::mem::take(&mut self.ended)
     }
 
-    /// Those that came to no end, after those that did.
+    /// The remaining operations: completed ones first, then the others.
     pub(crate) fn finish(mut self) -> Vec<Operation> {
         let mut all = self.take_ended();
         all.extend(self.open.into_values().map(|open| open.operation));
         all
     }
 
-    /// Takes a request; returns the number of the first call of the operation that it belongs to.
+    /// Observes a request. Returns the number of the first call of its operation.
     pub(crate) fn request(
         &mut self,
         call: &mut PendingCall,
@@ -146,6 +146,7 @@ impl OperationTracker {
                 watched.first = Some(call.number());
                 watched.ends = true;
             }
+            // A substring search before parsing: this runs for every request of every trace.
             _ if memmem::find(params, meta_key::PROTOCOL_VERSION.as_bytes()).is_some() => {
                 self.retry(&method, params, &mut watched);
             }
@@ -160,7 +161,7 @@ impl OperationTracker {
         first
     }
 
-    /// A request of the revisions in which a server may ask for more by its answer.
+    /// A stateless request, which may be answered with `input_required` or be a retry after one.
     fn retry(&mut self, method: &str, params: &[u8], watched: &mut Watch) {
         let Ok(params) = Value::parse(params) else { return };
         let request = fingerprint(method, params);
@@ -172,7 +173,7 @@ impl OperationTracker {
         };
     }
 
-    /// Takes the answer to a call, with what is to be looked for in it.
+    /// Observes the answer to a call.
     pub(crate) fn answer(
         &mut self,
         call: &Call,
@@ -181,7 +182,7 @@ impl OperationTracker {
         stamp: &Stamp<'_>,
     ) -> Option<u64> {
         if let Some(open) = watched.first.and_then(|first| self.open.get_mut(&first)) {
-            open.heard(stamp);
+            open.extend_to(stamp);
         }
         let result = envelope.result.and_then(|result| Value::parse(result).ok());
         let kind = result.and_then(|result| result.get("resultType")).and_then(Value::string);
@@ -195,18 +196,19 @@ impl OperationTracker {
             return self.wants_more(call, watched.first, name, stamp);
         }
         if let (Some(task), None) = (task, watched.first) {
-            self.begin(OpenOperation::new(call, OperationKind::Task).at(stamp), Name::Task(task));
+            self.begin(OpenOperation::new(call, OperationKind::Task).extended_to(stamp), Name::Task(task));
             return Some(call.number);
         }
         if let (Some(resource), true) = (watched.resource, result.is_some()) {
             self.begin(
-                OpenOperation::new(call, OperationKind::Subscription).at(stamp),
+                OpenOperation::new(call, OperationKind::Subscription).extended_to(stamp),
                 Name::Resource(resource),
             );
             return Some(call.number);
         }
         let first = watched.first?;
         let is_task = self.open.get(&first).is_some_and(|open| open.operation.kind == OperationKind::Task);
+        // A task outlives the answers to its polls; only its result or cancellation ends it.
         if watched.ends || !is_task {
             self.end(first, stamp);
         }
@@ -221,12 +223,12 @@ impl OperationTracker {
         stamp: &Stamp<'_>,
     ) -> Option<u64> {
         let first = first.unwrap_or_else(|| {
-            let open = OpenOperation::new(call, OperationKind::RoundTrips).at(stamp);
+            let open = OpenOperation::new(call, OperationKind::RoundTrips).extended_to(stamp);
             self.open.insert(call.number, open);
             call.number
         });
         let open = self.open.get_mut(&first)?;
-        open.asked_for_more = Some(Asked::of(stamp));
+        open.asked_for_more = Some(ObservedAt::of(stamp));
         if let Some(name) = name {
             open.names.push(name.clone());
             self.register(name, first);
@@ -234,8 +236,9 @@ impl OperationTracker {
         Some(first)
     }
 
-    /// Takes a notification: it may be news of a task or a subscription.
+    /// Observes a notification, which may belong to a task or a subscription.
     pub(crate) fn news(&mut self, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
+        // Most traces have no operations; this keeps notifications free of parsing.
         if self.open.is_empty() {
             return None;
         }
@@ -254,7 +257,7 @@ impl OperationTracker {
         };
         let open = self.open.get_mut(&first)?;
         open.operation.news += 1;
-        open.heard(stamp);
+        open.extend_to(stamp);
         Some(first)
     }
 
@@ -277,7 +280,7 @@ impl OperationTracker {
 
     fn end(&mut self, first: u64, stamp: &Stamp<'_>) {
         let Some(mut open) = self.open.remove(&first) else { return };
-        open.heard(stamp);
+        open.extend_to(stamp);
         for name in &open.names {
             match name {
                 Name::State(state) => self.by_state.remove(state),
@@ -311,13 +314,13 @@ impl OpenOperation {
         Self::new(&call.as_if_ended(Outcome::Pending, call.asked()), kind)
     }
 
-    fn at(mut self, stamp: &Stamp<'_>) -> Self {
-        self.heard(stamp);
+    fn extended_to(mut self, stamp: &Stamp<'_>) -> Self {
+        self.extend_to(stamp);
         self
     }
 
-    fn heard(&mut self, stamp: &Stamp<'_>) {
-        let until_now = self.began.until(Asked::of(stamp)).unwrap_or(0);
+    fn extend_to(&mut self, stamp: &Stamp<'_>) {
+        let until_now = self.began.until(ObservedAt::of(stamp)).unwrap_or(0);
         self.operation.duration_us = self.operation.duration_us.max(until_now);
     }
 
@@ -326,9 +329,9 @@ impl OpenOperation {
             self.operation.calls += 1;
         }
         if let Some(since) = self.asked_for_more.take() {
-            self.operation.person_us += since.until(Asked::of(stamp)).unwrap_or(0);
+            self.operation.person_us += since.until(ObservedAt::of(stamp)).unwrap_or(0);
         }
-        self.heard(stamp);
+        self.extend_to(stamp);
     }
 }
 
@@ -341,7 +344,7 @@ fn task_id(result: Value<'_>) -> Option<String> {
     Some(id.string()?.into_owned())
 }
 
-/// What a request and its retry have in common.
+/// A fingerprint that a request and its retry share.
 fn fingerprint(method: &str, params: Value<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     method.hash(&mut hasher);

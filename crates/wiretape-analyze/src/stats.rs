@@ -9,52 +9,52 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 
-/// What calls are counted under.
+/// The group that calls are counted in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// A tool.
+    /// Calls of a tool.
     Tool(Arc<str>),
     /// A method other than a `tools/call` with a name; empty if it was not a string.
     Method(Arc<str>),
 }
 
-/// How many calls there were, by outcome.
+/// The number of calls by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
-    /// All calls.
+    /// The total.
     pub calls: u64,
-    /// Those with a result that says `isError`.
+    /// Calls with an `isError` result.
     pub tool_errors: u64,
-    /// Those with a JSON-RPC error.
+    /// Calls with a JSON-RPC error.
     pub protocol_errors: u64,
-    /// Those that failed by an HTTP status.
+    /// Calls that failed with an HTTP error.
     pub http_errors: u64,
-    /// Those that were given up because they took too long.
+    /// Calls that timed out.
     pub timed_out: u64,
-    /// Those that were cancelled.
+    /// Calls that were cancelled.
     pub cancelled: u64,
-    /// Those whose client went away.
+    /// Calls whose client disconnected.
     pub disconnected: u64,
-    /// Those that were open when the server died.
+    /// Calls that were pending when the server crashed.
     pub crashed: u64,
-    /// Those without an answer when the recording ended, or without an id that could be answered.
+    /// Calls without an answer at the end of the recording, or without a usable id.
     pub unanswered: u64,
-    /// Those that are in flight.
+    /// Calls in flight.
     pub pending: u64,
 }
 
 impl CallCounts {
-    /// Those that failed; the same calls as [`Outcome::is_error`].
+    /// The number of failed calls, as by [`Outcome::is_error`].
     pub fn errors(&self) -> u64 {
         self.tool_errors + self.protocol_errors + self.http_errors + self.timed_out + self.crashed
     }
 
-    /// Those without a response that was waited for; the same calls as [`Outcome::is_unanswered`].
+    /// The number of calls without a response in time, as by [`Outcome::is_unanswered`].
     pub fn without_answer(&self) -> u64 {
         self.timed_out + self.cancelled + self.disconnected + self.crashed + self.unanswered + self.pending
     }
 
-    /// How many calls went this way.
+    /// The number of calls with this outcome.
     pub fn get(&self, outcome: Outcome) -> u64 {
         match outcome {
             Outcome::Ok => self.calls - self.errors() - self.without_answer() + self.timed_out + self.crashed,
@@ -70,7 +70,7 @@ impl CallCounts {
         }
     }
 
-    /// Adds a call.
+    /// Counts a call by its outcome.
     pub fn add(&mut self, outcome: Outcome) {
         self.calls += 1;
         match outcome {
@@ -87,7 +87,7 @@ impl CallCounts {
         }
     }
 
-    /// Adds others.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &CallCounts) {
         self.calls += other.calls;
         self.tool_errors += other.tool_errors;
@@ -102,18 +102,18 @@ impl CallCounts {
     }
 }
 
-/// The calls of one tool, of one method, or of all.
+/// The statistics of one tool, one method, or all calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallStats {
     /// How many there were.
     pub counts: CallCounts,
-    /// How long they took.
+    /// Their latencies.
     pub latencies: Latencies,
-    /// The size of all requests' payloads.
+    /// The total size of the requests in bytes.
     pub request_bytes: u64,
-    /// The size of all responses' payloads.
+    /// The total size of the responses in bytes.
     pub response_bytes: u64,
-    /// How many tokens all results have, if that was to be counted.
+    /// The tokens of all results, if they are counted.
     pub result_tokens: u64,
 }
 
@@ -136,14 +136,14 @@ impl CallStats {
     }
 }
 
-/// A line of the statistics.
+/// A row of the statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatsRow {
-    /// What was called.
+    /// The tool or method.
     pub subject: Subject,
-    /// Who called.
+    /// The direction of the calls.
     pub direction: Direction,
-    /// What came of it.
+    /// The statistics of these calls.
     pub stats: CallStats,
 }
 
@@ -178,15 +178,15 @@ pub struct ToolStats {
 pub struct OperationStats {
     /// How many there were.
     pub operations: u64,
-    /// How many calls they have.
+    /// The number of their calls.
     pub calls: u64,
-    /// How many notifications told of them.
+    /// The number of their notifications.
     pub news: u64,
-    /// How many came to an end.
+    /// The number of completed operations.
     pub ended: u64,
-    /// How long they took.
+    /// Their latencies.
     pub durations: Latencies,
-    /// Microseconds during which a person was waited for.
+    /// Microseconds spent waiting for the user.
     pub person_us: u64,
 }
 
@@ -202,12 +202,12 @@ impl OperationStats {
 }
 
 impl ToolStats {
-    /// Statistics of nothing yet.
+    /// Statistics before the first line.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also counts the tokens of results, which takes far longer than all the rest.
+    /// Also counts the tokens of results, which takes far longer than everything else.
     pub fn with_tokens() -> Self {
         ToolStats { counts_tokens: true, ..Self::default() }
     }
@@ -217,12 +217,12 @@ impl ToolStats {
         &self.operations
     }
 
-    /// How many responses no request waited for.
+    /// The number of responses without a pending request.
     pub fn orphans(&self) -> u64 {
         self.orphans
     }
 
-    /// How many notifications were sent, both ways.
+    /// The number of notifications in both directions.
     pub fn notifications(&self) -> u64 {
         self.notifications
     }
@@ -238,19 +238,19 @@ impl ToolStats {
                 stats: stats.clone(),
             })
             .collect();
-        // The sort is stable, and the map is in the order of names.
+        // The sort is stable and the map is ordered by name, so equal counts are sorted by name.
         rows.sort_by_key(|row| {
             (matches!(row.subject, Subject::Method(_)), std::cmp::Reverse(row.stats.counts.calls))
         });
         rows
     }
 
-    /// All calls of the client together: what the server asks during them is part of them.
+    /// The totals of the client's calls. Server requests during them are part of them.
     pub fn totals(&self) -> CallStats {
         self.sum(Direction::ClientToServer)
     }
 
-    /// All requests of the server together.
+    /// The totals of the server's requests.
     pub fn server_requests(&self) -> CallStats {
         self.sum(Direction::ServerToClient)
     }
@@ -293,7 +293,7 @@ fn add(rows: &mut BTreeMap<(Subject, Direction), CallStats>, call: &Call, tokens
     stats.result_tokens += tokens;
 }
 
-/// What a result costs in the context of the client's model.
+/// The tokens of a result in the context of the client's model.
 fn result_tokens(call: &Call, answer: &Envelope<'_>) -> u64 {
     let result = answer.result.filter(|_| call.direction == Direction::ClientToServer);
     result.map_or(0, crate::tokens::of_result)

@@ -1,4 +1,4 @@
-//! One trace in a few numbers.
+//! The key figures of a trace.
 
 use crate::reading::{Analysis, Closed, LineView, Meaning, Seen};
 use crate::stats::CallCounts;
@@ -7,38 +7,38 @@ use wiretape_trace::format::{End, Meta, Record, Stamp};
 use wiretape_trace::message::Direction;
 use wiretape_trace::protocol::Peer;
 
-/// How many of the server's last lines on standard error are kept, and how much of each.
+/// Lines of standard error that are kept, and characters of each.
 const LAST_STDERR: usize = 5;
 const LONGEST_STDERR: usize = 500;
 
-/// The lines in which peers introduce themselves.
+/// Lines that are searched for client and server info; they come first.
 const INTRODUCTIONS: u64 = 50;
 
 /// How a trace ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// With an `end`.
+    /// With an `end` line.
     End(End),
     /// The recording continues in another file.
     Rotated {
-        /// The name of that file.
+        /// The name of the next file.
         next: String,
     },
-    /// It just stops: the recorder is still running, or was killed.
+    /// Without an `end` line: the recorder is still running or was killed.
     Missing,
 }
 
 impl Ending {
-    /// Whether the server ended in failure.
+    /// Whether the server crashed.
     pub fn is_failure(&self) -> bool {
         matches!(self, Ending::End(end) if end.is_failure())
     }
 }
 
-/// One trace in a few numbers.
+/// The key figures of a trace.
 #[derive(Debug)]
 pub struct TraceSummary {
-    /// What the trace says of itself; `None` without a `meta` line.
+    /// The `meta` line, if there is one.
     pub meta: Option<Meta>,
     /// Messages from client to server; a batch counts as its elements.
     pub messages_in: u64,
@@ -46,19 +46,19 @@ pub struct TraceSummary {
     pub messages_out: u64,
     /// Messages of an unknown direction.
     pub messages_other: u64,
-    /// The client's calls.
+    /// The client's calls by outcome.
     pub calls: CallCounts,
     /// The server's requests: sampling, elicitation, roots, pings.
     pub server_requests: CallCounts,
-    /// Responses that no request waited for.
+    /// Responses without a pending request.
     pub orphans: u64,
-    /// Lines on the wire that are not JSON.
+    /// Lines from a peer that are not JSON.
     pub text_lines: u64,
-    /// Events of HTTP streams that are not meant to be messages: priming events, `endpoint`, other types.
+    /// SSE events that are not messages: priming events, `endpoint`, other types.
     pub stream_events: u64,
     /// Lines of the server's standard error.
     pub stderr_lines: u64,
-    /// Lines that could not be written.
+    /// Lines that the recorder could not write.
     pub lost: u64,
     /// Lines of a type this version doesn't know.
     pub unknown_lines: u64,
@@ -108,24 +108,24 @@ impl Default for TraceSummary {
 }
 
 impl TraceSummary {
-    /// A summary of nothing yet.
+    /// A summary before the first line.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// All messages.
+    /// The number of messages in all directions.
     pub fn messages(&self) -> u64 {
         self.messages_in + self.messages_out + self.messages_other
     }
 
-    /// When the trace began, in milliseconds since 1970: by its `meta`, otherwise by its first line.
+    /// The start of the trace in milliseconds since 1970: from its `meta`, otherwise from its first line.
     pub fn started_ms(&self) -> Option<i64> {
         let by_meta = self.meta.as_ref().and_then(started_at);
         by_meta.or(self.times.first_wall_ms)
     }
 
-    /// How long the trace took, in microseconds: by its `end`, otherwise by its last line. A later part of a
-    /// rotated recording counts from its own beginning, and a trace without `meta` from its first line.
+    /// The duration of the trace in microseconds: to its `end`, otherwise to its last line. A later part of a rotated recording
+    /// counts from its own start, and a trace without `meta` from its first line.
     pub fn duration_us(&self) -> Option<u64> {
         let by_clock = self.by_wall_clock_us();
         let Some(meta) = &self.meta else { return by_clock };
@@ -143,7 +143,7 @@ impl TraceSummary {
         u64::try_from(ms).ok()?.checked_mul(1000)
     }
 
-    /// Peers introduce themselves in their first messages; looking for that in all would slow `ls` down.
+    /// Peers introduce themselves in their first messages; parsing all messages for that would slow down `ls`.
     fn introduce(&mut self, seen: &Seen<'_, '_>) {
         if seen.line.line.number > INTRODUCTIONS {
             return;
@@ -215,8 +215,8 @@ impl Times {
     }
 }
 
-/// When a trace began, in milliseconds since 1970. An imported trace whose source has no times begins with 1970, for the
-/// format wants a time: that is none.
+/// The start of a trace in milliseconds since 1970. The format requires a time, so an imported trace without times starts at
+/// 1970; that counts as unknown.
 pub fn started_at(meta: &Meta) -> Option<i64> {
     wall_ms(&meta.started_at).filter(|ms| *ms != 0 || meta.imported.is_none())
 }
@@ -226,7 +226,7 @@ pub fn wall_ms(text: &str) -> Option<i64> {
     Stamp { t: Some(text.into()), ..Stamp::default() }.wall_ms()
 }
 
-/// A recording whose server ended in failure.
+/// A recording whose server crashed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crash {
     /// The label of the trace.
@@ -237,7 +237,7 @@ pub struct Crash {
     pub last_stderr: Vec<String>,
 }
 
-/// Finds the servers that crashed, in one or more recordings.
+/// Finds crashed servers in one or more recordings.
 #[derive(Debug, Default)]
 pub struct Crashes {
     label: String,
@@ -246,7 +246,7 @@ pub struct Crashes {
 }
 
 impl Crashes {
-    /// Those that were found.
+    /// The crashes, in the order of the recordings.
     pub fn found(&self) -> &[Crash] {
         &self.found
     }
@@ -259,7 +259,7 @@ impl Analysis for Crashes {
         match &view.line.record {
             Record::Meta(meta) => {
                 self.label.clone_from(&meta.label);
-                // A later part continues what the earlier ones began.
+                // A later part of a rotated recording belongs to the same server.
                 if meta.part.is_none() {
                     self.last_stderr.clear();
                 }

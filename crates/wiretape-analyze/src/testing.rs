@@ -3,7 +3,7 @@
 use crate::reading::{Analysis, Reading, RecordingState};
 use wiretape_trace::format::{Line, TraceReader};
 
-/// The line of a message.
+/// A trace line with a message.
 pub(crate) fn message(dir: &str, us: u64, raw: &str) -> String {
     format!(r#"{{"dir":"{dir}","us":{us},"raw":{raw}}}"#)
 }
@@ -17,7 +17,7 @@ pub(crate) fn for_each_line(lines: &[String], mut each: impl FnMut(&Line<'_>)) {
     }
 }
 
-/// What an analysis makes of lines that are a whole trace.
+/// Runs an analysis over the lines of a complete trace.
 pub(crate) fn read<A: Analysis>(analysis: A, lines: &[String]) -> A {
     let mut reading = Reading::new(analysis);
     for_each_line(lines, |line| reading.observe(line));

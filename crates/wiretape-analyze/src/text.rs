@@ -1,11 +1,11 @@
-//! Finding text in payloads, as it reads when unescaped.
+//! Searches payloads for text, unescaped.
 
 use regex::bytes::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::ops::Range;
 use wiretape_trace::json::{Lexeme, Lexer, Token};
 
-/// Looks for a text.
+/// Searches for a text or a pattern.
 ///
 /// ```
 /// use wiretape_analyze::text::TextFinder;
@@ -16,48 +16,50 @@ use wiretape_trace::json::{Lexeme, Lexer, Token};
 #[derive(Debug, Clone)]
 pub struct TextFinder {
     pattern: Regex,
-    /// Whether it looks for words, which stand in the JSON as they are unless something is escaped.
+    /// Whether it is a literal, which a payload without escapes contains verbatim.
     is_literal: bool,
 }
 
-/// Where a text was found.
+/// A match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found<'a> {
-    /// The string, number or name that it stands in, unescaped.
+pub struct TextMatch<'a> {
+    /// The string, number or key that contains it, unescaped.
     pub text: Cow<'a, str>,
-    /// Where in it.
+    /// The byte range of the match in `text`.
     pub range: Range<usize>,
 }
 
 impl TextFinder {
-    /// Looks for these very words, in upper or lower case.
+    /// Searches for a literal, ignoring case.
     pub fn literal(words: &str) -> Self {
         let pattern =
             RegexBuilder::new(&regex::escape(words)).case_insensitive(true).size_limit(1 << 26).build();
-        let pattern = pattern.expect("words without a meaning of their own are a pattern");
+        let pattern =
+            pattern.expect("an escaped literal is a valid pattern, far below the size limit of 64 MB");
         TextFinder { pattern, is_literal: true }
     }
 
-    /// Looks for these very words, in the case they are in.
+    /// Searches for a literal, case-sensitive.
     pub fn exact(words: &str) -> Self {
         let pattern = RegexBuilder::new(&regex::escape(words)).size_limit(1 << 26).build();
-        let pattern = pattern.expect("words without a meaning of their own are a pattern");
+        let pattern =
+            pattern.expect("an escaped literal is a valid pattern, far below the size limit of 64 MB");
         TextFinder { pattern, is_literal: true }
     }
 
-    /// Looks for what a regular expression says.
+    /// Searches for a regular expression.
     pub fn pattern(pattern: &str) -> Result<Self, regex::Error> {
         Ok(TextFinder { pattern: Regex::new(pattern)?, is_literal: false })
     }
 
-    /// Whether it is in some JSON.
+    /// Whether a JSON payload contains it.
     pub fn is_in(&self, json: &[u8]) -> bool {
         self.find(json).is_some()
     }
 
-    /// The first place in some JSON.
-    pub fn find<'a>(&self, json: &'a [u8]) -> Option<Found<'a>> {
-        // Most payloads are done with at once.
+    /// The first match in a JSON payload.
+    pub fn find<'a>(&self, json: &'a [u8]) -> Option<TextMatch<'a>> {
+        // Without a backslash the raw bytes contain a literal or not; that rejects most payloads without lexing.
         if self.is_literal && memchr::memchr(b'\\', json).is_none() && !self.pattern.is_match(json) {
             return None;
         }
@@ -70,23 +72,23 @@ impl TextFinder {
         None
     }
 
-    fn find_in_token<'a>(&self, json: &'a [u8], lexeme: Lexeme) -> Option<Found<'a>> {
+    fn find_in_token<'a>(&self, json: &'a [u8], lexeme: Lexeme) -> Option<TextMatch<'a>> {
         let text = match lexeme.token {
             Token::String | Token::Key => lexeme.text(json).decode(),
             Token::Number => String::from_utf8_lossy(lexeme.bytes(json)),
             _ => return None,
         };
         let found = self.pattern.find(text.as_bytes())?.range();
-        // A pattern may match bytes; a text is cut between characters only.
+        // A pattern may match within a character; the range must lie on character boundaries.
         let range = text.floor_char_boundary(found.start)..text.ceil_char_boundary(found.end);
-        Some(Found { text, range })
+        Some(TextMatch { text, range })
     }
 
-    /// The first place in a text that is no JSON.
-    pub fn find_plain<'a>(&self, text: &'a str) -> Option<Found<'a>> {
+    /// The first match in plain text.
+    pub fn find_plain<'a>(&self, text: &'a str) -> Option<TextMatch<'a>> {
         let found = self.pattern.find(text.as_bytes())?.range();
         let range = text.floor_char_boundary(found.start)..text.ceil_char_boundary(found.end);
-        Some(Found { text: Cow::Borrowed(text), range })
+        Some(TextMatch { text: Cow::Borrowed(text), range })
     }
 }
 
@@ -108,7 +110,7 @@ mod tests {
         check(&quota, r#"{"a":"quota"}"#, None);
         check(&TextFinder::exact("Quota"), r#"["quota","Quota"]"#, Some("Quota"));
         check(&TextFinder::literal("42"), "[1,4242]", Some("42"));
-        // The letter of an escape is no text.
+        // The letter of an escape sequence is not text.
         check(&TextFinder::literal("nul"), r#"["\nul"]"#, None);
         check(&TextFinder::literal("a*"), r#"["aaa","a*"]"#, Some("a*"));
         check(&TextFinder::pattern("q.*a$").unwrap(), r#"["quota"]"#, Some("quota"));

@@ -1,17 +1,17 @@
-//! What a text costs in a model's context: an estimate, in tokens.
+//! Estimates how many tokens a text takes in a model's context.
 
 use std::borrow::Cow;
 use wiretape_trace::json::compact;
 use wiretape_trace::value::Value;
 
-/// The encoding by which tokens are counted. Other models have others, which give similar figures.
+/// The encoding that is used to count. Other models use other encodings with similar counts.
 pub const ENCODING: &str = "o200k_base";
 
-/// How much is encoded at a time. The encoder takes more than linear time, and much stack, for long runs of one kind of
-/// character; a word that is cut here costs a token more.
+/// Bytes that are encoded at a time. For long runs of one kind of character the encoder takes more than linear time and much
+/// stack, so a hostile payload could hang it. A word that is split costs one more token.
 const PIECE: usize = 4096;
 
-/// How many tokens a text has.
+/// The number of tokens of a text.
 ///
 /// ```
 /// assert_eq!(wiretape_analyze::tokens::count("Hello, world"), 3);
@@ -21,7 +21,7 @@ pub fn count(text: &str) -> u64 {
     pieces(text).map(|piece| encoding.encode_ordinary(piece).len() as u64).sum()
 }
 
-/// Pieces of a text, cut before white space where there is some.
+/// Splits a text into pieces, at white space where possible.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -39,13 +39,13 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many tokens a tool's definition has: its JSON, without white space between the parts.
+/// The number of tokens of a tool definition: its JSON without insignificant white space.
 pub fn of_definition(definition: &[u8]) -> u64 {
     count(&String::from_utf8_lossy(&compact(definition)))
 }
 
-/// How many tokens a call's result has: the texts that it brings, or the structured content where there is no text.
-/// Images and sound are not counted, for what they cost is no matter of their bytes.
+/// The number of tokens of a result: its texts, or its structured content if it has none. Images and audio are not counted:
+/// their cost doesn't depend on their bytes.
 pub fn of_result(result: &[u8]) -> u64 {
     let Ok(result) = Value::parse(result) else { return 0 };
     let mut tokens = 0;
@@ -60,7 +60,7 @@ pub fn of_result(result: &[u8]) -> u64 {
     result.get("structuredContent").map_or(0, |content| of_definition(content.raw))
 }
 
-/// Tells each text of a result: of tools, of resources, and of prompts.
+/// Calls `each` with every text of a tool, resource or prompt result.
 fn texts<'a>(result: Value<'a>, mut each: impl FnMut(Cow<'a, str>)) {
     let mut block = |block: Value<'a>| {
         let text = block.get("text").or_else(|| block.get("resource")?.get("text"));

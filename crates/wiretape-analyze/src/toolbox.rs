@@ -1,4 +1,4 @@
-//! What a server's tools cost in a model's context, and which of them are used.
+//! The token cost and the usage of a server's tools.
 
 use crate::call::Outcome;
 use crate::definitions::{Collector, ListKind};
@@ -7,32 +7,32 @@ use crate::tokens;
 use std::collections::BTreeMap;
 use wiretape_trace::message::Direction;
 
-/// A tool: its definition, and what came of its calls.
+/// A tool: its definition and the totals of its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tool {
     /// Its definition, if it was listed.
     pub definition: Option<Vec<u8>>,
-    /// How many tokens the definition has.
+    /// The tokens of the definition.
     pub definition_tokens: u64,
-    /// How often it was called.
+    /// The number of its calls.
     pub calls: u64,
-    /// How many of the calls failed.
+    /// The number of calls that failed.
     pub errors: u64,
-    /// The size of all results.
+    /// The size of all results in bytes.
     pub result_bytes: u64,
-    /// How many tokens all results have.
+    /// The tokens of all results.
     pub result_tokens: u64,
 }
 
 impl Tool {
-    /// One that is defined so, and was not called.
+    /// A listed tool without calls.
     pub fn defined(definition: Vec<u8>) -> Self {
         let definition_tokens = tokens::of_definition(&definition);
         Tool { definition: Some(definition), definition_tokens, ..Tool::default() }
     }
 }
 
-/// Gathers the tools of one recording.
+/// Collects the tools of one recording.
 #[derive(Debug, Default)]
 pub struct Toolbox {
     definitions: Collector,
@@ -40,7 +40,7 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// At the beginning of a recording.
+    /// A toolbox before the first line.
     pub fn new() -> Self {
         Self::default()
     }
@@ -62,7 +62,7 @@ impl Toolbox {
 }
 
 impl Analysis for Toolbox {
-    /// Where a request for a list begins to read.
+    /// The cursor of a list request.
     type PerCall = <Collector as Analysis>::PerCall;
 
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {

@@ -1,8 +1,10 @@
-//! What differs from run to run and means nothing: times, ids that a peer makes up, trace contexts.
+//! Paths of values that differ from run to run without meaning anything: times, generated ids, trace contexts.
 //!
-//! A [`Volatile`] is a list of [`PathPattern`]s, each a JSON pointer with wildcards, relative to the `params`, the
-//! `result` or the `error` of a message. Comparing traces leaves what they match out. Whether two messages are the same
-//! is for those who compare.
+//! A [`Volatile`] is a set of [`PathPattern`]s: JSON pointers with wildcards, relative to the `params`, `result` or `error`
+//! of a message. Comparisons ignore the values that they match.
+//!
+//! Patterns are followed step by step while a value is walked ([`Trail`]), instead of matching each pointer against each
+//! pattern: pointers are never built for values that are equal, which most are.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,18 +15,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A part of a message that can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// What a request asks.
+    /// The params of a request or notification.
     Params,
-    /// What a response brings.
+    /// The result of a response.
     Result,
-    /// Why a request failed.
+    /// The error of a response.
     Error,
 }
 
 impl Part {
     const ALL: [Part; 3] = [Part::Params, Part::Result, Part::Error];
 
-    /// Its name in a message.
+    /// The name of the member.
     pub fn name(self) -> &'static str {
         match self {
             Part::Params => "params",
@@ -34,12 +36,12 @@ impl Part {
     }
 }
 
-/// A JSON pointer with wildcards: `*` is any one member or element, `**` any number of them, none included. A name that ends
-/// in `*` is any that begins so.
+/// A JSON pointer with wildcards: `*` matches one member or element, `**` any number of them, including none. A name that ends
+/// in `*` matches any name with that prefix.
 ///
-/// `/a/*/b` holds for every part of a message; `params/a`, `result/a` and `error/a` for one.
+/// `/a/*/b` applies to every part of a message; `params/a`, `result/a` and `error/a` to one.
 ///
-/// A pattern and its clones know whether one of them has ever matched: one that never does is most likely a slip.
+/// A pattern and its clones share whether one of them ever matched: a pattern that never does is most likely a typo.
 ///
 /// ```
 /// use wiretape_analyze::volatile::PathPattern;
@@ -61,8 +63,8 @@ pub struct PathPattern {
 struct Matched(Arc<AtomicBool>);
 
 impl Matched {
-    fn note(&self) {
-        // Mostly it is known already, and a write would take the cache line from the other threads.
+    fn set(&self) {
+        // Read before write: after the first match, a store would still take the cache line from other threads.
         if !self.get() {
             self.0.store(true, Ordering::Relaxed);
         }
@@ -74,7 +76,7 @@ impl Matched {
 }
 
 impl PathPattern {
-    /// Whether it has matched anything since it was parsed, in any comparison that it or a clone of it was added to.
+    /// Whether it or a clone of it has matched anything since it was parsed.
     pub fn has_matched(&self) -> bool {
         self.matched.get()
     }
@@ -97,27 +99,27 @@ impl fmt::Display for PathPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Name(String),
-    /// Any name that begins so.
+    /// Any name with this prefix.
     Beginning(String),
     Any,
     Rest,
 }
 
-/// A text is not a pattern.
+/// Why a text is not a valid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It begins with neither a slash nor a part.
-    #[error("a path begins with `/`, or with `params/`, `result/` or `error/`")]
+    /// It starts with neither a slash nor a part.
+    #[error("a path must start with `/`, `params/`, `result/` or `error/`")]
     Beginning,
-    /// It matches everything.
-    #[error("this would leave out everything")]
+    /// The pattern would ignore the whole message.
+    #[error("this would ignore everything")]
     Everything,
-    /// It is longer than anybody needs.
-    #[error("a path has {MAX_STEPS} steps at most")]
+    /// It has too many steps.
+    #[error("a path can have at most {MAX_STEPS} steps")]
     TooLong,
 }
 
-/// A pattern has so many steps at most.
+/// Steps of a pattern. A trail stores the step as one byte.
 const MAX_STEPS: usize = 64;
 
 impl FromStr for PathPattern {
@@ -158,8 +160,8 @@ fn unescaped(name: &str) -> String {
     name.replace("~1", "/").replace("~0", "~")
 }
 
-/// What peers put into `_meta` for each other and for tracing: who they are, which revision they speak, which log messages they
-/// want. It says nothing of what is asked or answered.
+/// Members of `_meta` about the peers and for tracing: client info, revision, log level. They don't change the meaning of a
+/// message.
 pub const META: &[&str] = &[
     "/_meta/io.modelcontextprotocol~1*",
     // Trace context.
@@ -168,11 +170,11 @@ pub const META: &[&str] = &[
     "/_meta/baggage",
 ];
 
-/// What is left out of a comparison by default, beside [`META`].
+/// The paths that are ignored by default, besides [`META`].
 ///
-/// Arguments count whole, for they are what a caller asks: of a request only what the protocol makes up is left out.
+/// Arguments are never ignored, because they are the caller's input: in requests, only values of the protocol are.
 pub const DEFAULTS: &[&str] = &[
-    // What ties messages together.
+    // Values that link messages.
     "params/_meta/progressToken",
     "params/cursor",
     "result/nextCursor",
@@ -210,7 +212,7 @@ pub const DEFAULTS: &[&str] = &[
     "error/**/timestamp",
 ];
 
-/// What is left out of a comparison.
+/// The paths that a comparison ignores.
 #[derive(Debug, Clone, Default)]
 pub struct Volatile {
     params: Paths,
@@ -219,31 +221,31 @@ pub struct Volatile {
 }
 
 impl Volatile {
-    /// Nothing: everything counts.
+    /// Ignores nothing: every value counts.
     pub fn nothing() -> Self {
         Self::default()
     }
 
-    /// [`META`] and [`DEFAULTS`]. Texts that are JSON are looked into: many tools answer so.
+    /// Ignores [`META`] and [`DEFAULTS`]. Strings that hold JSON are compared as JSON: many tools return their result that way.
     pub fn defaults() -> Self {
         let mut volatile = Self::default();
         for part in Part::ALL {
             volatile.part_mut(part).texts = Texts::MayBeJson;
         }
         for pattern in META.iter().chain(DEFAULTS) {
-            volatile.add(&pattern.parse().expect("the defaults are patterns"));
+            volatile.add(&pattern.parse().expect("the default patterns are constants that the tests parse"));
         }
         volatile
     }
 
-    /// Leaves out more.
+    /// Ignores the values that match a pattern, too.
     pub fn add(&mut self, pattern: &PathPattern) {
         for part in Part::ALL.into_iter().filter(|part| pattern.part.is_none_or(|only| only == *part)) {
             self.part_mut(part).add(&pattern.steps, &pattern.matched);
         }
     }
 
-    /// What is left out of one part of a message.
+    /// The ignored paths of one part of a message.
     pub fn of(&self, part: Part) -> &Paths {
         match part {
             Part::Params => &self.params,
@@ -261,37 +263,37 @@ impl Volatile {
     }
 }
 
-/// Patterns below one value.
+/// The ignored paths below one value.
 #[derive(Debug, Clone, Default)]
 pub struct Paths {
-    /// `**/NAME`: the commonest kind, which needs no memory of how one came to be where one is.
+    /// `**/NAME`, the most frequent kind: a hash lookup per member instead of an entry in every trail.
     anywhere: HashMap<String, Vec<Matched>>,
     others: Vec<(Vec<Step>, Matched)>,
     texts: Texts,
 }
 
-/// What a text is that is a JSON object or array.
+/// How strings that hold a JSON object or array are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Texts {
-    /// A text like others.
+    /// As strings.
     #[default]
     AreTexts,
-    /// What it means as JSON.
+    /// As JSON.
     MayBeJson,
 }
 
-/// How far each pattern has been followed, at one place in a value.
+/// How far each pattern matches at one position in a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trail(Vec<(u32, u8)>);
 
 impl Paths {
-    /// No patterns.
+    /// A set without patterns, which ignores nothing.
     pub fn none() -> &'static Paths {
         static NONE: std::sync::LazyLock<Paths> = std::sync::LazyLock::new(Paths::default);
         &NONE
     }
 
-    /// These and one more, of a member at the end of a path of names.
+    /// The same paths and one more.
     pub(crate) fn with(&self, names: &[&str]) -> Paths {
         let mut more = self.clone();
         let steps: Vec<Step> = names.iter().map(|name| Step::Name((*name).to_owned())).collect();
@@ -301,7 +303,7 @@ impl Paths {
 
     fn add(&mut self, steps: &[Step], matched: &Matched) {
         match steps {
-            // An element's number is not a name.
+            // A number may be an index of an array, which `anywhere` doesn't look up.
             [Step::Rest, Step::Name(name)] if name.parse::<u64>().is_err() => {
                 self.anywhere.entry(name.clone()).or_default().push(matched.clone());
             }
@@ -309,13 +311,13 @@ impl Paths {
         }
     }
 
-    /// The text, if it is to be compared as the JSON object or array that it is.
+    /// The text, if it holds a JSON object or array and is to be compared as such.
     pub(crate) fn json_in<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         let may_be = self.texts == Texts::MayBeJson && matches!(text.trim_ascii().first(), Some(b'{' | b'['));
         (may_be && wiretape_trace::json::validate(text).is_ok()).then_some(text)
     }
 
-    /// At the value itself.
+    /// The trail at the value itself.
     pub fn start(&self) -> Trail {
         let mut trail = Trail::default();
         for pattern in 0..self.others.len() {
@@ -324,24 +326,25 @@ impl Paths {
         trail
     }
 
-    /// One step down, to a member; `None` if it is left out.
+    /// The trail at a member; `None` if it is ignored.
     pub fn member(&self, at: &Trail, name: &str) -> Option<Trail> {
         let below = self.down(at, || name.into());
         match self.anywhere.get(name) {
             Some(matched) => {
-                matched.iter().for_each(Matched::note);
+                matched.iter().for_each(Matched::set);
                 None
             }
             None => below,
         }
     }
 
-    /// One step down, to an element; `None` if it is left out.
+    /// The trail at an array element; `None` if it is ignored.
     pub fn element(&self, at: &Trail, index: usize) -> Option<Trail> {
         self.down(at, || index.to_string().into())
     }
 
     fn down<'n>(&self, at: &Trail, name: impl FnOnce() -> std::borrow::Cow<'n, str>) -> Option<Trail> {
+        // No pattern is active here, so no name has to be compared or allocated.
         if at.0.is_empty() {
             return Some(Trail::default());
         }
@@ -356,9 +359,9 @@ impl Paths {
                 Step::Beginning(wanted) if name.starts_with(&**wanted) => step + 1,
                 Step::Name(_) | Step::Beginning(_) => continue,
             };
-            // A `**` at the end matches what it stands for.
+            // A trailing `**` matches everything below.
             if steps[usize::from(to)..].iter().all(|step| *step == Step::Rest) {
-                matched.note();
+                matched.set();
                 is_left_out = true;
             } else {
                 self.follow(&mut next, pattern, to);
@@ -367,7 +370,7 @@ impl Paths {
         (!is_left_out).then_some(next)
     }
 
-    /// Notes a place in a pattern, and that after it if `**` may stand for nothing.
+    /// Adds a position in a pattern, and the next one if `**` matches nothing.
     fn follow(&self, trail: &mut Trail, pattern: u32, mut step: u8) {
         let (steps, _) = &self.others[pattern as usize];
         while usize::from(step) < steps.len() {

@@ -96,7 +96,7 @@ enum Happening {
     Sampling {
         id: Value,
     },
-    /// What is on the wire of HTTP, and is no message.
+    /// HTTP traffic that is not a message.
     KeepAlive,
 }
 

@@ -1,4 +1,4 @@
-//! Traces that nobody means well with: they come to an end, in time and memory that their open calls bound.
+//! Hostile traces: reading them terminates, with time and memory bounded by their pending calls.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on should say so at once")]
 

@@ -169,7 +169,7 @@ fn no_fixture_is_left_over() {
     }
 }
 
-/// Set, it makes the test write the pages that it would otherwise ask for.
+/// If set, the test writes the pages instead of checking them.
 const UPDATE: &str = "WIRETAPE_UPDATE_DOCS";
 
 fn is_update() -> bool {
@@ -200,8 +200,8 @@ fn page(rule: &Rule) -> String {
         "# {code} {name}\n\n{what}\n\n\
          | | |\n|---|---|\n| severity | {severity} |\n| family | {family} |\n| revisions | {revisions} |\n\
          | specification | [{title}]({url}) |\n\n\
-         ## Why it matters\n\n{why}\n\n## What to do\n\n{fix}\n\n## Example\n\n{example}\n\
-         To leave it out: `wiretape lint --allow {name}`. All rules: [the index](README.md).\n",
+         ## Why it matters\n\n{why}\n\n## How to fix it\n\n{fix}\n\n## Example\n\n{example}\n\
+         To ignore this rule: `wiretape lint --allow {name}`. [All rules](README.md).\n",
         code = rule.code,
         name = rule.name,
         what = rule.what,
@@ -218,8 +218,8 @@ fn page(rule: &Rule) -> String {
 
 fn index() -> String {
     let mut index = format!(
-        "# Rules\n\nWhat [`wiretape lint`](../lint.md) looks for: {} rules. An error breaks a MUST of the specification, a \
-         warning a SHOULD;\nwhat is only worth knowing is an info. These pages are made from the rules themselves.\n",
+        "# Rules\n\n[`wiretape lint`](../lint.md) has {} rules. An error violates a MUST of the specification, a warning a \
+         SHOULD;\nan info is only worth knowing. These pages are generated from the rules.\n",
         rules::ALL.len()
     );
     for family in Family::ALL {

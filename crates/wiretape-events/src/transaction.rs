@@ -4,7 +4,7 @@ use crate::event::SinkStatus;
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wiretape_trace::format::{Ended, Head, Moment};
 use wiretape_trace::message::{Envelope, MessageKind};
 
@@ -88,6 +88,8 @@ pub struct Transaction {
     pub request_bytes: u64,
     /// The response body's length on the wire.
     pub response_bytes: u64,
+    /// Whether events of the response had ids: then the client may resume the stream, and the answer may come there.
+    pub is_resumable: bool,
     /// Whether the response is HTML.
     pub is_html: bool,
     /// Whether a Content-Security-Policy of ours was put into the response.
@@ -108,6 +110,13 @@ impl Transaction {
     /// The session that either side has named, by a header or by the query of an HTTP+SSE endpoint.
     pub fn session_name(&self) -> Option<String> {
         self.session.clone().or_else(|| session_in(&self.target))
+    }
+
+    /// The moment this many microseconds after its request's head had come. Unlike the wall clock's milliseconds, moments of two
+    /// exchanges can be put in order.
+    pub(crate) fn instant(&self, us: u64) -> Instant {
+        let started = self.ended_at.checked_sub(Duration::from_micros(self.timings.ended_us));
+        started.unwrap_or(self.ended_at) + Duration::from_micros(us)
     }
 
     /// When it ended, in milliseconds since 1970.

@@ -146,6 +146,50 @@ fn a_session_of_http_sse_ends_with_its_stream() {
     assert_eq!((ends.len(), &ends[0]["session"]), (1, &json!("a1")));
 }
 
+/// A server may close a stream before its answer, and a client may lose it: the answer comes on the stream that resumes it.
+#[test]
+fn a_call_is_answered_on_the_stream_that_resumes_its_own() {
+    let broken = |ended| Transaction {
+        session: Some("s1".to_owned()),
+        is_resumable: true,
+        ended,
+        ..call(1, "add", "")
+    };
+    for ended in [Ended::Complete, Ended::ClientClosed] {
+        let mut told = Told::new();
+        told.observe(broken(ended));
+        assert!(told.events("request").is_empty(), "the answer is still to come");
+        told.stream("s1", &answer(1, r#""result":{}"#), std::time::Instant::now());
+        let events = told.events("request");
+        assert_eq!((events.len(), &events[0]["status"]), (1, &json!("ok")), "{ended:?}");
+
+        let mut told = Told::new();
+        told.observe(broken(ended));
+        told.finish();
+        assert_ne!(told.events("request")[0]["status"], "ok", "{ended:?}: nothing came");
+    }
+}
+
+/// A client that has its answer from the stream may close the POST before the server has accepted it.
+#[test]
+fn an_answer_on_the_stream_counts_however_its_post_ends() {
+    let post = || Transaction {
+        target: "/messages?sessionId=a1".to_owned(),
+        ended: Ended::ClientClosed,
+        status: None,
+        ..call(1, "add", "")
+    };
+    let result = answer(1, r#""result":{}"#);
+    let mut told = Told::new();
+    told.stream("a1", &result, std::time::Instant::now());
+    told.observe(post());
+    assert_eq!(told.events("request")[0]["status"], "ok", "the answer came first");
+    let mut told = Told::new();
+    told.observe(post());
+    told.stream("a1", &result, std::time::Instant::now());
+    assert_eq!(told.events("request")[0]["status"], "ok", "the POST ended first");
+}
+
 #[test]
 fn a_session_of_streamable_http_outlives_its_stream() {
     let mut told = Told::new();

@@ -1,7 +1,7 @@
 //! The traces of a directory, newest first.
 //!
-//! What the first and the last line of a trace say is enough to sort, to name and to select it. More is read only of the
-//! traces that are shown ([`Catalog::digests`]). Both are kept in an index, so a second look reads only what is new.
+//! The first and the last line of a trace are enough to sort, name and select it. More is read only of the traces that are shown
+//! ([`Catalog::digests`]). Both are kept in an index, so that listing again reads only what is new.
 
 use crate::digest::TraceDigest;
 pub use crate::index::TraceFacts;
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A trace in a directory.
 #[derive(Debug, Clone)]
 pub struct CatalogEntry {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// What its first and last lines say.
     pub facts: TraceFacts,
@@ -60,7 +60,7 @@ impl CatalogEntry {
     }
 }
 
-/// A file's name without what says that it is a trace.
+/// A file's name without the extensions of traces.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     TRACE_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name).to_owned()
@@ -68,27 +68,27 @@ fn stem(path: &Path) -> String {
 
 const TRACE_SUFFIXES: [&str; 3] = [".jsonl", ".jsonl.gz", ".jsonl.zst"];
 
-/// A directory could not be listed.
+/// Why a directory could not be listed.
 #[derive(Debug, thiserror::Error)]
 #[error("can't list {}", dir.display())]
 pub struct CatalogError {
-    /// The directory.
+    /// The directory that was listed.
     pub dir: PathBuf,
-    /// The system's reason.
+    /// The operating system's error.
     pub source: io::Error,
 }
 
 /// The traces of a directory, newest first.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    /// The traces.
+    /// The traces, newest first.
     pub entries: Vec<CatalogEntry>,
     /// Files that are named like traces and can't be read as such.
     pub unreadable: Vec<TraceFileError>,
     index: Arc<TraceIndex>,
 }
 
-/// How short an id may get.
+/// The minimum length of a shortened id.
 const SHORTEST_ID: usize = 4;
 
 /// Directories with fewer traces are read faster than they are indexed.
@@ -115,7 +115,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Goes by another index, which was written meanwhile.
+    /// Switches to an index that another process has written in the meantime.
     fn use_index(&mut self, index: TraceIndex) {
         for entry in &mut self.entries {
             let found = index.find(entry.name().as_encoded_bytes(), entry.stamp);
@@ -264,7 +264,7 @@ fn facts(path: &Path) -> Result<TraceFacts, TraceFileError> {
 
 /// Calls `work` for all items, on several threads if there are many, and keeps their order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    /// More don't make a file system faster.
+    /// More threads don't make a file system faster.
     const MOST_THREADS: usize = 8;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     // Small pieces: one trace may take longer than a thousand others.
@@ -283,7 +283,12 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
             done
         };
         let workers: Vec<_> = (0..threads.min(items.len())).map(|_| scope.spawn(run)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("no worker panics")).collect()
+        workers
+            .into_iter()
+            .flat_map(|worker| {
+                worker.join().expect("a worker only panics on a bug, which must not be hidden")
+            })
+            .collect()
     });
     done.sort_by_key(|(number, _)| *number);
     done.into_iter().flat_map(|(_, piece)| piece).collect()

@@ -25,7 +25,7 @@ pub struct TraceDigest {
     pub messages_out: u64,
     /// Messages of an unknown direction.
     pub messages_other: u64,
-    /// Its calls.
+    /// The calls, counted by outcome.
     pub calls: CallCounts,
     /// The server's requests.
     pub server_requests: CallCounts,
@@ -43,7 +43,7 @@ pub struct TraceDigest {
     pub unknown_lines: u64,
     /// Lines that are not JSON objects.
     pub damaged_lines: u64,
-    /// How it ends.
+    /// The last line of the trace, by kind.
     pub ending: EndingDigest,
     /// The server's last lines on standard error.
     pub last_stderr: Vec<String>,
@@ -51,11 +51,11 @@ pub struct TraceDigest {
     pub client: Option<String>,
     /// Name and version of the server.
     pub server: Option<String>,
-    /// What exceeds the limits of reading, in words.
+    /// The limits that reading has exceeded, as text for people.
     pub limits: Vec<String>,
 }
 
-/// An [`Ending`] that can be written down.
+/// A serializable [`Ending`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndingDigest {
     /// With an `end` line.
@@ -70,7 +70,7 @@ pub enum EndingDigest {
         duration_ms: Option<u64>,
         /// The signal that ended the server.
         signal: Option<i32>,
-        /// Why it ended.
+        /// The recorder's reason for the end.
         reason: Option<String>,
         /// Lines that could not be written.
         lost: Option<u64>,
@@ -80,7 +80,7 @@ pub enum EndingDigest {
         /// The name of that file.
         next: String,
     },
-    /// Without an end.
+    /// The trace has neither `end` nor `rotated`.
     #[default]
     Missing,
 }
@@ -127,7 +127,7 @@ impl TraceDigest {
         }
     }
 
-    /// All messages.
+    /// The number of messages in all directions.
     pub fn messages(&self) -> u64 {
         self.messages_in + self.messages_out + self.messages_other
     }
@@ -145,7 +145,7 @@ impl EndingDigest {
         }
     }
 
-    /// The ending that was written down.
+    /// The ending from which this was made.
     pub fn ending(&self) -> Ending {
         match self.clone() {
             EndingDigest::End { t, us, exit_code, duration_ms, signal, reason, lost } => {

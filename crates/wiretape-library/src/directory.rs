@@ -1,5 +1,5 @@
-//! The traces of a directory, for a program that asks again and again, as the page does several times a second. Nothing is
-//! read twice unless it has changed.
+//! The traces of a directory for a long-running program that lists them repeatedly, as the page does several times a second.
+//! Nothing is read twice unless it has changed.
 
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::digest::TraceDigest;
@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wiretape_analyze::summary::Ending;
 
-/// How long a listing is good for, at least.
+/// The minimum time for which a listing is cached.
 const FRESH: Duration = Duration::from_millis(200);
 
-/// A listing is good for this many times as long as it took: a directory of 100,000 traces is not walked all the time.
+/// A listing is cached for this many times its own duration, so that a directory of 100,000 traces is not walked all the time.
 const FRESH_FOR_COST: u32 = 10;
 
 /// The traces of a directory.
@@ -27,7 +27,7 @@ pub struct TraceDirectory {
     latest: Mutex<LatestListing>,
     /// Digests of files that were read by this process.
     digests: Mutex<HashMap<PathBuf, (FileStamp, TraceDigest)>>,
-    /// How files of a length end.
+    /// The ending of each file, valid for one length of the file.
     endings: Mutex<HashMap<PathBuf, (u64, Ending)>>,
 }
 
@@ -37,7 +37,7 @@ struct LatestListing {
     listing: Option<Arc<Listing>>,
 }
 
-/// What a directory has.
+/// The traces of a directory at one moment.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The traces, newest first.
@@ -52,7 +52,7 @@ impl Listing {
         &self.catalog.entries
     }
 
-    /// Files that can't be read, in words.
+    /// The files that can't be read, as messages for people.
     pub fn unreadable(&self) -> Vec<String> {
         self.catalog.unreadable.iter().map(ToString::to_string).chain(self.failure.clone()).collect()
     }
@@ -97,7 +97,7 @@ impl TraceDirectory {
         listing
     }
 
-    /// What is known of a trace, without reading it.
+    /// The digest of a trace if it is already known; nothing is read.
     pub fn known_digest(&self, listing: &Listing, entry: &CatalogEntry) -> Option<TraceDigest> {
         let read = lock(&self.digests);
         match read.get(&entry.path) {
@@ -109,12 +109,12 @@ impl TraceDirectory {
         }
     }
 
-    /// Takes what was read of a trace when it had this stamp.
+    /// Remembers the digest of a trace for this stamp of its file.
     pub fn remember(&self, path: PathBuf, stamp: FileStamp, digest: TraceDigest) {
         lock(&self.digests).insert(path, (stamp, digest));
     }
 
-    /// Writes to the index what it doesn't know yet.
+    /// Adds new digests to the index.
     pub fn save(&self) {
         let listing = self.traces();
         let read = lock(&self.digests);

@@ -1,4 +1,4 @@
-//! Files that are written beside their place, and moved there when they are whole.
+//! Files that are written next to their destination and renamed when they are complete, so that readers never see half a file.
 
 use crate::private;
 use std::fs::{self, File};
@@ -6,44 +6,44 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A file that isn't there yet. It is deleted unless it is published.
+/// An unfinished file. It is deleted on drop unless it was published.
 #[derive(Debug)]
 pub struct Draft {
     file: File,
     path: PathBuf,
     target: PathBuf,
-    state: State,
+    state: DraftState,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum State {
-    /// It lies beside its place.
+enum DraftState {
+    /// The draft is a file next to its destination.
     Beside,
-    /// Its place is no file: a device, a pipe. There is nothing to be moved there.
+    /// The destination is a device or a pipe, which is written directly: nothing can be renamed to it.
     InPlace,
     Published,
 }
 
-/// Drafts that are to be deleted when a signal ends us.
+/// The drafts to delete when a signal terminates the process.
 static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl Draft {
-    /// Begins a file that is to stand at `target`, for the user's eyes only. A link leads to its end.
+    /// Begins a private file (mode 0600) for the path `target`. Symbolic links are followed.
     pub fn beside(target: &Path) -> io::Result<Self> {
         let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
         if fs::metadata(&target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let file = File::options().write(true).open(&target)?;
-            return Ok(Draft { file, path: target.clone(), target, state: State::InPlace });
+            return Ok(Draft { file, path: target.clone(), target, state: DraftState::InPlace });
         }
         if let Some(prepare) = BEFORE_EACH.get() {
             prepare();
         }
         let (file, path) = create_beside(&target)?;
         unpublished().push(path.clone());
-        Ok(Draft { file, path, target, state: State::Beside })
+        Ok(Draft { file, path, target, state: DraftState::Beside })
     }
 
-    /// Whether one could be begun: for who is going to need one at the end. Nothing stays.
+    /// Checks that a draft can be created, for a command that writes one at its end. Leaves nothing behind.
     pub fn check_beside(target: &Path) -> io::Result<()> {
         let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
         if fs::metadata(&target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
@@ -53,18 +53,18 @@ impl Draft {
         fs::remove_file(path)
     }
 
-    /// Where it lies now.
+    /// The current path of the draft.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Moves it to its place.
+    /// Renames the draft to its destination.
     pub fn publish(mut self) -> io::Result<()> {
         self.file.flush()?;
-        if self.state == State::Beside {
+        if self.state == DraftState::Beside {
             fs::rename(&self.path, &self.target)?;
             forget(&self.path);
-            self.state = State::Published;
+            self.state = DraftState::Published;
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Draft {
 
 fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
     let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = target.file_name().ok_or_else(|| io::Error::other("this is no file name"))?.to_string_lossy();
+    let name = target.file_name().ok_or_else(|| io::Error::other("not a file name"))?.to_string_lossy();
     if target.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
@@ -95,15 +95,15 @@ fn forget(path: &Path) {
     unpublished().retain(|one| one != path);
 }
 
-/// Deletes all drafts: for a process that a signal ends.
+/// Deletes all drafts, for a process that a signal terminates.
 pub fn delete_unpublished() {
     for path in unpublished().iter() {
-        // Nothing more can be done about it here.
+        // Best effort: the process is ending.
         let _ = fs::remove_file(path);
     }
 }
 
-/// What to call before a draft is begun.
+/// The function to call before each draft.
 static BEFORE_EACH: OnceLock<fn()> = OnceLock::new();
 
 /// Has `prepare` called before each draft: a program that cleans up on signals catches them only once there is something
@@ -124,8 +124,8 @@ impl Write for Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if self.state == State::Beside {
-            // Nothing more can be done about it here.
+        if self.state == DraftState::Beside {
+            // Best effort: the process is ending.
             let _ = fs::remove_file(&self.path);
             forget(&self.path);
         }

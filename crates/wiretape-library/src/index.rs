@@ -1,7 +1,7 @@
-//! The index of a directory: what was read of its traces, so that it need not be read again.
+//! The index of a directory: a cache of what was read of its traces.
 //!
 //! It is derived and never the truth: a row counts only while the file's size and modification time are those of the row.
-//! An index that is damaged, of another version, or can't be written is done without. Nothing here fails.
+//! An index that is damaged, of another version, or can't be written is ignored. Nothing here returns an error to a command.
 //!
 //! One file, replaced as a whole, so that processes that write it at the same time lose rows at worst:
 //!
@@ -36,7 +36,7 @@ const NO_ROW: u32 = u32::MAX;
 /// The most that is read of an index before its checksum is known to be right.
 const MAX_TABLE: u64 = 1 << 30;
 
-/// What tells, without reading a file, that it is still the same.
+/// The size and time of a file, by which a change is noticed without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// Its size in bytes.
@@ -83,10 +83,10 @@ pub(crate) struct IndexRow {
     pub(crate) digest: Vec<u8>,
 }
 
-/// The index of a directory.
+/// The index of one directory, loaded into memory up to the digests.
 #[derive(Debug, Default)]
 pub(crate) struct TraceIndex {
-    /// Where it is kept, if anywhere.
+    /// The path of the index file; `None` for an index in memory only.
     file: Option<PathBuf>,
     /// The directory, as it is written into the index.
     dir: Vec<u8>,
@@ -111,7 +111,7 @@ impl TraceIndex {
             let row = file.find(name).filter(|row| file.stamp(*row) == stamp)?;
             Some((file.facts(row)?, RowHandle { place, row }))
         };
-        in_file(&self.recent, Place::Recent).or_else(|| in_file(&self.base, Place::Base))
+        in_file(&self.recent, RowPlace::Recent).or_else(|| in_file(&self.base, RowPlace::Base))
     }
 
     /// The digest of a row, if it has one.
@@ -121,12 +121,12 @@ impl TraceIndex {
 
     fn digest_json(&self, handle: RowHandle) -> Option<Vec<u8>> {
         match handle.place {
-            Place::Base => self.base.digest(handle.row),
-            Place::Recent => self.recent.digest(handle.row),
+            RowPlace::Base => self.base.digest(handle.row),
+            RowPlace::Recent => self.recent.digest(handle.row),
         }
     }
 
-    /// Whether so many changed rows are written to the small file: it is written whenever something changes, and the large
+    /// Whether this many changed rows go to the small file: it is written whenever something changes, and the large
     /// one seldom.
     fn is_small_change(&self, rows: usize) -> bool {
         rows <= 1000.max(self.base.len() / 8) && rows * 2 <= self.base.len()
@@ -140,7 +140,7 @@ impl TraceIndex {
     ) {
         let Some(file) = self.file.as_deref().filter(|_| !new.is_empty()) else { return };
         let (recent, base): (Vec<_>, Vec<_>) =
-            unchanged.partition(|(_, _, _, handle)| handle.place == Place::Recent);
+            unchanged.partition(|(_, _, _, handle)| handle.place == RowPlace::Recent);
         let row = |(name, stamp, facts, handle): (&[u8], FileStamp, &TraceFacts, RowHandle)| IndexRow {
             name: name.to_vec(),
             stamp,
@@ -149,7 +149,7 @@ impl TraceIndex {
         };
         let mut rows = new;
         rows.extend(recent.into_iter().map(row));
-        // Nothing depends on the index, so what fails is left for the next run.
+        // Best effort: nothing depends on the index, and the next run tries again.
         let _ = if self.is_small_change(rows.len()) {
             write(&recent_of(file), &self.dir, &rows)
         } else {
@@ -162,12 +162,12 @@ impl TraceIndex {
 /// Where the digest of a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowHandle {
-    place: Place,
+    place: RowPlace,
     row: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RowPlace {
     Base,
     Recent,
 }
@@ -303,15 +303,15 @@ fn crc(bytes: &[u8]) -> u32 {
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("the slice is four bytes long"))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("the slice is eight bytes long"))
 }
 
 fn i64_at(bytes: &[u8], at: usize) -> i64 {
-    i64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+    i64::from_le_bytes(bytes[at..at + 8].try_into().expect("the slice is eight bytes long"))
 }
 
 /// Replaces an index file: written beside its place, and moved there.
@@ -368,7 +368,7 @@ fn encode(dir: &[u8], rows: &[IndexRow]) -> ([u8; HEADER], Vec<u8>) {
     header.extend_from_slice(&crc(&table).to_le_bytes());
     let of_header = crc(&header);
     header.extend_from_slice(&of_header.to_le_bytes());
-    (header.try_into().expect("the header has its size"), table)
+    (header.try_into().expect("the fields above add up to the header's size"), table)
 }
 
 fn short(number: usize) -> u32 {

@@ -56,7 +56,7 @@ pub fn liveness(_: &Path) -> Liveness {
     Liveness::Unknown
 }
 
-/// Who wrote a trace.
+/// The program that wrote a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     /// Wiretape, which marks its files while it writes them.

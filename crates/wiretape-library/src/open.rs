@@ -1,36 +1,38 @@
-//! Opening a trace, decompressed where need be, and what its first and last lines say.
+//! Opening traces, with decompression where needed, and reading their first and last lines.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use wiretape_analyze::summary::{Ending, started_at};
 use wiretape_trace::compress;
-use wiretape_trace::format::{Line, Meta, Notice, ReadError, Record, TraceReader, parse_line};
+use wiretape_trace::format::{
+    Integrity, Line, Meta, Notice, ReadError, Record, TraceReader, check_integrity, parse_line,
+};
 
-/// A reader of a trace file, decompressed where need be.
+/// A reader of a trace file that decompresses where needed.
 pub type FileReader = TraceReader<Box<dyn Read + Send>>;
 
-/// A file could not be read as a trace.
+/// Why a file could not be read as a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceFileError {
     /// The file can't be opened.
     #[error("can't open {}", path.display())]
     Open {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Reading failed in the middle.
     #[error("can't read {}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The last line that could be read, and the system's reason.
         source: ReadError,
     },
     /// A pipe or a device, where a trace has to be read from the middle.
-    #[error("{} is not a file: a trace is read once from end to end, and then here and there", path.display())]
+    #[error("{} is not a regular file, and this command needs random access", path.display())]
     NotAFile {
         /// The pipe or device.
         path: PathBuf,
@@ -38,19 +40,19 @@ pub enum TraceFileError {
     /// The file is empty.
     #[error("{} is empty: nothing was recorded", path.display())]
     Empty {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The file has less than a line.
-    #[error("{} ends in its first line: the recorder was stopped at once", path.display())]
+    #[error("{} has no complete line: the recorder was stopped immediately", path.display())]
     NoWholeLine {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The file holds something else.
     #[error("{} is not a trace: line {line} {what}", path.display())]
     NotATrace {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The first line that can't be from a trace.
         line: u64,
@@ -74,6 +76,13 @@ pub fn open_with(
     let file = open_file(path)?;
     let length = file.metadata().map_err(failed)?.len();
     Ok(TraceReader::new(compress::reader(wrap(file, length)).map_err(failed)?))
+}
+
+/// What the check values of a trace say; see [`check_integrity`].
+pub fn integrity(path: &Path) -> Result<Integrity, TraceFileError> {
+    let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
+    let source = compress::reader(open_file(path)?).map_err(failed)?;
+    check_integrity(BufReader::with_capacity(1 << 16, source)).map_err(failed)
 }
 
 /// Opens a trace that is still growing.
@@ -113,7 +122,7 @@ pub fn goes_on(head: &Head, before: &Path) -> bool {
     previous.is_some() && previous == before.file_name().and_then(|name| name.to_str())
 }
 
-/// How many lines may be strange before a file is taken to be something else.
+/// The number of invalid lines after which a file is not taken for a trace.
 const STRANGE_LINES: u64 = 50;
 
 /// The longest line that is read to find out what a file is. Listing a directory must stay cheap whatever is in it.
@@ -122,7 +131,7 @@ const HEAD_LINE: usize = 16 << 20;
 /// How much of a file is decompressed to find out what it is.
 const HEAD_BYTES: u64 = 64 << 20;
 
-/// Looks at a trace's first lines.
+/// Reads the first lines of a trace.
 pub fn head(path: &Path) -> Result<Head, TraceFileError> {
     let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
     let source: Box<dyn Read + Send> =
@@ -167,7 +176,7 @@ fn is_torn(reader: &FileReader) -> bool {
     reader.notices().iter().any(|notice| matches!(notice, Notice::TornLine { .. }))
 }
 
-/// Why a line can't be from a trace, if so.
+/// Why a line can't be from a trace; `None` if it can.
 fn strangeness(bytes: &[u8], record: &Record<'_>) -> Option<String> {
     match record {
         Record::Damaged(error) if error.offset == HEAD_LINE => Some("is too long".to_owned()),
@@ -191,7 +200,7 @@ fn head_of(record: &Record<'_>) -> Head {
     }
 }
 
-/// How a trace ends, from a look at its last line. A compressed trace has to be read through for that.
+/// How a trace ends, by its last line. A compressed trace has to be read completely for that.
 pub fn ending(path: &Path) -> Result<Ending, TraceFileError> {
     let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
     let tail = tail(path).map_err(failed)?;
@@ -272,7 +281,7 @@ mod tests {
     #[test]
     fn a_first_look_tells_what_a_file_is() {
         check(b"", "x is empty: nothing was recorded");
-        check(b"{\"v\":1,\"type\":\"me", "x ends in its first line: the recorder was stopped at once");
+        check(b"{\"v\":1,\"type\":\"me", "x has no complete line: the recorder was stopped immediately");
         check(b"hello\nworld\n", "x is not a trace: line 1 is not a JSON object (byte 0: expected a value)");
         check(b"{\"a\":1}\n", "x is not a trace: line 1 has neither `raw` nor `type`");
         check(b"\n{\"v\":1,\"type\":\"meta\",\"label\":\"l\"}\n", "Some(\"l\") Missing");

@@ -18,12 +18,12 @@ pub struct PlainTrace {
     file: Arc<File>,
     origin: Origin,
     /// Why a compressed trace could be unpacked only in part.
-    cut: Option<Cut>,
+    cut: Option<UnpackError>,
 }
 
-/// The error that ended unpacking. Readers meet it where the plain bytes end, as if they decompressed themselves.
+/// The error that ended unpacking. Readers get it at the end of the plain bytes, as if they had decompressed themselves.
 #[derive(Debug, Clone)]
-struct Cut {
+struct UnpackError {
     kind: io::ErrorKind,
     message: Arc<str>,
 }
@@ -33,7 +33,7 @@ struct Cut {
 enum Origin {
     /// In the trace's own file, which may still grow.
     Itself,
-    /// In a file of ours.
+    /// In an unnamed temporary file.
     Unpacked,
 }
 
@@ -41,7 +41,7 @@ impl PlainTrace {
     /// Opens a trace; a compressed one is unpacked. Pipes and devices are refused.
     pub fn open(path: &Path) -> Result<Self, TraceFileError> {
         let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
-        // Asked before it is opened: opening a pipe waits for a writer.
+        // Checked before opening, because opening a pipe blocks until there is a writer.
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if metadata.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
@@ -78,7 +78,7 @@ impl PlainTrace {
         self.origin == Origin::Itself
     }
 
-    /// How many bytes there are now.
+    /// The current length in bytes.
     pub fn len(&self) -> u64 {
         self.file.metadata().map_or(0, |metadata| metadata.len())
     }
@@ -119,7 +119,7 @@ pub struct PlainReader {
     file: Arc<File>,
     offset: u64,
     end: u64,
-    cut: Option<Cut>,
+    cut: Option<UnpackError>,
 }
 
 impl Read for PlainReader {
@@ -151,7 +151,7 @@ fn is_compressed(file: &File) -> bool {
 }
 
 /// The plain bytes; of a file that is cut off or decompresses to too much, those that are there.
-fn unpack(file: File) -> io::Result<(File, Option<Cut>)> {
+fn unpack(file: File) -> io::Result<(File, Option<UnpackError>)> {
     let mut unpacked = tempfile::tempfile()?;
     let mut source = compress::reader(file)?;
     let mut chunk = vec![0; 256 * 1024];
@@ -162,7 +162,7 @@ fn unpack(file: File) -> io::Result<(File, Option<Cut>)> {
             Err(error) => match error.kind() {
                 io::ErrorKind::Interrupted => {}
                 kind @ (io::ErrorKind::UnexpectedEof | io::ErrorKind::FileTooLarge) => {
-                    return Ok((unpacked, Some(Cut { kind, message: error.to_string().into() })));
+                    return Ok((unpacked, Some(UnpackError { kind, message: error.to_string().into() })));
                 }
                 _ => return Err(error),
             },

@@ -11,19 +11,19 @@ use wiretape_trace::format::Meta;
 pub struct Recording {
     /// The id of its first part, if it has one.
     id: Option<String>,
-    /// Its files.
+    /// The files, in the order in which they were written.
     pub parts: Vec<Part>,
 }
 
 /// One file of a recording.
 #[derive(Debug)]
 pub struct Part {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The file's id, if it has one.
     pub id: Option<String>,
-    /// Counts from 1.
-    index: u64,
+    /// The position in the recording, from 1.
+    pub index: u64,
 }
 
 impl Part {
@@ -49,7 +49,7 @@ impl Recording {
         recordings
     }
 
-    /// Adds the parts that nobody named: those that the others link to, in the same directory.
+    /// Adds the parts that were not given: those in the same directory that the others link to.
     pub fn find_parts(&mut self) -> Result<(), TraceFileError> {
         let mut seen: BTreeSet<PathBuf> = self.parts.iter().map(|part| part.path.clone()).collect();
         let mut at = 0;
@@ -93,7 +93,7 @@ fn neighbours(path: &Path) -> Result<Vec<PathBuf>, TraceFileError> {
         Ending::Rotated { next } => Some(next),
         _ => None,
     };
-    // A name alone: a file elsewhere is none of a trace's business.
+    // Only a bare file name: a trace from another machine must not make us read files elsewhere.
     let beside = |name: String| {
         let name = Path::new(&name).file_name().filter(|file| *file == name.as_str())?;
         Some(path.with_file_name(name))

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub enum TraceSelector {
     /// `latest`, or `latest~N`: the N-th before it.
     Latest {
-        /// How many newer traces there are.
+        /// The number of newer traces to skip.
         back: usize,
     },
     /// A path, or a prefix of an id.
@@ -23,13 +23,13 @@ pub enum SelectorError {
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// There is no file at a path that can't be an id.
-    #[error("there is no file {}", .0.display())]
+    #[error("file {} does not exist", .0.display())]
     NoFile(PathBuf),
     /// `latest`, where there are no traces.
-    #[error("there are no traces in {}", .0.display())]
+    #[error("no traces in {}", .0.display())]
     NoTraces(PathBuf),
     /// `latest~N`, where there are fewer.
-    #[error("latest~{back} goes too far back: there {}", are_traces(*.count))]
+    #[error("latest~{back} does not exist: there {}", are_traces(*.count))]
     TooFarBack {
         /// The N that was typed.
         back: usize,
@@ -37,17 +37,17 @@ pub enum SelectorError {
         count: usize,
     },
     /// Neither a file nor an id.
-    #[error("there is no trace `{prefix}`: no such file, and no id that begins like that in {}", dir.display())]
+    #[error("no trace `{prefix}`: no such file, and no id in {} starts with it", dir.display())]
     NoId {
-        /// What was typed.
+        /// The selector as it was typed.
         prefix: String,
         /// The directory with the traces.
         dir: PathBuf,
     },
     /// Several ids begin like this.
-    #[error("`{prefix}` could be any of {} traces", candidates.len())]
+    #[error("`{prefix}` matches {} traces", candidates.len())]
     Ambiguous {
-        /// What was typed.
+        /// The selector as it was typed.
         prefix: String,
         /// The traces whose ids begin like that, those of exactly this id first.
         candidates: Vec<CatalogEntry>,
@@ -111,7 +111,7 @@ fn by_id(catalog: Catalog, dir: &Path, prefix: &str) -> Result<PathBuf, Selector
     };
     let mut candidates: Vec<CatalogEntry> = catalog.entries.into_iter().filter(begins).collect();
     if candidates.len() > 1 {
-        // A whole id is meant, though another begins with it.
+        // A complete id wins over longer ones that begin with it.
         candidates.sort_by_key(|entry| entry.id().len() != prefix.len());
         let whole = candidates.iter().filter(|entry| entry.id().len() == prefix.len()).count();
         if whole != 1 {
@@ -156,13 +156,13 @@ mod tests {
         };
         check("latest", "xyz");
         check("latest~2", "abc1");
-        check("latest~3", "latest~3 goes too far back: there are 3 traces");
+        check("latest~3", "latest~3 does not exist: there are 3 traces");
         check("X", "xyz");
         check("abc12", "abc12");
-        // A whole id is meant, though another begins with it.
+        // A complete id wins over longer ones that begin with it.
         check("abc1", "abc1");
-        check("ab", "`ab` could be any of 2 traces");
-        check("q", "there is no trace `q`: no such file, and no id that begins like that in DIR");
-        check("q.jsonl", "there is no file q.jsonl");
+        check("ab", "`ab` matches 2 traces");
+        check("q", "no trace `q`: no such file, and no id in DIR starts with it");
+        check("q.jsonl", "file q.jsonl does not exist");
     }
 }

@@ -10,7 +10,7 @@ use wiretape_trace::format::End;
 /// The state of a recording: decided by the last line of its trace and by whether a recorder holds the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceState {
-    /// It has ended.
+    /// The recording has ended.
     Ended(End),
     /// It continues in another file.
     Rotated {
@@ -93,7 +93,7 @@ impl TraceState {
         matches!(self, TraceState::Ended(end) if end.is_failure())
     }
 
-    /// Whether something went wrong, or may have.
+    /// Whether the server failed, or the recording was cut off.
     pub fn is_trouble(&self) -> bool {
         match self {
             TraceState::Ended(_) => self.is_failure(),

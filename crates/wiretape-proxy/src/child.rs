@@ -1,4 +1,7 @@
-//! A server that is a process of ours: what it is sent and what it says, line by line, and its end.
+//! A server that Wiretape runs as a child process: line-based reading and writing on threads, and an orderly end.
+//!
+//! Used by `replay` and `verify`, which are themselves the server's client. `wiretape record` has its own pumps, because
+//! there a client waits for every byte.
 
 use crate::platform::{Exit, Process};
 use std::io::{Read, Write as _};
@@ -8,16 +11,16 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use wiretape_trace::framing::LineFramer;
 
-/// How much is read at a time.
+/// Bytes per read: the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 
-/// How long a server that reads no more may go on to say what it still has to say.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a server that closed its stdin may still write to stdout: its last responses often follow.
+const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 
-/// How long a server may take to end when its input has ended.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// How long a server may take to exit after its stdin was closed.
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// Reads lines on a thread of its own, and hands each to `each`; `None` is the end.
+/// Reads lines on a separate thread and calls `each` with every one; `None` is the end of the stream.
 pub(crate) fn read_lines(
     mut stdout: impl Read + Send + 'static,
     mut each: impl FnMut(Option<Vec<u8>>) + Send + 'static,
@@ -38,8 +41,8 @@ pub(crate) fn read_lines(
     });
 }
 
-/// Writes lines on a thread of its own: a server that doesn't read makes nobody wait. `failed` is called if it reads no more, after
-/// what it said before its end.
+/// Writes lines on a separate thread, so that a server that doesn't read can't block the caller. `failed` is called when a
+/// write fails, after a pause in which the server's last output can arrive.
 pub(crate) fn write_lines(
     mut stdin: ChildStdin,
     lines: Receiver<Vec<u8>>,
@@ -49,49 +52,49 @@ pub(crate) fn write_lines(
         for mut line in lines {
             line.push(b'\n');
             if stdin.write_all(&line).is_err() {
-                std::thread::sleep(LAST_WORDS);
+                std::thread::sleep(OUTPUT_GRACE);
                 return failed();
             }
         }
     });
 }
 
-/// How a process came to its end.
+/// The end of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// It ended when its input did, or before.
+pub(crate) enum ProcessEnd {
+    /// It exited when its stdin was closed, or before.
     ByItself(Exit),
-    /// It had to be ended.
+    /// It had to be terminated.
     Forced(Option<Exit>),
 }
 
-impl End {
-    /// How it ended, if that is known.
+impl ProcessEnd {
+    /// The exit status, if it is known.
     pub(crate) fn exit(self) -> Option<Exit> {
         match self {
-            End::ByItself(exit) => Some(exit),
-            End::Forced(exit) => exit,
+            ProcessEnd::ByItself(exit) => Some(exit),
+            ProcessEnd::Forced(exit) => exit,
         }
     }
 }
 
-/// Waits for a process whose input has ended, but not for ever; then it is ended. What it has started is ended, too.
-pub(crate) fn end_process(process: Process) -> End {
+/// Waits up to [`EXIT_GRACE`] for a process whose stdin was closed, then terminates it with everything that it started.
+pub(crate) fn end_process(process: Process) -> ProcessEnd {
     let process = Arc::new(process);
     let (sender, ended) = channel();
     let waiting = Arc::clone(&process);
     let waiter = std::thread::spawn(move || {
         let waited = waiting.wait();
         drop(waiting);
-        // Nobody may want to know any more.
+        // The receiver is gone if the wait below has timed out.
         let _ = sender.send(waited);
     });
-    let is_over = matches!(ended.recv_timeout(LAST_MOMENT), Ok(Ok(())));
+    let is_over = matches!(ended.recv_timeout(EXIT_GRACE), Ok(Ok(())));
     process.end_group();
     let _ = waiter.join();
     let exit = Arc::into_inner(process).and_then(|process| process.reap().ok());
     match exit.filter(|_| is_over) {
-        Some(exit) => End::ByItself(exit),
-        None => End::Forced(exit),
+        Some(exit) => ProcessEnd::ByItself(exit),
+        None => ProcessEnd::Forced(exit),
     }
 }

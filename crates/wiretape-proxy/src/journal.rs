@@ -1,5 +1,13 @@
-//! The recorder's file: every line goes to the kernel as it is seen, the file may be rotated, the disk may fill up
-//! and be freed again, and none of it ever stops the traffic.
+//! The journal writes a recording to disk. Each line is handed to the kernel as soon as it is complete; the file may be
+//! rotated, deleted or hit a full disk, and none of that stops the traffic.
+//!
+//! **Why this shape.** Lines are written synchronously by the thread that saw them, under the caller's lock, without a queue:
+//! design note 0001 has the reasons. So nothing here may return an error to the traffic: a failure is a state of the file
+//! (`FileState::Failed`) in which lines are counted instead of written; an append retries once a second. What was
+//! lost is recorded as a `gap` line when writing works again. Chained check values (`sha256`) are taken back with the lines
+//! that could not be written, so that a trace with a gap still passes `wiretape integrity`.
+//!
+//! Redaction, framing and the meaning of lines are left to the callers.
 
 use crate::live::LiveHub;
 use crate::platform;
@@ -10,23 +18,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use wiretape_library::private;
-use wiretape_trace::format::{Context, Encoder, LineEnd, Meta, Moment, Part, WallClock};
+use wiretape_trace::format::{Chain, Context, Encoder, LineEnd, Meta, Moment, Part, WallClock};
 use wiretape_trace::message::Direction;
 use wiretape_trace::name;
 
-/// How long to wait before a disk that failed is tried again.
+/// Time between attempts to write after a failure, in microseconds.
 const RETRY_US: u64 = 1_000_000;
 
-/// How often to look whether the file is still there.
-const LOOK_US: u64 = 1_000_000;
+/// Time between checks whether the file was deleted, in microseconds: a check is one more system call.
+const DELETED_CHECK_US: u64 = 1_000_000;
 
-/// A buffer that grew larger than this is given back.
+/// A line buffer larger than this is shrunk after its write, so that one large message doesn't hold memory for the rest of
+/// the session (`cargo xtask bench --only stdio`, the rows of peak memory).
 const KEEP_CAPACITY: usize = 256 * 1024;
 
-/// From this size on a payload goes to the file straight from where it lies.
-const LARGE: usize = 32 * 1024;
+/// Payloads of at least this size are written with `writev` from the caller's buffer instead of being copied into the line
+/// buffer (`cargo xtask bench --only stdio`, the rows "1 MiB each way").
+const DIRECT_WRITE_BYTES: usize = 32 * 1024;
 
-/// The clocks of a recording.
+/// The wall clock and the monotonic clock of a recording.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: Instant,
@@ -49,21 +59,21 @@ impl Clock {
 /// Where a recording is written, and how large it may grow.
 #[derive(Debug, Clone)]
 pub struct JournalOptions {
-    /// The folder.
+    /// The directory of the trace files.
     pub dir: PathBuf,
-    /// A part is closed when it would grow larger than this.
+    /// The size in bytes at which a part is closed and the next one begun.
     pub max_bytes: Option<u64>,
-    /// Only this many parts are kept, the newest.
+    /// Keep at most this many parts; the oldest are deleted.
     pub max_files: Option<usize>,
-    /// Is given what was written, but for the server's standard error.
+    /// Receives a copy of every line that was written, except the server's standard error.
     pub tee: Option<Tee>,
 }
 
-/// Takes what was written to a trace: pieces that are whole lines together. It is called while the traffic waits, so it
-/// must be quick.
+/// A callback for what was written to a trace: pieces that are whole lines when concatenated. Traffic waits for it, so it
+/// must return quickly.
 pub type Tee = Arc<dyn TeeFn>;
 
-/// A function that takes what was written.
+/// A tee callback. The trait exists so that [`JournalOptions`] can derive `Debug`.
 pub trait TeeFn: Fn(&[&[u8]]) + Send + Sync {}
 impl<F: Fn(&[&[u8]]) + Send + Sync> TeeFn for F {}
 
@@ -73,7 +83,7 @@ impl std::fmt::Debug for dyn TeeFn {
     }
 }
 
-/// Something that was observed, ready to be written.
+/// Something that was observed and redacted, ready to be written as one line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Observation<'a> {
     Message { dir: Direction, context: Context<'a>, raw: &'a [u8] },
@@ -83,55 +93,60 @@ pub(crate) enum Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// About how large its line is.
-    fn size(self) -> u64 {
-        const AROUND: usize = 128;
+    /// The approximate length of its line, for deciding whether the part must be rotated first.
+    fn estimated_size(self) -> u64 {
+        const LINE_OVERHEAD: usize = 128;
         let (context, payload) = match self {
             Observation::Message { context, raw, .. } => (context, raw),
             Observation::Text { context, text, .. } => (context, text),
             Observation::Stderr { text } => (Context::default(), text),
             Observation::Http { context } => (context, &b""[..]),
         };
-        (payload.len() + context.http.map_or(0, <[u8]>::len) + AROUND) as u64
+        (payload.len() + context.http.map_or(0, <[u8]>::len) + LINE_OVERHEAD) as u64
     }
 }
 
-/// Writes a recording.
+/// The writer of one recording, over all its parts.
 #[derive(Debug)]
 pub(crate) struct Journal {
     options: JournalOptions,
     meta: Meta,
     stem: String,
     encoder: Encoder,
-    /// Encoded lines that wait for their write, how many they are, and how much of them was shown to those who watch.
+    /// The chain of check values up to the last written line. The encoder is reset to it when lines could not be written.
+    written: Option<Chain>,
+    /// The digest at the end of the previous part.
+    previous_head: Option<String>,
+    /// Encoded lines that are not written yet, their number, and how many of their bytes the live view already has.
     lines: Vec<u8>,
     count: u64,
     published: usize,
-    /// The parts that are there, oldest first.
+    /// The parts that exist, oldest first.
     parts: Vec<PathBuf>,
     part_number: u64,
-    /// How long the `meta` line of this part is.
+    /// The length of this part's `meta` line in bytes.
     meta_len: u64,
-    /// The offset at which this part began.
+    /// The start of this part, in microseconds since the recording began.
     part_us: u64,
     first_id: String,
-    state: State,
+    state: FileState,
     lost: u64,
-    look_us: u64,
+    deleted_check_us: u64,
     live: Option<LiveHub>,
-    /// Whether what is being written is nothing but the server's standard error.
-    is_log: bool,
+    /// Whether the lines being written are only the server's standard error, which the tee doesn't get.
+    is_stderr_only: bool,
     warn: Warn,
     warned: bool,
 }
 
+/// Whether the current part can be written to.
 #[derive(Debug)]
-enum State {
+enum FileState {
     Open {
         file: File,
         len: u64,
     },
-    /// Lines are counted, not written, until `retry_us`. A file may be there that ends in a torn line.
+    /// Lines are counted instead of written until `retry_us`. If there is a file, it may end in a torn line.
     Failed {
         reason: String,
         lost: u64,
@@ -143,7 +158,7 @@ enum State {
 }
 
 impl Journal {
-    /// Begins a recording. If the file can't be made, the user is warned, and it is tried again later.
+    /// Begins a recording. If the file can't be created, the user is warned and it is retried later.
     pub(crate) fn begin(
         options: JournalOptions,
         meta: Meta,
@@ -157,7 +172,9 @@ impl Journal {
             first_id: meta.id.clone().unwrap_or_default(),
             meta,
             stem,
-            encoder: Encoder::new(),
+            encoder: Encoder::chained(),
+            written: None,
+            previous_head: None,
             lines: Vec::new(),
             count: 0,
             published: 0,
@@ -165,11 +182,11 @@ impl Journal {
             part_number: 0,
             meta_len: 0,
             part_us: 0,
-            state: State::Closed,
+            state: FileState::Closed,
             lost: 0,
-            look_us: LOOK_US,
+            deleted_check_us: DELETED_CHECK_US,
             live,
-            is_log: false,
+            is_stderr_only: false,
             warn,
             warned: false,
         };
@@ -179,24 +196,28 @@ impl Journal {
         journal
     }
 
-    /// The file that is being written.
+    /// The path of the current part.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.parts.last().map(PathBuf::as_path)
     }
 
-    /// Writes what was observed. After `end` nothing is written any more.
+    /// Encodes and writes the observations, with one write for all but the large ones. Does nothing after `end`.
     pub(crate) fn append<'a>(
         &mut self,
         at: Moment,
         observations: impl Iterator<Item = Observation<'a>> + Clone,
     ) {
-        self.prepare(at, observations.clone().map(Observation::size).sum());
-        self.is_log =
+        self.prepare_file(at, observations.clone().map(Observation::estimated_size).sum());
+        self.is_stderr_only =
             observations.clone().all(|observation| matches!(observation, Observation::Stderr { .. }));
         for observation in observations {
             match observation {
-                Observation::Message { dir, context, raw } if raw.len() >= LARGE && self.live.is_none() => {
+                Observation::Message { dir, context, raw }
+                    if raw.len() >= DIRECT_WRITE_BYTES && self.live.is_none() =>
+                {
+                    // The live view needs a line in one piece, so with viewers the payload is copied after all.
                     self.encoder.message_head(&mut self.lines, at, dir, context);
+                    self.encoder.absorb_payload(raw);
                     self.count += 1;
                     self.write(at, raw);
                     continue;
@@ -215,19 +236,19 @@ impl Journal {
             self.finish_line();
         }
         self.write(at, &[]);
-        self.is_log = false;
+        self.is_stderr_only = false;
     }
 
-    /// Writes the last line; how long this part took is known here.
+    /// Writes the `end` line and closes the file. The part's duration is filled in here.
     pub(crate) fn end(&mut self, at: Moment, end: LineEnd) {
-        if let State::Failed { retry_us, .. } = &mut self.state {
+        if let FileState::Failed { retry_us, .. } = &mut self.state {
             *retry_us = 0;
         }
-        self.look_us = 0;
-        self.prepare(at, 0);
+        self.deleted_check_us = 0;
+        self.prepare_file(at, 0);
         let lost = self.lost();
         let end = LineEnd {
-            // Of this file, not of the recording: a v1 reader adds it to the file's `startedAt`.
+            // The duration of this part, not of the recording: readers of format 1 add it to the file's `startedAt`.
             duration_ms: at.us.saturating_sub(self.part_us) / 1000,
             lost: (lost > 0).then_some(lost),
             ..end
@@ -236,21 +257,21 @@ impl Journal {
         self.finish_line();
         self.write(at, &[]);
         self.lost = self.lost();
-        self.state = State::Closed;
+        self.state = FileState::Closed;
         if let Some(live) = self.live.take() {
             live.finish();
         }
     }
 
-    /// How many lines could not be written.
+    /// The number of lines that could not be written.
     pub(crate) fn lost(&self) -> u64 {
         match &self.state {
-            State::Failed { lost, .. } => self.lost + lost,
+            FileState::Failed { lost, .. } => self.lost + lost,
             _ => self.lost,
         }
     }
 
-    /// Counts the line that was just encoded, and shows it to those who watch.
+    /// Counts the line that was just encoded, and publishes it to the live view.
     fn finish_line(&mut self) {
         self.count += 1;
         if let Some(live) = &self.live {
@@ -259,22 +280,25 @@ impl Journal {
         }
     }
 
-    /// Hands the encoded lines to the kernel, and behind them the payload that the last of them began, if there is
-    /// one.
+    /// Hands the encoded lines to the kernel, followed by the payload whose line they begin, if there is one.
     fn write(&mut self, at: Moment, payload: &[u8]) {
         let lines = std::mem::take(&mut self.lines);
         let count = std::mem::take(&mut self.count);
         let tail: &[u8] = if payload.is_empty() { b"" } else { Encoder::MESSAGE_TAIL };
         match &mut self.state {
-            State::Open { file, len } => match write_pieces(file, &[&lines, payload, tail]) {
+            FileState::Open { file, len } => match write_pieces(file, &[&lines, payload, tail]) {
                 Ok(written) => {
                     *len += written;
+                    self.written = self.encoder.chain().cloned();
                     self.tee(&[&lines, payload, tail]);
                 }
                 Err(error) => self.fail_write(&error, count, at),
             },
-            State::Failed { lost, .. } => *lost += count,
-            State::Closed => {}
+            FileState::Failed { lost, .. } => {
+                *lost += count;
+                self.encoder.restore_chain(self.written.clone());
+            }
+            FileState::Closed => {}
         }
         self.published = 0;
         self.lines = lines;
@@ -284,47 +308,51 @@ impl Journal {
 
     fn tee(&self, pieces: &[&[u8]]) {
         if let Some(tee) = &self.options.tee
-            && !self.is_log
+            && !self.is_stderr_only
         {
             tee(pieces);
         }
     }
 
-    /// Sees to it that there is a file with room for `more` bytes: looks whether it is still there, rotates it, or
-    /// tries again after a failure.
-    fn prepare(&mut self, at: Moment, more: u64) {
-        let next = match &self.state {
-            State::Closed => return,
-            State::Open { file, .. } if at.us >= self.look_us => {
-                self.look_us = at.us + LOOK_US;
-                if platform::is_deleted(file) { Next::Reopen } else { Next::Nothing }
+    /// Makes sure that there is a file with room for `more` bytes: reopens a deleted one, rotates a full one, or retries after
+    /// a failure.
+    fn prepare_file(&mut self, at: Moment, more: u64) {
+        let repair = match &self.state {
+            FileState::Closed => return,
+            FileState::Open { file, .. } if at.us >= self.deleted_check_us => {
+                self.deleted_check_us = at.us + DELETED_CHECK_US;
+                if platform::is_deleted(file) { FileRepair::Reopen } else { FileRepair::NotNeeded }
             }
-            State::Open { .. } => Next::Nothing,
-            State::Failed { retry_us, .. } if at.us >= *retry_us => Next::Retry,
-            State::Failed { .. } => return,
+            FileState::Open { .. } => FileRepair::NotNeeded,
+            FileState::Failed { retry_us, .. } if at.us >= *retry_us => FileRepair::Retry,
+            FileState::Failed { .. } => return,
         };
-        match next {
-            Next::Reopen => {
+        match repair {
+            FileRepair::Reopen => {
                 self.warn_once(|| Warning::Deleted);
                 if let Err(error) = self.open_part(at) {
                     self.fail(&error, 0, at, None, 0);
                 }
             }
-            Next::Retry => self.retry(at),
-            Next::Nothing => self.rotate_if_full(at, more),
+            FileRepair::Retry => self.retry(at),
+            FileRepair::NotNeeded => self.rotate_if_full(at, more),
         }
     }
 
     fn rotate_if_full(&mut self, at: Moment, more: u64) {
-        let (State::Open { len, .. }, Some(max)) = (&self.state, self.options.max_bytes) else { return };
-        // A part has its `meta` and one line at least, however small the limit is.
+        let (FileState::Open { len, .. }, Some(max)) = (&self.state, self.options.max_bytes) else { return };
+        // A part holds at least one line after its `meta`, however small the limit: otherwise a message above the limit would
+        // rotate for ever.
         if *len + more <= max || *len == self.meta_len {
             return;
         }
-        let State::Open { mut file, .. } = std::mem::replace(&mut self.state, State::Closed) else { return };
+        let FileState::Open { mut file, .. } = std::mem::replace(&mut self.state, FileState::Closed) else {
+            return;
+        };
         let mut line = Vec::new();
         self.encoder.rotated(&mut line, at, &self.part_name(self.part_number + 1));
-        // A full disk will be met, and told, when the next part is begun.
+        self.previous_head = Chain::head_in(&line);
+        // A full disk is reported when opening the next part fails.
         if file.write_all(&line).is_ok() {
             self.tee(&[&line]);
         }
@@ -338,12 +366,12 @@ impl Journal {
     fn delete_old_parts(&mut self) {
         let Some(max) = self.options.max_files else { return };
         while self.parts.len() > max.max(1) {
-            // A part that can't be deleted is left to its owner.
+            // Deleting is best effort: a part that can't be deleted must not stop the recording.
             let _ = std::fs::remove_file(self.parts.remove(0));
         }
     }
 
-    /// Begins the next part, with a `meta` of its own.
+    /// Creates the file of the next part and writes its `meta` line.
     fn open_part(&mut self, at: Moment) -> io::Result<()> {
         private::create_dir(&self.options.dir)?;
         let number = self.part_number + 1;
@@ -358,11 +386,13 @@ impl Journal {
                 of: self.first_id.clone(),
                 previous: previous.to_string_lossy().into_owned(),
                 us: at.us,
+                sha256: self.previous_head.take(),
             });
         }
         let mut line = Vec::new();
         self.encoder.meta(&mut line, at, &meta);
         if let Err(error) = file.write_all(&line) {
+            // A file without a complete `meta` line is not a trace; readers would report it as broken.
             let _ = std::fs::remove_file(&path);
             return Err(error);
         }
@@ -370,16 +400,17 @@ impl Journal {
             live.publish(&line[..line.len() - 1]);
         }
         self.tee(&[&line]);
+        self.written = self.encoder.chain().cloned();
         self.part_number = number;
         self.meta_len = line.len() as u64;
         self.part_us = at.us;
         self.parts.push(path);
-        self.state = State::Open { file, len: line.len() as u64 };
+        self.state = FileState::Open { file, len: line.len() as u64 };
         Ok(())
     }
 
-    /// Creates the file of a part. Two recordings of one label may begin in the same millisecond: then the later one
-    /// takes another name, for all its parts.
+    /// Creates the file of a part. Two recordings with the same label may begin in the same millisecond: the later one gets a
+    /// suffix for all its parts.
     fn create_file(&mut self, number: u64) -> io::Result<(PathBuf, File)> {
         let stem = self.stem.clone();
         let mut twin = 1;
@@ -401,17 +432,21 @@ impl Journal {
         format!("{}{part}.jsonl", self.stem)
     }
 
-    /// Takes back what was written of lines that could not be written whole.
+    /// Truncates lines that were only partly written, and enters the failed state.
     fn fail_write(&mut self, error: &io::Error, count: u64, at: Moment) {
-        let State::Open { file, len } = std::mem::replace(&mut self.state, State::Closed) else { return };
-        // If even that fails, the torn line stays, and the reader leaves it out.
+        let FileState::Open { file, len } = std::mem::replace(&mut self.state, FileState::Closed) else {
+            return;
+        };
+        // If truncating fails too, the torn line stays, and readers skip it.
         let _ = file.set_len(len);
+        self.encoder.restore_chain(self.written.clone());
         self.fail(error, count, at, Some(file), len);
     }
 
     fn fail(&mut self, error: &io::Error, lost: u64, at: Moment, file: Option<File>, len: u64) {
         let reason = error.to_string();
-        self.state = State::Failed { reason: reason.clone(), lost, retry_us: at.us + RETRY_US, file, len };
+        self.state =
+            FileState::Failed { reason: reason.clone(), lost, retry_us: at.us + RETRY_US, file, len };
         let target = self.path().unwrap_or(&self.options.dir).to_owned();
         self.warn_once(|| Warning::CannotWrite { path: target, reason });
     }
@@ -422,14 +457,15 @@ impl Journal {
         }
     }
 
-    /// Goes on after a failure, with a line that says what is missing.
+    /// Resumes after a failure, with a `gap` line that counts what was lost.
     fn retry(&mut self, at: Moment) {
-        let State::Failed { reason, lost, file, len, .. } = std::mem::replace(&mut self.state, State::Closed)
+        let FileState::Failed { reason, lost, file, len, .. } =
+            std::mem::replace(&mut self.state, FileState::Closed)
         else {
             return;
         };
         match file.filter(|file| !platform::is_deleted(file)) {
-            Some(file) => self.state = State::Open { file, len },
+            Some(file) => self.state = FileState::Open { file, len },
             None => {
                 if let Err(error) = self.open_part(at) {
                     return self.fail(&error, lost, at, None, 0);
@@ -441,10 +477,11 @@ impl Journal {
         }
         let mut line = Vec::new();
         self.encoder.gap(&mut line, at, lost, &reason);
-        let State::Open { file, len } = &mut self.state else { return };
+        let FileState::Open { file, len } = &mut self.state else { return };
         match write_pieces(file, &[&line]) {
             Ok(written) => {
                 *len += written;
+                self.written = self.encoder.chain().cloned();
                 self.lost += lost;
                 self.tee(&[&line]);
             }
@@ -453,23 +490,25 @@ impl Journal {
     }
 }
 
-enum Next {
-    Nothing,
+/// What has to happen before the next line can be written.
+enum FileRepair {
+    NotNeeded,
     Reopen,
     Retry,
 }
 
-/// Writes all the pieces, in one call if the kernel takes them so.
+/// Writes all the pieces, in one system call unless the kernel takes only part of them.
 fn write_pieces(file: &mut File, pieces: &[&[u8]]) -> io::Result<u64> {
     let total: usize = pieces.iter().map(|piece| piece.len()).sum();
     if let [only, rest @ ..] = pieces
         && rest.iter().all(|piece| piece.is_empty())
     {
-        // The usual case, and the kernel's shorter way.
+        // The usual case: `write` has a shorter path through the kernel than `writev`.
         return file.write_all(only).map(|()| total as u64);
     }
     let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
     let mut rest = &mut slices[..];
+    // Advancing by 0 drops leading empty slices; otherwise a write of nothing would look like `WriteZero`.
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
         match file.write_vectored(rest) {

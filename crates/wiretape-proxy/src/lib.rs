@@ -1,17 +1,17 @@
-//! The edge that records.
+//! The capturing side of Wiretape: everything that talks to processes and sockets and writes traces.
 //!
-//! Here, and in no crate below, are processes, signals, clocks, files and sockets. What was seen leaves as a trace;
-//! see [`wiretape_trace::format`].
+//! Processes, signals, clocks, files and sockets are used here and in no crate below, so that those stay pure and can be
+//! tested without them. What was captured leaves as a trace; see [`wiretape_trace::format`].
 //!
-//! - [`record`]: a stdio server, wrapped
-//! - [`bridge`]: an HTTP server, for a client that only speaks stdio
-//! - [`http`]: HTTP servers, behind a proxy
-//! - [`journal`]: how a trace reaches the disk
-//! - [`live`]: a trace that grows, shown to viewers
-//! - [`new_trace`]: a trace of what a server says now
-//! - [`replay`]: a trace, played as a server
-//! - [`verify`]: a trace's client, for a server to be tested with
-//! - [`platform`]: what differs between operating systems
+//! - [`record`]: wraps a stdio server and records it
+//! - [`bridge`]: connects a stdio client to an HTTP server and records the session
+//! - [`http`]: the recording HTTP proxy
+//! - [`journal`]: writes a trace to disk: rotation, full disks, deleted files
+//! - [`live`]: streams a growing trace to viewers
+//! - [`new_trace`]: writes a trace of a session that replay or verify started
+//! - [`replay`]: plays a trace as a server
+//! - [`verify`]: plays a trace's client against a real server
+//! - [`platform`]: the differences between operating systems
 
 pub mod bridge;
 mod child;

@@ -1,4 +1,7 @@
-//! A trace of what a server says now, without secrets: of what was not recorded before, or of what was and may be another.
+//! A redacted trace of a session that Wiretape itself has with a server: `replay` records the calls that it forwards to the
+//! real server, `verify` records its whole run.
+//!
+//! There is one writer and no traffic to protect, so none of the journal's machinery is needed: an error is returned.
 
 use crate::journal::Clock;
 use crate::platform::Exit;
@@ -10,18 +13,20 @@ use std::io;
 use std::sync::Arc;
 use wiretape_trace::format::{LineEnd, Meta, TraceWriter};
 use wiretape_trace::message::Direction;
-use wiretape_trace::redact::Redactor;
+use wiretape_trace::redact::{Redactor, SecretMemory};
 
-/// A trace that is being written.
+/// The trace file of such a session, open for writing.
 #[derive(Debug)]
 pub struct NewTrace {
     writer: TraceWriter<File>,
     redactor: Option<Arc<Redactor>>,
+    /// What the session has named as a secret.
+    memory: SecretMemory,
     clock: Clock,
 }
 
 impl NewTrace {
-    /// Begins a trace of a server that was started so, or that is reached at a URL, in a file of its own.
+    /// Writes the first line. `server` is the command line that started the server, or its URL.
     pub fn begin(
         file: File,
         server: &[OsString],
@@ -29,22 +34,26 @@ impl NewTrace {
         redactor: Option<Arc<Redactor>>,
     ) -> io::Result<Self> {
         let clock = Clock::start();
-        let meta = meta(server, label, redactor.as_deref());
+        let memory = SecretMemory::default();
+        let meta = meta(server, label, redactor.as_deref(), &memory);
         let is_url = server.first().is_some_and(|word| word.to_string_lossy().contains("://"));
         let transport = if is_url { Some("http".to_owned()) } else { meta.transport };
         let writer = TraceWriter::new(file, clock.now(), &Meta { transport, ..meta })?;
-        Ok(NewTrace { writer, redactor, clock })
+        Ok(NewTrace { writer, redactor, memory, clock })
     }
 
-    pub(crate) fn message(&mut self, dir: Direction, raw: &[u8]) -> io::Result<()> {
+    /// Redacts a message and appends it.
+    pub(crate) fn write_message(&mut self, dir: Direction, raw: &[u8]) -> io::Result<()> {
         let clean = match &self.redactor {
-            Some(redactor) => redactor.json(raw).unwrap_or_else(|_| redactor.text(raw)),
+            Some(redactor) => redactor
+                .json_with(raw, &self.memory)
+                .unwrap_or_else(|_| redactor.text_with(raw, &self.memory)),
             None => Cow::Borrowed(raw),
         };
         self.writer.message(self.clock.now(), dir, &clean)
     }
 
-    /// Writes the last line, with how the server ended if that is known.
+    /// Writes the last line, with the server's exit status if it is known.
     pub fn end(self, exit: Option<Exit>) -> io::Result<()> {
         let at = self.clock.now();
         let (exit_code, signal) = exit.map_or((0, None), |exit| (exit.code, exit.signal));

@@ -1,13 +1,13 @@
-//! What the user should know while a recording runs.
+//! Warnings for the user while a recording or a proxy runs.
 
 use crate::live::LiveError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Takes warnings; from any thread, and at most a few times.
+/// The callback for warnings. It may be called from any thread; each kind of warning is reported once or a few times.
 pub type Warn = Arc<dyn WarnFn>;
 
-/// A function that takes warnings.
+/// A warning callback. The trait exists so that structs that hold a [`Warn`] can derive `Debug`.
 pub trait WarnFn: Fn(Warning) + Send + Sync {}
 impl<F: Fn(Warning) + Send + Sync> WarnFn for F {}
 
@@ -17,79 +17,81 @@ impl std::fmt::Debug for dyn WarnFn {
     }
 }
 
-/// What the user should know while a recording runs. The traffic goes on in every case.
+/// A problem or an event that the user should know about. Traffic continues in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum Warning {
     /// The trace can't be written.
-    #[error("can't write the trace {}: {reason}; the session goes on unrecorded until that is mended", path.display())]
+    #[error("can't write the trace {}: {reason}; traffic continues, but nothing is recorded until this is fixed", path.display())]
     CannotWrite {
-        /// Which file or folder.
+        /// The file or directory that can't be written.
         path: PathBuf,
-        /// Why.
+        /// The operating system's message.
         reason: String,
     },
-    /// The trace's file is gone.
-    #[error("the trace file was deleted while it was being written; recording goes on in a new one")]
+    /// The trace file was deleted during the recording.
+    #[error("the trace file was deleted while it was being written; recording continues in a new file")]
     Deleted,
-    /// The server wrote something that is no message.
+    /// The server wrote a line to stdout that is not JSON.
     #[error(
         "line {line} of the server's stdout is not JSON, which MCP forbids; it was passed on and recorded as text: {text:?}"
     )]
     NotJson {
-        /// Which line.
+        /// The line's number in the server's stdout, from 1.
         line: u64,
-        /// The beginning of it, redacted.
+        /// The first 100 characters, redacted.
         text: String,
     },
-    /// A server that is reached over HTTP does not answer.
+    /// The server behind the bridge does not answer.
     #[error("{message}")]
     Bridge {
-        /// Why, and what to do.
+        /// The cause and what the user can do about it.
         message: String,
     },
-    /// Every request to an upstream is refused until somebody who runs the proxy does something.
+    /// The proxy refuses every request to an upstream until its operator changes something.
     #[error("{message}")]
     Upstream {
-        /// Why, and what to do.
+        /// The cause and what the operator can do about it.
         message: String,
     },
-    /// The trace can be watched.
+    /// The live view was started.
     #[error("live at {url}")]
     Live {
-        /// Where.
+        /// The WebSocket address for viewers, with its token.
         url: String,
     },
     /// Connections can't be accepted.
-    #[error("can't accept connections: {reason}; trying again")]
+    #[error("can't accept connections: {reason}; retrying")]
     CannotAccept {
-        /// Why.
+        /// The operating system's message.
         reason: String,
     },
-    /// TLS passes unread.
-    #[error("HTTPS to {host} passes through unread; to record it, see `wiretape ca` and use --intercept")]
+    /// TLS is tunnelled, so its content is not recorded.
+    #[error(
+        "HTTPS to {host} is tunnelled and not recorded; to record it, see `wiretape ca` and use --intercept"
+    )]
     Tunnelled {
-        /// To where.
+        /// The target of the `CONNECT`, `host:port`.
         host: String,
     },
     /// TLS could not be intercepted.
     #[error(
-        "can't read HTTPS to {host}: {reason}; does the client trust the certificate that `wiretape ca` shows?"
+        "can't intercept HTTPS to {host}: {reason}; does the client trust the certificate that `wiretape ca` shows?"
     )]
     NotIntercepted {
-        /// To where.
+        /// The target of the `CONNECT`, `host:port`.
         host: String,
-        /// Why.
+        /// The failure of the TLS handshake with the client.
         reason: String,
     },
-    /// A login through us may fail in strict clients.
+    /// A client that checks `iss` (RFC 9207) may refuse a login through the proxy.
     #[error(
-        "the authorization server puts its own name (`iss`) into its answers; a client that compares it may refuse the login through this proxy: then use `wiretape proxy --forward`"
+        "the authorization server names its own issuer (`iss`) in its responses; a client that checks it may refuse the login through this proxy: in that case use `wiretape proxy --forward`"
     )]
     IssuerWillDiffer,
-    /// Browsers report more than anybody can read.
-    #[error("pages break their Content-Security-Policy so often that some reports are left out")]
+    /// Browsers send more policy reports than are recorded.
+    #[error("pages violate their Content-Security-Policy so often that some reports are dropped")]
     ReportsDropped,
-    /// The trace can't be watched.
-    #[error("can't show the trace live: {0}; recording goes on without")]
+    /// The live view can't be started.
+    #[error("can't show the trace live: {0}; recording continues without the live view")]
     CannotServe(LiveError),
 }

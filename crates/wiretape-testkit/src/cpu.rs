@@ -1,4 +1,4 @@
-//! How much time on a processor a process took, as the kernel kept count, and on which processors it may run.
+//! The CPU time of a process, from the kernel's accounting, and its processor affinity.
 
 use std::fs;
 use std::io;

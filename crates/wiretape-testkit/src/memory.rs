@@ -1,4 +1,4 @@
-//! How much memory a process and its helpers took at most, as the kernel kept count.
+//! The peak memory of a process and its helpers, from the kernel's accounting.
 
 use std::fs;
 

@@ -147,12 +147,12 @@ pub struct Venv {
 }
 
 impl Venv {
-    /// Its directory.
+    /// The directory of the environment.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Its interpreter.
+    /// The path of its interpreter.
     pub fn python(&self) -> PathBuf {
         self.root.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
     }

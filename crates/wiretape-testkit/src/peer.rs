@@ -123,7 +123,7 @@ impl Peer {
         self.stdin = None;
     }
 
-    /// Stops reading: whoever writes on gets a broken pipe.
+    /// Stops reading, so that the process gets a broken pipe when it continues to write.
     pub fn close_stdout(&mut self) {
         self.stdout = None;
     }
@@ -163,7 +163,7 @@ pub struct Pipeline<'a> {
     pub messages: &'a [u8],
     /// The length of each.
     pub length: usize,
-    /// How many messages the client is ahead of the answers at most.
+    /// The maximum number of messages in flight.
     pub window: usize,
     /// How they are written.
     pub writes: Writes,

@@ -11,7 +11,7 @@ pub fn signal(pid: u32, signal: i32) -> io::Result<()> {
     Ok(kill_process(number(pid)?, signal)?)
 }
 
-/// Whether a process runs. One that has ended doesn't, even if nobody has asked yet how it ended.
+/// Whether a process runs. A zombie doesn't count.
 pub fn is_running(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         // `pid (name) state …`, and the name may hold anything.
@@ -21,16 +21,16 @@ pub fn is_running(pid: u32) -> bool {
     }
 }
 
-/// Makes reads and writes through an open file return at once, for all who share it.
+/// Makes an open file non-blocking, for all processes that share it.
 pub fn set_nonblocking(file: impl AsFd) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(&file)?;
     Ok(rustix::fs::fcntl_setfl(&file, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
-/// Lets this process have as many open files as it may, and tells how many that are.
+/// Raises the limit of open files to the hard limit and returns it.
 pub fn raise_file_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
-    // If it can't be raised, the old one is told.
+    // If it can't be raised, the old limit is returned.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use crate::http;
 use crate::watchdog::Watchdog;
 
-/// No server takes nearly as long to start, even on a busy machine.
+/// The time limit for starting, far above what a server needs even on a busy machine.
 const START: Duration = Duration::from_secs(30);
-/// Nor to stop.
+/// The time limit for stopping.
 const STOP: Duration = Duration::from_secs(30);
-/// Nor to be heard to its end.
+/// The time limit for reading its remaining output.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(2);
-/// How much of what it says is kept.
+/// The limit of kept output in bytes.
 const KEPT: usize = 16 * 1024;
 
 /// A running server, killed when dropped or when it takes longer than its limit.
@@ -87,7 +87,7 @@ impl Service {
 
     /// What it wrote to stdout and stderr so far, or the beginning of that.
     pub fn said(&self) -> String {
-        self.said.lock().expect("nobody panics with it").clone()
+        self.said.lock().expect("no holder of the lock panics").clone()
     }
 
     /// Asks it to end as a service manager does, and waits. One that doesn't end is an error.
@@ -143,14 +143,14 @@ fn listen(reader: PipeReader, found: &Sender<SocketAddr>, said: &Mutex<String>) 
     for line in BufReader::new(reader).lines().map_while(Result::ok) {
         keep(&line, said);
         if let Some(address) = announced(&line) {
-            // Nobody waits for it if it was known before.
+            // The receiver is gone if the address was already known.
             let _ = found.send(address);
         }
     }
 }
 
 fn keep(line: &str, said: &Mutex<String>) {
-    let mut said = said.lock().expect("nobody panics with it");
+    let mut said = said.lock().expect("no holder of the lock panics");
     if said.len() < KEPT {
         said.push_str(line);
         said.push('\n');

@@ -53,7 +53,7 @@ fn count_whole_lines(bytes: &[u8], marker: &str) -> usize {
 pub struct Marks {
     /// Calls that stand on one line at least.
     pub calls: u64,
-    /// Lines in all.
+    /// The total number of lines.
     pub lines: u64,
     /// Lines that there are beyond two for a call.
     pub surplus: u64,
@@ -77,13 +77,13 @@ impl Marks {
         }
     }
 
-    /// How many lines are missing if so many calls were made and answered.
+    /// The number of missing lines, given the number of answered calls.
     pub fn missing(&self, calls: u64) -> u64 {
         (2 * calls).saturating_sub(self.lines - self.surplus)
     }
 }
 
-/// Counts for each marked call the whole lines that it stands on.
+/// Counts the complete lines that contain each marked call.
 fn count_marks(trace: &[u8], lines: &mut BTreeMap<u64, u64>) {
     let whole = memrchr(b'\n', trace).map_or(0, |newline| newline + 1);
     let mut rest = &trace[..whole];

@@ -1,10 +1,10 @@
-//! Processes and what they started, as `/proc` has them. Elsewhere nobody has started anything.
+//! Process trees from `/proc`. Empty on systems without it.
 
 use std::fs;
 
 /// Those that the process `pid` started and that still run.
 ///
-/// A child belongs to the thread that started it, so every thread is asked.
+/// A child is listed under the thread that started it, so all threads are read.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     threads(pid)
         .into_iter()

@@ -66,10 +66,10 @@ impl Default for DecompressionLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
     /// By its total.
-    #[error("it decompresses to more than {}", size(*.0))]
+    #[error("the file decompresses to more than {}", size(*.0))]
     Total(u64),
     /// By its ratio.
-    #[error("it decompresses to more than {0} times its size")]
+    #[error("the file decompresses to more than {0} times its size")]
     Ratio(u64),
 }
 
@@ -273,11 +273,11 @@ mod tests {
         };
         check(
             DecompressionLimits { total: 1 << 20, ratio: 1_000_000, free: 1 << 20 },
-            "after line 1: it decompresses to more than 1 MiB; the rest was not read",
+            "after line 1: the file decompresses to more than 1 MiB; the rest was not read",
         );
         check(
             DecompressionLimits { total: 1 << 30, ratio: 100, free: 1 << 20 },
-            "after line 1: it decompresses to more than 100 times its size; the rest was not read",
+            "after line 1: the file decompresses to more than 100 times its size; the rest was not read",
         );
     }
 

@@ -1,4 +1,4 @@
-//! What takes a reading of the whole trace, and is begun when somebody asks for it: the check, and counting tokens.
+//! Background jobs that read a whole trace, started on first request: lint, and counting tokens.
 
 use crate::api::types::Progress;
 use crate::trace::OpenTrace;
@@ -17,37 +17,37 @@ pub(crate) type LintJob = Job<Findings>;
 /// Tools, with the tokens of their results.
 pub(crate) type TokensJob = Job<BTreeMap<String, Tool>>;
 
-/// Something that is found out in the background, once.
+/// A result that is computed in the background, again when the trace has grown.
 #[derive(Debug)]
 pub(crate) struct Job<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<JobState<T>>,
     done: AtomicU64,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct JobState<T> {
     is_asked: bool,
     is_running: bool,
     result: Option<Arc<T>>,
-    /// How much of the file the result is of.
+    /// The number of bytes of the file that the result covers.
     of_bytes: u64,
 }
 
 impl<T> Default for Job<T> {
     fn default() -> Self {
-        let state = State { is_asked: false, is_running: false, result: None, of_bytes: 0 };
+        let state = JobState { is_asked: false, is_running: false, result: None, of_bytes: 0 };
         Job { state: Mutex::new(state), done: AtomicU64::new(0) }
     }
 }
 
 impl<T> Job<T> {
-    /// How far it is; `None` if nobody has asked.
+    /// The job's progress; `None` if it was never requested.
     pub(crate) fn progress(&self, trace: &OpenTrace) -> Option<Progress> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_asked.then(|| self.progress_of(&state, trace))
     }
 
-    fn progress_of(&self, state: &State<T>, trace: &OpenTrace) -> Progress {
+    fn progress_of(&self, state: &JobState<T>, trace: &OpenTrace) -> Progress {
         let total = trace.progress().total;
         if state.is_running {
             return Progress { done: self.done.load(Ordering::Acquire), total, is_complete: false };
@@ -60,15 +60,15 @@ impl<T> Job<T> {
     }
 }
 
-impl<T> State<T> {
-    /// Whether the trace has grown since.
+impl<T> JobState<T> {
+    /// Whether the trace has grown since the result was computed.
     fn is_stale(&self, trace: &OpenTrace) -> bool {
         self.of_bytes < trace.progress().done
     }
 }
 
 impl<T: Send + Sync + 'static> Job<T> {
-    /// The newest result, and how far the next is; begins to find it out if need be.
+    /// The latest result and the progress of the next; starts the job if needed.
     fn ask(
         &self,
         trace: &Arc<OpenTrace>,
@@ -97,17 +97,17 @@ fn run<T>(
     let mut state = job(trace).state.lock().unwrap_or_else(PoisonError::into_inner);
     state.is_running = false;
     state.of_bytes = of_bytes;
-    // What can't be read is told by the index, which reads the same file.
+    // A read error is reported by the index, which reads the same file.
     if let Ok(result) = result {
         state.result = Some(Arc::new(result));
     }
 }
 
-/// How many findings of each rule are kept.
+/// The limit of findings kept for each rule.
 const FINDINGS: u64 = 200;
 
 impl OpenTrace {
-    /// What departs from the specification.
+    /// The lint findings of the trace.
     pub(crate) fn findings(self: &Arc<Self>) -> (Progress, Option<Arc<Findings>>) {
         self.lint.ask(self, |trace| &trace.lint, check)
     }
@@ -128,13 +128,13 @@ impl OpenTrace {
     }
 }
 
-/// Checks a trace, to the end.
+/// Lints a whole trace.
 pub(crate) fn check(trace: &OpenTrace, done: &AtomicU64) -> io::Result<Findings> {
     let options = LintOptions { revision: None, rules: rules::ALL.to_vec(), limit: Some(FINDINGS) };
     let mut linter = Linter::new(options);
     trace.scan(done, |line| linter.observe(line))?;
     let mut findings = linter.finish();
-    // What was only known at the end stands in lines that have gone by.
+    // Some rules report only at the end, for earlier lines: sort by line.
     for diagnostic in findings.diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()) {
         if let Some((line, _)) = trace.line(diagnostic.line, u64::MAX)? {
             diagnostic.show_in(&line);
@@ -143,7 +143,7 @@ pub(crate) fn check(trace: &OpenTrace, done: &AtomicU64) -> io::Result<Findings>
     Ok(findings)
 }
 
-/// Counts the tokens of a trace, to the end.
+/// Counts the tokens of a whole trace.
 pub(crate) fn count_tokens(trace: &OpenTrace, done: &AtomicU64) -> io::Result<BTreeMap<String, Tool>> {
     let mut reading = Reading::new(Toolbox::new());
     trace.scan(done, |line| reading.observe(line))?;

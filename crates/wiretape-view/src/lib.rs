@@ -1,13 +1,13 @@
-//! Shows recorded MCP traffic in a browser: a local web server with a JSON API, the page that asks it, and reports in one
+//! Shows recorded MCP traffic in a browser: a local web server with a JSON API, the page that uses it, and reports in one
 //! file to share.
 //!
 //! - [`serve`]: the server
-//! - [`api`]: what it tells, as types
+//! - [`api`]: the types of its responses
 //! - [`report`]: a trace and the page in one file
 //!
-//! What is computed is computed by `wiretape-analyze`, as for the terminal; what is shown is shown by the page. This
-//! crate keeps an index of each trace that is open, some hundred bytes a call, and reads the rest from the file when
-//! somebody looks at it.
+//! `wiretape-analyze` computes everything, as for the terminal; the page only displays. This
+//! crate keeps an index of each open trace, some hundred bytes a call, and reads the rest from the file on
+//! demand.
 
 pub mod api;
 mod index;

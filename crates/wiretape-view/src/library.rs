@@ -1,4 +1,4 @@
-//! The traces that can be looked at, by the names that URLs have for them.
+//! The traces that the page can open, by their names in URLs.
 //!
 //! Only what is in the directory, what the program was started with, and what the page itself has brought can be
 //! opened: a URL that names another file is refused.
@@ -16,28 +16,28 @@ use tempfile::NamedTempFile;
 use wiretape_library::directory::Listing;
 use wiretape_library::{CatalogEntry, TraceDirectory, TraceFileError, TraceState};
 
-/// How many traces the first page lists; a search finds the others.
+/// The limit of traces on the home page; a search finds the others.
 const MOST_CARDS: usize = 500;
 
-/// How many traces are kept open: the index of each is in memory.
+/// The limit of open traces: the index of each is in memory.
 const OPEN: usize = 12;
 
-/// The traces that can be looked at.
+/// The traces that the page can open.
 pub(crate) struct Library {
     directory: Arc<TraceDirectory>,
-    /// What the program was started with.
+    /// The traces given on the command line.
     given: Vec<PathBuf>,
     store: Option<PathBuf>,
-    /// Those that are open, the one that was last asked for at the end.
+    /// The open traces, most recently used last.
     open: Mutex<Vec<Arc<OpenTrace>>>,
-    brought: Mutex<Vec<Brought>>,
+    brought: Mutex<Vec<UploadedTrace>>,
     summaries: Arc<Summaries>,
     pub(crate) selections: Selections,
     pub(crate) comparisons: Comparisons,
 }
 
-/// A trace that the page has brought.
-struct Brought {
+/// A trace that was uploaded through the page.
+struct UploadedTrace {
     key: String,
     name: String,
     file: NamedTempFile,
@@ -45,15 +45,15 @@ struct Brought {
     is_live: Arc<AtomicBool>,
 }
 
-/// What a name stands for.
-struct Named {
+/// The trace that a name refers to.
+struct NamedTrace {
     key: String,
     file: String,
     path: PathBuf,
     state_of: StateOf,
 }
 
-/// A trace could not be opened.
+/// Why a trace could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     #[error("there is no trace `{0}` here")]
@@ -64,7 +64,7 @@ pub(crate) enum OpenError {
     Failed { error: TraceFileError },
 }
 
-/// What the system says, for people who see no chain of causes.
+/// The innermost cause, because the page shows no chain of causes.
 fn cause(error: &TraceFileError) -> String {
     std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default()
 }
@@ -87,12 +87,12 @@ impl Library {
         self.store.as_deref().filter(|path| path.exists())
     }
 
-    /// Grows whenever the first page may look other than before.
+    /// A counter that grows whenever the home page may have changed.
     pub(crate) fn home_version(&self) -> u64 {
         self.summaries.version()
     }
 
-    /// The first page: the traces that have all words of `search`, those that are being recorded first.
+    /// The home page: the traces that match all words of `search`, those being recorded first.
     pub(crate) fn home(&self, search: &str) -> Home {
         let listing = self.directory.traces();
         let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
@@ -112,7 +112,7 @@ impl Library {
         }
     }
 
-    /// Whether a trace has all words. What is counted in the background is looked at last: that takes a read of the index.
+    /// Whether a trace matches all words. The digest is checked last, because that reads the index.
     fn has_words(&self, listing: &Listing, entry: &CatalogEntry, words: &[String]) -> bool {
         if words.is_empty() {
             return true;
@@ -135,7 +135,7 @@ impl Library {
 
     fn card(&self, listing: &Listing, entry: &CatalogEntry) -> TraceCard {
         let state = self.directory.state(&entry.path);
-        // What is open was counted already.
+        // An open trace was already counted.
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let open = open.iter().find(|trace| trace.key == entry.id()).cloned();
         let summary = match open {
@@ -168,7 +168,7 @@ impl Library {
         let mut traces: Vec<Arc<OpenTrace>> = Vec::new();
         for name in names {
             let trace = self.trace(name)?;
-            // One that is named twice is there once.
+            // A trace that is named twice is opened once.
             if !traces.iter().any(|other| Arc::ptr_eq(other, &trace)) {
                 traces.push(trace);
             }
@@ -176,7 +176,7 @@ impl Library {
         Ok(Set { traces })
     }
 
-    /// The trace of this name, opened if need be.
+    /// The trace with this name, opened if needed.
     pub(crate) fn trace(&self, name: &str) -> Result<Arc<OpenTrace>, OpenError> {
         if let Some(trace) = self.already_open(name) {
             return Ok(trace);
@@ -185,11 +185,11 @@ impl Library {
         if let Some(trace) = self.already_open(&named.key) {
             return Ok(trace);
         }
-        let Named { key, file, path, state_of } = named;
+        let NamedTrace { key, file, path, state_of } = named;
         let trace =
             OpenTrace::open(key, file, &path, state_of).map_err(|error| OpenError::Failed { error })?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody else may have opened it meanwhile: there is one of each.
+        // Another request may have opened it in the meantime; there must be only one index of a trace.
         if let Some(trace) = open.iter().find(|other| other.key == trace.key) {
             return Ok(Arc::clone(trace));
         }
@@ -200,7 +200,7 @@ impl Library {
         Ok(trace)
     }
 
-    /// A trace that is open; it is the last to be closed now.
+    /// An open trace, which becomes the most recently used.
     fn already_open(&self, key: &str) -> Option<Arc<OpenTrace>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let at = open.iter().position(|trace| trace.key == key)?;
@@ -209,14 +209,14 @@ impl Library {
         Some(trace)
     }
 
-    fn find(&self, name: &str) -> Option<Named> {
+    fn find(&self, name: &str) -> Option<NamedTrace> {
         let given = self.given.iter().find(|path| given_key(path) == name);
         self.find_brought(name)
             .or_else(|| Some(self.on_disk(name.to_owned(), given?.clone())))
             .or_else(|| self.find_in_directory(name))
     }
 
-    fn find_brought(&self, name: &str) -> Option<Named> {
+    fn find_brought(&self, name: &str) -> Option<NamedTrace> {
         let brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let brought = brought.iter().find(|brought| brought.key == name)?;
         let (path, is_live) = (brought.file.path().to_owned(), Arc::clone(&brought.is_live));
@@ -228,10 +228,10 @@ impl Library {
             false if ending == TraceState::NoEnd => directory.state(&of_file),
             false => ending.clone(),
         });
-        Some(Named { key: brought.key.clone(), file: brought.name.clone(), path, state_of })
+        Some(NamedTrace { key: brought.key.clone(), file: brought.name.clone(), path, state_of })
     }
 
-    fn find_in_directory(&self, name: &str) -> Option<Named> {
+    fn find_in_directory(&self, name: &str) -> Option<NamedTrace> {
         let listing = self.directory.traces();
         let is_named = |entry: &&CatalogEntry| entry.id() == name || entry.path == Path::new(name);
         if let Some(entry) = listing.traces().iter().find(is_named) {
@@ -244,29 +244,29 @@ impl Library {
         }
     }
 
-    fn on_disk(&self, key: String, path: PathBuf) -> Named {
+    fn on_disk(&self, key: String, path: PathBuf) -> NamedTrace {
         let (directory, of) = (Arc::clone(&self.directory), path.clone());
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Named { key, file, path, state_of: Arc::new(move || directory.state(&of)) }
+        NamedTrace { key, file, path, state_of: Arc::new(move || directory.state(&of)) }
     }
 
-    /// The key of a trace that the store knows by its id or its path.
+    /// The key of a trace by the id or path in the store.
     pub(crate) fn key_of(&self, name: &str) -> Option<String> {
         self.find_in_directory(name).map(|named| named.key)
     }
 
-    /// Takes a trace that the page brings; what it is called is for people.
+    /// Adds a trace that was uploaded through the page; `name` is only displayed.
     pub(crate) fn bring(&self, name: &str, file: NamedTempFile, is_live: Arc<AtomicBool>) -> String {
         let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
         let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(80).collect();
         let key = format!("{}~{name}", brought.len() + 1);
-        brought.push(Brought { key: key.clone(), name, file, is_live });
+        brought.push(UploadedTrace { key: key.clone(), name, file, is_live });
         key
     }
 }
 
-/// What a trace that was given on the command line goes by.
+/// The key of a trace that was given on the command line.
 fn given_key(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

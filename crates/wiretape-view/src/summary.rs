@@ -1,4 +1,4 @@
-//! What the first page says of each trace: counted in the background, once for each state of a file.
+//! The summaries of traces on the home page, counted in the background once for each state of a file.
 
 use crate::query::info::introduction;
 use crate::trace::OpenTrace;
@@ -14,7 +14,7 @@ use wiretape_library::directory::Listing;
 use wiretape_library::index::FileStamp;
 use wiretape_library::{CatalogEntry, Liveness, TraceDigest, TraceDirectory, liveness};
 
-/// One trace in a few numbers.
+/// The counts of one trace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Summary {
     pub(crate) client: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// What is known of a trace that is open; unknown if it can't be read.
+    /// The summary of an open trace; `None` if it can't be read.
     pub(crate) fn of_open(trace: &OpenTrace) -> Option<Self> {
         let told = introduction(trace, |_| true).ok()?;
         let index = trace.index();
@@ -55,30 +55,30 @@ impl From<TraceDigest> for Summary {
     }
 }
 
-/// The summaries of traces. Those that nobody has counted yet are counted in the background.
+/// The summaries of all traces. Missing ones are counted in the background.
 pub(crate) struct Summaries {
     directory: Arc<TraceDirectory>,
-    asked: Mutex<HashMap<PathBuf, Asked>>,
+    asked: Mutex<HashMap<PathBuf, CountedTrace>>,
     wanted: Mutex<Sender<(PathBuf, FileStamp)>>,
     version: AtomicU64,
 }
 
-/// A trace that is being counted, or was.
-struct Asked {
-    /// Of which state of the file.
+/// A trace that is being counted, or was counted.
+struct CountedTrace {
+    /// The stamp of the file that was counted.
     stamp: FileStamp,
-    /// What was counted last, which is shown until a file that grows has been counted again.
+    /// The last result, which is shown until a growing file has been counted again.
     last: Option<Summary>,
 }
 
-/// How often the directory is checked for what is new.
+/// The interval between checks of the directory.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// How long nothing must be left to count before the index is written.
+/// The idle time after which the index is written.
 const IDLE: Duration = Duration::from_secs(1);
 
 impl Summaries {
-    /// Begins to count when a summary is asked for.
+    /// Starts the threads that count and watch.
     pub(crate) fn start(directory: Arc<TraceDirectory>) -> Arc<Self> {
         let (sender, receiver) = mpsc::channel();
         let summaries = Arc::new(Summaries {
@@ -98,7 +98,7 @@ impl Summaries {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The summary of a trace, as it was when it was last counted; it is counted again if it has changed.
+    /// The last summary of a trace; queues it for counting if the file has changed.
     pub(crate) fn of(&self, listing: &Listing, entry: &CatalogEntry) -> Option<Summary> {
         if let Some(digest) = self.directory.known_digest(listing, entry) {
             return Some(digest.into());
@@ -108,9 +108,9 @@ impl Summaries {
             return asked.last.clone();
         }
         let last = asked.remove(&entry.path).and_then(|before| before.last);
-        asked.insert(entry.path.clone(), Asked { stamp: entry.stamp, last: last.clone() });
+        asked.insert(entry.path.clone(), CountedTrace { stamp: entry.stamp, last: last.clone() });
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        // The other side is gone only when the program ends.
+        // Fails only when the program ends and the receiver is gone.
         let _ = wanted.send((entry.path.clone(), entry.stamp));
         last
     }
@@ -151,7 +151,7 @@ fn count(summaries: &Weak<Summaries>, wanted: &Receiver<(PathBuf, FileStamp)>) {
     }
 }
 
-/// Notices traces that come, go, grow or end.
+/// Watches the directory for traces that appear, disappear, grow or end.
 fn watch(summaries: &Weak<Summaries>, directory: &TraceDirectory) {
     let mut before = None;
     loop {
@@ -165,7 +165,7 @@ fn watch(summaries: &Weak<Summaries>, directory: &TraceDirectory) {
     }
 }
 
-/// Another number if a trace has come, gone, changed, or lost its recorder.
+/// A hash that changes when a trace appears, disappears, changes or loses its recorder.
 fn fingerprint(listing: &Listing) -> u64 {
     let mut hasher = DefaultHasher::new();
     for entry in listing.traces() {

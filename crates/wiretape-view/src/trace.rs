@@ -1,4 +1,4 @@
-//! A trace that somebody looks at: its index, which grows in the background, and what else was found out about it.
+//! An open trace: its index, which grows in the background, and the results of its jobs.
 
 use crate::api::types::Progress;
 use crate::index::Index;
@@ -15,14 +15,14 @@ use wiretape_analyze::reading::RecordingState;
 use wiretape_library::{PlainReader, PlainTrace, TraceFileError, TraceState, TraceStateKind};
 use wiretape_trace::format::{Notice, ReadError, TraceReader};
 
-/// A trace that is open.
+/// An open trace with its index.
 pub(crate) struct OpenTrace {
     pub(crate) key: String,
-    /// The name of its file, as people know it.
+    /// The file's name, for display.
     pub(crate) file: String,
     pub(crate) source: PlainTrace,
     index: RwLock<Index>,
-    /// How often something has changed.
+    /// A counter of changes, for live updates.
     version: AtomicU64,
     read: AtomicU64,
     is_complete: AtomicBool,
@@ -32,20 +32,20 @@ pub(crate) struct OpenTrace {
     pub(crate) tokens: TokensJob,
 }
 
-/// Finds out whether a recording has ended.
+/// A function that determines the state of the recording.
 pub(crate) type StateOf = Arc<dyn Fn() -> TraceState + Send + Sync>;
 
-/// How many lines are added at a time: readers see the first of them soon, and seldom wait.
+/// The number of lines added to the index at once: few enough that requests don't wait long for the write lock.
 const LINES_AT_A_TIME: usize = 4096;
-/// How often a recording that goes on is looked at.
+/// The poll interval for a trace that is being recorded.
 const LIVE: Duration = Duration::from_millis(40);
-/// How often one that nobody seems to write is looked at.
+/// The poll interval for a trace without a known recorder.
 const QUIET: Duration = Duration::from_millis(500);
-/// How long the first lines are waited for.
+/// The time that opening a trace waits for its first lines.
 const FIRST_LINES: Duration = Duration::from_millis(100);
 
 impl OpenTrace {
-    /// Opens a trace, and begins to read it.
+    /// Opens a trace and starts its reader.
     pub(crate) fn open(
         key: String,
         file_name: String,
@@ -56,7 +56,7 @@ impl OpenTrace {
         Self::of_source(key, file_name, PlainTrace::open(path)?, state_of).map_err(failed)
     }
 
-    /// Begins to read a trace.
+    /// Starts the reader of a trace.
     pub(crate) fn of_source(
         key: String,
         file_name: String,
@@ -83,7 +83,7 @@ impl OpenTrace {
         Ok(trace)
     }
 
-    /// Who opens a trace wants to see something of it: a moment is enough for its first lines.
+    /// Waits briefly for the first lines, so that the first response about a trace is not empty.
     fn wait_for_first_lines(&self) {
         let began = Instant::now();
         while self.version() == 0 && began.elapsed() < FIRST_LINES {
@@ -91,8 +91,8 @@ impl OpenTrace {
         }
     }
 
-    /// What is known so far. Nothing that waits may be done while it is held; that is so for asking for it a second time, too: if
-    /// somebody wants to write meanwhile, both wait for ever.
+    /// The index so far. Don't block while holding it, and don't call this again on the same thread: if
+    /// the reader waits for the write lock in between, both wait for ever.
     pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
         self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,7 +105,7 @@ impl OpenTrace {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether more of the recording can come.
+    /// Whether the recording may still grow.
     pub(crate) fn recording_state(&self) -> RecordingState {
         if self.is_live() { RecordingState::Running } else { RecordingState::Over }
     }
@@ -136,7 +136,7 @@ impl OpenTrace {
         Progress { done, total: self.source.len().max(done), is_complete }
     }
 
-    /// A line as it is, but no more than `most` bytes of it; with its whole length.
+    /// At most `most` bytes of a line, with its total length.
     pub(crate) fn line(&self, number: u64, most: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
         let Some(span) = self.index().span(number) else { return Ok(None) };
         let length = span.end - span.start;
@@ -149,7 +149,7 @@ impl OpenTrace {
         Ok(Some((bytes, whole)))
     }
 
-    /// The beginning of a line that was never finished; none while it may still be.
+    /// The range of an incomplete last line; `None` while it may still be completed.
     pub(crate) fn torn(&self) -> Option<Range<u64>> {
         let progress = self.progress();
         let is_torn = progress.is_complete && progress.done < progress.total && !self.is_live();
@@ -161,7 +161,7 @@ impl OpenTrace {
     }
 }
 
-/// Reads a trace in the background, for as long as somebody has it open.
+/// Reads a trace in the background for as long as it is open.
 struct Follower {
     trace: std::sync::Weak<OpenTrace>,
     state_of: StateOf,
@@ -184,9 +184,9 @@ impl Follower {
         }
     }
 
-    /// All that is there was read: says whether the recording has ended, and whether nothing more can come.
+    /// Updates the state after everything was read: whether the recording has ended and can't grow.
     ///
-    /// That the index is complete is said last: who waits for it finds what became of open calls, and all remarks.
+    /// The index is marked complete last, so that a request that waits for it sees final outcomes and all notices.
     fn settle(
         &self,
         trace: &OpenTrace,
@@ -201,7 +201,7 @@ impl Follower {
         if !(is_new || is_over || is_first || state != trace.state()) {
             return false;
         }
-        // While it runs, what is open is pending and has lasted until now.
+        // While the recording runs, open calls are pending, with a duration up to now.
         let is_running = !is_over && state.kind() == TraceStateKind::Running;
         builder.settle(if is_running { RecordingState::Running } else { RecordingState::Over });
         add(trace, builder);
@@ -213,7 +213,7 @@ impl Follower {
     }
 }
 
-/// Reads what is there; says whether there was anything.
+/// Reads all available lines. Returns whether there were any.
 fn read_on(
     trace: &OpenTrace,
     reader: &mut TraceReader<PlainReader>,
@@ -223,7 +223,7 @@ fn read_on(
     while let Some(line) = reader.next_line()? {
         is_new = true;
         builder.observe(&line);
-        // The first lines are wanted at once.
+        // The first lines are published immediately, because a request waits for them.
         let enough = if line.number <= 256 { 64 } else { LINES_AT_A_TIME };
         if builder.waiting() >= enough {
             add(trace, builder);
@@ -250,11 +250,11 @@ fn trim_line(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
-/// What there is to say of what was read, and why it can't be read on.
+/// The notices about a trace, and the error that ended reading.
 fn notices_of(reader: &TraceReader<PlainReader>, failure: Option<ReadError>) -> Vec<String> {
     let mut notices: Vec<String> = reader.notices().iter().map(ToString::to_string).collect();
     if reader.more_notices() > 0 {
-        notices.push(format!("and {} more remarks of this kind", reader.more_notices()));
+        notices.push(format!("and {} more notices", reader.more_notices()));
     }
     notices.extend(failure.map(|error| format!("{error}: {}", error.source)));
     notices

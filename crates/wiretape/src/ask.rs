@@ -1,4 +1,4 @@
-//! What the commands that ask the store have in common: which store, and what of it.
+//! Arguments that all commands over the store share: the store, and the filters.
 
 use crate::error::CommandError;
 use crate::names::Names;
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use wiretape_analyze::call::Outcome;
 use wiretape_events::store::{Filter, Store, StoreError, Writer};
 
-/// What a command takes that prints what the store knows, a line for each.
+/// Arguments of a command that prints rows of the store.
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
-    /// Print one JSON object a line (schema: docs/json-output.md)
+    /// Print one JSON object per line (schema: docs/json-output.md)
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -24,50 +24,49 @@ pub(crate) struct AskArgs {
     pub(crate) filter: FilterArgs,
 }
 
-/// Which store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// Use the store in this file instead of your own
+    /// Use the store in FILE instead of the default one
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 }
 
 impl StoreArgs {
-    /// Where it is, or would be.
+    /// The path of the store, which may not exist.
     pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
         self.store.clone().map_or_else(dirs::store_file, Ok)
     }
 
-    /// Opens it to ask.
+    /// Opens the store read-only.
     pub(crate) fn open(&self) -> Result<Store, CommandError> {
         Ok(Store::open_read(&self.path()?)?)
     }
 
-    /// Opens it to write; it is made if there is none.
+    /// Opens the store for writing, and creates it if it is missing.
     pub(crate) fn open_or_make(&self) -> Result<Writer, CommandError> {
         Ok(Writer::open(&self.path()?)?)
     }
 
-    /// Opens it to write, if there is one.
+    /// Opens an existing store for writing.
     pub(crate) fn open_to_write(&self) -> Result<Writer, CommandError> {
         self.open()?;
         self.open_or_make()
     }
 }
 
-/// What is asked for. All conditions must hold.
+/// The filter options. All must match.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Filters (all must hold)")]
+#[command(next_help_heading = "Filters (all must match)")]
 pub(crate) struct FilterArgs {
-    /// Only what was from then on: 90s, 1h, 2d ago, or a time such as 2026-05-12 or 2026-05-12T23:00:00Z
+    /// Only calls since TIME: an age (90s, 1h, 2d) or a date and time (2026-05-12, 2026-05-12T23:00:00Z)
     #[arg(long, value_name = "TIME", value_parser = units::parse_time)]
     since: Option<i64>,
 
-    /// Only what was before then; written like --since
+    /// Only calls before TIME, written like --since
     #[arg(long, value_name = "TIME", value_parser = units::parse_time)]
     until: Option<i64>,
 
-    /// Only this server: its name, its host and port, or its URL
+    /// Only this server: its name, host and port, or URL
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
 
@@ -75,30 +74,29 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
 
-    /// Only what this client did
+    /// Only calls of this client
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
 
-    /// Only sessions whose id begins so
+    /// Only sessions whose id starts with ID
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Only calls that went so (can be repeated, or separated by commas)
+    /// Only calls with this status (repeatable, or comma-separated)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = statuses())]
     status: Vec<Outcome>,
 
-    /// Only calls that failed
+    /// Only failed calls
     #[arg(long)]
     errors: bool,
 }
 
 fn statuses() -> impl TypedValueParser<Value = Outcome> {
     PossibleValuesParser::new(Outcome::ALL.map(Outcome::name))
-        .map(|name: String| Outcome::named(&name).expect("the parser lets only names of outcomes through"))
+        .map(|name: String| Outcome::named(&name).expect("clap accepts only the names of outcomes"))
 }
 
 impl FilterArgs {
-    /// As the store takes it.
     pub(crate) fn filter(&self) -> Filter {
         Filter {
             since_ms: self.since,
@@ -113,7 +111,7 @@ impl FilterArgs {
         }
     }
 
-    /// As the store takes it. A server or tool that the store has never heard of is more likely a slip than a question.
+    /// The store's filter. A server or tool that is not in the store is more likely a typo than a question, so it is an error.
     pub(crate) fn checked(&self, store: &Store) -> Result<Filter, CommandError> {
         if let Some(name) = &self.server
             && store.servers_named(name)?.is_empty()
@@ -129,23 +127,23 @@ impl FilterArgs {
         Ok(self.filter())
     }
 
-    /// Whether everything is asked for.
+    /// Whether no filter is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.filter() == Filter::default()
     }
 }
 
-/// Nothing goes by this name; these are the names there are.
+/// The error for an unknown name, with the known names as a hint.
 fn unknown(what: &str, name: &str, names: &[String]) -> CommandError {
-    /// More would bury the rest.
+    /// A longer list would hide the error.
     const SHOWN: usize = 12;
-    let error = CommandError::failure(format!("there is no {what} `{}` in the store", printable(name)));
+    let error = CommandError::failure(format!("no {what} `{}` in the store", printable(name)));
     let shown: Vec<_> = names.iter().take(SHOWN).map(|name| printable(name)).collect();
     let more = names.len().saturating_sub(SHOWN);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     match shown.as_slice() {
         [] => error,
-        shown => error.hint(format!("there are: {}{rest}", shown.join(", "))),
+        shown => error.hint(format!("known {what}s: {}{rest}", shown.join(", "))),
     }
 }
 
@@ -153,15 +151,15 @@ impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Missing { path } => {
-                CommandError::failure(format!("there is no store at {} yet", path.display())).hint(
-                    "`wiretape proxy` and `wiretape record` make one as they run; `wiretape store load TRACE…` makes one of traces",
+                CommandError::failure(format!("there is no store at {}", path.display())).hint(
+                    "`wiretape proxy` and `wiretape record` create it; run `wiretape store load TRACE…` to create it from traces",
                 )
             }
-            // Ids are the servers' own.
+            // Session ids come from servers, and must not control the terminal.
             StoreError::UnknownSession { .. } => CommandError::failure(printable(&error.to_string()).into_owned())
-                .hint("`wiretape sessions` lists them"),
+                .hint("run `wiretape sessions` to list sessions"),
             StoreError::AmbiguousSession { .. } => {
-                CommandError::failure(printable(&error.to_string()).into_owned()).hint("write more of the id")
+                CommandError::failure(printable(&error.to_string()).into_owned()).hint("use a longer prefix of the id")
             }
             other => CommandError::failure(other),
         }

@@ -1,4 +1,4 @@
-//! Calls that the store tells of, in a table for people.
+//! A table of the store's calls, for people.
 
 use crate::error::CommandError;
 use crate::names::Names;
@@ -9,44 +9,45 @@ use jiff::tz::TimeZone;
 use wiretape_analyze::call::Outcome;
 use wiretape_events::store::Store;
 use wiretape_events::store::query::CallRecord;
+use wiretape_trace::protocol::method::CALL_TOOL;
 
-/// How times and ids are shown.
+/// How times and ids are displayed.
 #[derive(Debug, Clone)]
-pub(crate) enum Look {
+pub(crate) enum DisplayFormat {
     /// For a terminal: short, in local time.
     Short {
-        /// The time now, in milliseconds since 1970.
+        /// The current time, in milliseconds since 1970.
         now: i64,
-        /// Where.
+        /// The local time zone.
         zone: TimeZone,
     },
-    /// For a pipe: in full.
+    /// For a pipe: in full, in UTC.
     Full,
 }
 
-impl Look {
-    /// As the output wants it.
+impl DisplayFormat {
+    /// The format that suits the output.
     pub(crate) fn of(out: &Output) -> Self {
         if out.is_terminal() {
-            Look::Short { now: jiff::Timestamp::now().as_millisecond(), zone: TimeZone::system() }
+            DisplayFormat::Short { now: jiff::Timestamp::now().as_millisecond(), zone: TimeZone::system() }
         } else {
-            Look::Full
+            DisplayFormat::Full
         }
     }
 
-    /// When something was, to the millisecond.
+    /// A time, to the millisecond.
     pub(crate) fn clock(&self, ms: i64) -> String {
         match self {
-            Look::Short { now, zone } => units::clock(ms, *now, zone),
-            Look::Full => units::iso(ms).unwrap_or_default(),
+            DisplayFormat::Short { now, zone } => units::clock(ms, *now, zone),
+            DisplayFormat::Full => units::iso(ms).unwrap_or_default(),
         }
     }
 
-    /// When something was, roughly.
+    /// A time, in the largest sensible unit.
     pub(crate) fn when(&self, ms: i64) -> String {
         match self {
-            Look::Short { now, zone } => units::when(ms, *now, zone),
-            Look::Full => units::iso(ms).unwrap_or_default(),
+            DisplayFormat::Short { now, zone } => units::when(ms, *now, zone),
+            DisplayFormat::Full => units::iso(ms).unwrap_or_default(),
         }
     }
 }
@@ -54,24 +55,24 @@ impl Look {
 const COLUMNS: [Column; 9] = [
     Column { title: "TIME", align: Align::Left, room: Room::Fixed },
     Column { title: "SERVER", align: Align::Left, room: Room::Optional(1) },
-    Column { title: "CALLED", align: Align::Left, room: Room::Flexible },
+    Column { title: "TOOL/METHOD", align: Align::Left, room: Room::Flexible },
     Column { title: "STATUS", align: Align::Left, room: Room::Optional(2) },
-    Column { title: "TOOK", align: Align::Right, room: Room::Fixed },
+    Column { title: "DURATION", align: Align::Right, room: Room::Fixed },
     Column { title: "REQUEST", align: Align::Right, room: Room::Optional(6) },
     Column { title: "RESPONSE", align: Align::Right, room: Room::Optional(5) },
     Column { title: "SESSION", align: Align::Left, room: Room::Optional(4) },
     Column { title: "ERROR", align: Align::Left, room: Room::Flexible },
 ];
 
-/// What the servers and sessions of calls are called.
+/// The names of the servers and sessions of these calls.
 pub(crate) fn names(store: &Store, calls: &[CallRecord]) -> Result<Names, CommandError> {
     let mut names = Names::of(store)?;
     names.learn(store, calls.iter().filter_map(|call| call.session.as_deref()))?;
     Ok(names)
 }
 
-/// A table of calls. Where there is one server only, its name is the first to go.
-pub(crate) fn table(calls: &[CallRecord], names: &Names, look: &Look, styles: &Styles) -> Table {
+/// A table of calls. With one server only, its column is the first to be dropped.
+pub(crate) fn table(calls: &[CallRecord], names: &Names, look: &DisplayFormat, styles: &Styles) -> Table {
     let mut columns = COLUMNS;
     if !names.has_several_servers() {
         columns[1].room = Room::Optional(u8::MAX);
@@ -81,30 +82,35 @@ pub(crate) fn table(calls: &[CallRecord], names: &Names, look: &Look, styles: &S
     table
 }
 
-/// A table of calls to which more will be added: its columns have room for all that is known to be called.
-pub(crate) fn growing_table(calls: &[CallRecord], names: &Names, look: &Look, styles: &Styles) -> Table {
-    /// A longer name of a tool is cut, so that something is left for the others.
+/// A table for a growing list of calls: its columns have room for all known names.
+pub(crate) fn growing_table(
+    calls: &[CallRecord],
+    names: &Names,
+    look: &DisplayFormat,
+    styles: &Styles,
+) -> Table {
+    /// Longer names of tools are truncated, to leave room for other columns.
     const LONGEST_CALL: usize = 48;
     let (time, session, error) = match look {
-        // What is left is for errors.
-        Look::Short { .. } => (12, 8, 80),
-        Look::Full => (24, 36, 0),
+        // The error column takes the rest of the line.
+        DisplayFormat::Short { .. } => (12, 8, 80),
+        DisplayFormat::Full => (24, 36, 0),
     };
     let mut table = table(calls, names, look, styles);
     let call = names.widest_call().min(LONGEST_CALL);
-    table.at_least(&[time, names.widest_server(), call, 14, 7, 7, 8, session, error]);
+    table.at_least(&[time, names.widest_server(), call, 14, 8, 7, 8, session, error]);
     table
 }
 
-/// A call, as a row of such a table.
-pub(crate) fn row(call: &CallRecord, names: &Names, look: &Look, styles: &Styles) -> Vec<Cell> {
+/// One row of the table.
+pub(crate) fn row(call: &CallRecord, names: &Names, look: &DisplayFormat, styles: &Styles) -> Vec<Cell> {
     let session = call.session.as_deref().map(|id| names.session(id, look));
     vec![
         Cell::new(styles.dim, look.clock(call.time)),
         names.server(&call.server, call.listener.as_deref()).into(),
         name(call, styles),
         status(call.status, styles),
-        took(call.latency_us, styles),
+        duration(call.latency_us, styles),
         units::bytes(call.request_bytes).into(),
         units::bytes(call.response_bytes).into(),
         Cell::new(styles.dim, session.unwrap_or_default()),
@@ -112,19 +118,30 @@ pub(crate) fn row(call: &CallRecord, names: &Names, look: &Look, styles: &Styles
     ]
 }
 
-/// What was called.
+/// What the column of tools and methods shows: the name of a tool alone, as `stats` does, so that it fits a narrow terminal; of
+/// other methods the method with its detail.
+pub(crate) fn tool_or_method(method: &str, tool: Option<&str>, detail: Option<&str>) -> String {
+    match (method, tool, tool.or(detail)) {
+        ("", _, None) => "(no method)".to_owned(),
+        (method, _, None) => method.to_owned(),
+        (CALL_TOOL, Some(tool), _) => tool.to_owned(),
+        (method, _, Some(detail)) => format!("{method} {detail}"),
+    }
+}
+
+/// The tool or method of a call.
 pub(crate) fn name(call: &CallRecord, styles: &Styles) -> Cell {
-    let detail = call.tool.as_deref().or(call.subject.as_deref()).or(call.path.as_deref());
-    let name = match (call.method.as_str(), detail) {
-        ("", None) => return Cell::new(styles.dim, "(no method)"),
-        (method, None) => method.to_owned(),
-        (method, Some(detail)) => format!("{method} {detail}"),
+    let detail = call.subject.as_deref().or(call.path.as_deref());
+    let name = tool_or_method(&call.method, call.tool.as_deref(), detail);
+    let paint = match (&call.tool, call.method.as_str()) {
+        (Some(_), _) => styles.name,
+        (None, "") if detail.is_none() => styles.dim,
+        (None, _) => styles.plain,
     };
-    let paint = if call.tool.is_some() { styles.name } else { styles.plain };
     Cell::new(paint, printable(&name))
 }
 
-/// How it went.
+/// The status, in its color.
 pub(crate) fn status(status: Outcome, styles: &Styles) -> Cell {
     Cell::new(status_paint(status, styles), status.name())
 }
@@ -137,12 +154,12 @@ fn status_paint(status: Outcome, styles: &Styles) -> Paint {
     }
 }
 
-/// A latency, if it was measured.
-pub(crate) fn took(us: Option<u64>, styles: &Styles) -> Cell {
+/// A duration, if it was measured.
+pub(crate) fn duration(us: Option<u64>, styles: &Styles) -> Cell {
     us.map(units::duration).map_or(Cell::new(styles.dim, "-"), Cell::from)
 }
 
-/// What went wrong, with its code.
+/// The error's code and message.
 pub(crate) fn error(call: &CallRecord) -> String {
     let code = match (call.error_code, call.http_status) {
         (Some(code), _) => Some(code.to_string()),
@@ -150,7 +167,7 @@ pub(crate) fn error(call: &CallRecord) -> String {
         _ => None,
     };
     let message = call.error_message.as_deref().map(|message| printable(message).into_owned());
-    // Where there is nothing else to say, the code is the message.
+    // Without a message, the code is the message.
     let code = code.filter(|code| message.as_ref() != Some(code));
     code.into_iter().chain(message).collect::<Vec<_>>().join(" ")
 }
@@ -188,7 +205,7 @@ mod tests {
         }
     }
 
-    fn check(width: Option<usize>, look: &Look, expected: &str) {
+    fn check(width: Option<usize>, look: &DisplayFormat, expected: &str) {
         let mut written = Vec::new();
         let styles = Styles::plain();
         table(&[call()], &Names::default(), look, &styles).write(&mut written, &styles, width).unwrap();
@@ -197,29 +214,29 @@ mod tests {
 
     #[test]
     fn a_call_fits_its_room_and_steers_no_terminal() {
-        let look = Look::Short { now: 1_778_626_900_000, zone: TimeZone::UTC };
+        let look = DisplayFormat::Short { now: 1_778_626_900_000, zone: TimeZone::UTC };
         check(
             Some(140),
             &look,
             "\
-TIME          SERVER  CALLED                   STATUS            TOOK  REQUEST  RESPONSE  SESSION  ERROR
-23:00:00.123  files   tools/call read␛[2Jfile  protocol-error  1.23ms     95 B    1.2 kB  0197-1   -32602 no such⏎file \\u{202e}txt.exe
+TIME          SERVER  TOOL/METHOD   STATUS          DURATION  REQUEST  RESPONSE  SESSION  ERROR
+23:00:00.123  files   read␛[2Jfile  protocol-error    1.23ms     95 B    1.2 kB  0197-1   -32602 no such⏎file \\u{202e}txt.exe
 ",
         );
         check(
             Some(80),
             &look,
             "\
-TIME          CALLED                STATUS            TOOK  ERROR
-23:00:00.123  tools/call read␛[2J…  protocol-error  1.23ms  -32602 no such⏎file…
+TIME          TOOL/METHOD   STATUS          DURATION  SESSION  ERROR
+23:00:00.123  read␛[2Jfile  protocol-error    1.23ms  0197-1   -32602 no such⏎f…
 ",
         );
         check(
             Some(40),
             &look,
             "\
-TIME          CALLED      TOOK  ERROR
-23:00:00.123  tools/c…  1.23ms  -32602 …
+TIME          TOOL/M…  DURATION  ERROR
+23:00:00.123  read␛[…    1.23ms  -32602…
 ",
         );
     }
@@ -228,7 +245,9 @@ TIME          CALLED      TOOK  ERROR
     fn a_pipe_gets_everything_in_full() {
         let mut written = Vec::new();
         let styles = Styles::plain();
-        table(&[call()], &Names::default(), &Look::Full, &styles).write(&mut written, &styles, None).unwrap();
+        table(&[call()], &Names::default(), &DisplayFormat::Full, &styles)
+            .write(&mut written, &styles, None)
+            .unwrap();
         let written = String::from_utf8(written).unwrap();
         assert!(written.contains("2026-05-12T23:00:00.123Z"), "{written}");
         assert!(written.contains("0197-1"), "{written}");

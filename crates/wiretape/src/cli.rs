@@ -1,51 +1,55 @@
-//! The command line as a whole: what commands there are, how they are grouped, and who runs them.
+//! The command line as a whole: the commands, their groups in the help, and the dispatch to each.
 
 use crate::commands::{
-    baseline, ca, call, calls, clients, completions, config, demo, diff, export, import, lint, logs, ls, man,
-    proxy, prune, record, replay, schema, search, session, sessions, show, slow, stats, store, tools, trace,
-    verify, view,
+    baseline, ca, call, calls, clients, completions, config, demo, diff, export, import, integrity, lint,
+    logs, ls, man, proxy, prune, record, redact, replay, schema, search, session, sessions, show, slow,
+    stats, store, tools, trace, verify, view,
 };
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::ColorChoice;
-use crate::sample_server;
+use crate::{sample_server, text};
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::sync::Once;
 use wiretape_library::draft;
 use wiretape_proxy::platform;
 
-/// The flight recorder for MCP
+/// Record, inspect, check and replay MCP sessions
 ///
-/// Wiretape stands between an MCP client and an MCP server and writes down every message. What it wrote can be
-/// looked at and measured, now or later.
+/// Wiretape is the flight recorder for MCP. It sits between an MCP client and an MCP server and records every
+/// message. Use the recorded traces to inspect, measure, compare and replay sessions.
 #[derive(Debug, Parser)]
 #[command(
     name = "wiretape",
     version,
     styles = STYLES,
+    max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  wiretape record -- npx my-server     put this where your MCP client starts the server
-  wiretape proxy --upstream URL        stand in front of an HTTP server
-  wiretape ls                          what was recorded
-  wiretape show latest                 the messages of the newest trace
-  wiretape stats                       calls, errors and latencies by tool
-  wiretape logs -f                     calls as they come
+  wiretape record -- npx my-server     server command for your MCP client
+  wiretape proxy --upstream URL        record an HTTP server
+  wiretape ls                          list recorded traces
+  wiretape show latest                 show the messages of the newest trace
+  wiretape stats                       count calls, errors and latencies by tool
+  wiretape logs -f                     follow calls as they complete
 
-TRACE is a path, the beginning of an id as `ls` shows it, or `latest`.
-Traces lie in `wiretape/traces` of your data directory, and the store is `wiretape/store.db` there;
-WIRETAPE_DATA_DIR moves both.
+TRACE is a path, an id prefix as listed by `wiretape ls`, or `latest`.
+Traces (`wiretape/traces`) and the store (`wiretape/store.db`) are in your data
+directory; set WIRETAPE_DATA_DIR to use another one.
 
-Exit codes: 0 success, 1 lint, diff, verify or replay found something, 2 usage error or failure,
-3 only part of the input could be imported or loaded.
-`record` passes on the exit code of the command it wraps (docs/exit-codes.md)."
+Exit codes (see docs/exit-codes.md):
+  0  success
+  1  findings from lint, diff, verify, replay or integrity
+  2  usage error or failure
+  3  only part of the input was imported or loaded
+  `record` exits with the code of the command it wraps."
 )]
 struct Cli {
-    /// When to use colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    /// When to use color: auto (on a terminal, unless NO_COLOR is set), always or never
     #[arg(
         long,
         global = true,
@@ -88,6 +92,8 @@ enum Command {
     Lint(lint::LintArgs),
     Diff(diff::DiffArgs),
     Baseline(baseline::BaselineArgs),
+    Integrity(integrity::IntegrityArgs),
+    Redact(redact::RedactArgs),
     Import(Box<import::ImportArgs>),
     Trace(trace::TraceArgs),
     Export(export::ExportArgs),
@@ -106,19 +112,22 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default())
     .placeholder(Style::new().dimmed());
 
-/// How the help groups the commands. One that is in no group stands in the last.
+/// The width of the list of commands, in columns. Clap does not wrap a template, and narrow terminals have 80.
+const LISTING_COLUMNS: usize = 80;
+
+/// The groups of commands in the help. A command in no group is listed in the last one.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Record", &["record", "proxy", "demo"]),
-    ("Look", &["view", "ls", "show", "calls", "call", "search"]),
-    ("Ask", &["logs", "slow", "stats", "sessions", "session", "clients", "schema", "tools"]),
-    ("Play back", &["replay", "verify"]),
-    ("Check", &["lint", "diff", "baseline"]),
-    ("Exchange", &["import", "trace", "export"]),
-    ("Set up", &["config", "ca"]),
-    ("Keep house", &["prune", "store", "completions", "man"]),
+    ("Inspect", &["view", "ls", "show", "calls", "call", "search"]),
+    ("Query", &["logs", "slow", "stats", "sessions", "session", "clients", "schema", "tools"]),
+    ("Replay", &["replay", "verify"]),
+    ("Check", &["lint", "diff", "baseline", "integrity", "redact"]),
+    ("Convert", &["import", "trace", "export"]),
+    ("Configure", &["config", "ca"]),
+    ("Maintenance", &["prune", "store", "completions", "man"]),
 ];
 
-/// Parses the arguments and does what they say.
+/// Parses the arguments and runs the command.
 pub(crate) fn main() -> ExitCode {
     let matches = match command().try_get_matches() {
         Ok(matches) => matches,
@@ -129,6 +138,8 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     cli.color.apply();
+    // SIGXFSZ would end the process, and with it the recorded session; as an error it only costs the recording.
+    platform::survive_file_size_limit();
     draft::before_each(clean_up_on_signals);
     match run(cli.command) {
         Ok(code) => code,
@@ -139,7 +150,8 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Catches signals from now on, so that no draft stays behind. Commands that write none keep the system's own way to end.
+/// Deletes unpublished drafts on a signal. Installed with the first draft, so that commands without drafts keep the
+/// system's default signal handling.
 fn clean_up_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -158,6 +170,8 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Verify(args) => return verify::run(*args),
         Command::Demo(args) => demo::run(&args)?,
         Command::Ls(args) => ls::run(&args)?,
+        Command::Integrity(args) => return integrity::run(&args),
+        Command::Redact(args) => return redact::run(&args),
         Command::View(args) => view::run(&args)?,
         Command::Show(args) => show::run(args)?,
         Command::Calls(args) => calls::run(&args)?,
@@ -188,9 +202,9 @@ fn run(command: Command) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::OK)
 }
 
-/// Help and version come this way too.
+/// Prints a parse error. `--help` and `--version` also arrive here.
 fn refuse(error: &clap::Error) -> ExitCode {
-    // If the output is closed, nobody is left to be told.
+    // If the output is closed, no reader is left to report to.
     let _ = error.print();
     if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::OK }
 }
@@ -225,7 +239,10 @@ fn grouped_commands(command: &clap::Command) -> String {
         for member in members {
             let name = member.get_name();
             let about = member.get_about().map(ToString::to_string).unwrap_or_default();
-            help.push_str(&format!("  {literal}{name:<longest$}{literal:#}  {about}\n"));
+            let mut lines = text::wrap(&about, LISTING_COLUMNS - longest - 4).into_iter();
+            let first = lines.next().unwrap_or_default();
+            help.push_str(&format!("  {literal}{name:<longest$}{literal:#}  {first}\n"));
+            lines.for_each(|line| help.push_str(&format!("  {:longest$}  {line}\n", "")));
         }
         help.push('\n');
     }

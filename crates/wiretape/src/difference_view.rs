@@ -1,4 +1,4 @@
-//! What was and what is, one below the other, for people.
+//! Differences for people: the old value above the new one.
 
 use crate::json;
 use crate::output::{Output, Paint, StyledLine, Styles};
@@ -7,10 +7,10 @@ use std::io;
 use wiretape_analyze::drift::{Change, Drift, Effect};
 use wiretape_trace::message::Envelope;
 
-/// How much of a value is shown where nothing need be cut.
+/// The most of a value to show where the width is unlimited, in bytes.
 pub(crate) const MAX_VALUE: usize = 300;
 
-/// Shows differences on standard output.
+/// Prints differences to standard output.
 pub(crate) struct DifferenceView {
     pub(crate) out: Output,
     pub(crate) styles: Styles,
@@ -23,7 +23,7 @@ impl DifferenceView {
         DifferenceView { out, styles, width }
     }
 
-    /// One line, cut if it must be.
+    /// Writes one line, truncated to the width.
     pub(crate) fn line(&mut self, pieces: &[(Paint, &str)]) -> io::Result<()> {
         let mut line = StyledLine::default();
         for (paint, piece) in pieces {
@@ -32,24 +32,27 @@ impl DifferenceView {
         line.write(&mut self.out, self.width)
     }
 
-    /// A line that matters to its end: a narrow terminal goes on with it below.
+    /// Writes a line in full; a narrow terminal wraps it.
     pub(crate) fn whole_line(&mut self, paint: Paint, text: &str) -> io::Result<()> {
         let mut line = StyledLine::default();
         line.push(paint, text);
         line.write(&mut self.out, None)
     }
 
-    /// The lists that could not be compared as a whole.
+    /// Reports the lists that could only be compared in part.
     pub(crate) fn partial_lists(&mut self, drift: &Drift) -> io::Result<()> {
         for kind in &drift.partial {
-            let note = format!("  `{}` was only read partly: what is missing may be there", kind.method());
+            let note = format!(
+                "  `{}` was listed only in part: items may be missing from the comparison",
+                kind.method()
+            );
             let dim = self.styles.dim;
             self.line(&[(dim, &note)])?;
         }
         Ok(())
     }
 
-    /// What has become of a definition.
+    /// Writes the change of one definition.
     pub(crate) fn definition(&mut self, change: &Change) -> io::Result<()> {
         let styles = self.styles;
         let (paint, word) = match change.effect {
@@ -58,14 +61,14 @@ impl DifferenceView {
         };
         let sentence = printable(&change.sentence).into_owned();
         self.line(&[(paint, word), (styles.plain, &sentence)])?;
-        // A definition that came or went as a whole is named; more would be a page.
+        // A definition that was added or removed as a whole is only named; printing it would fill a page.
         if change.pointer.is_empty() && (change.before.is_none() || change.after.is_none()) {
             return Ok(());
         }
         self.values(change.before.as_deref(), change.after.as_deref())
     }
 
-    /// Two values, from where they differ.
+    /// Writes two values, from shortly before they differ.
     pub(crate) fn values(&mut self, before: Option<&[u8]>, after: Option<&[u8]>) -> io::Result<()> {
         let budget = self.width.map_or(MAX_VALUE, |width| width.saturating_sub(6).max(20));
         let from = match (before, after) {
@@ -77,7 +80,7 @@ impl DifferenceView {
         self.texts(before, after)
     }
 
-    /// Two texts; what is not there is not shown.
+    /// Writes two texts; a missing one is left out.
     pub(crate) fn texts(&mut self, before: Option<String>, after: Option<String>) -> io::Result<()> {
         let (error, good) = (self.styles.error, self.styles.good);
         for (paint, mark, text) in [(error, "    - ", before), (good, "    + ", after)] {
@@ -89,7 +92,7 @@ impl DifferenceView {
     }
 }
 
-/// What a request asks, on one line.
+/// The arguments of a request, on one line.
 pub(crate) fn arguments(request: &[u8]) -> String {
     let Some(params) = Envelope::scan(request).params else { return String::new() };
     match json::member(params, "arguments") {
@@ -98,7 +101,7 @@ pub(crate) fn arguments(request: &[u8]) -> String {
     }
 }
 
-/// From where two long values are worth showing: a little before they differ.
+/// Where to begin showing two long values: shortly before they differ.
 fn cut(before: &[u8], after: &[u8], budget: usize) -> usize {
     const LEAD: usize = 16;
     if before.len().max(after.len()) <= budget {
@@ -108,7 +111,7 @@ fn cut(before: &[u8], after: &[u8], budget: usize) -> usize {
     if same < budget / 2 { 0 } else { same - LEAD.min(same) }
 }
 
-/// A value, or a stretch of it from about this byte on.
+/// A value, or an excerpt from about this byte on.
 fn excerpt(value: &[u8], from: usize, budget: usize) -> String {
     if from == 0 {
         return json::compact(value, budget);

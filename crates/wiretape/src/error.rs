@@ -1,12 +1,13 @@
-//! How a command fails, and the one place where that is printed.
+//! How a command fails, and the one place where failures are printed.
 
 use crate::exit_code::ExitCode;
 use crate::output::{self, Styles};
+use crate::text::printable_lines;
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// A command that failed: why, and what to do about it.
+/// A failed command: the error, its causes, and hints for the user.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     kind: ErrorKind,
@@ -18,60 +19,59 @@ pub(crate) struct CommandError {
 enum ErrorKind {
     /// A usage error, or a failure.
     Failure,
-    /// Whoever read our output has stopped reading; nobody is left to be told.
+    /// The reader of our output has closed it; there is nothing left to report.
     OutputClosed,
 }
 
 impl CommandError {
-    /// It did not work.
     pub(crate) fn failure(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         CommandError { kind: ErrorKind::Failure, error: error.into(), hints: Vec::new() }
     }
 
-    /// A usage error: the command line or the configuration is wrong, and nothing was done. Ends with the same code as
+    /// A usage error: the command line or the configuration is wrong, and nothing was done. It has the same exit code as
     /// other failures.
     pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::failure(error)
     }
 
-    /// It did not work, and `source` says why.
+    /// A failure with a cause.
     pub(crate) fn because(
         message: impl Into<String>,
         source: impl Into<Box<dyn Error + Send + Sync>>,
     ) -> Self {
-        Self::failure(Because { message: message.into(), source: source.into() })
+        Self::failure(ErrorWithSource { message: message.into(), source: source.into() })
     }
 
-    /// The command line asks for something that can't be had, and `source` says why.
+    /// A usage error with a cause.
     pub(crate) fn usage_because(
         message: impl Into<String>,
         source: impl Into<Box<dyn Error + Send + Sync>>,
     ) -> Self {
-        Self::usage(Because { message: message.into(), source: source.into() })
+        Self::usage(ErrorWithSource { message: message.into(), source: source.into() })
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint: what the user can do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Tells the user on standard error.
+    /// Prints the error, its causes and its hints to standard error.
     pub(crate) fn print(&self) {
         if self.kind == ErrorKind::OutputClosed {
             return;
         }
         let mut stderr = anstream::stderr();
-        // If standard error is closed, nobody is left to be told.
+        // If standard error is closed, no reader is left to report to.
         let _ = self.write(&mut stderr, &output::Styles::coloured());
     }
 
-    /// Whether nobody reads our output any more.
+    /// Whether the reader of our output has closed it.
     pub(crate) fn is_output_closed(&self) -> bool {
         self.kind == ErrorKind::OutputClosed
     }
 
-    /// What the process ends with.
+    /// The exit code of the process.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self.kind {
             ErrorKind::Failure => ExitCode::FAILURE,
@@ -80,22 +80,24 @@ impl CommandError {
     }
 
     fn write(&self, sink: &mut impl io::Write, styles: &Styles) -> io::Result<()> {
-        writeln!(sink, "{} {}", styles.error.paint("error:"), self.error)?;
+        // File names and messages of other programs are part of these texts, and must not control the terminal.
+        writeln!(sink, "{} {}", styles.error.paint("error:"), printable_lines(&self.error.to_string()))?;
         let mut cause = self.error.source();
         while let Some(error) = cause {
-            writeln!(sink, "{} {error}", styles.dim.paint("caused by:"))?;
+            writeln!(sink, "{} {}", styles.dim.paint("caused by:"), printable_lines(&error.to_string()))?;
             cause = error.source();
         }
         for hint in &self.hints {
-            writeln!(sink, "{} {hint}", styles.hint.paint("hint:"))?;
+            writeln!(sink, "{} {}", styles.hint.paint("hint:"), printable_lines(hint))?;
         }
         Ok(())
     }
 }
 
-/// For errors of writing our own output; others name their file and come through [`CommandError::because`].
+/// For errors while writing our own output. Other errors name their file and use [`CommandError::because`].
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
+        // `wiretape show … | head` is normal use, and exits with 0 (docs/exit-codes.md).
         if error.kind() == io::ErrorKind::BrokenPipe {
             return CommandError { kind: ErrorKind::OutputClosed, ..Self::failure(error) };
         }
@@ -110,18 +112,18 @@ impl fmt::Display for CommandError {
 }
 
 #[derive(Debug)]
-struct Because {
+struct ErrorWithSource {
     message: String,
     source: Box<dyn Error + Send + Sync>,
 }
 
-impl fmt::Display for Because {
+impl fmt::Display for ErrorWithSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Error for Because {
+impl Error for ErrorWithSource {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&*self.source)
     }
@@ -147,6 +149,15 @@ mod tests {
             "error: can't read a.jsonl\ncaused by: disk on fire\nhint: put it out\nhint: call for help\n",
         );
         check(&CommandError::usage("no"), ExitCode::FAILURE, "error: no\n");
+    }
+
+    #[test]
+    fn a_hostile_file_name_does_not_steer_the_terminal() {
+        check(
+            &CommandError::failure("can't read c\u{1b}[2J.toml\nline 2").hint("rename \u{7}"),
+            ExitCode::FAILURE,
+            "error: can't read c␛[2J.toml\nline 2\nhint: rename ␇\n",
+        );
     }
 
     #[test]

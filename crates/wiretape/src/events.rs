@@ -1,4 +1,4 @@
-//! What a proxy tells beside its traces, and where that goes.
+//! The events of a proxy, and the sinks that they go to.
 
 use crate::dirs;
 use crate::error::CommandError;
@@ -20,52 +20,51 @@ use wiretape_events::sink::{Look, MetricsSink, NdjsonSink, RequestMetrics, Serve
 use wiretape_events::store::{Retention, Store, StoreSink};
 use wiretape_events::{Bus, BusOptions, Sink, SinkError};
 use wiretape_library::private;
-use wiretape_proxy::http::{Bound, Route};
+use wiretape_proxy::http::{BoundListener, Route};
 use wiretape_proxy::platform;
 
-/// How often a proxy tells how it is.
+/// The interval of heartbeat events.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// Holds the bearer token of the webhook, where the file names none.
+/// The environment variable with the webhook's bearer token, if the file has none.
 const TOKEN_VARIABLE: &str = "WIRETAPE_WEBHOOK_TOKEN";
-/// How long sinks may take at the end.
+/// How long sinks may take to flush at shutdown.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What is told, and where.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Events")]
 pub(crate) struct EventArgs {
-    /// Write what happens as NDJSON to this file, or to standard output
+    /// Write events as NDJSON to FILE, or to standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     events: Option<PathBuf>,
 
-    /// Print what happens to standard error: for people, or as JSON
-    #[arg(long, value_name = "LOOK", num_args = 0..=1, default_missing_value = "pretty")]
+    /// Print events to standard error, for people or as JSON
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "pretty")]
     print: Option<PrintLook>,
 
-    /// Send events to this URL in batches; WIRETAPE_WEBHOOK_TOKEN holds the bearer token
+    /// Send events to this URL in batches; set the bearer token in WIRETAPE_WEBHOOK_TOKEN
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
 
-    /// Keep the store in this file instead of your own
+    /// Use the store in FILE instead of the default one
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 
-    /// Keep no store: `logs`, `stats`, `sessions` and the others won't know of this
+    /// Don't write to the store: this traffic won't appear in `logs`, `stats` and other queries
     #[arg(long, conflicts_with = "store")]
     no_store: bool,
 }
 
-/// How events look on standard error.
+/// The format of events on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PrintLook {
-    /// A line for people.
+    /// One line per event, for people.
     Pretty,
-    /// One JSON object in a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What a proxy tells, by the command line and the file.
+/// The resolved event options, from the command line and the file.
 pub(crate) struct EventPlan {
     events: Option<PathBuf>,
     print: Option<PrintLook>,
@@ -76,8 +75,8 @@ pub(crate) struct EventPlan {
 }
 
 impl EventPlan {
-    /// What the command line says goes before what the file says. A store that was named has to have a folder; what is wrong
-    /// with the user's own is told when it is opened, and the traffic goes on without.
+    /// The command line takes precedence over the file. A store that was named explicitly must have a usable directory; problems
+    /// with the default store are reported when it is opened, and traffic continues without it.
     pub(crate) fn new(
         args: &EventArgs,
         config: EventsConfig,
@@ -91,8 +90,8 @@ impl EventPlan {
         };
         if let Some(Some(path)) = &named {
             create_folder_of(path).map_err(|error| {
-                CommandError::because(format!("can't keep the store in {}", path.display()), error)
-                    .hint("name another file, or keep none with --no-store")
+                CommandError::because(format!("can't create the store in {}", path.display()), error)
+                    .hint("choose another file, or use --no-store")
             })?;
         }
         let store = match named {
@@ -113,22 +112,22 @@ impl EventPlan {
         })
     }
 
-    /// Whether anything is told at all.
+    /// Whether there is no sink.
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_none() && self.print.is_none() && self.store.is_none() && self.webhook.is_none()
     }
 
-    /// Whether anybody wants to be told, now and then, how the proxy is.
+    /// Whether a sink wants heartbeats.
     pub(crate) fn wants_heartbeats(&self) -> bool {
         self.webhook.is_some() || self.print == Some(PrintLook::Json)
     }
 
-    /// Where the store is.
+    /// The path of the store.
     pub(crate) fn store(&self) -> Option<&Path> {
         self.store.as_deref()
     }
 
-    /// Opens the sinks, and starts the bus to them; none if there is nothing to tell. Requests are counted in `metrics`.
+    /// Opens the sinks and starts the event bus; `None` if there is nothing to do. Requests are counted in `metrics`.
     pub(crate) fn start(
         self,
         session_idle: Duration,
@@ -150,16 +149,16 @@ impl EventPlan {
                 PrintLook::Pretty => Look::Pretty(self.servers),
                 PrintLook::Json => Look::Json,
             };
-            // Strips the colours where standard error is not a terminal.
+            // Strips the colors where standard error is not a terminal.
             sinks.push(Box::new(StderrSink::new(Box::new(anstream::stderr()), look)));
         }
         let mut snapshots = Vec::new();
         if let Some(path) = &self.store {
             let mut sink = StoreSink::new(path, self.retention);
             if let Err(error) = sink.open() {
-                tell(sink.name(), &error);
+                report_sink_error(sink.name(), &error);
             }
-            // A store that can't be read has just been told of.
+            // If the store can't be read, opening it has already reported that.
             snapshots = Store::open_read(path).and_then(|store| store.snapshots()).unwrap_or_default();
             sinks.push(Box::new(sink));
         }
@@ -168,13 +167,18 @@ impl EventPlan {
             sinks.push(Box::new(sink));
         }
         let observer = ObserverOptions { lines, session_idle, snapshots, ids: Arc::new(EventIds::new()) };
-        let bus = Bus::start(BusOptions { observer, sinks, report: Arc::new(tell), patience: PATIENCE })
-            .map_err(|error| CommandError::because("can't start the threads that events need", error))?;
+        let bus = Bus::start(BusOptions {
+            observer,
+            sinks,
+            report: Arc::new(report_sink_error),
+            patience: PATIENCE,
+        })
+        .map_err(|error| CommandError::because("can't start the event threads", error))?;
         Ok(Some(Arc::new(bus)))
     }
 }
 
-/// Makes the folder of a file that will be written, for its owner only, if it is missing.
+/// Creates the directory of a file, accessible to its owner only, if it is missing.
 fn create_folder_of(path: &Path) -> io::Result<()> {
     match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) => private::create_dir(folder),
@@ -182,7 +186,7 @@ fn create_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The options of the sink, the token included, from wherever it is.
+/// The sink's options, including the token from the file or the environment.
 fn webhook_options(config: &WebhookConfig) -> Result<WebhookOptions, CommandError> {
     let spool = config.spool.clone().map_or_else(dirs::spool_dir, Ok)?;
     let mut options = WebhookOptions::new(config.url.clone(), spool);
@@ -199,7 +203,7 @@ fn webhook_options(config: &WebhookConfig) -> Result<WebhookOptions, CommandErro
 fn webhook_token(config: &WebhookConfig) -> Result<Option<Secret>, CommandError> {
     if let Some(path) = &config.token_file {
         let token = std::fs::read_to_string(path).map_err(|error| {
-            CommandError::because(format!("can't read the webhook's token from {}", path.display()), error)
+            CommandError::because(format!("can't read the webhook token from {}", path.display()), error)
         })?;
         return Ok(Some(Secret::new(&token)));
     }
@@ -219,22 +223,21 @@ fn ndjson(path: &Path) -> Result<NdjsonSink, CommandError> {
     let open = || private::options().create(true).append(true).open(path);
     let file = create_folder_of(path).and_then(|()| open()).map_err(|error| {
         CommandError::because(format!("can't write events to {place}"), error)
-            .hint("name another file, or `-` for standard output")
+            .hint("choose another file, or `-` for standard output")
     })?;
     let out: Box<dyn Write + Send> = Box::new(file);
     Ok(NdjsonSink::new(out, place))
 }
 
-/// Lets the bus tell, now and then, how the proxy is.
-pub(crate) fn beat(bus: &Bus, bound: &[Bound]) {
+pub(crate) fn beat(bus: &Bus, bound: &[BoundListener]) {
     let bound = bound.to_vec();
     let probe = Box::new(move || bound.iter().map(heart).collect());
     if let Err(error) = bus.beat(Pulse { every: HEARTBEAT, probe }) {
-        output::warn(format!("wiretape: there will be no heartbeats: {error}"));
+        output::warn(format!("wiretape: can't send heartbeats: {error}"));
     }
 }
 
-fn heart(bound: &Bound) -> Heart {
+fn heart(bound: &BoundListener) -> Heart {
     let (upstream, reachable) = match &bound.listener.route {
         Route::Reverse(reverse) => (reverse.upstream.origin(), Some(reverse.upstream.is_reachable())),
         Route::Forward(_) => (String::new(), None),
@@ -247,15 +250,15 @@ fn heart(bound: &Bound) -> Heart {
     }
 }
 
-/// Lets everything reach its sink, and says what did not.
+/// Flushes all sinks, and reports events that were lost.
 pub(crate) fn close(bus: &Bus) {
-    // A sink may take a while for its last words; who sends another signal doesn't want to wait for them.
+    // A sink may need a while to flush; a second signal skips the wait.
     platform::on_termination(end_now);
     for SinkStatus { name, queued, dropped, .. } in bus.close(report_flushing) {
         let lost = dropped + queued;
         if lost > 0 {
             let events = units::count(lost, "event");
-            output::warn(format!("wiretape: {events} did not get through {}", describe(&name)));
+            output::warn(format!("wiretape: {events} not delivered to {}", describe(&name)));
         }
     }
 }
@@ -266,7 +269,7 @@ fn report_flushing(sinks: &[&str]) {
 }
 
 fn end_now(signal: i32) {
-    output::warn("wiretape: stopped before all events were where they belong");
+    output::warn("wiretape: stopped before all events were delivered");
     ExitCode::passed_on(128 + signal).exit()
 }
 
@@ -274,7 +277,7 @@ fn describe(sink: &str) -> &str {
     if sink == "bus" { "the event bus" } else { sink }
 }
 
-fn tell(sink: &str, error: &SinkError) {
+fn report_sink_error(sink: &str, error: &SinkError) {
     if !error.message.is_empty() {
         output::warn(format!("wiretape: {sink}: {error}"));
     }

@@ -8,14 +8,14 @@ pub(crate) use wiretape_analyze::glance::json::{compact, compact_members, keys, 
 use wiretape_trace::json::{Lexer, Token};
 use wiretape_trace::message::Id;
 
-/// Writes a value over several lines, each after `indent` spaces, its tokens as they are.
+/// Writes a value over several lines, each after `indent` spaces. Tokens are copied byte for byte.
 pub(crate) fn write_pretty(
     sink: &mut impl Write,
     value: &[u8],
     indent: usize,
     styles: &Styles,
 ) -> io::Result<()> {
-    /// Deeper levels are not indented further: a line would be mostly spaces.
+    /// Deeper levels are not indented further, or lines would be mostly spaces.
     const DEEPEST: usize = 40;
     let mut lexer = Lexer::new(value);
     let mut previous = None;
@@ -57,7 +57,7 @@ fn paint_of(token: Token, styles: &Styles) -> Paint {
     }
 }
 
-/// A request's id as it stood, with every digit.
+/// A request id with every digit as it was sent.
 pub(crate) fn raw_id(id: &Id<'_>) -> Option<Box<RawValue>> {
     let json = match id {
         Id::Number(digits) => digits.to_string(),
@@ -66,19 +66,18 @@ pub(crate) fn raw_id(id: &Id<'_>) -> Option<Box<RawValue>> {
     RawValue::from_string(json).ok()
 }
 
-/// Writes one JSON object, member by member, with values that may be copied as they are.
+/// Writes one JSON object, member by member; values may be copied verbatim.
 #[derive(Debug)]
 pub(crate) struct ObjectWriter {
     out: Vec<u8>,
 }
 
 impl ObjectWriter {
-    /// An empty object.
     pub(crate) fn new() -> Self {
         ObjectWriter { out: b"{".to_vec() }
     }
 
-    /// A member that is a number, or null.
+    /// Adds a number, or null.
     pub(crate) fn number(&mut self, name: &str, value: Option<impl Into<i128>>) -> &mut Self {
         match value {
             Some(value) => self.raw(name, value.into().to_string().as_bytes()),
@@ -86,13 +85,13 @@ impl ObjectWriter {
         }
     }
 
-    /// A member that is a string, or null.
+    /// Adds a string, or null.
     pub(crate) fn string(&mut self, name: &str, value: Option<&str>) -> &mut Self {
-        let value = serde_json::to_vec(&value).expect("a string always serializes");
+        let value = serde_json::to_vec(&value).expect("serializing a string into memory can't fail");
         self.raw(name, &value)
     }
 
-    /// A member that is a request's id, or null.
+    /// Adds a request id, or null.
     pub(crate) fn id(&mut self, name: &str, id: Option<&Id<'_>>) -> &mut Self {
         match id {
             Some(Id::Number(digits)) => self.raw(name, digits.as_bytes()),
@@ -101,25 +100,27 @@ impl ObjectWriter {
         }
     }
 
-    /// A member whose value is JSON already. Bytes that are not UTF-8 become U+FFFD.
+    /// Adds a member whose value is already JSON. Bytes that are not UTF-8 become U+FFFD.
     pub(crate) fn raw(&mut self, name: &str, json: &[u8]) -> &mut Self {
         if self.out.len() > 1 {
             self.out.push(b',');
         }
-        self.out.extend_from_slice(&serde_json::to_vec(name).expect("a string always serializes"));
+        self.out.extend_from_slice(
+            &serde_json::to_vec(name).expect("serializing a string into memory can't fail"),
+        );
         self.out.push(b':');
         self.out.extend_from_slice(String::from_utf8_lossy(json).as_bytes());
         self
     }
 
-    /// A member that is an array of values that are JSON already.
+    /// Adds an array of values that are already JSON.
     pub(crate) fn array(&mut self, name: &str, values: impl IntoIterator<Item = Vec<u8>>) -> &mut Self {
         let values: Vec<Vec<u8>> = values.into_iter().collect();
         let array = [b"[", &values.join(&b","[..])[..], b"]"].concat();
         self.raw(name, &array)
     }
 
-    /// The object's bytes.
+    /// Closes the object and returns its bytes.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.out.push(b'}');
         self.out

@@ -1,32 +1,31 @@
-//! Reports as JUnit's XML, which every CI reads. What a suite and a case are is for the commands that report.
+//! Reports as JUnit XML, which CI systems read. Each command decides what its suites and cases are.
 
 use std::io::{self, Write};
 
 /// The cases of one trace.
 #[derive(Debug)]
 pub(crate) struct Suite {
-    /// The trace; also the class of each case.
+    /// The trace; also the class name of each case.
     pub(crate) name: String,
     pub(crate) cases: Vec<Case>,
 }
 
-/// Something that was tested.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// Programs that read the report take cases of one name for one, so it is unique in its suite.
+    /// Unique in its suite: programs that read the report merge cases of the same name.
     pub(crate) name: String,
-    /// Microseconds that it took, if that is known.
+    /// The duration in microseconds, if known.
     pub(crate) took_us: Option<u64>,
     pub(crate) outcome: CaseOutcome,
 }
 
-/// How a case went.
+/// The result of a case.
 #[derive(Debug)]
 pub(crate) enum CaseOutcome {
     Passed,
-    /// It passed, and there is something to be said.
+    /// Passed, with a remark.
     PassedWith(String),
-    /// It was not tested, and why.
+    /// Skipped, with the reason.
     Skipped(String),
     Failed(Failure),
 }
@@ -34,16 +33,15 @@ pub(crate) enum CaseOutcome {
 /// Why a case failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// A name for its kind.
+    /// The kind of failure, as a short name.
     pub(crate) kind: String,
-    /// In one line.
     pub(crate) message: String,
-    /// The rest of it; may be empty.
+    /// The details; may be empty.
     pub(crate) body: String,
 }
 
 impl Case {
-    /// A case of which only the outcome is known.
+    /// A case with a result and no duration.
     pub(crate) fn new(name: impl Into<String>, outcome: CaseOutcome) -> Self {
         Case { name: name.into(), took_us: None, outcome }
     }
@@ -57,7 +55,7 @@ impl Case {
     }
 }
 
-/// Writes the document of a command.
+/// Writes the document for a command.
 pub(crate) fn write(out: &mut impl Write, command: &str, suites: &[Suite]) -> io::Result<()> {
     let count = |is: fn(&Case) -> bool| -> usize {
         suites.iter().map(|suite| suite.cases.iter().filter(|case| is(case)).count()).sum()
@@ -112,7 +110,7 @@ fn write_failure(out: &mut impl Write, failure: &Failure) -> io::Result<()> {
     write!(out, ">{}</failure>", escape(&failure.body))
 }
 
-/// Text as it may stand in XML 1.0; what may not stand there at all is replaced.
+/// Text escaped for XML 1.0; characters that XML can't represent are replaced.
 fn escape(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
@@ -123,6 +121,7 @@ fn escape(text: &str) -> String {
             '"' => clean.push_str("&quot;"),
             '\'' => clean.push_str("&apos;"),
             '\n' | '\t' => clean.push(c),
+            // XML 1.0, section 2.2: control characters are not allowed, not even as character references.
             '\0'..='\x1f' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
                 clean.push(char::REPLACEMENT_CHARACTER);
             }

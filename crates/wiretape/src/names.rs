@@ -1,6 +1,6 @@
-//! What servers and sessions are called where people read of them.
+//! Display names of servers and sessions.
 
-use crate::calls::Look;
+use crate::calls::{DisplayFormat, tool_or_method};
 use crate::error::CommandError;
 use crate::text::{self, printable};
 use std::collections::{BTreeMap, HashMap};
@@ -8,17 +8,17 @@ use wiretape_events::server_name;
 use wiretape_events::store::Store;
 use wiretape_events::store::query::OperationRecord;
 
-/// The least that is shown of a session's id.
+/// The minimum length of a session id prefix.
 const SHORTEST_ID: usize = 8;
 
-/// Names that were looked up in a store.
+/// Names from a store.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// The name of each server that was given one.
+    /// The configured name of each server, by its address.
     servers: BTreeMap<String, Option<String>>,
-    /// The shortest unique prefix of each session's id.
+    /// The shortest unique prefix of each session id.
     sessions: HashMap<String, String>,
-    /// The widest of what was called.
+    /// The width of the longest method with its tool.
     widest_call: usize,
 }
 
@@ -34,11 +34,11 @@ impl Names {
         let name = self.servers.entry(operation.server.clone()).or_default();
         // Calls that were loaded from a trace have no listener.
         *name = operation.listener.clone().or(name.take());
-        let tool = operation.tool.as_ref().map_or(0, |tool| 1 + text::width(tool));
-        self.widest_call = self.widest_call.max(text::width(&operation.method) + tool);
+        let call = tool_or_method(&operation.method, operation.tool.as_deref(), None);
+        self.widest_call = self.widest_call.max(text::width(&call));
     }
 
-    /// Looks up more sessions.
+    /// Looks up the prefixes of more sessions.
     pub(crate) fn learn<'a>(
         &mut self,
         store: &Store,
@@ -52,15 +52,15 @@ impl Names {
         Ok(())
     }
 
-    /// The server that calls came to by a listener, or that a trace tells of.
+    /// The name of the server behind a listener, or the one that a trace names.
     pub(crate) fn server(&self, server: &str, listener: Option<&str>) -> String {
         let known = || self.servers.get(server)?.as_deref();
         printable(server_name(listener.or_else(known), server)).into_owned()
     }
 
-    /// As much of a session's id as tells it from all others; all of it for a pipe.
-    pub(crate) fn session(&self, id: &str, look: &Look) -> String {
-        let short = self.sessions.get(id).filter(|_| matches!(look, Look::Short { .. }));
+    /// The shortest unique prefix of a session id on a terminal, the full id in a pipe.
+    pub(crate) fn session(&self, id: &str, look: &DisplayFormat) -> String {
+        let short = self.sessions.get(id).filter(|_| matches!(look, DisplayFormat::Short { .. }));
         printable(short.map_or(id, String::as_str)).into_owned()
     }
 
@@ -69,7 +69,7 @@ impl Names {
         self.servers.len() > 1
     }
 
-    /// The width of the longest server's name.
+    /// The width of the longest server name.
     pub(crate) fn widest_server(&self) -> usize {
         self.servers.keys().map(|server| text::width(&self.server(server, None))).max().unwrap_or(0)
     }

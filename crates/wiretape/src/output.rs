@@ -1,6 +1,6 @@
-//! Writing to the terminal or to a pipe: width, colours, tables.
+//! Output to a terminal or to a pipe: width, colors, tables.
 
-use crate::text;
+use crate::{text, units};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,20 +8,20 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 
-/// When to use colours.
+/// When to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
     #[default]
     Auto,
-    /// Always, also into a pipe.
+    /// Always, even into a pipe.
     Always,
-    /// Never.
+    /// Never, even on a terminal.
     Never,
 }
 
 impl ColorChoice {
-    /// Makes the choice hold for everything this process prints, help and errors included.
+    /// Applies the choice to everything this process prints, including help and errors.
     pub(crate) fn apply(self) {
         match self {
             ColorChoice::Auto => {}
@@ -34,28 +34,28 @@ impl ColorChoice {
 /// Standard output, for people.
 pub(crate) struct Output {
     sink: BufWriter<AutoStream<io::Stdout>>,
-    /// How to paint.
+    /// The styles of the output: plain where colors are off.
     pub(crate) styles: Styles,
-    /// The terminal's columns; `None` if this is no terminal, and nothing need be cut.
+    /// The terminal's columns; `None` for a pipe, where nothing is truncated.
     pub(crate) width: Option<usize>,
 }
 
 impl Output {
     const FALLBACK_WIDTH: usize = 80;
 
-    /// Standard output, as it is connected and as the user chose.
+    /// Standard output, with color and width detected.
     pub(crate) fn stdout() -> Self {
         let stdout = io::stdout();
         let width = stdout.is_terminal().then(terminal_width);
         let (sink, styles) = match AutoStream::choice(&stdout) {
-            // Without colours nothing has to be taken out again: what others wrote is made printable before.
+            // No stream filter is needed without colors: text from others is made printable before it is written.
             anstream::ColorChoice::Never => (AutoStream::always_ansi(stdout), Styles::plain()),
             choice => (AutoStream::new(stdout, choice), Styles::coloured()),
         };
         Output { sink: BufWriter::new(sink), styles, width }
     }
 
-    /// Whether people read along.
+    /// Whether standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.width.is_some()
     }
@@ -71,7 +71,7 @@ impl Write for Output {
     }
 }
 
-/// Standard output, for programs: bytes as they are.
+/// Standard output for programs: unstyled bytes.
 pub(crate) fn machine_stdout() -> impl Write {
     BufWriter::new(io::stdout())
 }
@@ -84,14 +84,14 @@ pub(crate) fn print_json(object: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints one JSON object a line, for programs.
+/// Prints one JSON object per line, for programs.
 pub(crate) fn print_json_lines<T: Serialize>(objects: impl IntoIterator<Item = T>) -> io::Result<()> {
     let mut out = machine_stdout();
     write_json_lines(&mut out, objects)?;
     out.flush()
 }
 
-/// Writes one JSON object a line.
+/// Writes one JSON object per line.
 pub(crate) fn write_json_lines<T: Serialize>(
     sink: &mut impl Write,
     objects: impl IntoIterator<Item = T>,
@@ -103,25 +103,25 @@ pub(crate) fn write_json_lines<T: Serialize>(
     Ok(())
 }
 
-/// Tells the user something beside the output, on standard error.
+/// Prints a warning to standard error.
 pub(crate) fn warn(message: impl fmt::Display) {
     aside(Styles::coloured().warning.paint("warning:"), message);
 }
 
-/// Tells the user something worth knowing beside the output, on standard error.
+/// Prints a note to standard error.
 pub(crate) fn note(message: impl fmt::Display) {
     aside(Styles::coloured().hint.paint("note:"), message);
 }
 
 fn aside(word: impl fmt::Display, message: impl fmt::Display) {
-    // If standard error is closed, nobody is left to be told.
+    // If standard error is closed, no reader is left to report to.
     let _ = writeln!(anstream::stderr(), "{word} {message}");
 }
 
-/// Bytes, rate and the time left, on standard error; nothing where that is no terminal.
+/// A progress bar on standard error with bytes, rate and time left; hidden if that is not a terminal.
 pub(crate) fn progress_bar(length: Option<u64>) -> ProgressBar {
     let template = match length {
-        Some(_) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+        Some(_) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} remaining",
         None => "{spinner} {bytes}, {bytes_per_sec}",
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -133,33 +133,26 @@ fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(Output::FALLBACK_WIDTH, |(width, _)| usize::from(width.0).max(20))
 }
 
-/// How to paint what.
+/// The styles, by the role of the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Styles {
-    /// What went wrong.
     pub(crate) error: Paint,
-    /// What went well.
     pub(crate) good: Paint,
-    /// What to be careful about.
     pub(crate) warning: Paint,
-    /// What to do next.
+    /// Hints, and what the user can use next.
     pub(crate) hint: Paint,
-    /// What stands back.
     pub(crate) dim: Paint,
-    /// What stands out.
     pub(crate) strong: Paint,
     /// Names of tools and traces.
     pub(crate) name: Paint,
-    /// From client to server.
+    /// Messages from client to server.
     pub(crate) client_to_server: Paint,
-    /// From server to client.
+    /// Messages from server to client.
     pub(crate) server_to_client: Paint,
-    /// Text as it is.
     pub(crate) plain: Paint,
 }
 
 impl Styles {
-    /// No colours at all.
     pub(crate) const fn plain() -> Self {
         let plain = Paint(Style::new());
         Styles {
@@ -176,7 +169,7 @@ impl Styles {
         }
     }
 
-    /// Colours that the terminal's own palette decides.
+    /// Colors from the terminal's own palette.
     pub(crate) const fn coloured() -> Self {
         Styles {
             error: Paint(AnsiColor::Red.on_default().bold()),
@@ -193,18 +186,17 @@ impl Styles {
     }
 }
 
-/// One way to paint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Paint(Style);
 
 impl Paint {
-    /// The text, painted.
+    /// The text in this style.
     pub(crate) fn paint<T: fmt::Display>(self, text: T) -> Painted<T> {
         Painted { paint: self, text }
     }
 }
 
-/// A painted text.
+/// Text with its style.
 #[derive(Debug)]
 pub(crate) struct Painted<T> {
     paint: Paint,
@@ -218,7 +210,7 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
     }
 }
 
-/// A line of differently painted pieces that may have to be cut.
+/// A line of styled pieces that is truncated if necessary.
 #[derive(Debug, Default)]
 pub(crate) struct StyledLine {
     pieces: Vec<(Paint, String)>,
@@ -226,32 +218,31 @@ pub(crate) struct StyledLine {
 }
 
 impl StyledLine {
-    /// Adds a piece.
     pub(crate) fn push(&mut self, paint: Paint, piece: impl Into<String>) {
         let piece = piece.into();
         self.width += text::width(&piece);
         self.pieces.push((paint, piece));
     }
 
-    /// Adds spaces until the line is so many columns wide, and at least one.
+    /// Appends spaces up to column `width`, at least one.
     pub(crate) fn pad_to(&mut self, columns: usize) {
         let spaces = columns.saturating_sub(self.width).max(1);
         self.push(Paint::default(), " ".repeat(spaces));
     }
 
-    /// The columns it takes.
+    /// The width in columns.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// Writes it, cut to `width` columns if there is such a limit.
+    /// Writes the line, truncated to `width` columns if there is a limit.
     pub(crate) fn write(&self, sink: &mut impl Write, width: Option<usize>) -> io::Result<()> {
         let mut left = width.unwrap_or(usize::MAX);
         let last = self.pieces.iter().rposition(|(_, piece)| !piece.trim().is_empty()).map_or(0, |at| at + 1);
         for (at, (paint, piece)) in self.pieces[..last].iter().enumerate() {
             let columns = text::width(piece);
             if columns > left || (columns == left && at + 1 < last) {
-                // What follows has no room, so the cut has to be marked here even if this piece fits.
+                // The next piece has no room, so the truncation is marked here even if this piece fits.
                 let shown = text::truncate(piece, left.min(columns.saturating_sub(1)));
                 write!(sink, "{}", paint.paint(shown))?;
                 break;
@@ -264,34 +255,30 @@ impl StyledLine {
     }
 }
 
-/// Where a column's text stands.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Words.
     Left,
-    /// Numbers.
     Right,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
-    /// Its heading.
     pub(crate) title: &'static str,
-    /// Where its text stands.
+    /// The alignment of the heading and the cells.
     pub(crate) align: Align,
-    /// What becomes of it where there is not enough room.
+    /// What happens to the column if the table is too wide.
     pub(crate) room: Room,
 }
 
-/// What becomes of a column where there is not enough room.
+/// What happens to a column if the table is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// It stays.
+    /// It is always shown in full.
     Fixed,
-    /// It is cut.
     Flexible,
-    /// It goes; the highest number goes first.
+    /// It is dropped; the highest number is dropped first.
     Optional(u8),
 }
 
@@ -303,17 +290,16 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell with painted text.
+    /// A cell with styled text.
     pub(crate) fn new(paint: Paint, text: impl Into<String>) -> Self {
         Cell { text: text.into(), paint }
     }
 
-    /// Its text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// How it is painted.
+    /// The style of the text.
     pub(crate) fn paint(&self) -> Paint {
         self.paint
     }
@@ -325,25 +311,25 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// A number of failures.
+/// A number of failures, highlighted unless it is 0.
 pub(crate) fn failures(n: u64, styles: &Styles) -> Cell {
-    Cell::new(if n > 0 { styles.error } else { styles.dim }, n.to_string())
+    Cell::new(if n > 0 { styles.error } else { styles.dim }, units::number(n))
 }
 
-/// A table that fits: where there is not enough room, long names are cut and less important columns go.
+/// A table that fits the terminal: long names are truncated, and less important columns are dropped.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
-    /// How wide each column is at least.
+    /// The minimum width of each column.
     least: Vec<usize>,
-    /// How wide each column is, once that is settled.
+    /// The final width of each column, once the first rows are written.
     settled: Option<Vec<Option<usize>>>,
 }
 
 impl Table {
     const GAP: usize = 2;
-    /// How narrow a flexible column gets before other columns have to go, and how narrow after that.
+    /// The minimum width of a flexible column before optional columns are dropped, and after.
     const COMFORTABLE: usize = 17;
     const NARROWEST: usize = 6;
 
@@ -353,20 +339,20 @@ impl Table {
         Table { columns: columns.to_vec(), rows: Vec::new(), least, settled: None }
     }
 
-    /// Makes columns so wide at least, for rows that come later.
+    /// Sets minimum widths, for rows that arrive later.
     pub(crate) fn at_least(&mut self, widths: &[usize]) {
         for (least, width) in self.least.iter_mut().zip(widths) {
             *least = (*least).max(*width);
         }
     }
 
-    /// Adds a row, a cell for each column.
+    /// Adds a row with one cell per column.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
-        debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
+        debug_assert_eq!(cells.len(), self.columns.len(), "a row has one cell per column");
         self.rows.push(cells);
     }
 
-    /// Writes it, and returns the titles of the columns for which there was no room.
+    /// Writes the table and returns the titles of the columns that were dropped.
     pub(crate) fn write(
         &self,
         sink: &mut impl Write,
@@ -383,7 +369,7 @@ impl Table {
         Ok(dropped.map(|(column, _)| column.title).collect())
     }
 
-    /// Takes out columns that may go and have nothing in them.
+    /// Removes optional columns whose cells are all empty.
     pub(crate) fn drop_empty(&mut self) {
         let is_empty = |at: usize| self.rows.iter().all(|row| row[at].text.is_empty());
         let goes: Vec<bool> = (0..self.columns.len())
@@ -394,13 +380,13 @@ impl Table {
         self.rows.iter_mut().for_each(|row| retain_where(row, &goes));
     }
 
-    /// Lets its rows go, which were written: from now on its columns are as wide as they were.
-    pub(crate) fn settle(&mut self, width: Option<usize>) {
+    /// Drops the rows already written, and keeps the column widths.
+    pub(crate) fn keep_widths(&mut self, width: Option<usize>) {
         self.settled = Some(self.fit(width.unwrap_or(usize::MAX)));
         self.rows = Vec::new();
     }
 
-    /// Writes a row that came later, in the columns of those that were written. Where nothing need be cut, nothing is.
+    /// Writes a later row in the established columns. Without a width limit nothing is truncated.
     pub(crate) fn write_later(
         &self,
         sink: &mut impl Write,
@@ -417,7 +403,7 @@ impl Table {
         self.write_row(sink, row, &widths)
     }
 
-    /// The width of each column; `None` for those that have to go.
+    /// The width of each column; `None` for dropped columns.
     fn fit(&self, room: usize) -> Vec<Option<usize>> {
         let mut widths: Vec<Option<usize>> =
             (0..self.columns.len()).map(|at| Some(self.natural(at))).collect();
@@ -431,7 +417,7 @@ impl Table {
             let Some(least) = self.least_important(&widths) else { break };
             widths[least] = None;
         }
-        // What a dropped column left over goes back to those that were cut.
+        // The space of a dropped column goes back to those that were truncated.
         for (at, width) in widths.iter_mut().enumerate() {
             if self.columns[at].room == Room::Flexible {
                 *width = Some(self.natural(at));
@@ -447,7 +433,7 @@ impl Table {
         cells.chain([self.least[at]]).max().unwrap_or(0)
     }
 
-    /// Takes `excess` columns from the flexible columns, the widest first, but leaves each `least`.
+    /// Takes `excess` columns from the flexible columns, the widest first, and leaves each at least `least`.
     fn shrink(&self, widths: &mut [Option<usize>], mut excess: usize, least: usize) {
         while excess > 0 {
             let flexible = (0..widths.len()).filter(|&at| self.columns[at].room == Room::Flexible);
@@ -492,7 +478,7 @@ impl Table {
     }
 }
 
-/// Takes out what goes.
+/// Keeps only the columns that are shown.
 fn retain_where<T>(things: &mut Vec<T>, goes: &[bool]) {
     let mut goes = goes.iter();
     things.retain(|_| goes.next() != Some(&true));

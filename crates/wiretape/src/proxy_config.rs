@@ -1,6 +1,6 @@
 //! The configuration file of `wiretape proxy`: several upstreams, a forward proxy, their limits.
 //!
-//! A key that is left out is `None` here: what holds then is the proxy's business, and the command line's.
+//! A missing key is `None` here: the defaults belong to the proxy and to the command line.
 
 mod csp;
 mod events;
@@ -23,7 +23,7 @@ use wiretape_proxy::http::csp::Rule;
 use wiretape_proxy::http::{UpstreamUrl, UrlError};
 use wiretape_trace::name::clean_label;
 
-/// The file's top.
+/// The top level of the file.
 pub(crate) const PROXY_FILE: Schema = Schema {
     title: "the file",
     place: "at the top of the file",
@@ -81,20 +81,19 @@ const TABLES: &[&Schema] = &[
     &REDACT_PATTERN,
 ];
 
-/// The smallest room for headers that an HTTP implementation works with.
+/// The smallest header limit that hyper accepts, in bytes.
 pub(crate) const MIN_HEADERS: u64 = 8192;
 
-/// Something that can be turned off.
+/// A value that can be turned off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch<T> {
-    /// `false`, or `"none"` for a time.
+    /// `false`, or `"none"` for a duration.
     Off,
-    /// The value.
     On(T),
 }
 
 impl<T> Switch<T> {
-    /// The value, if it is on.
+    /// The value, unless it is turned off.
     pub(crate) fn on(self) -> Option<T> {
         match self {
             Switch::On(value) => Some(value),
@@ -112,92 +111,87 @@ impl<T: Serialize> Serialize for Switch<T> {
     }
 }
 
-/// What the file holds.
+/// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProxyConfig {
-    /// Where traces go. A relative path counts from the file's own folder.
+    /// The directory of traces, relative to the file's own directory.
     pub(crate) traces: Option<Switch<PathBuf>>,
-    /// What else is told of what happens.
+    /// Events, the store and the webhook.
     #[serde(flatten)]
     pub(crate) events: EventsConfig,
-    /// Where the proxy tells of itself.
+    /// The address of the admin endpoints.
     pub(crate) admin: Option<Switch<SocketAddr>>,
-    /// The names by which it may be asked there.
+    /// Host names that the admin endpoints accept.
     pub(crate) admin_hosts: Vec<String>,
-    /// How long calls may take to end when the proxy does.
+    /// How long to wait for requests in flight at shutdown.
     #[serde(rename = "drainMs", serialize_with = "serialize_ms")]
     pub(crate) drain: Option<Duration>,
-    /// What a client or an upstream may ask of the proxy.
+    /// Limits on requests and connections.
     pub(crate) limits: LimitsConfig,
-    /// What the pages and widgets of all upstreams may load and reach.
+    /// Content-Security-Policy rules for all upstreams.
     pub(crate) csp: Vec<Rule>,
-    /// The servers that it stands before.
     pub(crate) upstreams: Vec<UpstreamConfig>,
-    /// The forward proxy.
     pub(crate) forward: Option<ForwardConfig>,
-    /// What is secret; `None` if the file does not say.
+    /// Redaction rules; `None` if the file has no `[redact]`.
     pub(crate) redact: Option<RedactConfig>,
 }
 
-/// What a client or an upstream may ask of the proxy.
+/// Limits on requests and connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LimitsConfig {
-    /// The bytes of a body.
+    /// The maximum size of a body, in bytes.
     #[serde(rename = "bodyBytes")]
     pub(crate) body: Option<u64>,
-    /// The bytes of all headers of a message.
+    /// The maximum size of all headers of a message, in bytes.
     #[serde(rename = "headersBytes")]
     pub(crate) headers: Option<u64>,
-    /// Connections at once.
+    /// The maximum number of concurrent client connections.
     pub(crate) connections: Option<u64>,
-    /// How long an upstream may take to accept a connection.
+    /// The timeout for connecting to an upstream.
     #[serde(rename = "connectTimeoutMs", serialize_with = "serialize_switch_ms")]
     pub(crate) connect_timeout: Option<Switch<Duration>>,
-    /// How long a client may take to send its headers.
+    /// The timeout for receiving a request's headers.
     #[serde(rename = "headerTimeoutMs", serialize_with = "serialize_switch_ms")]
     pub(crate) header_timeout: Option<Switch<Duration>>,
-    /// How long nothing may pass.
+    /// The maximum time without data in either direction.
     #[serde(rename = "idleTimeoutMs", serialize_with = "serialize_switch_ms")]
     pub(crate) idle_timeout: Option<Switch<Duration>>,
-    /// How long a call may take.
+    /// The maximum duration of an exchange.
     #[serde(rename = "totalTimeoutMs", serialize_with = "serialize_switch_ms")]
     pub(crate) total_timeout: Option<Switch<Duration>>,
 }
 
-/// A server that the proxy stands before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UpstreamConfig {
-    /// What its traces are called; made from the URL's host and port if the file does not say.
+    /// The label of its traces; derived from the URL's host and port if the file has none.
     pub(crate) name: String,
-    /// Where it is.
     #[serde(serialize_with = "serialize_url")]
     pub(crate) url: UpstreamUrl,
-    /// Where the proxy listens for it.
+    /// The address that the proxy listens on for this server.
     pub(crate) listen: SocketAddr,
-    /// Whether it is told its own host instead of ours.
+    /// Whether to send the upstream's own host name in `Host`.
     pub(crate) rewrite_host: Option<bool>,
-    /// Whether its addresses in OAuth's documents become ours.
+    /// Whether to rewrite the upstream's addresses in OAuth documents.
     pub(crate) oauth_rewrite: Option<bool>,
-    /// What its pages and widgets may load and reach, besides what is said for all.
+    /// Content-Security-Policy rules for this upstream, in addition to those for all.
     pub(crate) csp: Vec<Rule>,
 }
 
-/// The forward proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ForwardConfig {
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) listen: SocketAddr,
-    /// Whether it looks into TLS.
+    /// Whether it intercepts TLS.
     pub(crate) intercept: Option<bool>,
 }
 
 impl ProxyConfig {
-    /// Reads the file, if one is named, for the proxy. Where it says nothing of redaction, the user's own configuration does: what is
-    /// secret there does not cease to be.
+    /// Reads the proxy's file, if one is given. Without `[redact]` in it, the user's own redaction rules apply: what is secret
+    /// for other commands stays secret here.
     pub(crate) fn load(path: Option<&Path>) -> Result<Self, CommandError> {
         let mut config = match path {
             Some(path) => Self::load_file(path)?,
@@ -223,18 +217,18 @@ impl ProxyConfig {
     }
 }
 
-/// Files that a configuration names, and that must be there already.
+/// How to treat files that a configuration names and that must exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamedFiles {
-    /// One that can't be read is a problem.
+    /// A file that can't be read is a problem.
     LookedAt,
-    /// Their names are enough.
+    /// Only the names are checked.
     #[cfg(test)]
     Unseen,
 }
 
 impl NamedFiles {
-    /// What is wrong with a file.
+    /// The problem with a file, if any.
     fn check(self, path: &Path) -> Result<(), String> {
         #[cfg(test)]
         if self == NamedFiles::Unseen {
@@ -242,21 +236,18 @@ impl NamedFiles {
         }
         match std::fs::File::open(path).and_then(|file| file.metadata()) {
             Ok(metadata) if metadata.is_dir() => {
-                Err(format!("{} is a directory: name a file in it", path.display()))
+                Err(format!("{} is a directory, not a file", path.display()))
             }
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(format!("there is no {}: make it, or name another", path.display()))
+                Err(format!("{} does not exist", path.display()))
             }
-            Err(error) => Err(format!(
-                "can't read {} ({error}): let your user read it, or name another",
-                path.display()
-            )),
+            Err(error) => Err(format!("can't read {} ({error})", path.display())),
         }
     }
 }
 
-/// Reads the text of a proxy's configuration that lies at `path`, or tells all that is wrong with it.
+/// Parses a proxy's configuration at `path`, or reports all problems.
 pub(crate) fn read_proxy(text: &str, path: &Path, files: NamedFiles) -> Result<ProxyConfig, Vec<Problem>> {
     let problems = Problems::new(text);
     let document = Document::parse(text, &problems);
@@ -266,7 +257,7 @@ pub(crate) fn read_proxy(text: &str, path: &Path, files: NamedFiles) -> Result<P
     if found.is_empty() { Ok(config.unwrap_or_default()) } else { Err(found) }
 }
 
-/// Whether a file has keys that are the proxy's own.
+/// Whether a file has keys of the proxy's own.
 pub(crate) fn is_for_proxy(text: &str) -> bool {
     let problems = Problems::new(text);
     let document = Document::parse(text, &problems);
@@ -288,12 +279,12 @@ fn read_top(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Prox
     let forward = section.table("forward", &FORWARD, read_forward).flatten();
     let is_silent = matches!(traces, Some(Located { value: None, .. })) && !events.writes();
     if let (true, Some(span)) = (is_silent, section.key_span("redact")) {
-        let message = "`redact` has no effect: with `traces` and `store` off nothing is written";
+        let message = "`redact` has no effect: with `traces` and `store` off, nothing is recorded";
         section.problems().add(&span, ProblemKind::NoEffect, message);
     }
     let upstreams: Vec<Upstream> = upstreams.into_iter().flatten().collect();
     if let (true, Some(span)) = (upstreams.is_empty(), section.key_span("csp")) {
-        let message = "`csp` has no effect without an [[upstream]]: a forward proxy leaves pages as they are";
+        let message = "`csp` has no effect without an [[upstream]]: a forward proxy does not change pages";
         section.problems().add(&span, ProblemKind::NoEffect, message);
     }
     check_names(&upstreams, section.problems());
@@ -325,7 +316,7 @@ fn switch<T>(located: Located<Option<T>>) -> Switch<T> {
 fn read_limits(section: &mut Section<'_>) -> LimitsConfig {
     let connections = section.number("connections");
     if let Some(Located { value: 0, span }) = &connections {
-        section.problems().add(span, ProblemKind::BadValue, "`connections`: without any, nobody is served");
+        section.problems().add(span, ProblemKind::BadValue, "`connections`: must be at least 1");
     }
     LimitsConfig {
         body: read_size(section, "body", 1),
@@ -341,7 +332,7 @@ fn read_limits(section: &mut Section<'_>) -> LimitsConfig {
 fn read_size(section: &mut Section<'_>, key: &'static str, least: u64) -> Option<u64> {
     let size =
         section.parsed_or_number(key, "a size such as \"64MB\"", |text| match units::parse_size(text)? {
-            size if size < least => Err(format!("at least {} are needed", units::count(least, "byte"))),
+            size if size < least => Err(format!("must be at least {}", units::count(least, "byte"))),
             size => Ok(size),
         });
     value(size)
@@ -356,12 +347,12 @@ fn parse_timeout(text: &str) -> Result<Switch<Duration>, String> {
         return Ok(Switch::Off);
     }
     match units::parse_duration(text)? {
-        Duration::ZERO => Err("nothing would ever be in time; write \"none\" for no limit".to_owned()),
+        Duration::ZERO => Err("every request would time out; write \"none\" for no limit".to_owned()),
         duration => Ok(Switch::On(duration)),
     }
 }
 
-/// An upstream as far as it could be read, and where its parts stand.
+/// An upstream as far as it could be read, with the ranges of its values.
 struct Upstream {
     name: Option<Located<String>>,
     url: Option<Located<UpstreamUrl>>,
@@ -400,7 +391,7 @@ fn read_upstream(section: &mut Section<'_>) -> Option<Upstream> {
     Some(upstream)
 }
 
-/// The name of an upstream that was given none.
+/// The name of an upstream without `name`.
 fn default_name(section: &Section<'_>, url: Option<&Located<UpstreamUrl>>) -> Option<Located<String>> {
     if section.key_span("name").is_some() {
         return None;
@@ -413,7 +404,7 @@ fn default_name(section: &Section<'_>, url: Option<&Located<UpstreamUrl>>) -> Op
 fn require(section: &Section<'_>, keys: &[&str]) {
     for key in keys {
         if section.key_span(key).is_none() {
-            section.tell_missing(key);
+            section.report_missing(key);
         }
     }
 }
@@ -439,15 +430,15 @@ fn read_forward(section: &mut Section<'_>) -> Option<Forward> {
 
 fn parse_directory(text: &str, folder: &Path) -> Result<PathBuf, String> {
     match text {
-        "" => Err("a directory has a name".to_owned()),
+        "" => Err("the directory is empty".to_owned()),
         _ if text == "~" || text.starts_with("~/") => {
-            Err("`~` is not understood here; write the whole path".to_owned())
+            Err("`~` is not expanded here; write the full path".to_owned())
         }
         _ => Ok(folder.join(text)),
     }
 }
 
-/// A file that must be there.
+/// Parses the path of a file that must exist.
 fn parse_file(text: &str, folder: &Path, files: NamedFiles) -> Result<PathBuf, String> {
     let path = parse_directory(text, folder)?;
     files.check(&path)?;
@@ -463,15 +454,15 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => "127.0.0.1:3004 or [::1]:3004".to_owned(),
     };
-    Err(format!("`{text}` is not an IP address and a port; write it like {example}"))
+    Err(format!("`{text}` is not an IP address with a port: expected e.g. {example}"))
 }
 
-/// What a label of a trace can be, so that names are the same in the file and in the traces.
+/// Checks a name against the rules for labels of traces, so that names are the same in the file and in the traces.
 fn parse_name(text: &str) -> Result<String, String> {
     if text.is_empty() || clean_label(text) != text {
         let clean = Some(clean_label(text)).filter(|clean| !clean.is_empty());
         let example = clean.map(|clean| format!(", such as `{clean}`")).unwrap_or_default();
-        return Err(format!("a name is made of letters, digits, `_` and single `-`, 64 at most{example}"));
+        return Err(format!("use at most 64 letters, digits, `_` and single `-`{example}"));
     }
     Ok(text.to_owned())
 }
@@ -484,12 +475,12 @@ fn check_names(upstreams: &[Upstream], problems: &Problems<'_>) {
     let names: Vec<&Located<String>> =
         upstreams.iter().filter_map(|upstream| upstream.name.as_ref()).collect();
     for (at, name) in names.iter().enumerate() {
-        // Traces are files, and not every system tells letters of different case apart in their names.
+        // Labels become file names, and not all file systems are case-sensitive.
         let same = |other: &&&Located<String>| other.value.eq_ignore_ascii_case(&name.value);
         if let Some(other) = names[..at].iter().find(same) {
             let line = problems.line(other.span.start);
             let message =
-                format!("the upstream of line {line} is named `{}`, too; give it another `name`", name.value);
+                format!("the upstream in line {line} is also named `{}`; choose another `name`", name.value);
             problems.add(&name.span, ProblemKind::Conflict, message);
         }
     }
@@ -520,14 +511,13 @@ fn check_listeners(listeners: &[Listener], problems: &Problems<'_>) {
     for (at, listener) in listeners.iter().enumerate() {
         if let Some(other) = listeners[..at].iter().find(|other| overlap(other.address, listener.address)) {
             let line = problems.line(other.span.start);
-            let message =
-                format!("line {line} listens on {}, too; one port serves one of them", other.address);
+            let message = format!("line {line} also listens on {}; use another port", other.address);
             problems.add(&listener.span, ProblemKind::Conflict, message);
         }
     }
 }
 
-/// Whether two listeners would be in each other's way. A port of 0 is any that is free.
+/// Whether two listeners conflict. Port 0 is any free port and never conflicts.
 fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
     let is_everything = |address: SocketAddr| address.ip().is_unspecified();
     one.port() == other.port()
@@ -539,7 +529,8 @@ fn check_loops(upstreams: &[Upstream], listeners: &[Listener], problems: &Proble
     for url in upstreams.iter().filter_map(|upstream| upstream.url.as_ref()) {
         if let Some(listener) = listeners.iter().find(|listener| leads_to(&url.value, listener.address)) {
             let line = problems.line(listener.span.start);
-            let message = format!("`url`: this is where the proxy itself listens, by line {line}");
+            let message =
+                format!("`url`: this is the address that the proxy itself listens on (line {line})");
             problems.add(&url.span, ProblemKind::Conflict, message);
         }
     }

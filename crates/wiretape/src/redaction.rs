@@ -1,37 +1,103 @@
-//! The redactor of this installation: the user's rules, and the key that markers are hashed with.
+//! The redactor of this installation: the user's rules, and the key for hashing markers.
 
 use crate::config::RedactConfig;
 use crate::error::CommandError;
 use crate::{dirs, output};
+use std::borrow::Cow;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use wiretape_library::private;
-use wiretape_trace::redact::{RedactionKey, Redactor};
+use wiretape_trace::format::{Meta, Record, parse_line};
+use wiretape_trace::redact::{LineState, RedactionKey, Redactor, SecretMemory};
 
 /// The key's file in the data directory.
 const KEY_FILE: &str = "redaction.key";
 
-/// The redactor that the configuration and the command line ask for.
+/// Builds the redactor from the configuration and the command line.
 pub(crate) fn redactor(config: RedactConfig, patterns: &[String]) -> Result<Redactor, CommandError> {
-    // First the rules, then the key: a mistake in the rules must leave nothing behind.
+    // The rules come first: an error in them must not leave a new key behind.
     let rules = config.rules(patterns).compile();
     let rules = rules
-        .map_err(|error| CommandError::usage(error).hint("docs/redaction.md explains rules and patterns"))?;
+        .map_err(|error| CommandError::usage(error).hint("see docs/redaction.md for rules and patterns"))?;
     Ok(rules.with_key(&installation_key()?))
 }
 
-/// The key of this installation, made on first use. If it can't be kept, one that lives as long as this process.
+/// Redacts the lines of a trace again, in order: `wiretape redact` and the report use it.
+pub(crate) struct TraceRedaction<'r> {
+    redactor: &'r Redactor,
+    /// Values that were secret by their name earlier in the trace.
+    memory: SecretMemory,
+    stderr: LineState,
+}
+
+impl<'r> TraceRedaction<'r> {
+    pub(crate) fn new(redactor: &'r Redactor) -> Self {
+        TraceRedaction { redactor, memory: SecretMemory::default(), stderr: LineState::default() }
+    }
+
+    /// The next line, redacted. A line that is not JSON is redacted as text.
+    pub(crate) fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        // First, because a key that spans lines is only recognized by its unredacted first line.
+        if let Record::Stderr(stderr) = parse_line(line) {
+            let text = stderr.text.as_bytes();
+            let clean = self.redactor.line(text, &mut self.stderr, Some(&self.memory));
+            if clean != text {
+                let line = with_text(line, &clean);
+                return Cow::Owned(self.json(&line).into_owned());
+            }
+        }
+        self.json(line)
+    }
+
+    fn json<'l>(&self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        let Ok(clean) = self.redactor.json_with(line, &self.memory) else {
+            return self.redactor.text_with(line, &self.memory);
+        };
+        let meta = match parse_line(&clean) {
+            Record::Meta(meta) => self.meta(*meta, &clean),
+            _ => None,
+        };
+        meta.map_or(clean, Cow::Owned)
+    }
+
+    /// The first line, if its command contains a secret or it announces check values, which no longer match.
+    fn meta(&self, mut meta: Meta, line: &[u8]) -> Option<Vec<u8>> {
+        let command = self.redactor.command_with(&meta.command, &self.memory);
+        if command == meta.command && meta.chain.is_none() {
+            return None;
+        }
+        meta.command = command;
+        meta.chain = None;
+        serde_json::to_vec(&meta).ok().or_else(|| Some(line.to_vec()))
+    }
+}
+
+/// A line with another `text`.
+fn with_text(line: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut object: serde_json::Map<String, serde_json::Value> = match serde_json::from_slice(line) {
+        Ok(object) => object,
+        Err(_) => return line.to_vec(),
+    };
+    object.insert("text".to_owned(), String::from_utf8_lossy(text).into());
+    // A second copy of the same bytes, which was not redacted.
+    object.remove("base64");
+    serde_json::to_vec(&object).unwrap_or_else(|_| line.to_vec())
+}
+
+/// The key of this installation, created on first use. If it can't be stored, a temporary key for this process.
 fn installation_key() -> Result<RedactionKey, CommandError> {
     let path = dirs::data_dir()?.join(KEY_FILE);
     match read_or_create(&path) {
         Ok(key) => Ok(key),
         Err(error) => {
             output::warn(format!(
-                "can't keep a redaction key in {}: {error}; equal secrets will look different in other traces",
+                "can't store the redaction key in {}: {error}; markers of equal secrets will differ between traces",
                 path.display()
             ));
-            random_key().map_err(|error| CommandError::because("the system gives no random numbers", error))
+            // Secrets are redacted with any key; a stored one only makes markers comparable between traces.
+            random_key()
+                .map_err(|error| CommandError::because("can't get random numbers from the system", error))
         }
     }
 }
@@ -44,12 +110,22 @@ fn read_or_create(path: &Path) -> io::Result<RedactionKey> {
 }
 
 fn read(path: &Path) -> io::Result<RedactionKey> {
-    let bytes = fs::read(path)?;
-    let key = <[u8; 32]>::try_from(&bytes[..]).map_err(|_| io::Error::other("it is not 32 bytes long"))?;
+    let mut file = fs::File::open(path)?;
+    if !private::is_private(&file)? {
+        output::warn(format!(
+            "{} can be read by other users, who can then guess short secrets from their markers; run `chmod 600` on it, or \
+             delete it for a new key",
+            path.display()
+        ));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let key = <[u8; 32]>::try_from(&bytes[..])
+        .map_err(|_| io::Error::other("the key file is not 32 bytes long"))?;
     Ok(RedactionKey::new(key))
 }
 
-/// Writes the key beside its place and moves it there, so that two recorders that start at once end up with one key.
+/// Writes the key to a temporary file and renames it, so that two recorders started at once agree on one key.
 fn create(path: &Path) -> io::Result<RedactionKey> {
     let dir = path.parent().unwrap_or(Path::new("."));
     private::create_dir(dir)?;
@@ -107,5 +183,21 @@ mod tests {
         fs::write(&path, "short").unwrap();
         assert!(read_or_create(&path).is_err());
         assert_eq!(fs::read(&path).unwrap(), b"short");
+    }
+
+    #[test]
+    fn no_part_of_a_line_keeps_its_secrets() {
+        let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap();
+        for line in [
+            r#"{"v":1,"type":"meta","label":"a","command":["srv","--password","hunter2hunter2"]}"#,
+            r#"{"dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"login","params":{"password":"hunter2hunter2"}}}"#,
+            r#"{"type":"http","http":{"x":1,"request":{"headers":{"authorization":"Bearer hunter2hunter2"}}}}"#,
+            r#"{"type":"stderr","text":"Authorization: Bearer hunter2hunter2"}"#,
+            r#"{"dir":"in","raw":{"password":"hunter2hunter2""#,
+        ] {
+            let clean =
+                String::from_utf8(TraceRedaction::new(&redactor).line(line.as_bytes()).into_owned()).unwrap();
+            assert!(!clean.contains("hunter2"), "{clean}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A small MCP server, so that `wiretape demo` needs nothing else on the machine.
 //!
-//! It speaks the stdio transport of revision 2025-11-25 by hand: one message a line, answered in order. What it knows is
-//! made up. It is there to be recorded, not to be useful.
+//! It implements the stdio transport of revision 2025-11-25 by hand: one message per line, answered in order. Its data is
+//! made up. It exists to be recorded.
 
 use crate::error::CommandError;
 use clap::Args;
@@ -13,17 +13,17 @@ use std::io::{self, BufRead, Write};
 use std::thread;
 use std::time::Duration;
 
-/// Be a small MCP server on standard input and output
+/// Run a small MCP server on standard input and output
 #[derive(Debug, Args)]
 pub(crate) struct SampleServerArgs {}
 
-/// What a client is offered that asks for a version not known here.
+/// The version offered to a client that asks for an unknown one.
 const NEWEST: &str = "2025-11-25";
 
-/// The versions that differ in nothing that this server does.
+/// The versions that don't differ in anything that this server does.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST];
 
-/// How long a note is looked at: work takes time.
+/// A delay per note, so that calls have durations worth showing.
 const READING: Duration = Duration::from_millis(30);
 
 const NOTES: [(&str, &str); 3] = [
@@ -32,7 +32,7 @@ const NOTES: [(&str, &str); 3] = [
     ("Rust", "Borrow, don't clone. Lisbon meetup on Thursday."),
 ];
 
-/// JSON-RPC's codes, as far as they are used here.
+/// The JSON-RPC error codes used here.
 #[derive(Debug, Clone, Copy)]
 enum ErrorCode {
     NotJson = -32700,
@@ -81,13 +81,12 @@ impl RpcError {
     }
 }
 
-/// Runs the command.
 pub(crate) fn run() -> Result<(), CommandError> {
     let ready = writeln!(io::stderr(), "sample server ready: weather, search_notes, login, divide");
     ready.and_then(|()| serve(io::stdin().lock(), io::stdout().lock())).map_err(CommandError::from)
 }
 
-/// Answers every line until there are no more.
+/// Answers every line until the input ends.
 fn serve(input: impl BufRead, output: impl Write) -> io::Result<()> {
     let mut server = SampleServer { output };
     for line in input.split(b'\n') {
@@ -107,7 +106,7 @@ impl<W: Write> SampleServer<W> {
     fn line(&mut self, line: &[u8]) -> io::Result<()> {
         // JSON-RPC 2.0, section 5: the id is null where it could not be read.
         let Ok(message) = serde_json::from_slice::<Incoming<'_>>(line) else {
-            let error = RpcError::new(ErrorCode::NotJson, "this is not a JSON-RPC message");
+            let error = RpcError::new(ErrorCode::NotJson, "not a JSON-RPC message");
             return self.send(Some(RawValue::NULL), Body::Error { error });
         };
         match (message.method.as_deref(), message.id) {
@@ -119,10 +118,10 @@ impl<W: Write> SampleServer<W> {
                 self.send(Some(id), body)
             }
             (None, Some(id)) if message.result.is_none() && message.error.is_none() => {
-                let error = RpcError::new(ErrorCode::NotARequest, "there is no method");
+                let error = RpcError::new(ErrorCode::NotARequest, "missing method");
                 self.send(Some(id), Body::Error { error })
             }
-            // Notifications and responses want no answer.
+            // Notifications and responses get no answer.
             _ => Ok(()),
         }
     }
@@ -204,14 +203,14 @@ impl<W: Write> SampleServer<W> {
     }
 }
 
-/// A token as a real server would give it out, and that opens nothing.
+/// A token in the format of a real one, which grants nothing.
 pub(crate) fn sample_token() -> String {
     format!("ghp_{}", "0dEm0T0kEn".repeat(4).get(..36).unwrap_or_default())
 }
 
 fn initialize(params: &Value) -> Value {
-    let asked = params["protocolVersion"].as_str().unwrap_or(NEWEST);
-    let version = VERSIONS.into_iter().find(|version| *version == asked).unwrap_or(NEWEST);
+    let requested = params["protocolVersion"].as_str().unwrap_or(NEWEST);
+    let version = VERSIONS.into_iter().find(|version| *version == requested).unwrap_or(NEWEST);
     json!({
         "protocolVersion": version,
         "capabilities": { "tools": {}, "resources": {}, "prompts": {}, "logging": {} },
@@ -269,7 +268,7 @@ fn text_result(text: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": text.into() }] })
 }
 
-/// A failure of the tool, which a model should see; those of the protocol are [`RpcError`]s.
+/// A tool error, which a model should see; protocol errors are [`RpcError`]s.
 fn tool_error(text: &str) -> Value {
     let mut result = text_result(text);
     result["isError"] = json!(true);

@@ -1,5 +1,5 @@
-//! How a user names a trace on the command line. Which trace that is, is decided by `wiretape-library`; here are the
-//! directory that it looks in, and the hints.
+//! How a user names a trace on the command line. `wiretape-library` resolves the name; this module adds the directory to
+//! search, and the hints.
 
 use crate::error::CommandError;
 use crate::{dirs, text, units};
@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use wiretape_library::{CatalogEntry, SelectorError};
 
-/// What a user typed to name a trace.
+/// The name of a trace as typed by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TraceSelector(wiretape_library::TraceSelector);
 
@@ -18,13 +18,13 @@ impl From<OsString> for TraceSelector {
 }
 
 impl TraceSelector {
-    /// The trace that is meant.
+    /// The path of the trace.
     pub(crate) fn resolve(&self) -> Result<PathBuf, CommandError> {
         self.0.resolve(&dirs::traces_dir()?, &dirs::index_dir()?).map_err(CommandError::from)
     }
 }
 
-const LIST_HINT: &str = "`wiretape ls` lists the traces there are";
+const LIST_HINT: &str = "run `wiretape ls` to list traces";
 
 impl From<SelectorError> for CommandError {
     fn from(error: SelectorError) -> Self {
@@ -32,9 +32,9 @@ impl From<SelectorError> for CommandError {
             SelectorError::Catalog(_) => None,
             SelectorError::NoFile(_) | SelectorError::NoId { .. } => Some(LIST_HINT),
             SelectorError::NoTraces(_) | SelectorError::TooFarBack { .. } => {
-                Some("`wiretape record -- COMMAND` makes one, `wiretape ls` lists them")
+                Some("run `wiretape record -- COMMAND` to record one, or `wiretape ls` to list traces")
             }
-            SelectorError::Ambiguous { .. } => Some("write more of the id, or the file's path"),
+            SelectorError::Ambiguous { .. } => Some("use a longer prefix, or the path of the file"),
         };
         let error = match error {
             SelectorError::Ambiguous { prefix, candidates } => {
@@ -47,11 +47,11 @@ impl From<SelectorError> for CommandError {
     }
 }
 
-/// How many candidates are worth listing.
+/// The most candidates to list.
 const SHOWN_CANDIDATES: usize = 8;
 
 fn ambiguous(prefix: &str, candidates: &[CatalogEntry]) -> String {
-    let mut message = format!("`{prefix}` could be any of {} traces:", candidates.len());
+    let mut message = format!("`{prefix}` matches {} traces:", candidates.len());
     for entry in candidates.iter().take(SHOWN_CANDIDATES) {
         let started =
             entry.facts.started_ms.and_then(units::iso).unwrap_or_else(|| "unknown time".to_owned());

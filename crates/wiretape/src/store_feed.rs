@@ -1,4 +1,4 @@
-//! The way from a recording to the store: a queue and a thread of its own, so that no call ever waits for the store.
+//! Feeds the store from a recording, through a queue and a thread of its own, so that no call ever waits for the store.
 
 use crate::output;
 use crate::units;
@@ -10,16 +10,17 @@ use wiretape_events::SinkError;
 use wiretape_events::store::{LiveTrace, Retention};
 use wiretape_proxy::journal::Tee;
 
-/// How much may wait.
+/// The queue's limit, in bytes. Lines that don't fit are counted and reported, so a slow store never costs memory or time.
 const MAX_WAITING: usize = 1 << 20;
 
-/// The largest that may wait, if nothing else does.
+/// The largest single line, accepted only while the queue is empty, in bytes. Without this, a line larger than the queue
+/// could never be stored.
 const LARGEST: usize = 8 << 20;
 
-/// How long pieces are gathered: whoever writes wakes the thread only for the first.
+/// How long lines are collected before they are processed: the writer wakes the thread once per interval only.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How long the store may take at the end.
+/// How long the store may take at the end of a recording.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Feeds the store with the lines of a trace.
@@ -29,20 +30,20 @@ pub(crate) struct StoreFeed {
 }
 
 impl StoreFeed {
-    /// Starts the thread. Without one there is nothing in the store, and the user is told.
+    /// Starts the thread. If that fails, the user is warned and nothing is stored.
     pub(crate) fn start(store: &Path, retention: Retention) -> Option<Self> {
         let queue = Arc::new(Queue::default());
         let (tell_done, done) = channel();
         let mut worker = Worker {
             queue: Arc::clone(&queue),
             trace: LiveTrace::new(store, retention),
-            warned: Warned::NotYet,
+            warned: WarningStatus::NotShown,
         };
         let spawned = std::thread::Builder::new().name("store".to_owned()).spawn(move || {
             worker.run();
-            // Closes the store, too.
+            // Also closes the store.
             drop(worker);
-            // If nobody waits for it, nobody needs to know.
+            // The receiver is gone if the recording did not wait.
             let _ = tell_done.send(());
         });
         match spawned {
@@ -54,49 +55,48 @@ impl StoreFeed {
         }
     }
 
-    /// Where the recording hands its lines.
+    /// Where the recording writes its lines.
     pub(crate) fn tee(&self) -> Tee {
         let queue = Arc::clone(&self.queue);
         Arc::new(move |pieces: &[&[u8]]| queue.push(pieces))
     }
 
-    /// The recording has ended: lets everything reach the store, and says what did not.
+    /// Ends the recording: flushes the queue to the store and reports what was not stored.
     pub(crate) fn finish(self) {
         self.queue.end();
         if self.done.recv_timeout(PATIENCE).is_err() {
-            warn(&format!("it takes too long, so the end of this session may be missing there; {REMEDY}"));
+            warn(&format!("writing takes too long, so the end of this session may be missing; {REMEDY}"));
         }
         let dropped = self.queue.lock().dropped;
         if dropped > 0 {
             let dropped = units::count(dropped, "write");
-            warn(&format!("{dropped} too large or too fast for it are missing there; {REMEDY}"));
+            warn(&format!("{dropped} too large or too fast to store; {REMEDY}"));
         }
     }
 }
 
-/// A trace that is not marked as complete is loaded anew.
-const REMEDY: &str = "`wiretape store load TRACE` brings all of it in";
+/// A trace that is not marked as complete is loaded again.
+const REMEDY: &str = "run `wiretape store load TRACE` to load the whole trace";
 
 fn warn(what: &str) {
-    output::warn(format!("wiretape: the store: {what}; the trace is not affected"));
+    output::warn(format!("wiretape: store: {what}; the trace is not affected"));
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueuedLines>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    /// Whole lines.
+struct QueuedLines {
     lines: Vec<u8>,
     dropped: u64,
     ended: bool,
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueuedLines> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,9 +120,9 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for lines, or until it is time for something else.
+    /// Waits for lines, or for the timeout.
     fn wait(&self, patience: Option<Duration>) {
-        let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.ended;
+        let is_idle = |waiting: &mut QueuedLines| waiting.lines.is_empty() && !waiting.ended;
         let waiting = self.lock();
         match patience {
             Some(patience) => drop(self.changed.wait_timeout_while(waiting, patience, is_idle)),
@@ -130,7 +130,7 @@ impl Queue {
         }
     }
 
-    /// Waits for more lines, unless there are none to come.
+    /// Waits to collect more lines, unless the recording has ended.
     fn gather(&self) {
         let until = Instant::now() + GATHER;
         let mut waiting = self.lock();
@@ -143,10 +143,10 @@ impl Queue {
         }
     }
 
-    /// Takes what waits, and leaves an empty buffer in its place.
+    /// Takes the queued lines, and leaves an empty buffer.
     fn take(&self, taken: &mut Vec<u8>) {
         taken.clear();
-        // What one large line took is given back.
+        // Gives back the memory of a single large line.
         taken.shrink_to(MAX_WAITING);
         std::mem::swap(&mut self.lock().lines, taken);
     }
@@ -158,15 +158,15 @@ impl Queue {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Warned {
-    NotYet,
-    Once,
+enum WarningStatus {
+    NotShown,
+    Shown,
 }
 
 struct Worker {
     queue: Arc<Queue>,
     trace: LiveTrace,
-    warned: Warned,
+    warned: WarningStatus,
 }
 
 impl Worker {
@@ -178,27 +178,27 @@ impl Worker {
             self.queue.take(&mut lines);
             for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 let result = self.trace.line(line);
-                self.tell(result);
+                self.warn_once(result);
             }
             let result = self.trace.wake();
-            self.tell(result);
+            self.warn_once(result);
         }
         let result =
             if self.queue.lock().dropped == 0 { self.trace.finish() } else { self.leave_incomplete() };
-        self.tell(result);
+        self.warn_once(result);
     }
 
-    /// Writes what waits to be written, but not that this was all.
+    /// Writes the pending rows without marking the trace as complete.
     fn leave_incomplete(&mut self) -> Result<(), SinkError> {
         std::thread::sleep(self.trace.wake_in().unwrap_or_default().min(PATIENCE / 4));
         self.trace.wake()
     }
 
-    /// One warning is enough: a store in trouble costs nothing but the store.
-    fn tell(&mut self, result: Result<(), SinkError>) {
+    /// Warns once: a failing store does not affect the recording.
+    fn warn_once(&mut self, result: Result<(), SinkError>) {
         let Err(error) = result else { return };
-        if !error.message.is_empty() && self.warned == Warned::NotYet {
-            self.warned = Warned::Once;
+        if !error.message.is_empty() && self.warned == WarningStatus::NotShown {
+            self.warned = WarningStatus::Shown;
             warn(&error.message);
         }
     }

@@ -1,23 +1,28 @@
-//! Text that others wrote, made fit for a terminal.
+//! Text from other programs, made safe for a terminal.
 
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 pub(crate) use wiretape_analyze::glance::{ELLIPSIS, printable};
 
-/// A line of a program's own output: its colours are taken away, what else is unprintable is made visible.
+/// A line of another program's output, without its color codes; other unprintable characters are made visible.
 pub(crate) fn printable_output(text: &str) -> String {
     let plain = anstream::adapter::strip_str(text).to_string();
     printable(plain.trim_end_matches(['\r', '\n'])).into_owned()
 }
 
-/// How many columns a text takes.
+/// Text of several lines: line breaks stay, other unprintable characters are made visible.
+pub(crate) fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// The width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text, cut to so many columns; a cut is marked.
+/// The text, truncated to `columns`; a truncation is marked with an ellipsis.
 pub(crate) fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
-    // No character is wider than its bytes are many, so a short text needs no measuring.
+    // No character is wider than its number of bytes, so a short text needs no measuring.
     if text.len() <= columns || text.width() <= columns {
         return Cow::Borrowed(text);
     }
@@ -37,9 +42,30 @@ pub(crate) fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
+/// Wraps a text between words, at `columns` columns.
+pub(crate) fn wrap(words: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_cut_between_words() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("supercalifragilistic x", 5), ["supercalifragilistic", "x"]);
+    }
 
     #[test]
     fn colours_of_other_programs_are_taken_away() {

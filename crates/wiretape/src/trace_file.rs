@@ -1,5 +1,5 @@
-//! Trace files, as the commands see them: errors with hints, progress on a terminal, and notes about damage. How traces
-//! are opened and read is `wiretape-library`'s.
+//! Trace files as the commands see them: errors with hints, progress on a terminal, and notes about damage. Opening and
+//! reading traces is up to `wiretape-library`.
 
 use crate::error::CommandError;
 use crate::output;
@@ -19,11 +19,11 @@ impl From<TraceFileError> for CommandError {
     fn from(error: TraceFileError) -> Self {
         let hint = match &error {
             TraceFileError::NotATrace { .. } => Some(
-                "a trace is a .jsonl, .jsonl.gz or .jsonl.zst file as `wiretape record` writes it; `wiretape ls` lists yours; `wiretape import` makes one of another program's transcript"
+                "run `wiretape ls` to list traces, or `wiretape import` to convert a transcript of another program"
                     .to_owned(),
             ),
             TraceFileError::Open { path, source } if source.kind() == io::ErrorKind::IsADirectory => {
-                Some(format!("`wiretape ls --dir {}` lists the traces in it", path.display()))
+                Some(format!("run `wiretape ls --dir {}` to list the traces in this directory", path.display()))
             }
             _ => None,
         };
@@ -38,23 +38,23 @@ impl From<CatalogError> for CommandError {
     }
 }
 
-/// Opens a trace, and shows on a terminal how much of it was read.
+/// Opens a trace, with a progress bar on a terminal if it is large.
 pub(crate) fn open_with_progress(path: &Path) -> Result<FileReader, TraceFileError> {
     open_with(path, |file, length| {
         if length < WORTH_A_BAR {
             return Box::new(file);
         }
-        Box::new(Finishing(output::progress_bar(Some(length)).wrap_read(file)))
+        Box::new(ProgressReader(output::progress_bar(Some(length)).wrap_read(file)))
     })
 }
 
-/// What is read in less time than it takes to look.
+/// Smaller files are read before a progress bar could be noticed.
 const WORTH_A_BAR: u64 = 64 << 20;
 
-/// Takes the bar away when there is nothing more to read.
-struct Finishing(ProgressBarIter<File>);
+/// Removes the progress bar at the end of the file.
+struct ProgressReader(ProgressBarIter<File>);
 
-impl Read for Finishing {
+impl Read for ProgressReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read(buffer)?;
         if read == 0 {
@@ -64,8 +64,8 @@ impl Read for Finishing {
     }
 }
 
-/// Tells what a command must know of a trace that it read: what is damaged, and what is missing.
-pub(crate) fn tell_damage(path: &Path, reader: &FileReader) {
+/// Reports damage and newer versions that were found while reading a trace.
+pub(crate) fn report_damage(path: &Path, reader: &FileReader) {
     for notice in reader.notices() {
         if notice.is_damage() || matches!(notice, Notice::NewerVersion { .. }) {
             output::note(format!("{}: {notice}", printable(&path.display().to_string())));

@@ -4,10 +4,29 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use std::time::Duration;
-pub(crate) use wiretape_analyze::glance::{bytes, count, duration};
+pub(crate) use wiretape_analyze::glance::{bytes, duration};
 
-/// How long ago, in one unit: `just now`, `3 min ago`, `2 h ago`; after a day the local day and time, after some
-/// months the date.
+/// A number with thousands separators: `3,518`. Every number for people is formatted here.
+pub(crate) fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A number of things: `1 file`, `3 files`, `3,518 files`.
+pub(crate) fn count(n: u64, thing: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", number(n))
+}
+
+/// A time relative to now, in one unit: `just now`, `3 min ago`, `2 h ago`; after a day the local date and time, after
+/// some months the date.
 pub(crate) fn when(then_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
     let seconds = now_ms.saturating_sub(then_ms) / 1000;
     match seconds {
@@ -20,7 +39,7 @@ pub(crate) fn when(then_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
     }
 }
 
-/// A local time to the millisecond; with the day, if that is not today's.
+/// A local time to the millisecond, with the date if it is not today.
 pub(crate) fn clock(ms: i64, now_ms: i64, zone: &TimeZone) -> String {
     const DAY: &str = "%Y-%m-%d";
     if format_local(ms, zone, DAY) == format_local(now_ms, zone, DAY) {
@@ -41,30 +60,30 @@ fn format_local(ms: i64, zone: &TimeZone, format: &str) -> String {
     }
 }
 
-/// A day, in UTC.
+/// A date, in UTC.
 pub(crate) fn date(ms: i64) -> String {
     format_local(ms, &TimeZone::UTC, "%Y-%m-%d")
 }
 
-/// A UTC time in the manner of the trace format.
+/// A UTC time as in the trace format.
 pub(crate) fn iso(ms: i64) -> Option<String> {
     let time = Timestamp::from_millisecond(ms).ok()?;
     Some(time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
-/// An age that a user typed: `30d`, `2 weeks`, `12h`. A day has 24 hours.
+/// Parses an age: `30d`, `2 weeks`, `12h`. A day has 24 hours.
 pub(crate) fn parse_age(text: &str) -> Result<Duration, String> {
-    let expected = || format!("`{text}` is not an age; write it like 30d, 2w or 12h");
+    let expected = || format!("`{text}` is not an age: expected e.g. 30d, 2w or 12h");
     let span: Span = text.parse().map_err(|_| expected())?;
     let age: SignedDuration =
         span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
     Duration::try_from(age).map_err(|_| expected())
 }
 
-/// A time that a user typed: how long ago (`1h`, `2d`), or a date and time, local unless it says otherwise.
+/// Parses a time: an age (`1h`, `2d`), or a date and time, local unless it has an offset.
 pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
     time(text, Timestamp::now(), TimeZone::system()).ok_or_else(|| {
-        format!("`{text}` is not a time; write it like 90s, 1h, 2d (ago), 2026-05-12 or 2026-05-12T23:00:00Z")
+        format!("`{text}` is not a time: expected e.g. 90s, 1h, 2d (ago), 2026-05-12 or 2026-05-12T23:00:00Z")
     })
 }
 
@@ -79,23 +98,23 @@ fn time(text: &str, now: Timestamp, zone: TimeZone) -> Option<i64> {
     Some(local.to_zoned(zone).ok()?.timestamp().as_millisecond())
 }
 
-/// A duration that a user typed: `500ms`, `30s`, `1m 30s`.
+/// Parses a duration: `500ms`, `30s`, `1m 30s`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    parse_age(text).map_err(|_| format!("`{text}` is not a duration; write it like 500ms, 30s or 2m"))
+    parse_age(text).map_err(|_| format!("`{text}` is not a duration: expected e.g. 500ms, 30s or 2m"))
 }
 
-/// A duration, or `none`.
+/// Parses a duration, or `none`.
 pub(crate) fn parse_timeout(text: &str) -> Result<Timeout, String> {
     if text == "none" { Ok(Timeout(None)) } else { parse_duration(text).map(|limit| Timeout(Some(limit))) }
 }
 
-/// A span of time after which something ends, if any.
+/// A time limit, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timeout(pub(crate) Option<Duration>);
 
-/// A size that a user typed: `500MB`, `2G`, `1.5 GiB`. Powers of 1000, or of 1024 with an `i`.
+/// Parses a size: `500MB`, `2G`, `1.5 GiB`. Units are powers of 1000, or of 1024 with an `i`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let expected = || format!("`{text}` is not a size; write it like 500MB, 2GB or 1GiB");
+    let expected = || format!("`{text}` is not a size: expected e.g. 500MB, 2GB or 1GiB");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| expected())?;
@@ -113,6 +132,17 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_thousands_separators() {
+        for (n, expected) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(number(n), expected);
+        }
+        assert_eq!(count(1, "call"), "1 call");
+        assert_eq!(count(3_518, "call"), "3,518 calls");
+    }
 
     #[test]
     fn ages_are_understood() {

@@ -1,5 +1,5 @@
-//! URLs on the command line. A URL that is refused may hold a password or a token, which must not reach the terminal or the
-//! log of a CI job: so the value that clap repeats in its message is masked.
+//! URLs on the command line. A rejected URL may hold a password or a token that must not reach the terminal or a CI log,
+//! so the value that clap repeats in its message is masked.
 
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
@@ -8,12 +8,12 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// Parses a URL, and masks its secrets if it is refused.
+/// A parser for URLs that masks secrets in its error messages.
 pub(crate) fn url<T>() -> UrlParser<T> {
     UrlParser(PhantomData)
 }
 
-/// The parser of one kind of URL.
+/// The clap parser for one type of URL.
 #[derive(Debug)]
 pub(crate) struct UrlParser<T>(PhantomData<fn() -> T>);
 

@@ -1,32 +1,30 @@
-//! The words after a command: which are traces, and which are a filter.
+//! The words after a command: traces, and terms of a filter.
 
 use crate::error::CommandError;
 use crate::selector::TraceSelector;
 use std::ffi::OsString;
 use wiretape_analyze::filter::{Filter, FilterError, is_filter};
 
-/// What filters look like, for `--help`.
+/// The filter syntax, for `--help`.
 pub(crate) const FILTER_HELP: &str = "\
-Filters (all words must hold; a `!` before a word turns it around):
-  tool:GLOB  method:GLOB  server:GLOB  session:GLOB  id:GLOB    `*` and `?` stand for anything, `a,b` is either
+Filters (all terms must match; prefix a term with `!` to negate it):
+  tool:GLOB  method:GLOB  server:GLOB  session:GLOB  id:GLOB    `*` and `?` are wildcards, `a,b` is either
   status:error      or ok, tool-error, protocol-error, http-error, cancelled, timed-out, late,
                     disconnected, no-response, abandoned, answered, unanswered
-  dir:in  dir:out   what the client asked, what the server asked
+  dir:in  dir:out   requests of the client, requests of the server
   latency>200ms     also < >= <=, and us, ms, s, m
   response>10kB     and request>10kB
-  text:WORDS        in a payload, in upper or lower case; text:\"two words\" in quotes";
+  text:WORDS        text in a payload, case-insensitive; text:\"two words\" in quotes";
 
-/// What the words after a command say.
+/// The words after a command, sorted.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    /// The traces that are meant.
     pub(crate) traces: Vec<TraceSelector>,
-    /// What of them.
     pub(crate) filter: Filter,
 }
 
 impl Words {
-    /// Sorts the words. One that begins like a filter is one; a file of such a name goes by `./` and its name.
+    /// Sorts the words. A word that looks like a filter is one; a file with such a name needs a leading `./`.
     pub(crate) fn parse(words: &[OsString]) -> Result<Self, CommandError> {
         let mut parsed = Words::default();
         for word in words {
@@ -39,14 +37,14 @@ impl Words {
     }
 }
 
-/// Whether a word is a filter with a mistake in it: `stauts:error` is no trace.
+/// Whether a word is a filter with a typo: `stauts:error` is not a trace.
 fn is_meant_as_filter(word: &str) -> bool {
     let name = word.split([':', '<', '>', '=']).next().unwrap_or_default();
     let is_name = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_name && name.len() < word.len() && !std::path::Path::new(word).exists()
 }
 
-/// Reads a filter; a mistake is shown where it is.
+/// Parses a filter; an error points to its place.
 pub(crate) fn parse_filter(text: &str) -> Result<Filter, CommandError> {
     Filter::parse(text).map_err(|error| CommandError::usage(pointed_out(text, &error)))
 }
@@ -75,7 +73,7 @@ mod tests {
         let error = parse_filter("tool:ä latency>soon").unwrap_err().to_string();
         assert_eq!(
             error,
-            "`soon` is no time; write 200ms, 1.5s or 2m\n  tool:ä latency>soon\n         ^^^^^^^^^^^^"
+            "`soon` is not a time; write 200ms, 1.5s or 2m\n  tool:ä latency>soon\n         ^^^^^^^^^^^^"
         );
     }
 }

@@ -32,7 +32,7 @@ async def test_everything_that_was_recorded_is_asked_for(replay):
 
 async def test_a_server_that_fails(replay):
     async with replay("--fault", "tool:weather error=-32000", "--seed", "7") as client:
-        assert await advice(client, "Lisbon") == "Nobody knows. Look out of the window."
+        assert await advice(client, "Lisbon") == "No forecast: look out of the window."
 
 
 async def test_what_was_not_recorded_is_missed(listening):

@@ -11,7 +11,7 @@ import { advice } from "./advice.js";
 
 const TRACE = fileURLToPath(new URL("../weather.jsonl", import.meta.url));
 
-/** Plays the trace back. At the end, `misses` says what was asked for and not recorded. */
+/** Plays the trace back. At the end, `misses` reports requests that were not recorded. */
 async function start(...options: string[]) {
   const directory = mkdtempSync(join(tmpdir(), "replay-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -39,7 +39,7 @@ test("rain takes an umbrella", async () => {
   expect(await advice(client, "Lisbon")).toBe("Take an umbrella.");
 });
 
-test("the tool says what it said", async () => {
+test("the tool answers as recorded", async () => {
   const client = await replay();
   const result = await client.callTool({ name: "weather", arguments: { city: "Oslo" } });
   expect(result.isError).toBeFalsy();
@@ -55,7 +55,7 @@ test("everything that was recorded is asked for", async () => {
 
 test("a server that fails", async () => {
   const client = await replay("--fault", "tool:weather error=-32000", "--seed", "7");
-  expect(await advice(client, "Lisbon")).toBe("Nobody knows. Look out of the window.");
+  expect(await advice(client, "Lisbon")).toBe("No forecast: look out of the window.");
 });
 
 test("what was not recorded is missed", async () => {

@@ -8,6 +8,6 @@ export async function advice(client: Client, city: string): Promise<string> {
     const { sky } = result.structuredContent as { sky: string };
     return sky.includes("rain") ? "Take an umbrella." : "Leave the umbrella at home.";
   } catch {
-    return "Nobody knows. Look out of the window.";
+    return "No forecast: look out of the window.";
   }
 }

@@ -1,4 +1,4 @@
-// Where the page's data come from. There are two: the server (http.ts), and what is inside an exported report (report/backend.ts).
+// The source of the page's data: the server (http.ts), or the contents of an exported report (report/backend.ts).
 
 import type {
   CallDetail,
@@ -20,7 +20,7 @@ import type {
   TraceSet,
 } from "./types";
 
-/** Which rows of a list. */
+/** A range of rows. */
 export type Slice = { from: number; limit: number };
 
 export type CallsQuery = Slice & { filter: string; sort: string };
@@ -29,7 +29,7 @@ export type TimelineQuery = { filter: string; fromUs: number; toUs: number; limi
 export type PositionQuery = { at: number; line: number; filter: string };
 export type DiffQuery = Slice & { status: string };
 
-/** Tells what has changed until it is stopped. */
+/** Reports changes until it is stopped. */
 export type Watch = { stop(): void };
 export type WatchHandlers = {
   onChange(change: Change): void;
@@ -37,11 +37,11 @@ export type WatchHandlers = {
   onLink(isUp: boolean): void;
 };
 
-/** `keys` are the traces of the set (`keys.value` of state/set.ts); `at` is which of them is meant. */
+/** `keys` are the traces of the set (`keys.value` of state/set.ts); `at` is the index of one of them. */
 export interface Backend {
   /** Whether this is an exported report: no home, diff, store, upload or live. */
   readonly isReport: boolean;
-  /** The traces that have all words of `search`. */
+  /** The traces that match all words of `search`. */
   home(search: string, signal?: AbortSignal): Promise<Home>;
   set(keys: string[], signal?: AbortSignal): Promise<TraceSet>;
   watch(keys: string[], handlers: WatchHandlers): Watch;
@@ -49,15 +49,15 @@ export interface Backend {
   timeline(keys: string[], query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
   density(keys: string[], buckets: number, signal?: AbortSignal): Promise<Density>;
   messages(keys: string[], query: MessagesQuery, signal?: AbortSignal): Promise<MessagePage>;
-  /** The row of a line in the list of messages. */
+  /** The index of a line in the list of messages. */
   position(keys: string[], query: PositionQuery, signal?: AbortSignal): Promise<number>;
   call(keys: string[], at: number, call: number, signal?: AbortSignal): Promise<CallDetail>;
   raw(keys: string[], at: number, slice: Slice, signal?: AbortSignal): Promise<RawPage>;
-  /** A line whole. It may be hundreds of megabytes: to look at, take `raw`, and this only for what is short. */
+  /** A complete line. It may have hundreds of megabytes: use `raw` to display lines, and this only for short ones. */
   line(keys: string[], at: number, line: number, signal?: AbortSignal): Promise<string>;
-  /** The payload of a line whole; `call` tells which one of a batch. */
+  /** The complete payload of a line; `call` selects a message of a batch. */
   payload(keys: string[], at: number, line: number, call: number | null, signal?: AbortSignal): Promise<string>;
-  /** The same, and lines, as files to be saved: what is long never becomes a string. */
+  /** Lines and payloads as files to save, without turning them into strings. */
   lineFile(keys: string[], at: number, line: number): Promise<Blob>;
   payloadFile(keys: string[], at: number, line: number, call: number | null): Promise<Blob>;
   tools(keys: string[], signal?: AbortSignal): Promise<ToolsReport>;
@@ -70,7 +70,7 @@ export interface Backend {
   live(url: string): Promise<Opened>;
 }
 
-/** What a backend refuses, in words. */
+/** An error response of a backend. */
 export class BackendError extends Error {
   readonly status: number;
   readonly problem: Problem;

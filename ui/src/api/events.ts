@@ -1,6 +1,6 @@
-// Server-sent events out of a stream of text, cut anywhere.
+// Parses server-sent events from chunks of text.
 
-/** Takes text in pieces, and gives the data of each event that is complete. */
+/** Takes chunks of text, and returns the data of each complete event. */
 export class EventReader {
   private rest = "";
 

@@ -1,4 +1,4 @@
-// The backend that asks the server.
+// The backend that uses the HTTP API of the server.
 
 import { signal } from "@preact/signals";
 import {
@@ -138,7 +138,7 @@ async function get<T>(address: string, signal: AbortSignal | undefined): Promise
   return (await response.json()) as T;
 }
 
-/** Asks the server, and turns what it refuses into an error with its words. */
+/** Sends a request; an error response becomes a `BackendError` with the message of the server. */
 export async function ask(address: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set("Authorization", `Bearer ${token()}`);
@@ -148,8 +148,8 @@ export async function ask(address: string, init: RequestInit): Promise<Response>
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new BackendError(0, {
-      error: "the server doesn't answer",
-      hint: "start `wiretape view` again, and use the address that it prints",
+      error: "can't reach `wiretape view`",
+      hint: "start `wiretape view` again and use the address that it prints",
       span: null,
     });
   }
@@ -160,12 +160,12 @@ export async function ask(address: string, init: RequestInit): Promise<Response>
 
 async function problem(response: Response): Promise<Api.Problem> {
   try {
-    const told = (await response.json()) as Partial<Api.Problem>;
-    if (typeof told.error === "string") {
-      return { error: told.error, hint: told.hint ?? null, span: told.span ?? null };
+    const body = (await response.json()) as Partial<Api.Problem>;
+    if (typeof body.error === "string") {
+      return { error: body.error, hint: body.hint ?? null, span: body.span ?? null };
     }
   } catch {
-    // No JSON: what follows says as much as there is.
+    // Not JSON: the status is all there is.
   }
-  return { error: `the server answers ${response.status} ${response.statusText}`.trim(), hint: null, span: null };
+  return { error: `the server responded with ${response.status} ${response.statusText}`.trim(), hint: null, span: null };
 }

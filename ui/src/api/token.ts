@@ -1,8 +1,8 @@
-// The token that lets this page talk to its server. It comes in the address once, and is kept out of sight after that.
+// The token that authorises this page. It arrives in the address once, and is removed from it right away.
 
 const NAME = "wiretape-token";
 
-/** Takes the token out of the address, if it is there, and keeps it. */
+/** Moves the token from the address to the storage, if there is one. */
 export function takeToken(): void {
   const rest: string[] = [];
   let token: string | undefined;

@@ -1,4 +1,4 @@
-// What changes, as the server tells it: a stream of events over fetch, since EventSource can't send a token.
+// Follows changes on the server: an event stream over fetch, because EventSource can't send a token.
 
 import { BackendError, type Watch, type WatchHandlers } from "./backend";
 import { EventReader } from "./events";
@@ -20,7 +20,7 @@ async function follow(address: string, handlers: WatchHandlers, signal: AbortSig
     try {
       await read(address, handlers, signal, () => (wait = FIRST_WAIT_MS));
     } catch (error) {
-      // What the server refuses now it refuses again.
+      // A 4xx response would not change on a retry.
       if (error instanceof BackendError && error.status >= 400 && error.status < 500) return;
     }
     if (signal.aborted) return;

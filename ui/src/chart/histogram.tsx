@@ -1,7 +1,7 @@
-// How many calls took how long.
+// A histogram of latencies.
 
 import type { JSX } from "preact";
-import { duration } from "../text/units";
+import { duration, number } from "../text/units";
 import { type Bucket, bucketWords, histogramWords, roundUp, usedBuckets } from "./scale";
 
 const HEIGHT = 120;
@@ -16,13 +16,13 @@ export function Histogram({ boundsUs, counts, label }: HistogramProps): JSX.Elem
   const buckets = usedBuckets(boundsUs, counts);
   const max = roundUp(Math.max(1, ...counts));
   const width = LEFT + buckets.length * BAR + 40;
-  if (buckets.length === 0) return <p class="dim">No call was answered, so no latency is known.</p>;
+  if (buckets.length === 0) return <p class="dim">No latencies: no call got a response.</p>;
   return (
     <figure class="histogram">
       <svg width={width} height={HEIGHT + TOP + BOTTOM} role="img" aria-label={`${label}: ${histogramWords(buckets)}`}>
         <line class="axis" x1={LEFT} y1={TOP} x2={width - 40} y2={TOP} />
         <text class="axis-text" x={LEFT - 5} y={TOP + 4} text-anchor="end">
-          {max}
+          {number(max)}
         </text>
         <line class="axis" x1={LEFT} y1={TOP + HEIGHT} x2={width - 40} y2={TOP + HEIGHT} />
         <text class="axis-text" x={LEFT - 5} y={TOP + HEIGHT + 4} text-anchor="end">
@@ -48,11 +48,11 @@ function Column({ bucket, x, max, isLabelled }: ColumnProps): JSX.Element {
   return (
     <g class="column">
       <rect x={x + 1} y={TOP + HEIGHT - height} width={BAR - 2} height={height} rx="2">
-        <title>{`${bucketWords(bucket)}: ${bucket.count}`}</title>
+        <title>{`${bucketWords(bucket)}: ${number(bucket.count)}`}</title>
       </rect>
       {bucket.count > 0 && (
         <text class="column-count" x={x + BAR / 2} y={TOP + HEIGHT - height - 3} text-anchor="middle">
-          {bucket.count}
+          {number(bucket.count)}
         </text>
       )}
       {isLabelled && bucket.toUs !== null && (

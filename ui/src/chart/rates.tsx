@@ -1,4 +1,4 @@
-// Calls per second over the last minutes, with those that failed.
+// Calls and failures per second over the last minutes.
 
 import type { JSX } from "preact";
 import type { StoreRate } from "../api/types";
@@ -8,7 +8,7 @@ import { linePoints, roundUp } from "./scale";
 const WIDTH = 600;
 const HEIGHT = 110;
 
-/** Calls and errors per second, from rates of pieces of time. */
+/** Converts counts per interval to rates per second. */
 export function perSecond(rates: readonly StoreRate[]): { calls: number[]; errors: number[] } {
   const [first, second] = rates;
   const seconds = first && second ? Math.max(0.001, (second.atMs - first.atMs) / 1000) : 1;
@@ -35,7 +35,7 @@ export function RateChart({ rates, minutes }: { rates: readonly StoreRate[]; min
         </svg>
       </div>
       <figcaption aria-hidden="true">
-        <span>{`${minutes} min ago`}</span>
+        <span>{`${spanText(minutes)} ago`}</span>
         <span class="rates-legend">
           <span class="legend-calls">calls</span>
           <span class="legend-errors">failed</span>
@@ -44,4 +44,9 @@ export function RateChart({ rates, minutes }: { rates: readonly StoreRate[]; min
       </figcaption>
     </figure>
   );
+}
+
+function spanText(minutes: number): string {
+  if (minutes % 1440 === 0) return count(minutes / 1440, "day");
+  return minutes % 60 === 0 ? `${minutes / 60} h` : `${number(minutes)} min`;
 }

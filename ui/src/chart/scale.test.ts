@@ -16,8 +16,8 @@ test("empty buckets at the ends are left out", () => {
 test("the last bucket has no end", () => {
   const [, last] = usedBuckets([1_000], [0, 2]);
   expect(last && bucketWords(last)).toBe("over 1.00ms");
-  expect(histogramWords(usedBuckets([1_000], [5, 2]))).toBe("7 calls; most of them (5) took up to 1.00ms.");
-  expect(histogramWords([])).toBe("No latencies are known.");
+  expect(histogramWords(usedBuckets([1_000], [5, 2]))).toBe("7 calls; the largest bucket is up to 1.00ms (5).");
+  expect(histogramWords([])).toBe("No latencies.");
 });
 
 test("a line goes from left to right and up", () => {

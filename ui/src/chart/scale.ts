@@ -1,8 +1,8 @@
 // The arithmetic of charts.
 
-import { count, duration } from "../text/units";
+import { count, duration, number } from "../text/units";
 
-/** A round number that is not less: 1, 2, 5, 10, 20 … */
+/** The next round number up: 1, 2, 5, 10, 20 … */
 export function roundUp(value: number): number {
   if (value <= 1) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -12,13 +12,13 @@ export function roundUp(value: number): number {
 
 /** A bar of a histogram. */
 export interface Bucket {
-  /** The bounds, in microseconds; the last one has no upper one. */
+  /** The bounds, in microseconds; the last bucket has no upper bound. */
   fromUs: number;
   toUs: number | null;
   count: number;
 }
 
-/** The buckets from the first that has calls to the last, with one empty one beside them. */
+/** The buckets from the first with calls to the last, plus an empty one on each side. */
 export function usedBuckets(boundsUs: readonly number[], counts: readonly number[]): Bucket[] {
   const all = counts.map((n, index) => ({
     fromUs: index === 0 ? 0 : (boundsUs[index - 1] ?? 0),
@@ -37,12 +37,12 @@ export function bucketWords({ fromUs, toUs }: Bucket): string {
   return fromUs === 0 ? `up to ${duration(toUs)}` : `${duration(fromUs)} to ${duration(toUs)}`;
 }
 
-/** What a histogram shows, in a sentence. */
+/** A histogram in a sentence, for screen readers. */
 export function histogramWords(buckets: readonly Bucket[]): string {
   const all = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
-  if (all === 0) return "No latencies are known.";
+  if (all === 0) return "No latencies.";
   const most = buckets.reduce((best, bucket) => (bucket.count > best.count ? bucket : best));
-  return `${count(all, "call")}; most of them (${most.count}) took ${bucketWords(most)}.`;
+  return `${count(all, "call")}; the largest bucket is ${bucketWords(most)} (${number(most.count)}).`;
 }
 
 /** The points of a line through values, from 0 to `width` and from `height` up to 0. */

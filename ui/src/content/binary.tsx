@@ -1,4 +1,4 @@
-// Pictures, sound and other binary content.
+// Images, audio and other binary content.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -10,7 +10,7 @@ import { saveFile } from "../text/copy";
 
 type BinaryProps = { data: string; mimeType: string; name?: string };
 
-/** Binary content, shown if it can be, and to be saved in any case. */
+/** Binary content: shown or played if possible, with a button to save it. */
 export function Binary({ data, mimeType, name }: BinaryProps): JSX.Element {
   const picture = useMemo(() => pictureUrl(mimeType, data), [mimeType, data]);
   return (
@@ -28,8 +28,8 @@ export function Binary({ data, mimeType, name }: BinaryProps): JSX.Element {
 
 function Picture({ url, name }: { url: string; name: string }): JSX.Element {
   const [isBroken, setBroken] = useState(false);
-  if (isBroken) return <p class="dim">This picture can't be shown: its data are broken or cut.</p>;
-  return <img class="picture" src={url} alt={`Picture: ${visible(name).slice(0, 100)}`} onError={() => setBroken(true)} />;
+  if (isBroken) return <p class="dim">This image can't be displayed: its data is corrupt or truncated.</p>;
+  return <img class="picture" src={url} alt={`Image: ${visible(name).slice(0, 100)}`} onError={() => setBroken(true)} />;
 }
 
 function Sound({ data, mimeType }: BinaryProps): JSX.Element {
@@ -43,7 +43,7 @@ function Sound({ data, mimeType }: BinaryProps): JSX.Element {
     setBroken(made === null);
     return () => (made === null ? undefined : URL.revokeObjectURL(made));
   }, [data, mimeType]);
-  if (isBroken) return <p class="dim">This sound can't be played here. Save it to listen to it.</p>;
+  if (isBroken) return <p class="dim">This audio can't be played here. Save it to listen to it.</p>;
   return url === null ? <></> : <audio controls src={url} onError={() => setBroken(true)} />;
 }
 
@@ -51,7 +51,7 @@ function SaveButton({ data, mimeType }: BinaryProps): JSX.Element {
   const save = (): void => {
     const content = decode(data);
     if (content === null) return;
-    // Never saved as a type that a browser would run.
+    // A neutral type, so that no browser runs the saved content.
     saveFile(fileName(mimeType), new Blob([content], { type: "application/octet-stream" }));
   };
   return (

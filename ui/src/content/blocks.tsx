@@ -1,4 +1,4 @@
-// Content blocks: what tools answer with, and what prompts and samplings are made of.
+// Content blocks: the parts of tool results, prompts and sampling messages.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -17,7 +17,7 @@ export type Place = { doc: JsonDocument; row: number };
 
 const STEP = 30;
 
-/** A list of blocks, or a single one. */
+/** An array of content blocks, or a single block. */
 export function Blocks({ doc, row }: Place): JSX.Element {
   const [shown, setShown] = useState(STEP);
   if (doc.kind(row) !== Kind.Array) return <Block doc={doc} row={row} number={1} />;
@@ -37,7 +37,6 @@ export function Blocks({ doc, row }: Place): JSX.Element {
   );
 }
 
-/** One block. */
 export function Block({ doc, row, number }: Place & { number: number }): JSX.Element {
   const type = doc.stringAt(row, "type");
   const label = `${visible(type ?? "content").slice(0, 40)} ${number}`;
@@ -133,7 +132,7 @@ function ResourceFrame({ doc, row, title, children }: FrameProps): JSX.Element {
             <SafeText text={title} />
           </strong>
         )}
-        <TraceLink address={doc.stringAt(row, "uri") ?? "no address"} />
+        <TraceLink address={doc.stringAt(row, "uri") ?? "no URI"} />
         {mimeType !== null && (
           <span class="tag">
             <SafeText text={mimeType} />

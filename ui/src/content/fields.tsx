@@ -1,4 +1,4 @@
-// An object as a list of names and values, for what is flat enough to be read so.
+// A flat object as a list of names and values.
 
 import type { JSX } from "preact";
 import { Kind } from "../json/columns";
@@ -14,7 +14,7 @@ const SHORT_JSON = 60;
 
 type FieldsProps = { doc: JsonDocument; row: number; label: string; without?: readonly string[] };
 
-/** Names and values; a tree if it is no object or has very many members. */
+/** Names and values; a tree if the value is not an object or has too many members. */
 export function Fields({ doc, row, label, without = [] }: FieldsProps): JSX.Element {
   if (doc.kind(row) !== Kind.Object || doc.count(row) > MAX_FIELDS) return <JsonPanel doc={doc} row={row} label={label} />;
   const members = Array.from(doc.children(row)).filter((child) => !without.includes(doc.key(child) ?? ""));
@@ -53,6 +53,6 @@ function isShort(text: string): boolean {
 }
 
 function Short({ text }: { text: string }): JSX.Element {
-  if (text === "") return <span class="dim">(an empty text)</span>;
+  if (text === "") return <span class="dim">(empty string)</span>;
   return <SafeText text={text} />;
 }

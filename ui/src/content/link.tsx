@@ -1,9 +1,9 @@
-// Addresses in traces: only those of the web are links, and all are shown as they are.
+// Addresses in traces: only http and https addresses become links, and every address is shown in full.
 
 import type { JSX } from "preact";
 import { SafeText } from "../text/safe-text";
 
-/** The address, if it is one that may be followed. */
+/** The address, if it is safe to link to. */
 export function webAddress(text: string): string | null {
   if (!/^https?:\/\//i.test(text)) return null;
   try {
@@ -14,7 +14,7 @@ export function webAddress(text: string): string | null {
   }
 }
 
-/** A link with its words; the address stands beside them, so that words can't pretend to be another. */
+/** A link with its text, and the address next to it, so that the text can't fake another address. */
 export function TraceLink({ address, words }: { address: string; words?: string }): JSX.Element {
   const href = webAddress(address);
   const isNamed = words !== undefined && words !== "" && words !== address;

@@ -1,9 +1,9 @@
-// What a server lists: tools, prompts, resources, roots, tasks.
+// The result of a list method: tools, prompts, resources, roots or tasks.
 
 import type { JSX } from "preact";
 import { JsonPanel } from "../json/panel";
 import { SafeText } from "../text/safe-text";
-import { count } from "../text/units";
+import { count, number } from "../text/units";
 import { visible } from "../text/visible";
 import type { Place } from "./blocks";
 
@@ -18,12 +18,12 @@ const LISTS: Record<string, string> = {
 
 const FIRST = 100;
 
-/** The member that holds the list of a method's result, if it has one. */
+/** The member of a method's result that holds the list, if there is one. */
 export function listMember(method: string): string | null {
   return LISTS[method] ?? null;
 }
 
-/** The entries with what they are for. */
+/** The entries with their descriptions. */
 export function Listing({ doc, row, method }: Place & { method: string }): JSX.Element {
   const list = doc.at(row, listMember(method) ?? "");
   if (list < 0 || doc.count(list) === 0) return <p class="dim">The list is empty.</p>;
@@ -36,7 +36,7 @@ export function Listing({ doc, row, method }: Place & { method: string }): JSX.E
           <Entry key={entry} doc={doc} row={entry} />
         ))}
       </ul>
-      {doc.count(list) > FIRST && <p class="dim">{`${doc.count(list) - FIRST} more are in the raw JSON.`}</p>}
+      {doc.count(list) > FIRST && <p class="dim">{`${number(doc.count(list) - FIRST)} more in the raw JSON.`}</p>}
     </>
   );
 }
@@ -50,7 +50,7 @@ function Entry({ doc, row }: Place): JSX.Element {
       <details>
         <summary>
           <code class="listing-name">
-            <SafeText text={name ?? address ?? "without a name"} />
+            <SafeText text={name ?? address ?? "unnamed"} />
           </code>
           {name !== null && address !== null && (
             <code class="dim">

@@ -1,4 +1,4 @@
-// Markdown as elements of the page. HTML in it is shown as text, and pictures are not fetched.
+// Markdown as elements of the page. HTML in it is shown as text, and images are not fetched.
 
 import type { ComponentChildren, JSX } from "preact";
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
@@ -7,7 +7,7 @@ import { safePieces } from "../text/safe-text";
 import { TraceLink } from "./link";
 import { isTame } from "./tame";
 
-/** The tokens of a text, or null if it is better shown as it is. */
+/** The tokens of a text, or null if it should be shown as plain text. */
 export function markdownTokens(text: string): Token[] | null {
   if (!isTame(text)) return null;
   try {
@@ -17,7 +17,6 @@ export function markdownTokens(text: string): Token[] | null {
   }
 }
 
-/** A text as Markdown. */
 export function Markdown({ text }: { text: string }): JSX.Element {
   const tokens = useMemo(() => markdownTokens(text), [text]);
   if (tokens === null) return <pre class="plain-text">{safePieces(text, "keep")}</pre>;
@@ -73,7 +72,7 @@ function Inline({ token }: { token: MarkedToken }): JSX.Element {
     case "image":
       return (
         <span class="picture-link">
-          {"picture: "}
+          {"image: "}
           <TraceLink address={token.href} words={token.text} />
         </span>
       );
@@ -88,7 +87,7 @@ function Inline({ token }: { token: MarkedToken }): JSX.Element {
   }
 }
 
-// The page has headings of its own: those of a text only look like some, so that they don't mix.
+// Styled paragraphs, not heading elements, so that the outline of the page stays its own.
 function Heading({ token }: { token: Tokens.Heading }): JSX.Element {
   return <p class={`md-heading md-heading-${token.depth}`}>{blocks(token.tokens)}</p>;
 }

@@ -1,20 +1,20 @@
-// Which binary content the page shows, and how large it is.
+// Which binary content the page can show, and its decoded size.
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/** A picture as a data URL, or null if it is of another type or broken. Never SVG: that is a document with scripts. */
+/** An image as a data URL, or null if its type is not allowed or it is not base64. Never SVG, which can contain scripts. */
 export function pictureUrl(mimeType: string, data: string): string | null {
   const type = mimeType.toLowerCase().split(";")[0]?.trim() ?? "";
   if (!PICTURES.includes(type) || !isBase64(data)) return null;
   return `data:${type};base64,${data}`;
 }
 
-/** Whether a text is base64, so that nothing else gets into a URL. */
+/** Whether a text is base64, so that nothing else can get into a data URL. */
 export function isBase64(data: string): boolean {
   return data.length > 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data);
 }
 
-/** How many bytes base64 stands for. */
+/** The decoded size of base64, in bytes. */
 export function decodedBytes(data: string): number {
   const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0;
   return Math.max(0, Math.floor((data.length * 3) / 4) - padding);

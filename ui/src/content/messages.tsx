@@ -1,7 +1,8 @@
-// Messages of prompts and samplings: who says what.
+// The messages of prompts and sampling requests, with their roles.
 
 import type { JSX } from "preact";
 import { SafeText } from "../text/safe-text";
+import { number } from "../text/units";
 import { Blocks, type Place } from "./blocks";
 
 const MAX_MESSAGES = 40;
@@ -14,12 +15,12 @@ export function Messages({ doc, row }: Place): JSX.Element {
       {Array.from(messages.subarray(0, MAX_MESSAGES), (message) => (
         <li key={message}>
           <p class="message-role">
-            <SafeText text={doc.stringAt(message, "role") ?? "nobody"} />
+            <SafeText text={doc.stringAt(message, "role") ?? "no role"} />
           </p>
           {doc.at(message, "content") >= 0 && <Blocks doc={doc} row={doc.at(message, "content")} />}
         </li>
       ))}
-      {messages.length > MAX_MESSAGES && <li class="dim">{`${messages.length - MAX_MESSAGES} more are in the raw JSON.`}</li>}
+      {messages.length > MAX_MESSAGES && <li class="dim">{`${number(messages.length - MAX_MESSAGES)} more in the raw JSON.`}</li>}
     </ol>
   );
 }

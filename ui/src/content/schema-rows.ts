@@ -1,10 +1,11 @@
-// A JSON Schema as a list of properties, the way a person reads one. References are named, never followed.
+// A JSON Schema as a list of properties. References are named, never followed.
 
 import { Kind } from "../json/columns";
 import type { JsonDocument } from "../json/document";
 import { preview } from "../json/format";
+import { number } from "../text/units";
 
-/** A property, or what stands in its place. */
+/** A property, or a placeholder such as "(any other)". */
 export interface SchemaRow {
   row: number;
   name: string;
@@ -12,7 +13,7 @@ export interface SchemaRow {
   type: string;
   isRequired: boolean;
   description: string | null;
-  /** What limits it: `at least 1`, `one of "a", "b"`, `default 5`. */
+  /** Its constraints: `at least 1`, `one of "a", "b"`, `default 5`. */
   limits: string[];
 }
 
@@ -67,9 +68,9 @@ function requiredNames(doc: JsonDocument, row: number): Set<string> {
 
 /** The type in a few words: `string`, `array of number`, `string or null`. */
 export function typeOf(doc: JsonDocument, row: number, depth = 0): string {
-  if (row < 0) return "anything";
-  if (doc.kind(row) === Kind.True) return "anything";
-  if (doc.kind(row) === Kind.False) return "nothing";
+  if (row < 0) return "any";
+  if (doc.kind(row) === Kind.True) return "any";
+  if (doc.kind(row) === Kind.False) return "none";
   const reference = doc.stringAt(row, "$ref");
   if (reference !== null) return reference.replace(/^#\/(\$defs|definitions)\//, "");
   const type = doc.at(row, "type");
@@ -82,15 +83,15 @@ export function typeOf(doc: JsonDocument, row: number, depth = 0): string {
     if (choices !== undefined) return list(Array.from(doc.children(choices), (one) => typeOf(doc, one, depth + 1)));
   }
   if (doc.at(row, "properties") >= 0) return "object";
-  return doc.at(row, "enum") >= 0 || doc.at(row, "const") >= 0 ? "one of these" : "anything";
+  return doc.at(row, "enum") >= 0 || doc.at(row, "const") >= 0 ? "enum" : "any";
 }
 
 function list(types: string[]): string {
-  return [...new Set(types)].slice(0, 6).join(" or ") || "nothing";
+  return [...new Set(types)].slice(0, 6).join(" or ") || "none";
 }
 
 const LIMITS: [name: string, words: string][] = [
-  ["const", "always"],
+  ["const", "constant"],
   ["format", "format"],
   ["pattern", "matches"],
   ["minimum", "at least"],
@@ -98,10 +99,10 @@ const LIMITS: [name: string, words: string][] = [
   ["maximum", "at most"],
   ["exclusiveMaximum", "less than"],
   ["multipleOf", "multiple of"],
-  ["minLength", "length at least"],
-  ["maxLength", "length at most"],
-  ["minItems", "items at least"],
-  ["maxItems", "items at most"],
+  ["minLength", "min length"],
+  ["maxLength", "max length"],
+  ["minItems", "min items"],
+  ["maxItems", "max items"],
   ["default", "default"],
 ];
 
@@ -115,7 +116,7 @@ function limitsOf(doc: JsonDocument, row: number): string[] {
     if (at >= 0) limits.push(`${words} ${preview(doc, at, 60)}`);
   }
   const uniqueItems = doc.at(row, "uniqueItems");
-  if (uniqueItems >= 0 && doc.source(uniqueItems) === "true") limits.push("no two the same");
+  if (uniqueItems >= 0 && doc.source(uniqueItems) === "true") limits.push("unique items");
   return limits;
 }
 
@@ -123,5 +124,5 @@ function listed(doc: JsonDocument, row: number): string {
   if (doc.kind(row) !== Kind.Array) return preview(doc, row, 60);
   const values = doc.children(row);
   const shown = Array.from(values.subarray(0, 20), (value) => preview(doc, value, 40)).join(", ");
-  return values.length > 20 ? `${shown} and ${values.length - 20} more` : shown;
+  return values.length > 20 ? `${shown} and ${number(values.length - 20)} more` : shown;
 }

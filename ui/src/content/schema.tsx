@@ -12,13 +12,13 @@ export function SchemaView({ doc, row }: Place): JSX.Element {
     return <p class="dim">{`No properties: ${typeOf(doc, row)}.`}</p>;
   }
   return (
-    <div class="scroll-x" tabIndex={0} role="group" aria-label="schema">
+    <div class="scroll-x" tabIndex={0} role="group" aria-label="Schema">
       <table class="schema">
         <thead>
           <tr>
-            <th scope="col">property</th>
-            <th scope="col">type</th>
-            <th scope="col">what it is</th>
+            <th scope="col">Property</th>
+            <th scope="col">Type</th>
+            <th scope="col">Description</th>
           </tr>
         </thead>
         <tbody>

@@ -1,15 +1,15 @@
-// Which texts are Markdown, and which of them are harmless to read as such.
+// Which texts are Markdown, and which of them are cheap to lex.
 //
-// The Markdown lexer looks back: some runs of marks cost it seconds, and deep quotes its stack. Such texts are shown as they are.
+// The Markdown lexer backtracks: some runs of marks cost it seconds, and deep quotes its stack. Such texts are shown as plain text.
 
 const MAX_LENGTH = 30_000;
 const MAX_WORD = 1_500;
 const MAX_PARAGRAPH = 8_000;
 const MAX_NESTING = 12;
-/** Each mark is looked for in the rest of its paragraph, so the cost of a paragraph is that of its marks squared. */
+/** The lexer searches the rest of the paragraph for each mark, so a paragraph costs the square of its marks. */
 const MAX_COST = 120_000;
 
-/** Whether the lexer gets through a text in no time. */
+/** Whether the lexer handles a text quickly. */
 export function isTame(text: string): boolean {
   if (text.length > MAX_LENGTH) return false;
   let cost = 0;
@@ -30,7 +30,7 @@ export function isTame(text: string): boolean {
   return true;
 }
 
-/** Whether a line is not part of the paragraph before it. */
+/** Whether a line starts a new paragraph. */
 function beginsAnew(line: string): boolean {
   return line.trim() === "" || /^\s{0,8}(?:[-*+]|\d{1,3}[.)]|#{1,6}|\||```)(?:\s|$)/.test(line.slice(0, 20));
 }

@@ -1,4 +1,4 @@
-// A text as a person wants it: Markdown or JSON where it looks like that, and always as it is, one click away.
+// A text, rendered as Markdown or JSON if it looks like that; the plain text is one click away.
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -15,7 +15,7 @@ type Mode = "markdown" | "json" | "plain";
 
 const MODE_NAMES: Record<Mode, string> = { markdown: "Markdown", json: "JSON", plain: "Plain" };
 
-/** The ways to show a text, the best first. `mimeType` is what the trace says of it, `doc` is set if it is JSON. */
+/** The modes for a text, best first. `mimeType` comes from the trace; `doc` is set if the text is JSON. */
 export function modesOf(text: string, mimeType: string | null, doc: JsonDocument | null): Mode[] {
   if (doc !== null) return ["json", "plain"];
   const saysMarkdown = mimeType?.startsWith("text/markdown") ?? false;
@@ -27,11 +27,11 @@ type TextBlockProps = {
   text: string;
   mimeType?: string | null;
   label: string;
-  /** `prose`: words for people, not the output of a program. */
+  /** `prose`: text for people, not the output of a program. */
   look?: "code" | "prose";
 };
 
-/** A text with its switch and a button to copy it. */
+/** A text with a switch for its mode and a copy button. */
 export function TextBlock({ text, mimeType = null, label, look = "code" }: TextBlockProps): JSX.Element {
   const mayBeJson = useMemo(() => looksLikeJson(text), [text]);
   const read = useJson(mayBeJson ? text : null);
@@ -39,12 +39,12 @@ export function TextBlock({ text, mimeType = null, label, look = "code" }: TextB
   const modes = useMemo(() => modesOf(text, mimeType, doc), [text, mimeType, doc]);
   const [chosen, setChosen] = useState<Mode | null>(null);
   const mode = chosen !== null && modes.includes(chosen) ? chosen : (modes[0] ?? "plain");
-  if (mayBeJson && read === null) return <p class="dim">Reading…</p>;
+  if (mayBeJson && read === null) return <p class="dim">Loading…</p>;
   return (
     <div class={`text-block as-${mode}`}>
       <div class="block-tools">
         {modes.length > 1 && (
-          <div class="switch" role="group" aria-label={`How ${label} is shown`}>
+          <div class="switch" role="group" aria-label={`Format of ${label}`}>
             {modes.map((name) => (
               <button type="button" key={name} aria-pressed={name === mode} onClick={() => setChosen(name)}>
                 {MODE_NAMES[name]}
@@ -64,7 +64,7 @@ export function TextBlock({ text, mimeType = null, label, look = "code" }: TextB
 const FIRST = 10_000;
 const MORE = 10_000;
 
-/** A text as it is, with its line breaks; the beginning if it is long. */
+/** A plain text with its line breaks; only the beginning of a long one. */
 export function PlainText({ text, look = "code" }: { text: string; look?: "code" | "prose" }): JSX.Element {
   const [shown, setShown] = useState(FIRST);
   const rest = text.length - shown;
@@ -75,7 +75,7 @@ export function PlainText({ text, look = "code" }: { text: string; look?: "code"
       </pre>
       {rest > 0 && (
         <button type="button" class="button" onClick={() => setShown(shown + MORE)}>
-          {`Show more (${number(rest)} characters)`}
+          {`Show more (${number(rest)} characters left)`}
         </button>
       )}
     </>

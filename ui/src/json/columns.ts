@@ -13,7 +13,7 @@ export const Kind = {
 
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
-// Where a row has what. Plain numbers, for they are read millions of times.
+// The columns of a row. Plain constants, because they are read millions of times.
 const KIND = 0;
 const START = 1;
 const END = 2;
@@ -24,7 +24,7 @@ const COUNT = 6;
 const AFTER = 7;
 const WIDTH = 8;
 
-/** Rows that grow. */
+/** A growable table of rows. */
 export class Rows {
   private cells = new Int32Array(WIDTH * 64);
   length = 0;
@@ -63,12 +63,12 @@ export class Rows {
     return this.cells[row * WIDTH + END] as number;
   }
 
-  /** The row that it is in, or -1. */
+  /** The row of the parent, or -1 for the root. */
   parent(row: number): number {
     return this.cells[row * WIDTH + PARENT] as number;
   }
 
-  /** Where its name begins, or -1. */
+  /** The start of its name, or -1. */
   keyStart(row: number): number {
     return this.cells[row * WIDTH + KEY_START] as number;
   }
@@ -82,7 +82,7 @@ export class Rows {
     return this.cells[row * WIDTH + COUNT] as number;
   }
 
-  /** The row after the last one within this. */
+  /** The first row after the value and its descendants. */
   after(row: number): number {
     return this.cells[row * WIDTH + AFTER] as number;
   }

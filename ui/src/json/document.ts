@@ -1,4 +1,4 @@
-// A JSON text and the places of its values. A value is named by its row; 0 is the whole.
+// A JSON text and the positions of its values. A value is identified by its row; row 0 is the root.
 
 import { Kind, type Rows } from "./columns";
 import { decodeString } from "./scan";
@@ -9,7 +9,7 @@ export interface Problem {
   message: string;
 }
 
-/** JSON as it was written. */
+/** A parsed JSON text. */
 export class JsonDocument {
   private readonly childrenOf = new Map<number, Int32Array>();
 
@@ -32,7 +32,7 @@ export class JsonDocument {
     return this.kind(row) <= Kind.Array;
   }
 
-  /** The row that it is in, or -1. */
+  /** The row of the parent, or -1 for the root. */
   parent(row: number): number {
     return this.rows.parent(row);
   }
@@ -42,7 +42,7 @@ export class JsonDocument {
     return row < 0 ? 0 : this.rows.count(row);
   }
 
-  /** The row after everything within it. */
+  /** The first row after the value and its descendants. */
   after(row: number): number {
     return this.rows.after(row);
   }
@@ -69,7 +69,7 @@ export class JsonDocument {
     return start < 0 ? null : this.text.slice(start, this.rows.keyEnd(row));
   }
 
-  /** The text of a string, or null if it is none. */
+  /** The decoded string, or null if the value is not a string. */
   string(row: number): string | null {
     if (row < 0 || row >= this.size || this.kind(row) !== Kind.String) return null;
     return decodeString(this.text, ...this.span(row));
@@ -96,7 +96,7 @@ export class JsonDocument {
     return found;
   }
 
-  /** Whether a member has that name; most are told by their length. */
+  /** Whether a member has that name; the length rules out most of them. */
   private isNamed(row: number, name: string): boolean {
     const start = this.rows.keyStart(row) + 1;
     const length = this.rows.keyEnd(row) - 1 - start;
@@ -115,20 +115,20 @@ export class JsonDocument {
     return this.string(this.at(row, ...names));
   }
 
-  /** The rows from the whole down to this one. */
+  /** The rows from the root down to this one. */
   ancestors(row: number): number[] {
     const path: number[] = [];
     for (let at = this.parent(row); at >= 0; at = this.parent(at)) path.push(at);
     return path.reverse();
   }
 
-  /** Where an element stands in its array. */
+  /** The index of an element in its array. */
   indexOf(row: number): number {
     const parent = this.parent(row);
     return parent < 0 ? 0 : binarySearch(this.children(parent), row);
   }
 
-  /** The keys that an object has more than once. */
+  /** The keys that occur more than once in an object. */
   repeatedKeys(row: number): ReadonlySet<string> {
     const seen = new Set<string>();
     const repeated = new Set<string>();

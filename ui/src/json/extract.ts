@@ -1,4 +1,4 @@
-// A member of a line, exactly as it stands there, without reading the rest.
+// Extracts the source text of a member of a line, without parsing the rest.
 
 import { decodeString, skipSpace, skipString, skipValue } from "./scan";
 

@@ -1,4 +1,4 @@
-// Values as text: indented for people, and short for one line. Both follow the source, digit for digit.
+// Values as text: indented, or as a preview of one line. Both keep the source, digit for digit.
 
 import { Kind } from "./columns";
 import type { JsonDocument } from "./document";
@@ -42,7 +42,7 @@ function keyText(doc: JsonDocument, row: number): string {
   return key === null ? "" : `${key}: `;
 }
 
-/** A value in a few words, for the row of a closed one: `{city: "Lisbon", days: 3}`. */
+/** A short preview of a collapsed value: `{city: "Lisbon", days: 3}`. */
 export function preview(doc: JsonDocument, row: number, limit = 100): string {
   const out: string[] = [];
   addPreview(doc, row, limit, out, 0);

@@ -1,9 +1,10 @@
-// A JSON document to look through: search, open and close, and copy a value or its place.
+// A JSON viewer: search, expand and collapse, and copy a value or its path.
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { CopyButton } from "../text/copy";
 import { SafeText } from "../text/safe-text";
+import { number } from "../text/units";
 import type { JsonDocument } from "./document";
 import { indented } from "./format";
 import { jqOf, pointerOf, steps } from "./path";
@@ -15,21 +16,20 @@ import { useSearch } from "./use-search";
 const LINES = 1000;
 const OPEN_ALL_LIMIT = 2000;
 const CHARACTERS = 10_000;
-/** A tree of so few values is not worth a row of tools. */
+/** A tree with at most this many values has no toolbar. */
 const SMALL = 12;
 
 type JsonPanelProps = {
   doc: JsonDocument;
-  /** The value that is shown, if not the whole. */
+  /** The value to show; the root by default. */
   row?: number;
   label: string;
-  /** How many levels are open at first. */
+  /** How many levels are open initially. */
   depth?: number;
-  /** Whether the text is known to be only a beginning, so that its end needs no word. */
+  /** Whether the text is known to be truncated, so that its abrupt end is not reported. */
   isCut?: boolean;
 };
 
-/** A tree with its tools. */
 export function JsonPanel({ doc, row: root = 0, label, depth = 2, isCut = false }: JsonPanelProps): JSX.Element {
   const first = useMemo(() => keysToDepth(doc, root, depth, 200), [doc, root, depth]);
   const [open, setOpen] = useState<ReadonlySet<string>>(first);
@@ -70,7 +70,7 @@ export function JsonPanel({ doc, row: root = 0, label, depth = 2, isCut = false 
       <PlaceBar doc={doc} selected={selected} />
       {doc.problem !== null && !isCut && (
         <p class="json-problem" role="note">
-          {`Not all of this is JSON: ${doc.problem.message}, at character ${doc.problem.at + 1}.`}
+          {`Not valid JSON: ${doc.problem.message} at character ${number(doc.problem.at + 1)}.`}
         </p>
       )}
       <Tree
@@ -86,14 +86,14 @@ export function JsonPanel({ doc, row: root = 0, label, depth = 2, isCut = false 
       />
       {hasMore && (
         <button type="button" class="button json-lines-more" onClick={() => setLimit(limit + LINES)}>
-          {`Show ${LINES} more lines`}
+          {`Show ${number(LINES)} more lines`}
         </button>
       )}
     </div>
   );
 }
 
-/** The place of the selected value, to be copied. */
+/** The path of the selected value, with copy buttons. */
 function PlaceBar({ doc, selected }: { doc: JsonDocument; selected: string | null }): JSX.Element | null {
   if (selected === null || selected.includes(":")) return null;
   const row = Number(selected);
@@ -101,13 +101,13 @@ function PlaceBar({ doc, selected }: { doc: JsonDocument; selected: string | nul
   return (
     <div class="json-place">
       <code class="json-path">
-        <SafeText text={pointerOf(path) || "(the whole)"} />
+        <SafeText text={pointerOf(path) || "(root)"} />
       </code>
       <CopyButton text={() => indented(doc, row)}>Copy value</CopyButton>
-      <CopyButton text={() => pointerOf(path)} title="A JSON pointer, as in wiretape diff and lint">
+      <CopyButton text={() => pointerOf(path)} title="JSON pointer, as printed by wiretape diff and wiretape lint">
         Copy pointer
       </CopyButton>
-      <CopyButton text={() => jqOf(path)} title="A path for jq">
+      <CopyButton text={() => jqOf(path)} title="Path for jq">
         Copy jq path
       </CopyButton>
     </div>
@@ -152,6 +152,6 @@ function SearchBox({ search, label }: { search: ReturnType<typeof useSearch>; la
 
 function hitWords({ query, hits, at, isDone }: ReturnType<typeof useSearch>): string {
   if (query === "") return "";
-  if (hits.length === 0) return isDone ? "not found" : "…";
-  return `${at + 1} of ${hits.length}${hits.length >= HIT_LIMIT ? "+" : ""}`;
+  if (hits.length === 0) return isDone ? "No matches" : "…";
+  return `${number(at + 1)} of ${number(hits.length)}${hits.length >= HIT_LIMIT ? "+" : ""}`;
 }

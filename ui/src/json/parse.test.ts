@@ -29,7 +29,7 @@ test("what JSON.parse takes is read without a problem, and the reverse", () => {
 
 test("a cut text shows what is there", () => {
   const doc = parseJson('{"result":{"content":[{"type":"text","text":"abc');
-  expect(doc.problem?.message).toBe("the text ends within a string");
+  expect(doc.problem?.message).toBe("unterminated string");
   const text = resolve(doc, "/result/content/0/text");
   expect(doc.string(text)).toBe("abc");
   expect(doc.span(0)).toEqual([0, doc.text.length]);

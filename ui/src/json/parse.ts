@@ -1,7 +1,7 @@
-// JSON as it was written: every value keeps its place in the text, numbers keep their digits, repeated keys stay.
+// A JSON parser that keeps the source: the position of every value, the digits of numbers, and duplicate keys.
 //
-// The parser doesn't call itself, so no depth is too deep, and it never fails: a text that is cut or wrong gives the
-// values up to there and a problem. Values are rows of a few integers, so a payload of megabytes costs little.
+// It is not recursive, so nesting can't overflow the stack, and it never fails: a truncated or invalid text yields the values
+// up to that point and a problem. Values are rows of a few integers, so a payload of megabytes is cheap.
 
 import { Kind, Rows } from "./columns";
 import { JsonDocument, type Problem } from "./document";
@@ -18,14 +18,14 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Reads a text. */
+/** Parses a text at once. */
 export function parseJson(text: string): JsonDocument {
   const reader = new JsonReader(text);
   while (!reader.step(Number.POSITIVE_INFINITY));
   return reader.document();
 }
 
-/** Reads a text in steps, for a page that must not wait. */
+/** Parses a text in steps, so that the page stays responsive. */
 export class JsonReader {
   private readonly parser: Parser;
   private problem: Problem | null = null;
@@ -34,7 +34,7 @@ export class JsonReader {
     this.parser = new Parser(text);
   }
 
-  /** Reads so many values more; true at the end. */
+  /** Parses up to N more values; true at the end. */
   step(values: number): boolean {
     for (let left = values; left > 0; left -= 1) {
       this.problem = this.parser.advance();
@@ -46,7 +46,7 @@ export class JsonReader {
     return false;
   }
 
-  /** What was read. */
+  /** The document so far. */
   document(): JsonDocument {
     return new JsonDocument(this.text, this.parser.finish(), this.problem);
   }
@@ -62,7 +62,7 @@ class Parser {
   }
 
   finish(): Rows {
-    // What is still open ends where the text does.
+    // Containers that are still open end with the text.
     for (let row = this.parent; row >= 0; row = this.rows.parent(row)) this.rows.close(row, this.text.length);
     return this.rows;
   }
@@ -76,10 +76,10 @@ class Parser {
     return this.parent < 0 ? this.value(-1, -1) : this.next();
   }
 
-  /** What is wrong with what follows the value. */
+  /** The problem with the text after the value, if any. */
   rest(): Problem | null {
     this.at = skipSpace(this.text, this.at);
-    return this.at < this.text.length ? this.problem("there is more after the value") : null;
+    return this.at < this.text.length ? this.problem("unexpected text after the value") : null;
   }
 
   /** The next member or element of the open container, or its end. */
@@ -105,9 +105,9 @@ class Parser {
 
   private member(): Problem | null {
     const keyStart = this.at;
-    if (this.text.charCodeAt(keyStart) !== QUOTE) return this.problem("expected a name in quotes");
+    if (this.text.charCodeAt(keyStart) !== QUOTE) return this.problem("expected a quoted name");
     const keyEnd = skipString(this.text, keyStart);
-    if (keyEnd === null) return this.problem("the text ends within a name");
+    if (keyEnd === null) return this.problem("unterminated name");
     this.at = skipSpace(this.text, keyEnd);
     if (this.text.charCodeAt(this.at) !== COLON) return this.problem("expected :");
     this.at = skipSpace(this.text, this.at + 1);
@@ -127,7 +127,7 @@ class Parser {
     }
     const end = skipWord(this.text, start);
     const kind = wordKind(this.text, start, end);
-    if (kind === null) return this.problem(end >= this.text.length ? "the text ends here" : "expected a value");
+    if (kind === null) return this.problem(end >= this.text.length ? "unexpected end" : "expected a value");
     this.at = end;
     this.rows.add(kind, start, end, this.parent, keyStart, keyEnd);
     return null;
@@ -139,7 +139,7 @@ class Parser {
     this.at = end ?? this.text.length;
     // A text that was cut within a string still shows the beginning of that string.
     this.rows.add(Kind.String, start, this.at, this.parent, keyStart, keyEnd);
-    return end === null ? this.problem("the text ends within a string") : null;
+    return end === null ? this.problem("unterminated string") : null;
   }
 
   private problem(message: string): Problem {

@@ -1,8 +1,8 @@
-// The place of a value, as other programs write it.
+// The path of a value, as a JSON pointer or for jq.
 
 import type { JsonDocument } from "./document";
 
-/** The names and indices from the whole down to a value. */
+/** The names and indices from the root down to a value. */
 export function steps(doc: JsonDocument, row: number): (string | number)[] {
   return [...doc.ancestors(row), row].slice(1).map((at) => doc.key(at) ?? doc.indexOf(at));
 }

@@ -1,9 +1,9 @@
-// The smallest steps through JSON text: where a string, a number, a whole value ends. They never look back.
+// Scans JSON text for the end of a string, a number or a whole value, without backtracking.
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The next character that is no white space. */
+/** The next character that is not white space. */
 export function skipSpace(text: string, at: number): number {
   for (;;) {
     const code = text.charCodeAt(at);
@@ -12,7 +12,7 @@ export function skipSpace(text: string, at: number): number {
   }
 }
 
-/** The end of the string that begins at `at`, or null if it has none. */
+/** The end of the string that starts at `at`, or null if it is unterminated. */
 export function skipString(text: string, at: number): number | null {
   for (let from = at + 1; ; ) {
     const end = text.indexOf('"', from);
@@ -47,7 +47,7 @@ function isDelimiter(code: number): boolean {
   );
 }
 
-/** The end of the value that begins at `at`, whatever it holds, or null if the text ends before. */
+/** The end of the value that starts at `at`, or null if the text ends before it. */
 export function skipValue(text: string, at: number): number | null {
   let depth = 0;
   do {
@@ -74,7 +74,7 @@ export function skipValue(text: string, at: number): number | null {
   return depth === 0 ? at : null;
 }
 
-/** What a string stands for; its quotes and escapes are those of `text`. */
+/** The decoded string; `text` includes its quotes and escapes. */
 export function decodeString(text: string, start: number, end: number): string {
   const last = end - 1 > start && text.charCodeAt(end - 1) === QUOTE ? end - 1 : end;
   const inner = text.slice(start + 1, last);

@@ -1,19 +1,19 @@
-// Finding text in names and values, some thousand values at a time, so that the page never waits.
+// Searches names and values, a few thousand values at a time, so that the page stays responsive.
 
 import { Kind } from "./columns";
 import type { JsonDocument } from "./document";
 
-/** What was found so far. */
+/** The matches so far. */
 export interface Search {
   hits: number[];
-  /** The row to go on with, or null at the end. */
+  /** The row to continue with, or null at the end. */
   next: number | null;
 }
 
 export const HIT_LIMIT = 1000;
 const STEP = 20_000;
 
-/** Looks at the next rows. `wanted` is in lower case. */
+/** Searches the next rows. `wanted` is in lower case. */
 export function searchStep(doc: JsonDocument, wanted: string, before: Search): Search {
   if (before.next === null || wanted === "") return { hits: before.hits, next: null };
   const hits = [...before.hits];

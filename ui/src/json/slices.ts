@@ -19,7 +19,7 @@ export function slicesOf({ from, to }: Slice): Slice[] {
   return slices;
 }
 
-/** What a slice goes by in the set of what is open. */
+/** The key of a slice in the set of open lines. */
 export function sliceKey(row: number, slice: Slice): string {
   return `${row}:${slice.from}-${slice.to}`;
 }

@@ -1,4 +1,4 @@
-// Which lines of a tree are on the page, given what is open. A flat list, so that depth costs nothing.
+// The visible lines of a tree, given the open ones. A flat list, so that depth costs nothing.
 
 import type { JsonDocument } from "./document";
 import { type Slice, sliceKey, slicesOf, slicesTo } from "./slices";
@@ -8,7 +8,7 @@ export interface TreeRow {
   row: number;
   depth: number;
   slice: Slice | null;
-  /** What it goes by in the set of what is open. */
+  /** Its key in the set of open lines. */
   key: string;
   isOpen: boolean;
 }
@@ -47,7 +47,7 @@ function sliceRow(row: number, depth: number, slice: Slice, open: ReadonlySet<st
   return { row, depth, slice, key, isOpen: open.has(key) };
 }
 
-/** What must be open to see a value. */
+/** The keys that must be open for a value to be visible. */
 export function keysTo(doc: JsonDocument, row: number): string[] {
   const path = [...doc.ancestors(row), row];
   return path.slice(0, -1).flatMap((ancestor, index) => {
@@ -56,7 +56,7 @@ export function keysTo(doc: JsonDocument, row: number): string[] {
   });
 }
 
-/** What is open if everything is, down to some depth and up to some number of lines. */
+/** The keys of all containers, down to a depth and up to a number of lines. */
 export function keysToDepth(doc: JsonDocument, root: number, depth: number, limit: number): Set<string> {
   const open = new Set<string>();
   let level = [root];

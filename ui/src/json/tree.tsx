@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { SafeText } from "../text/safe-text";
+import { count } from "../text/units";
 import { Kind } from "./columns";
 import type { JsonDocument } from "./document";
 import { preview } from "./format";
@@ -24,7 +25,6 @@ type TreeProps = {
   onShowMore(row: number): void;
 };
 
-/** The lines. */
 export function Tree(props: TreeProps): JSX.Element {
   const { rows, selected, label } = props;
   const place = useRef<HTMLDivElement>(null);
@@ -57,7 +57,7 @@ export function Tree(props: TreeProps): JSX.Element {
   );
 }
 
-/** What a key does; false if it does nothing here. */
+/** Handles a key; false if it has no effect here. */
 function step(key: string, row: TreeRow, at: number, { rows, doc, onSelect, onToggle }: TreeProps): boolean {
   const select = (index: number): boolean => {
     const wanted = rows[index];
@@ -104,7 +104,7 @@ function Line({ doc, row, isCurrent, selected, hits, shown, onSelect, onToggle, 
   const isHit = row.slice === null && hits.has(row.row);
   const click = (): void => {
     onSelect(row.key);
-    // Who selects text in a line doesn't want to close it.
+    // Selecting text in a line must not toggle it.
     if (canOpen && document.getSelection()?.isCollapsed !== false) onToggle(row, !row.isOpen);
   };
   const names = ["json-line", row.key === selected && "selected", isHit && "hit", canOpen && "opens"];
@@ -145,8 +145,8 @@ function Value({ doc, row: { row, isOpen, depth }, shown, onShowMore }: ValuePro
         <span class={typeof name === "string" ? "json-key" : "json-index"}>
           <SafeText text={cut(String(name))} />
           {typeof name === "string" && isRepeated(doc, row, name) && (
-            <span class="json-repeated" title="This name stands more than once in the object">
-              repeated
+            <span class="json-repeated" title="This object contains the name more than once">
+              duplicate
             </span>
           )}
           <span class="json-colon">: </span>
@@ -161,17 +161,17 @@ function Value({ doc, row: { row, isOpen, depth }, shown, onShowMore }: ValuePro
   );
 }
 
-// Objects with very many members are not looked through for each line.
+// For objects with many members the check would cost too much on every line.
 function isRepeated(doc: JsonDocument, row: number, name: string): boolean {
   const parent = doc.parent(row);
   return doc.count(parent) <= 200 && doc.repeatedKeys(parent).has(name);
 }
 
 function Container({ doc, row, isOpen }: { doc: JsonDocument; row: number; isOpen: boolean }): JSX.Element {
-  const count = doc.count(row);
+  const length = doc.count(row);
   const isObject = doc.kind(row) === Kind.Object;
-  if (count === 0) return <span class="json-empty">{isObject ? "{}" : "[]"}</span>;
-  const things = `${count} ${isObject ? "member" : "element"}${count === 1 ? "" : "s"}`;
+  if (length === 0) return <span class="json-empty">{isObject ? "{}" : "[]"}</span>;
+  const size = isObject ? count(length, "member") : count(length, "element");
   return (
     <>
       {!isOpen && (
@@ -179,7 +179,7 @@ function Container({ doc, row, isOpen }: { doc: JsonDocument; row: number; isOpe
           <SafeText text={preview(doc, row, 120)} />
         </span>
       )}
-      <span class="json-count">{things}</span>
+      <span class="json-count">{size}</span>
     </>
   );
 }
@@ -200,7 +200,7 @@ function Scalar({ doc, row, shown, onShowMore }: ScalarProps): JSX.Element {
       </span>
       {rest > 0 && (
         <button type="button" class="json-more" onClick={more}>
-          {`… ${rest.toLocaleString("en")} more characters`}
+          {`… ${count(rest, "more character")}`}
         </button>
       )}
     </>

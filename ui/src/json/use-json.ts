@@ -1,4 +1,4 @@
-// A text as a document: at once if it is short, else between the frames of the page.
+// Parses a text: at once if it is short, else in steps between frames.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JsonDocument } from "./document";
@@ -7,7 +7,7 @@ import { JsonReader, parseJson } from "./parse";
 const SHORT = 100_000;
 const STEP = 20_000;
 
-/** The document, or null while it is being read or if there is no text. */
+/** The document, or null while parsing or without a text. */
 export function useJson(text: string | null): JsonDocument | null {
   const isShort = text !== null && text.length <= SHORT;
   const short = useMemo(() => (isShort ? parseJson(text) : null), [text, isShort]);

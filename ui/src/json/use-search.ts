@@ -1,4 +1,4 @@
-// A search through a document that goes on between the frames of the page.
+// Searches a document in steps between frames.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JsonDocument } from "./document";
@@ -13,7 +13,7 @@ export type SearchState = {
   step(by: number): void;
 };
 
-/** `onHit` is told the row to show. */
+/** `onHit` receives the row to show. */
 export function useSearch(doc: JsonDocument, root: number, onHit: (row: number) => void): SearchState {
   const [query, setQuery] = useState("");
   const [found, setFound] = useState<Search>({ hits: [], next: null });

@@ -1,10 +1,10 @@
-// How many rows there are, in words.
+// The number of rows, in words.
 
-import { count } from "../text/units";
+import { count, number } from "../text/units";
 import type { PagedRows } from "./pages";
 
-/** `3 calls of 10 calls`; nothing until it is known. */
+/** `3 of 10 calls`; empty until the total is known. */
 export function factsOf<Row>(rows: PagedRows<Row>, thing: string): string {
   if (!rows.isKnown) return "";
-  return rows.total === rows.all ? count(rows.total, thing) : `${count(rows.total, thing)} of ${count(rows.all, thing)}`;
+  return rows.total === rows.all ? count(rows.total, thing) : `${number(rows.total)} of ${count(rows.all, thing)}`;
 }

@@ -1,4 +1,4 @@
-// A component that is drawn again only if one of its props has changed.
+// A component that renders again only if one of its props has changed.
 
 import { Component, type ComponentChild, h, type FunctionComponent } from "preact";
 

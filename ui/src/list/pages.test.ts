@@ -16,7 +16,7 @@ function numbers(total: number): { rows: PagedRows<number>; asked: number[]; gro
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-test("only what is looked at is fetched", async () => {
+test("only visible rows are fetched", async () => {
   const { rows, asked } = numbers(1_000_000);
   rows.want(0, 40);
   await turn();
@@ -29,7 +29,7 @@ test("only what is looked at is fetched", async () => {
   expect(rows.get(300)).toBeUndefined();
 });
 
-test("what was seen is not fetched again, and what was seen long ago is forgotten", async () => {
+test("cached pages are not fetched again, and the least recently used are evicted", async () => {
   const { rows, asked } = numbers(100_000);
   for (let page = 0; page < 60; page++) {
     rows.want(page * PAGE_ROWS, page * PAGE_ROWS + 30);

@@ -1,4 +1,4 @@
-// Rows of a long list, fetched page by page as they are looked at, the least recently seen forgotten first.
+// The rows of a long list, fetched page by page as they scroll into view, in an LRU cache.
 
 export type Page<Row> = { total: number; all?: number; rows: Row[] };
 export type FetchPage<Row> = (from: number, limit: number, signal: AbortSignal) => Promise<Page<Row>>;
@@ -6,18 +6,18 @@ export type FetchPage<Row> = (from: number, limit: number, signal: AbortSignal) 
 export const PAGE_ROWS = 200;
 const KEPT_PAGES = 40;
 
-type Kept<Row> = { rows: Row[]; round: number };
+type CachedPage<Row> = { rows: Row[]; round: number };
 
 export class PagedRows<Row> {
   total = 0;
-  /** How many there are without the filter. */
+  /** The number of rows without the filter. */
   all = 0;
   error: unknown = undefined;
-  /** Whether the first answer has come. */
+  /** Whether the first page has arrived. */
   isKnown = false;
 
-  private readonly pages = new Map<number, Kept<Row>>();
-  private readonly asking = new Map<number, AbortController>();
+  private readonly pages = new Map<number, CachedPage<Row>>();
+  private readonly inFlight = new Map<number, AbortController>();
   private round = 0;
   private wanted: [number, number] = [0, 0];
 
@@ -26,7 +26,7 @@ export class PagedRows<Row> {
     private readonly onChange: () => void,
   ) {}
 
-  /** Rows that are here already: they are seen at once, without a question. */
+  /** Rows that are already in memory, available at once. */
   static of<Row>(list: readonly Row[], all: number, onChange: () => void): PagedRows<Row> {
     const page = (from: number, limit: number): Page<Row> => ({ total: list.length, all, rows: list.slice(from, from + limit) });
     const rows = new PagedRows<Row>(async (from, limit) => page(from, limit), onChange);
@@ -39,7 +39,7 @@ export class PagedRows<Row> {
     return this.pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS];
   }
 
-  /** The index of the first row that fits, among those that are here. */
+  /** The index of the first cached row that matches. */
   find(fits: (row: Row) => boolean): number | null {
     for (const [page, { rows }] of this.pages) {
       const at = rows.findIndex(fits);
@@ -48,14 +48,14 @@ export class PagedRows<Row> {
     return null;
   }
 
-  /** These rows are looked at: asks for what is missing, and no longer for what is out of sight. */
+  /** Sets the visible rows: fetches missing pages, and aborts requests for pages that are out of view. */
   want(first: number, last: number): void {
     this.wanted = [first, last];
-    const pages = this.pagesInSight();
-    for (const [page, controller] of this.asking) {
+    const pages = this.visiblePages();
+    for (const [page, controller] of this.inFlight) {
       if (pages.includes(page)) continue;
       controller.abort();
-      this.asking.delete(page);
+      this.inFlight.delete(page);
     }
     for (const page of pages) {
       const kept = this.pages.get(page);
@@ -63,37 +63,37 @@ export class PagedRows<Row> {
         this.pages.delete(page);
         this.pages.set(page, kept);
       }
-      if ((kept === undefined || kept.round < this.round) && !this.asking.has(page)) void this.ask(page);
+      if ((kept === undefined || kept.round < this.round) && !this.inFlight.has(page)) void this.fetch(page);
     }
   }
 
-  /** Something has changed: what is in sight is asked for again, and stays until the answer comes. */
+  /** Fetches the visible pages again after a change; the old rows stay until then. */
   refresh(): void {
     this.round += 1;
     this.want(...this.wanted);
   }
 
-  /** A page of its own, for walking through all rows. */
+  /** Loads the page of one row, for walking through the list. */
   async load(index: number): Promise<Row | undefined> {
-    if (this.get(index) === undefined) await this.ask(Math.floor(index / PAGE_ROWS));
+    if (this.get(index) === undefined) await this.fetch(Math.floor(index / PAGE_ROWS));
     return this.get(index);
   }
 
   close(): void {
-    for (const controller of this.asking.values()) controller.abort();
-    this.asking.clear();
+    for (const controller of this.inFlight.values()) controller.abort();
+    this.inFlight.clear();
   }
 
-  private pagesInSight(): number[] {
+  private visiblePages(): number[] {
     const [first, last] = this.wanted;
     const from = Math.floor(first / PAGE_ROWS);
     const to = Math.floor(Math.max(first, last - 1) / PAGE_ROWS);
     return Array.from({ length: to - from + 1 }, (_, n) => from + n);
   }
 
-  private async ask(page: number): Promise<void> {
+  private async fetch(page: number): Promise<void> {
     const controller = new AbortController();
-    this.asking.set(page, controller);
+    this.inFlight.set(page, controller);
     const round = this.round;
     try {
       const answer = await this.fetchPage(page * PAGE_ROWS, PAGE_ROWS, controller.signal);
@@ -103,8 +103,8 @@ export class PagedRows<Row> {
       if (controller.signal.aborted) return;
       this.error = error;
     }
-    if (this.asking.get(page) === controller) this.asking.delete(page);
-    // What has changed while the answer was on its way is asked for again.
+    if (this.inFlight.get(page) === controller) this.inFlight.delete(page);
+    // A change during the request makes its response stale: fetch again.
     if (round < this.round && this.error === undefined) this.want(...this.wanted);
     this.onChange();
   }

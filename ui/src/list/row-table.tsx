@@ -1,4 +1,4 @@
-// A table of any length: only the rows that are seen are in the page.
+// A virtual table: only the visible rows are in the DOM.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -10,17 +10,17 @@ import { useOpen } from "./use-open";
 
 export type Column<Row> = {
   name: string;
-  /** What stands above it. */
+  /** The column heading. */
   title: string;
   /** A track of a CSS grid. */
   width: string;
-  /** By what the server sorts it. */
+  /** The sort key that the server knows. */
   sort?: string;
-  /** How wide the table must be for this column to be there. */
+  /** The minimum width of the table, in pixels, at which the column is shown. */
   from?: number;
-  /** Whether it is a number, and to the right. */
+  /** Whether the cells are numbers, aligned right. */
   isNumber?: boolean;
-  /** Whether the title is read by screen readers only. */
+  /** Whether the heading is for screen readers only. */
   isMute?: boolean;
   cell(row: Row, index: number): ComponentChildren;
 };
@@ -31,23 +31,23 @@ export type RowTableProps<Row> = {
   columns: Column<Row>[];
   rows: PagedRows<Row>;
   rowHeight?: number;
-  /** The row that the keyboard is at. */
+  /** The active row of the keyboard. */
   active: number | null;
   onActive(index: number): void;
   onOpen(row: Row, index: number): void;
   classOf?(row: Row, index: number): string;
   isError?(row: Row): boolean;
-  /** What is sorted by: a name with `-` before it for descending. */
+  /** The sort key; a leading `-` means descending. */
   sort?: string;
   onSort?(sort: string): void;
   /** Whether the list stays at its end when it grows. */
   follows?: boolean;
   reveal?: Reveal | null;
-  /** Tells which rows are seen. */
+  /** Reports the visible rows. */
   onSeen?(first: number, last: number): void;
 };
 
-/** A row to be shown, once; another number is another wish. */
+/** A row to scroll to, once; a new `wish` number is a new request. */
 export type Reveal = { index: number; place: "top" | "middle"; wish: number };
 
 const HEADER_PX = 26;
@@ -87,7 +87,7 @@ export function RowTable<Row>(props: RowTableProps<Row>): JSX.Element {
   }, [scroller]);
 
   useLayoutEffect(() => {
-    // The browser tells of a scroll with the next frame; a row that comes before that must not undo it. Another list begins at its top.
+    // The browser reports a scroll with the next frame; a row that arrives before must not undo it. Another list starts at the top.
     const top = box.current?.scrollTop ?? 0;
     if (shown.current.scroller === scroller && scroller.isBehind(top)) {
       scroller.total = shown.current.total;
@@ -126,11 +126,11 @@ export function RowTable<Row>(props: RowTableProps<Row>): JSX.Element {
 
   const { first, last, shift } = scroller.range(OVERSCAN);
   useEffect(() => {
-    // While the list flies by, pages that are gone before they came are not asked for.
+    // While scrolling fast, pages that leave the view again at once are not fetched.
     const timer = window.setTimeout(() => rows.want(first, Math.max(last, first + 1)), rows.get(first) === undefined && rows.isKnown ? 40 : 0);
     return () => window.clearTimeout(timer);
   }, [rows, first, last]);
-  // Whatever became of the question: rows that are in sight and not there are asked for until they come.
+  // An aborted request can leave visible rows missing: they are requested again until they arrive.
   const isMissing = rows.isKnown && rows.error === undefined && first < rows.total && rows.get(first) === undefined;
   useEffect(() => {
     if (!isMissing) return undefined;
@@ -208,7 +208,7 @@ type BodyRowProps = {
 const BodyRow = memo(({ id, index, row, columns, template, height, names, isActive, onPress }: BodyRowProps) => {
   const style = { gridTemplateColumns: template, height: `${height}px` };
   const onClick = (): void => {
-    // A click that ends the marking of text opens nothing.
+    // A click that ends a text selection must not open the row.
     if (window.getSelection()?.isCollapsed !== false) onPress(index);
   };
   if (row === undefined) {

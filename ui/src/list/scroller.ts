@@ -1,16 +1,16 @@
-// Which rows of a long list are seen. Browsers can't scroll over more than some ten million pixels, so a longer list is scaled:
-// dragging the scroll bar goes through all of it, while the wheel and the keys still move by rows.
+// The visible rows of a long list. Browsers can't scroll more than some ten million pixels, so a longer list is scaled:
+// dragging the scroll bar covers all of it, while the wheel and the keys still move by rows.
 
-/** The tallest that a browser is asked to scroll over. */
+/** The tallest scrollable content, in pixels. */
 export const TALLEST_PX = 8_000_000;
 
 export type Range = { first: number; last: number; shift: number };
 
 export class Scroller {
   total = 0;
-  /** The height of what is seen. */
+  /** The height of the viewport, in pixels. */
   viewport = 0;
-  /** The top of what is seen, in pixels of the unscaled list. */
+  /** The top of the viewport, in pixels of the unscaled list. */
   position = 0;
   private scrollTop = 0;
 
@@ -28,12 +28,12 @@ export class Scroller {
     return this.position >= this.lastPosition - 2;
   }
 
-  /** Whether the browser stands elsewhere than it was told of. */
+  /** Whether the browser has scrolled since the last known position. */
   isBehind(scrollTop: number): boolean {
     return Math.abs(scrollTop - this.scrollTop) > 1;
   }
 
-  /** The browser has scrolled to this place. */
+  /** Handles a scroll event. */
   scrolled(scrollTop: number): void {
     const delta = scrollTop - this.scrollTop;
     this.scrollTop = scrollTop;
@@ -46,7 +46,7 @@ export class Scroller {
     this.clamp();
   }
 
-  /** Where the browser is to scroll to, so that the scroll bar tells the position. */
+  /** The scroll position that matches the current one, for the browser. */
   settle(): number {
     this.clamp();
     const lastTop = Math.max(0, this.contentHeight - this.viewport);
@@ -55,7 +55,7 @@ export class Scroller {
     return this.scrollTop;
   }
 
-  /** Moves as little as is needed to see a row; `margin` rows around it, too. */
+  /** Scrolls as little as needed to show a row with `margin` rows around it. */
   reveal(row: number, margin = 1): void {
     const top = (row - margin) * this.rowHeight;
     const bottom = (row + 1 + margin) * this.rowHeight;
@@ -64,7 +64,7 @@ export class Scroller {
     this.clamp();
   }
 
-  /** Puts a row to the top, or into the middle. */
+  /** Scrolls a row to the top or the middle. */
   show(row: number, place: "top" | "middle"): void {
     this.position = place === "top" ? row * this.rowHeight : (row + 0.5) * this.rowHeight - this.viewport / 2;
     this.clamp();
@@ -74,7 +74,7 @@ export class Scroller {
     this.position = this.lastPosition;
   }
 
-  /** The rows to be drawn, with some more on either side, and how far down in the scrolled content the first is. */
+  /** The rows to draw, with some more on either side, and the vertical shift of the first one. */
   range(overscan: number): Range {
     const first = Math.max(0, Math.floor(this.position / this.rowHeight) - overscan);
     const last = Math.min(this.total, Math.ceil((this.position + this.viewport) / this.rowHeight) + overscan);

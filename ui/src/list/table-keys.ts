@@ -1,4 +1,4 @@
-// The keys of a table: from row to row, and to the next error.
+// The keys of a table: move between rows, and to the next error.
 
 import { useRef } from "preact/hooks";
 import { useKeys } from "../keys";
@@ -7,7 +7,7 @@ import type { Scroller } from "./scroller";
 
 export function useTableKeys<Row>(props: RowTableProps<Row>, scroller: Scroller, open: (index: number) => void): void {
   const { rows } = props;
-  // Keys may come faster than the table is drawn: each counts from where the one before has led.
+  // Keys may come faster than renders, so each continues from the row of the previous key.
   const place = useRef(props.active);
   place.current = props.active;
   const goTo = (index: number): void => {
@@ -36,7 +36,7 @@ export function useTableKeys<Row>(props: RowTableProps<Row>, scroller: Scroller,
   });
 }
 
-/** As many rows are looked at for the next error before giving up. */
+/** How many rows are searched for the next error before giving up. */
 const FARTHEST = 20_000;
 
 async function nextError<Row>(

@@ -1,4 +1,4 @@
-// Times in lists: the day is left to the tooltip, so that the milliseconds fit.
+// Times in lists: only the tooltip has the date, so that the milliseconds fit.
 
 export function timeOfDay(us: number): string {
   const then = new Date(us / 1000);

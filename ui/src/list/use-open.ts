@@ -1,9 +1,9 @@
-// Rows are opened by their place in the list, and a place may be chosen before its row has come.
+// Rows are opened by index, possibly before the row has loaded.
 
 import { useEffect, useRef } from "preact/hooks";
 import type { PagedRows } from "./pages";
 
-/** Opens the row at an index; one that is still on its way opens when it comes, unless another is chosen until then. */
+/** Opens the row at an index; a row that is still loading opens on arrival, unless another became active meanwhile. */
 export function useOpen<Row>(
   rows: PagedRows<Row>,
   active: number | null,
@@ -12,11 +12,11 @@ export function useOpen<Row>(
   const awaited = useRef<{ rows: PagedRows<Row>; index: number } | null>(null);
   useEffect(() => {
     if (awaited.current === null) return;
-    const { rows: asked, index } = awaited.current;
+    const { rows: requested, index } = awaited.current;
     const row = rows.get(index);
-    if (asked === rows && row === undefined) return;
+    if (requested === rows && row === undefined) return;
     awaited.current = null;
-    if (asked === rows && row !== undefined && index === active) onOpen(row, index);
+    if (requested === rows && row !== undefined && index === active) onOpen(row, index);
   });
   return (index) => {
     const row = rows.get(index);

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type FetchPage, PagedRows } from "./pages";
 
-/** Other `deps` are another list; another `refresh` is the same list with something new in it. */
+/** New `deps` mean another list; a new `refresh` means the same list with new content. */
 export function useRows<Row>(
   fetchPage: FetchPage<Row>,
   deps: readonly unknown[],
@@ -21,7 +21,7 @@ export function useRows<Row>(
   return rows;
 }
 
-/** Rows of a list that is here. */
+/** Paged rows of a list in memory. */
 export function useListRows<Row>(list: readonly Row[], all: number): PagedRows<Row> {
   const [, redraw] = useState(0);
   return useMemo(() => PagedRows.of(list, all, () => redraw((n) => n + 1)), [list, all]);

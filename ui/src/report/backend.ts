@@ -1,4 +1,4 @@
-// The backend of an exported report: all that a server would tell is inside the file.
+// The backend of an exported report: all data is inside the file.
 
 import {
   type Backend,
@@ -19,16 +19,16 @@ import { unpack } from "./packed";
 import { Selection } from "./select";
 import { densityOf, timelineOf } from "./times";
 
-/** As much of a payload, or of a line, is handed out at once. */
+/** The longest part of a payload, or of a line, that is returned at once. */
 const PAYLOAD_CHARS = 1024 * 1024;
 const LINE_CHARS = 16 * 1024;
 
-type Opened = { report: Api.Report; selection: Selection };
+type LoadedReport = { report: Api.Report; selection: Selection };
 
 export class ReportBackend implements Backend {
   readonly isReport = true;
   private readonly lines: LineStore;
-  private opened: Promise<Opened> | null = null;
+  private opened: Promise<LoadedReport> | null = null;
 
   constructor(
     private readonly packed: string,
@@ -37,7 +37,7 @@ export class ReportBackend implements Backend {
     this.lines = new LineStore(readLines);
   }
 
-  /** The report that the page is, if it is one. */
+  /** The report in this document, or null if the page is not a report. */
   static inDocument(): ReportBackend | null {
     const packed = document.getElementById("wiretape-report")?.textContent;
     if (packed == null) return null;
@@ -155,41 +155,41 @@ export class ReportBackend implements Backend {
   }
 
   home(): Promise<Api.Home> {
-    return notHere();
+    return notAvailable();
   }
 
   diff(): Promise<Api.DiffReport> {
-    return notHere();
+    return notAvailable();
   }
 
   diffRow(): Promise<Api.DiffDetail> {
-    return notHere();
+    return notAvailable();
   }
 
   store(): Promise<Api.StoreReport> {
-    return notHere();
+    return notAvailable();
   }
 
   upload(): Promise<Api.Opened> {
-    return notHere();
+    return notAvailable();
   }
 
   live(): Promise<Api.Opened> {
-    return notHere();
+    return notAvailable();
   }
 
-  private open(): Promise<Opened> {
+  private open(): Promise<LoadedReport> {
     this.opened ??= this.unpackReport();
     return this.opened;
   }
 
-  private async unpackReport(): Promise<Opened> {
+  private async unpackReport(): Promise<LoadedReport> {
     try {
       const report = JSON.parse(await unpack(this.packed)) as Api.Report;
       reportFacts.value = { createdMs: report.createdMs, redacted: report.redacted, version: report.version };
       return { report, selection: new Selection(report, this.lines) };
     } catch {
-      throw refusal(400, "this report is damaged: its data can't be unpacked", "ask for it again, or open it in a newer browser");
+      throw refusal(400, "this report is damaged: its data can't be decompressed", "get the report again, or open it in a newer browser");
     }
   }
 
@@ -217,6 +217,6 @@ function refusal(status: number, error: string, hint: string | null = null): Bac
   return new BackendError(status, { error, hint, span: null });
 }
 
-function notHere(): Promise<never> {
-  return Promise.reject(refusal(404, "a report has no server to ask", "open the trace with `wiretape view`"));
+function notAvailable(): Promise<never> {
+  return Promise.reject(refusal(404, "this is not available in a report", "open the trace with `wiretape view`"));
 }

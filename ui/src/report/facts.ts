@@ -1,13 +1,13 @@
-// What a report tells of itself.
+// The facts about a report that its banner shows.
 
 import { signal } from "@preact/signals";
 
 export type ReportFacts = {
   createdMs: number;
-  /** In how many lines something secret was taken out on the way. */
+  /** The number of lines that were redacted on export. */
   redacted: number;
   version: string;
 };
 
-/** Null if the page is no report, or one that is not unpacked yet. */
+/** Null if the page is not a report, or the report is not unpacked yet. */
 export const reportFacts = signal<ReportFacts | null>(null);

@@ -1,4 +1,5 @@
-// The filter of `wiretape calls`, for reports, which have no server to ask. The grammar is that of the server, word for word.
+// The filter of `wiretape calls`, for the filter box and for reports, which have no server. The grammar must match the server's:
+// filter-vectors.json checks both.
 
 import type { Dir } from "../api/types";
 import { GlobError, globMatches, parseGlob, type Glob } from "./glob";
@@ -6,7 +7,7 @@ import { FilterError, splitWords, type Word } from "./words";
 
 export { FilterError } from "./words";
 
-/** What a filter is asked about: a call, or a message with what is known of its call. What is not known doesn't pass. */
+/** The facts of a call, or of a message and its call. A term on an unknown fact does not match. */
 export type Subject = {
   method?: string | null;
   tool?: string | null;
@@ -21,7 +22,7 @@ export type Subject = {
   responseBytes?: number | null;
 };
 
-/** Whether a text, in lower case, is in what is asked about. */
+/** Whether the subject contains a text, given in lower case. */
 export type HasText = (text: string) => boolean;
 
 export type Filter = { terms: Term[] };
@@ -58,17 +59,17 @@ export const FIELDS = [
   "text",
 ];
 
-/** Reads a filter; throws a FilterError. */
+/** Parses a filter; throws a FilterError. */
 export function parse(text: string): Filter {
   return { terms: splitWords(text).map(termOf) };
 }
 
-/** Whether something passes. */
+/** Whether all terms match. */
 export function matches(filter: Filter, subject: Subject, hasText: HasText): boolean {
   return filter.terms.every((term) => term.holds(subject, hasText) !== term.negated);
 }
 
-/** The texts that are looked for. */
+/** The texts that the filter searches for. */
 export function needles(filter: Filter): string[] {
   return filter.terms.flatMap((term) => term.texts);
 }
@@ -94,7 +95,7 @@ function conditionOf(word: Word): Condition {
   }
   const condition = namedCondition(word);
   if (word.operator !== "" && word.operator !== ":") {
-    throw new Error(`\`${word.field}\` is followed by \`:\`, not by \`${word.operator}\``);
+    throw new Error(`\`${word.field}\` takes \`:\`, not \`${word.operator}\``);
   }
   return condition;
 }
@@ -115,7 +116,7 @@ function namedCondition(word: Word): Condition {
     case "dir":
       return directionCondition(word.values);
     default:
-      throw new Error(`there is no \`${word.field}\` to filter by; there are ${FIELDS.join(", ")}`);
+      throw new Error(`unknown field \`${word.field}\`; fields are ${FIELDS.join(", ")}`);
   }
 }
 
@@ -162,13 +163,13 @@ function statusTest(value: string): (status: string) => boolean {
       return (status) => !UNANSWERED.includes(status);
   }
   if (STATUSES.includes(name)) return (status) => status === name;
-  throw new Error(`there is no status \`${value}\`; there are error, answered, ${STATUSES.join(", ")}`);
+  throw new Error(`unknown status \`${value}\`; statuses are error, answered, ${STATUSES.join(", ")}`);
 }
 
 function directionCondition(values: string[]): Condition {
   for (const value of values) {
     if (value !== "in" && value !== "out") {
-      throw new Error(`a direction is \`in\` (client to server) or \`out\`, not \`${value}\``);
+      throw new Error(`unknown direction \`${value}\`; use \`in\` (client to server) or \`out\``);
     }
   }
   return { texts: [], holds: ({ direction }) => direction != null && values.includes(direction) };
@@ -188,16 +189,16 @@ function compared(
 ): Condition {
   const comparison = COMPARISONS[word.operator];
   if (comparison === undefined) {
-    throw new Error(`\`${word.field}\` is compared: \`${word.field}>N\`, \`${word.field}<N\``);
+    throw new Error(`\`${word.field}\` takes a comparison: \`${word.field}>N\`, \`${word.field}<N\``);
   }
   const [value, ...others] = word.values;
-  if (value === undefined || others.length > 0) throw new Error("only one value can be compared with");
+  if (value === undefined || others.length > 0) throw new Error("a comparison takes one value");
   const limit = read(value);
   if (limit === null) {
     throw new Error(
       word.field === "latency"
-        ? `\`${value}\` is no time; write 200ms, 1.5s or 2m`
-        : `\`${value}\` is no size; write 500, 10kB or 1.5MB`,
+        ? `\`${value}\` is not a time; write 200ms, 1.5s or 2m`
+        : `\`${value}\` is not a size; write 500, 10kB or 1.5MB`,
     );
   }
   return {

@@ -1,5 +1,5 @@
 // Names with `*` and `?`, as the server reads them: by bytes, with classes `[a-z]`, choices `{a,b}` and `**` between slashes.
-// Matching walks all ways through the pattern at once, so that no pattern takes long.
+// Matching simulates all branches at once, so that no pattern takes exponential time.
 
 export class GlobError extends Error {}
 
@@ -42,7 +42,7 @@ export function globMatches(glob: Glob, text: string): boolean {
   return now.has(0);
 }
 
-/** All steps that can be come to without a byte. */
+/** All steps reachable without consuming a byte. */
 function reach(glob: Glob, from: number[]): Set<number> {
   const found = new Set<number>();
   const open = [...from];
@@ -55,7 +55,7 @@ function reach(glob: Glob, from: number[]): Set<number> {
   return found;
 }
 
-/** Adds the steps of some nodes, from the last to the first, and gives the first. */
+/** Adds the steps of some nodes, from last to first, and returns the first. */
 function compile(nodes: Node[], end: number, steps: Step[]): number {
   let next = end;
   for (const node of nodes.toReversed()) next = compileOne(node, next, steps);

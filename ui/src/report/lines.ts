@@ -1,4 +1,4 @@
-// The lines of a report's traces, unpacked piece by piece as they are looked at.
+// The lines of a report's traces, decompressed in chunks on demand.
 
 import type { ReportLines } from "../api/types";
 import { unpack } from "./packed";
@@ -11,7 +11,7 @@ export class LineStore {
   private readonly traces = new Map<number, Piece[]>();
   private readonly unpacked = new Map<Piece, Promise<string[]>>();
 
-  /** `read` gives the packed pieces of a trace. */
+  /** `read` returns the packed chunks of a trace. */
   constructor(private readonly read: (trace: number) => ReportLines[]) {}
 
   async line(trace: number, number: number): Promise<string | null> {
@@ -20,7 +20,7 @@ export class LineStore {
     return (await this.linesOf(piece))[number - piece.first] ?? null;
   }
 
-  /** Lines from a number on. */
+  /** Up to `limit` lines, starting at line `from`. */
   async range(trace: number, from: number, limit: number): Promise<string[]> {
     const found: string[] = [];
     for (const piece of this.pieces(trace)) {
@@ -34,7 +34,7 @@ export class LineStore {
     return found;
   }
 
-  /** All lines in order; the page may breathe between pieces. */
+  /** Visits all lines in order, yielding to the page between chunks. */
   async each(trace: number, visit: (number: number, line: string) => void): Promise<void> {
     for (const piece of this.pieces(trace)) {
       const lines = await this.linesOf(piece);

@@ -1,4 +1,4 @@
-// What a report has packed: gzip, in base64.
+// Unpacks the data of a report: gzip in base64.
 
 export async function unpack(base64: string): Promise<string> {
   const bytes = decodeBase64(base64.trim());

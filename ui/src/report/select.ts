@@ -1,4 +1,4 @@
-// Which calls and lines of a report pass a filter, and in which order: what a server would do.
+// Filters and sorts the calls and lines of a report, as the server does.
 
 import { BackendError } from "../api/backend";
 import type { CallRow, LineKind, MessageRow, Report } from "../api/types";
@@ -9,12 +9,12 @@ import { hasText } from "./text";
 
 const MESSAGES: readonly LineKind[] = ["request", "response", "notification", "batch", "odd"];
 
-/** Where the texts of a filter stand: in calls, and in lines that belong to none. */
+/** Where the texts of a filter occur: in calls, and in lines without a call. */
 type Texts = Map<string, { calls: Set<string>; lines: Set<string> }>;
 
 export class Selection {
   private byLine: MessageRow[][] | null = null;
-  private readonly kept = new Map<string, Promise<{ calls: CallRow[]; messages: MessageRow[] }>>();
+  private readonly cache = new Map<string, Promise<{ calls: CallRow[]; messages: MessageRow[] }>>();
 
   constructor(
     private readonly report: Report,
@@ -31,13 +31,13 @@ export class Selection {
   }
 
   private select(text: string): Promise<{ calls: CallRow[]; messages: MessageRow[] }> {
-    const known = this.kept.get(text);
+    const known = this.cache.get(text);
     if (known !== undefined) return known;
     const selected = this.evaluate(text);
-    // Reports are small: the last few filters are kept whole.
-    if (this.kept.size > 8) this.kept.clear();
-    this.kept.set(text, selected);
-    selected.catch(() => this.kept.delete(text));
+    // Reports are small: the results of the last few filters stay cached.
+    if (this.cache.size > 8) this.cache.clear();
+    this.cache.set(text, selected);
+    selected.catch(() => this.cache.delete(text));
     return selected;
   }
 
@@ -62,13 +62,13 @@ export class Selection {
     return { ...row, server: this.labelOf(row.trace) };
   }
 
-  /** Of a line that belongs to no call little is known, and of one that nobody said, only who said nothing. */
+  /** A line without a call has few facts; a line that neither peer sent has no server. */
   private lineSubject(row: MessageRow): Subject {
-    const isSaid = MESSAGES.includes(row.kind) || row.kind === "stderr" || row.kind === "text" || row.kind === "stream";
+    const isSent = MESSAGES.includes(row.kind) || row.kind === "stderr" || row.kind === "text" || row.kind === "stream";
     return {
       method: row.method,
       direction: row.direction === "unknown" ? null : row.direction,
-      server: isSaid ? this.labelOf(row.trace) : null,
+      server: isSent ? this.labelOf(row.trace) : null,
     };
   }
 

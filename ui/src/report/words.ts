@@ -1,9 +1,9 @@
-// A filter's words, taken apart at blanks, operators and commas. Places are counted in bytes, as the server does.
+// Splits a filter into words at spaces, operators and commas. Positions are in bytes, as on the server.
 
 export class FilterError extends Error {
   constructor(
     what: string,
-    /** The first byte that is meant, and the one after the last. */
+    /** The byte range of the mistake; the end is exclusive. */
     readonly span: [number, number],
   ) {
     super(what);
@@ -12,7 +12,7 @@ export class FilterError extends Error {
 
 /** A word of a filter, without the quotes. */
 export type Word = {
-  /** What stands before the operator; empty for words alone. */
+  /** The part before the operator; empty for plain words. */
   field: string;
   operator: string;
   values: string[];
@@ -53,7 +53,7 @@ export function splitWords(text: string): Word[] {
       } else raw.push({ c, quoted: inQuotes });
       end = byte;
     }
-    if (inQuotes) throw new FilterError("a quotation mark is never closed", [start, end]);
+    if (inQuotes) throw new FilterError("unclosed quotation mark", [start, end]);
     words.push(takeApart(raw, negated, [start, end]));
   }
 }

@@ -1,12 +1,13 @@
-// What is to be known of all that is shown: it is a report, the server is gone, a trace never ended.
+// Notices about the page as a whole: it is a report, the server is gone, a recording was cut off.
 
 import type { JSX } from "preact";
 import type { TraceInfo } from "../api/types";
 import { backend } from "../state/backend";
 import { dismissOpenProblem, openProblem } from "../state/open";
 import { isLinked, traceSet } from "../state/set";
+import { Sentence } from "../text/code-spans";
 import { SafeText } from "../text/safe-text";
-import { local } from "../text/units";
+import { count, local, number } from "../text/units";
 import { ProgressBar } from "./problem";
 import { reportFacts } from "../report/facts";
 
@@ -17,13 +18,22 @@ export function Banners(): JSX.Element {
       {backend.isReport && <ReportBanner />}
       {!isLinked.value && (
         <p class="banner warn" role="status">
-          The server is gone: this is what it told last. Trying again…
+          <span>
+            Disconnected from <code>wiretape view</code>. Showing the last data received. Reconnecting…
+          </span>
         </p>
       )}
       {openProblem.value !== null && (
         <p class="banner error" role="alert">
-          <SafeText text={openProblem.value.error} />
-          {openProblem.value.hint !== null && <SafeText text={`: ${openProblem.value.hint}`} />}
+          <span>
+            <Sentence text={openProblem.value.error} />
+            {openProblem.value.hint !== null && (
+              <>
+                {" "}
+                <Sentence text={openProblem.value.hint} />
+              </>
+            )}
+          </span>
           <button type="button" class="quiet" aria-label="Dismiss" onClick={dismissOpenProblem}>
             ✕
           </button>
@@ -38,7 +48,9 @@ function TraceBanner({ trace }: { trace: TraceInfo }): JSX.Element | null {
   if (!trace.progress.isComplete) {
     return (
       <p class="banner info" role="status">
-        Reading <SafeText text={trace.label} />
+        <span>
+          Reading <SafeText text={trace.label} />…
+        </span>
         <ProgressBar label={`Reading ${trace.label}`} progress={trace.progress} />
       </p>
     );
@@ -48,7 +60,7 @@ function TraceBanner({ trace }: { trace: TraceInfo }): JSX.Element | null {
     <details class="banner warn">
       <summary>
         <SafeText text={`${trace.label}: ${trace.notices[0] ?? ""}`} />
-        {trace.notices.length > 1 && ` and ${trace.notices.length - 1} more`}
+        {trace.notices.length > 1 && ` (and ${number(trace.notices.length - 1)} more)`}
       </summary>
       {trace.notices.length > 1 && (
         <ul>
@@ -66,12 +78,11 @@ function TraceBanner({ trace }: { trace: TraceInfo }): JSX.Element | null {
 function ReportBanner(): JSX.Element | null {
   const facts = reportFacts.value;
   if (facts === null) return null;
-  const lines = facts.redacted === 1 ? "1 line" : `${facts.redacted} lines`;
   return (
     <p class="banner info">
-      This is a report, made on {local(facts.createdMs)} by wiretape {facts.version}. It was searched for secrets again
-      {facts.redacted > 0 ? `, and some were taken out of ${lines}` : ", and none were found"}. No list of patterns is
-      complete: read it before you hand it on.
+      This report was created on {local(facts.createdMs)} by wiretape {facts.version}. It was scanned for secrets again:{" "}
+      {facts.redacted > 0 ? `secrets were redacted in ${count(facts.redacted, "line")}` : "none were found"}. No list of
+      patterns is complete, so review the report before you share it.
     </p>
   );
 }

@@ -1,29 +1,29 @@
-// What could come next in the filter box.
+// Suggestions for the filter box.
 
 import { FIELDS, STATUSES } from "../report/filter";
 
-export type Known = { tools: readonly string[]; methods: readonly string[]; servers: readonly string[] };
-export type Option = { insert: string; about: string };
-/** The options, and the part of the text that one of them replaces. */
-export type Completion = { from: number; to: number; options: Option[] };
+export type KnownNames = { tools: readonly string[]; methods: readonly string[]; servers: readonly string[] };
+export type Suggestion = { insert: string; about: string };
+/** The suggestions, and the range of the text that a suggestion replaces. */
+export type Completion = { from: number; to: number; options: Suggestion[] };
 
 const ABOUT_FIELDS: Record<string, string> = {
-  tool: "calls of such tools; * and ? stand for anything",
-  method: "such methods",
-  status: "what became of it",
-  dir: "who asked",
-  session: "of such sessions",
-  server: "of the trace with this label",
-  id: "with this id",
-  latency: "how long it took",
-  request: "how large the request is",
-  response: "how large the response is",
-  text: "payloads with that text",
+  tool: "tool name; * and ? are wildcards",
+  method: "JSON-RPC method; * and ? are wildcards",
+  status: "outcome: ok, error, cancelled …",
+  dir: "direction of the request: in or out",
+  session: "session ID",
+  server: "label of the trace",
+  id: "JSON-RPC request ID",
+  latency: "duration, such as 200ms or 1.5s",
+  request: "request size, such as 10kB",
+  response: "response size, such as 1MB",
+  text: "text in the payload",
 };
 const COMPARED = ["latency", "request", "response"];
 const MOST = 9;
 
-export function complete(text: string, caret: number, known: Known): Completion {
+export function complete(text: string, caret: number, known: KnownNames): Completion {
   const from = wordStart(text, caret);
   const word = text.slice(from, caret);
   const mark = /^[-!]/.test(word) ? word.slice(0, 1) : "";
@@ -45,13 +45,13 @@ export function complete(text: string, caret: number, known: Known): Completion 
   return { from: from + at, to: caret, options };
 }
 
-function fieldOption(field: string, mark: string): Option {
+function fieldOption(field: string, mark: string): Suggestion {
   const operator = COMPARED.includes(field) ? ">" : ":";
   return { insert: `${mark}${field}${operator}`, about: ABOUT_FIELDS[field] ?? "" };
 }
 
-function valuesOf(field: string, known: Known): Option[] {
-  const plain = (values: readonly string[], about = ""): Option[] => values.map((insert) => ({ insert, about }));
+function valuesOf(field: string, known: KnownNames): Suggestion[] {
+  const plain = (values: readonly string[], about = ""): Suggestion[] => values.map((insert) => ({ insert, about }));
   switch (field) {
     case "tool":
       return plain(known.tools);
@@ -61,14 +61,14 @@ function valuesOf(field: string, known: Known): Option[] {
       return plain(known.servers);
     case "status":
       return [
-        { insert: "error", about: "all that failed" },
-        { insert: "answered", about: "all with an answer" },
+        { insert: "error", about: "any failure" },
+        { insert: "answered", about: "any response" },
         ...plain(STATUSES),
       ];
     case "dir":
       return [
-        { insert: "in", about: "the client asked" },
-        { insert: "out", about: "the server asked" },
+        { insert: "in", about: "client to server" },
+        { insert: "out", about: "server to client" },
       ];
     case "latency":
       return plain(["10ms", "100ms", "1s", "10s"]);
@@ -80,7 +80,7 @@ function valuesOf(field: string, known: Known): Option[] {
   }
 }
 
-/** Where the word at a place begins; blanks within quotes are part of it. */
+/** The start of the term at the caret; spaces within quotes belong to the term. */
 function wordStart(text: string, caret: number): number {
   let start = 0;
   let inQuotes = false;
@@ -95,7 +95,7 @@ export function quoted(value: string): string {
   return /[\s",]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : value;
 }
 
-/** A filter with one more word; a word of the same name is replaced, and an empty value takes it out. */
+/** Sets the term of a field, replacing an existing one; an empty value removes it. */
 export function withWord(filter: string, field: string, value: string): string {
   const rest = filter
     .split(/\s+(?=(?:[^"]*"[^"]*")*[^"]*$)/)

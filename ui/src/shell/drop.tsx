@@ -1,4 +1,4 @@
-// Files can be dropped anywhere.
+// Dropping files anywhere on the page opens them.
 
 import type { JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import { openFiles, reading } from "../state/open";
 
 export function DropZone(): JSX.Element | null {
   const [isOver, setIsOver] = useState(false);
-  // What is seen can be dropped on: effects come a moment later.
+  // A layout effect: with a plain effect, a file could be dropped before the listeners are there.
   useLayoutEffect(() => {
     const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
     const onOver = (event: DragEvent): void => {
@@ -46,7 +46,7 @@ export function DropZone(): JSX.Element | null {
   return (
     <div class="drop-zone">
       <p>
-        <strong>Drop to open.</strong> One trace opens, two are compared, more are merged.
+        <strong>Drop to open.</strong> One trace is opened, two are compared, three or more are merged.
       </p>
     </div>
   );

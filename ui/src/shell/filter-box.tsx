@@ -1,4 +1,4 @@
-// The filter: what is typed is the URL's as soon as it makes sense; what makes none is said, with its place.
+// The filter: text that parses goes into the URL at once; a mistake is shown with its position.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -7,20 +7,21 @@ import { FilterError, parse } from "../report/filter";
 import { filterText, go } from "../router";
 import { knownNames } from "../state/names";
 import { traceSet } from "../state/set";
+import { Sentence } from "../text/code-spans";
 import { complete, type Completion } from "./complete";
 
-const NOTHING: Completion = { from: 0, to: 0, options: [] };
+const NO_COMPLETION: Completion = { from: 0, to: 0, options: [] };
 const SETTLE_MS = 200;
 
 export function FilterBox(): JSX.Element {
   const input = useRef<HTMLInputElement>(null);
   const timer = useRef(0);
   const [text, setText] = useState(filterText.value);
-  const [offered, setOffered] = useState(NOTHING);
+  const [offered, setOffered] = useState(NO_COMPLETION);
   const [chosen, setChosen] = useState(-1);
   const mistake = mistakeIn(text);
 
-  // What the URL says is shown, unless something is being typed that it doesn't say yet.
+  // Shows the filter of the URL, unless the user is typing something that is not in the URL yet.
   useEffect(() => {
     if (timer.current === 0) setText((old) => (old.trim() === filterText.value ? old : filterText.value));
   }, [filterText.value]);
@@ -39,7 +40,7 @@ export function FilterBox(): JSX.Element {
     timer.current = window.setTimeout(() => apply(next, "replace"), SETTLE_MS);
   };
   const close = (): void => {
-    setOffered(NOTHING);
+    setOffered(NO_COMPLETION);
     setChosen(-1);
   };
   const take = (index: number): void => {
@@ -48,7 +49,7 @@ export function FilterBox(): JSX.Element {
     const next = text.slice(0, offered.from) + option.insert + text.slice(offered.to);
     const caret = offered.from + option.insert.length;
     edit(next, caret);
-    // A word that is whole wants no more; one that needs a value goes on.
+    // A complete term closes the list; a field without a value keeps it open.
     if (option.insert.endsWith(" ")) close();
     input.current?.focus();
     requestAnimationFrame(() => input.current?.setSelectionRange(caret, caret));
@@ -107,7 +108,7 @@ export function FilterBox(): JSX.Element {
         onKeyDown={onKeyDown}
       />
       {isOpen && (
-        <ul id="filter-options" role="listbox" aria-label="What could come next" class="filter-options">
+        <ul id="filter-options" role="listbox" aria-label="Suggestions" class="filter-options">
           {offered.options.map((option, index) => (
             <li
               key={option.insert}
@@ -138,7 +139,9 @@ function Mistake({ text, mistake }: { text: string; mistake: FilterError }): JSX
         <mark>{text.slice(from, to) || " "}</mark>
         {text.slice(to)}
       </code>
-      <p>{mistake.message}</p>
+      <p>
+        <Sentence text={mistake.message} />
+      </p>
     </div>
   );
 }
@@ -153,7 +156,7 @@ function mistakeIn(text: string): FilterError | null {
   }
 }
 
-/** A span of bytes as one of characters. */
+/** Converts a span of bytes to a span of characters. */
 export function charSpan(text: string, [from, to]: [number, number]): [number, number] {
   const bytes = new TextEncoder().encode(text);
   const length = (end: number): number => new TextDecoder().decode(bytes.subarray(0, end)).length;

@@ -1,4 +1,4 @@
-// All keys, in a dialog.
+// The keyboard shortcuts and the filter syntax, in a dialog.
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -21,7 +21,7 @@ export function Help({ onClose }: { onClose(): void }): JSX.Element {
       }}
     >
       <div class="help-head">
-        <h2 id="help-title">Keys</h2>
+        <h2 id="help-title">Keyboard shortcuts</h2>
         <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
           ✕
         </button>
@@ -46,8 +46,8 @@ export function Help({ onClose }: { onClose(): void }): JSX.Element {
         ))}
       </div>
       <p class="dim">
-        Filters are words that all must hold: <code>tool:search*</code> <code>status:error</code>{" "}
-        <code>latency&gt;200ms</code> <code>text:"over quota"</code>. A <code>!</code> before a word turns it around.
+        In a filter, all terms must match: <code>tool:search*</code> <code>status:error</code>{" "}
+        <code>latency&gt;200ms</code> <code>text:"over quota"</code>. A <code>!</code> before a term negates it.
       </p>
     </dialog>
   );

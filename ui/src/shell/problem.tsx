@@ -1,23 +1,30 @@
-// What went wrong, why, and what to do; and the other states in which there is nothing to look at.
+// The states of a view without data: an error, nothing to show, or loading.
 
 import type { ComponentChildren, JSX } from "preact";
 import { problemOf } from "../api/backend";
-import type { Progress } from "../api/types";
-import { SafeText } from "../text/safe-text";
+import type { Problem, Progress } from "../api/types";
+import { Sentence } from "../text/code-spans";
 import { bytes } from "../text/units";
 
-export function ProblemState({ error, retry }: { error: unknown; retry?: () => void }): JSX.Element {
-  const problem = problemOf(error);
+export function ProblemText({ problem }: { problem: Problem }): JSX.Element {
   return (
-    <div class="state" role="alert">
+    <>
       <h2 class="error-text">
-        <SafeText text={problem.error} />
+        <Sentence text={problem.error} />
       </h2>
       {problem.hint !== null && (
         <p>
-          <SafeText text={problem.hint} />
+          <Sentence text={problem.hint} />
         </p>
       )}
+    </>
+  );
+}
+
+export function ProblemState({ error, retry }: { error: unknown; retry?: () => void }): JSX.Element {
+  return (
+    <div class="state" role="alert">
+      <ProblemText problem={problemOf(error)} />
       {retry !== undefined && (
         <button type="button" onClick={retry}>
           Try again

@@ -1,4 +1,4 @@
-// The top of the page: home, the traces, the views, the filter.
+// The top of the page: the link home, the traces, the tabs and the filter.
 
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
@@ -10,22 +10,15 @@ import { SafeText } from "../text/safe-text";
 import { visible } from "../text/visible";
 import { quoted, withWord } from "./complete";
 import { FilterBox } from "./filter-box";
+import { VIEW_TITLES } from "./view-titles";
 
-const TABS: readonly [ViewName, string][] = [
-  ["timeline", "Timeline"],
-  ["calls", "Calls"],
-  ["messages", "Messages"],
-  ["tools", "Tools"],
-  ["sessions", "Sessions"],
-  ["lint", "Lint"],
-  ["raw", "Raw"],
-];
+const TABS: readonly ViewName[] = ["timeline", "calls", "messages", "tools", "sessions", "lint", "raw"];
 
 const FILTERED: readonly ViewName[] = ["timeline", "calls", "messages"];
 
 export function TopBar({ onHelp }: { onHelp(): void }): JSX.Element {
   const { view } = route.value;
-  const hasTraces = view !== "home" && view !== "store" && view !== "diff";
+  const hasTraces = view !== "home" && view !== "activity" && view !== "diff";
   return (
     <header class="top-bar">
       <div class="top-line">
@@ -37,13 +30,13 @@ export function TopBar({ onHelp }: { onHelp(): void }): JSX.Element {
         <button
           type="button"
           class="quiet icon"
-          aria-label={theme.value === "dark" ? "Light theme" : "Dark theme"}
-          title="Light or dark (d)"
+          aria-label={theme.value === "dark" ? "Switch to the light theme" : "Switch to the dark theme"}
+          title="Switch between light and dark (d)"
           onClick={toggleTheme}
         >
           {theme.value === "dark" ? "☀" : "☾"}
         </button>
-        <button type="button" class="quiet icon" aria-label="Keys" title="Keys (?)" onClick={onHelp}>
+        <button type="button" class="quiet icon" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick={onHelp}>
           ?
         </button>
       </div>
@@ -70,7 +63,7 @@ function HomeLink(): JSX.Element {
   );
 }
 
-/** One trace is named; of several one can be chosen, which is a word of the filter. */
+/** The name of the trace; for several traces, buttons that select one by a term of the filter. */
 function TraceTabs(): JSX.Element | null {
   const traces = traceSet.value?.traces ?? [];
   const [only] = traces;
@@ -94,7 +87,7 @@ function TraceTabs(): JSX.Element | null {
   const isChosen = (label: string): boolean => filter.includes(`server:${quoted(label)}`);
   const isAll = !traces.some(({ label }) => isChosen(label));
   const choose = (key: string, label: string, at: number): void => {
-    // Where labels are equal, the filter can't tell the traces apart: the one is opened alone.
+    // The filter can't distinguish traces with the same label, so such a trace is opened on its own.
     const isOnly = traces.filter((other) => other.label === label).length === 1;
     if (isOnly) go({ filter: withWord(filter, "server", label), at });
     else go({ trace: [key], view: route.value.view });
@@ -121,8 +114,8 @@ function TraceTabs(): JSX.Element | null {
 }
 
 function StateBadge({ state, text }: { state: string; text: string }): JSX.Element | null {
-  if (state === "no-end") return <span class="badge warn">this trace never ended</span>;
-  if (state === "rotated") return <span class="badge info">goes on in another file</span>;
+  if (state === "no-end") return <span class="badge warn">recording was cut off</span>;
+  if (state === "rotated") return <span class="badge info">continues in the next file</span>;
   if (state === "ended" && text !== "" && text !== "exit 0") {
     return (
       <span class="badge">
@@ -158,15 +151,15 @@ function ViewTabs(): JSX.Element {
     if (by === 0) return;
     event.preventDefault();
     event.stopPropagation();
-    const at = TABS.findIndex(([name]) => name === shown);
+    const at = TABS.findIndex((name) => name === shown);
     const next = TABS[(at + by + TABS.length) % TABS.length];
     if (next === undefined) return;
-    go({ view: next[0] });
-    list.current?.querySelector<HTMLElement>(`[data-view=${next[0]}]`)?.focus();
+    go({ view: next });
+    list.current?.querySelector<HTMLElement>(`[data-view=${next}]`)?.focus();
   };
   return (
     <div ref={list} class="view-tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
-      {TABS.map(([name, title]) => (
+      {TABS.map((name) => (
         <a
           key={name}
           id={`tab-${name}`}
@@ -177,7 +170,7 @@ function ViewTabs(): JSX.Element {
           aria-controls="view"
           tabIndex={shown === name ? 0 : -1}
         >
-          {title}
+          {VIEW_TITLES[name]}
         </a>
       ))}
     </div>

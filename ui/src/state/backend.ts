@@ -1,4 +1,4 @@
-// The one backend of the page: that of a report if the page is one, else the server.
+// The backend of the page: the data inside an exported report, else the server.
 
 import type { Backend } from "../api/backend";
 import { HttpBackend } from "../api/http";

@@ -1,15 +1,15 @@
-// The traces that the program was started with are opened once: who goes back to the list wants to be there.
+// Traces from the command line are opened once, so that going back to the list stays there.
 
 const NAME = "wiretape-given";
 let isDone = false;
 
-/** Something was opened in this tab. */
+/** Records that a trace was opened in this tab. */
 export function noteOpened(): void {
   isDone = true;
   try {
     sessionStorage.setItem(NAME, "opened");
   } catch {
-    // Without storage it holds as long as the page.
+    // Without storage it lasts as long as the page.
   }
 }
 

@@ -1,4 +1,4 @@
-// The names that were seen in rows, for the filter box to offer.
+// Tool and method names seen in rows, for the suggestions of the filter box.
 
 import { effect } from "@preact/signals";
 import type { CallRow, MessageRow } from "../api/types";

@@ -1,4 +1,4 @@
-// Files that a person brings into the page: one is opened, two are compared, more are merged.
+// Opens files that the user drops or picks: one is opened, two are compared, three or more are merged.
 
 import { signal, type ReadonlySignal } from "@preact/signals";
 import { problemOf } from "../api/backend";

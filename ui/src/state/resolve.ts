@@ -1,4 +1,4 @@
-// What a URL names becomes keys that the server knows: traces on the web are fetched by the browser and handed over.
+// Resolves the traces of a URL to keys of the server: the browser fetches traces on the web and uploads them.
 
 import { BackendError, type Backend } from "../api/backend";
 import { isFetched } from "../router";
@@ -18,14 +18,14 @@ export async function resolveTraces(
   return found;
 }
 
-const handedOver = new Map<string, string>();
+const uploaded = new Map<string, string>();
 
 async function fetched(backend: Backend, address: string, signal: AbortSignal): Promise<string> {
-  const known = handedOver.get(address);
+  const known = uploaded.get(address);
   if (known !== undefined) return known;
   const url = new URL(address);
   if (url.protocol !== "https:" && url.origin !== location.origin) {
-    throw refusal(`${address} is not fetched: only https addresses are`, "download it, and drop the file into this page");
+    throw refusal(`can't fetch \`${address}\`: only https addresses are allowed`, "download the file and drop it on this page");
   }
   let response: Response;
   try {
@@ -33,28 +33,28 @@ async function fetched(backend: Backend, address: string, signal: AbortSignal): 
   } catch (error) {
     if (signal.aborted) throw error;
     throw refusal(
-      `${address} can't be fetched`,
-      "its server must be reachable and allow other pages to read it (CORS); or download it, and drop the file into this page",
+      `can't fetch \`${address}\``,
+      "its server must be reachable and allow cross-origin requests (CORS); or download the file and drop it on this page",
     );
   }
-  if (!response.ok) throw refusal(`${address} answers ${response.status}`, null);
+  if (!response.ok) throw refusal(`\`${address}\` responded with ${response.status}`, null);
   const name = decodeURIComponent(url.pathname.split("/").pop() ?? "") || url.host;
   const { key } = await backend.upload(name, await response.blob());
-  handedOver.set(address, key);
+  uploaded.set(address, key);
   return key;
 }
 
-/** Live recorders are listened to on this machine only. */
+/** Refuses recorders on other machines. */
 export function refuseRemote(address: string): void {
   let url: URL;
   try {
     url = new URL(address);
   } catch {
-    throw refusal(`${address} is no address of a live recorder`, "write ws://127.0.0.1:PORT");
+    throw refusal(`\`${address}\` is not the address of a live recorder`, "use an address like `ws://127.0.0.1:PORT`");
   }
   const isLoopback = /^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(url.hostname);
   if (url.protocol !== "ws:" || !isLoopback) {
-    throw refusal(`${address} is not listened to: live recorders are on this machine only`, "write ws://127.0.0.1:PORT");
+    throw refusal(`can't connect to \`${address}\`: live recorders must be on this machine`, "use an address like `ws://127.0.0.1:PORT`");
   }
 }
 

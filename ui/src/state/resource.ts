@@ -1,4 +1,4 @@
-// Something that is fetched: loading, then there or refused. A newer question cancels the older one.
+// A fetched resource: loading, then data or an error. A newer request aborts the older one.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
@@ -9,18 +9,18 @@ export type Resource<T> = {
   reload(): void;
 };
 
-type State<T> = { data: T | undefined; error: unknown; isLoading: boolean; of: readonly unknown[] };
+type ResourceState<T> = { data: T | undefined; error: unknown; isLoading: boolean; of: readonly unknown[] };
 
 /**
- * Asks when `deps` change, and forgets what was there. When only `refresh` changes, asks again and keeps what is there until
- * the answer comes, so that live pages don't flicker.
+ * Fetches when `deps` change, and drops the old data. When only `refresh` changes, fetches again and keeps the old data until the
+ * response arrives, so that live pages don't flicker.
  */
 export function useResource<T>(
   fetcher: (signal: AbortSignal) => Promise<T>,
   deps: readonly unknown[],
   refresh: readonly unknown[] = [],
 ): Resource<T> {
-  const [state, setState] = useState<State<T>>({ data: undefined, error: undefined, isLoading: true, of: deps });
+  const [state, setState] = useState<ResourceState<T>>({ data: undefined, error: undefined, isLoading: true, of: deps });
   const [round, setRound] = useState(0);
   const latest = useRef(fetcher);
   latest.current = fetcher;
@@ -45,7 +45,7 @@ export function useResource<T>(
   }, [...deps, ...refresh, round]);
 
   const reload = useCallback(() => setRound((n) => n + 1), []);
-  // Until the effect has run, the state is still that of the question before.
+  // Until the effect has run, the state still belongs to the previous request.
   if (!isSame(state.of, deps)) return { data: undefined, error: undefined, isLoading: true, reload };
   return { data: state.data, error: state.error, isLoading: state.isLoading, reload };
 }

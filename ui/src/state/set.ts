@@ -1,4 +1,4 @@
-// The traces that are looked at, and what changes in them.
+// The open traces, and their changes.
 
 import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { Watch, WatchHandlers } from "../api/backend";
@@ -15,22 +15,22 @@ const changeNow = signal<Change | null>(null);
 const problemNow = signal<Problem | null>(null);
 const linkNow = signal(true);
 
-/** The keys of the traces, as the API knows them; the two of a diff in order. Empty while there are none, or they are being fetched. */
+/** The API keys of the open traces; the two of a diff in order. Empty without traces, or while they are being fetched. */
 export const keys: ReadonlySignal<string[]> = keysNow;
 
-/** The traces; null until they are known. */
+/** The open traces; null until they are loaded. */
 export const traceSet: ReadonlySignal<TraceSet | null> = setNow;
 
-/** The last change that was told; null until then. */
+/** The last change that the server reported; null until then. */
 export const change: ReadonlySignal<Change | null> = changeNow;
 
-/** Why the traces can't be looked at. */
+/** Why the traces can't be opened. */
 export const setProblem: ReadonlySignal<Problem | null> = problemNow;
 
-/** Whether the server is there. */
+/** Whether the server is connected. */
 export const isLinked: ReadonlySignal<boolean> = linkNow;
 
-/** Grows with all that changes in the traces: the `refresh` of a resource. */
+/** Grows with every change of the traces: the `refresh` of a resource. */
 export const version: ReadonlySignal<number> = computed(() => {
   const traces = changeNow.value?.traces ?? [];
   return traces.reduce((sum, trace) => sum + trace.version + trace.lines + trace.progress.done, 0);
@@ -41,7 +41,7 @@ export const isLive: ReadonlySignal<boolean> = computed(
   () => setNow.value?.traces.some((trace) => trace.state === "running") ?? false,
 );
 
-/** Whether there is more than one trace, so that rows say which one is theirs. */
+/** Whether there is more than one trace, so that rows name theirs. */
 export const isMerged: ReadonlySignal<boolean> = computed(() => (setNow.value?.traces.length ?? 0) > 1);
 
 /** The label of a trace of the set. */
@@ -49,13 +49,13 @@ export function labelOf(trace: number): string {
   return setNow.value?.traces[trace]?.label ?? String(trace + 1);
 }
 
-/** What the query of the URL names: changes only when other traces are meant. */
+/** The traces of the URL: changes only when the URL names other traces. */
 const named = computed(() => {
   const { trace, diff, live } = route.value;
   return JSON.stringify({ trace: diff ?? trace, live });
 });
 
-/** Begins to follow the traces that the URL names. */
+/** Starts following the traces that the URL names. */
 export function startSet(): void {
   effect(() => {
     const wanted = JSON.parse(named.value) as { trace: string[]; live: string | null };
@@ -99,7 +99,7 @@ async function open(
   }
 }
 
-/** A trace that is being read changes all the time: the page follows it now and then, and a live one at once. */
+/** A trace that is being read changes constantly, so the page updates once a second; a live trace updates at once. */
 const READING_MS = 1000;
 const LIVE_MS = 100;
 
@@ -118,7 +118,7 @@ function watcher(found: string[], signal: AbortSignal): WatchHandlers {
         changeNow.value = next;
       });
     } catch {
-      // The next change asks again; a lost server is told by `isLinked`.
+      // The next change fetches again; `isLinked` shows a lost connection.
     }
     if (waiting === next) waiting = null;
     else schedule();

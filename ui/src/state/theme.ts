@@ -1,4 +1,4 @@
-// Light or dark: as the system says, or as was chosen here.
+// Light or dark: the system's setting, or the user's choice.
 
 import { signal, type ReadonlySignal } from "@preact/signals";
 

@@ -1,4 +1,4 @@
-// Copying and saving, with a word about whether it worked.
+// Copying and saving, with feedback.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-// Where the page may not use the clipboard, as in some frames, the old way still works.
+// Fallback for pages without clipboard access, such as some frames.
 function copyBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;
@@ -26,7 +26,7 @@ function copyBySelection(text: string): boolean {
   return worked;
 }
 
-/** Saves something as a file. */
+/** Saves content as a file. */
 export function saveFile(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement("a");
@@ -38,31 +38,31 @@ export function saveFile(name: string, content: Blob): void {
 }
 
 type CopyButtonProps = {
-  /** The text, or what fetches it. */
+  /** Returns the text, or fetches it. */
   text: () => string | Promise<string>;
   children: ComponentChildren;
   title?: string;
   class?: string;
 };
 
-/** A button that copies, and says so for a moment. */
+/** A button that copies a text and confirms it for a moment. */
 export function CopyButton({ text, children, title, class: name }: CopyButtonProps): JSX.Element {
-  const [said, setSaid] = useState<string | null>(null);
+  const [feedback, setFeedback] = useState<string | null>(null);
   useEffect(() => {
-    if (said === null) return undefined;
-    const timer = setTimeout(() => setSaid(null), 1500);
+    if (feedback === null) return undefined;
+    const timer = setTimeout(() => setFeedback(null), 1500);
     return () => clearTimeout(timer);
-  }, [said]);
+  }, [feedback]);
   const copy = async (): Promise<void> => {
     try {
-      setSaid((await copyText(await text())) ? "Copied" : "Can't copy");
+      setFeedback((await copyText(await text())) ? "Copied" : "Copy failed");
     } catch {
-      setSaid("Can't copy");
+      setFeedback("Copy failed");
     }
   };
   return (
     <button type="button" class={name ?? "button"} title={title} onClick={() => void copy()}>
-      <span aria-live="polite">{said ?? children}</span>
+      <span aria-live="polite">{feedback ?? children}</span>
     </button>
   );
 }

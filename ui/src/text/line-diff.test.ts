@@ -17,7 +17,7 @@ test("what moved about little is found again", () => {
 });
 
 test("same lines far away are counted", () => {
-  check("1\n2\n3\n4\n5\nx", "1\n2\n3\n4\n5\ny", ["…4 same lines", " 5", "-x", "+y"]);
+  check("1\n2\n3\n4\n5\nx", "1\n2\n3\n4\n5\ny", ["…4 unchanged lines", " 5", "-x", "+y"]);
 });
 
 test("very long texts are not compared", () => {

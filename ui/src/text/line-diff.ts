@@ -1,6 +1,8 @@
-// What has changed between two texts, line by line.
+// A line diff of two texts.
 
-/** A line of one of the texts, or of both. */
+import { count } from "./units";
+
+/** A line of one text, or of both. */
 export interface DiffLine {
   kind: "same" | "removed" | "added" | "skipped";
   text: string;
@@ -8,7 +10,7 @@ export interface DiffLine {
 
 const MAX_LINES = 1_500;
 
-/** The lines of both texts; same lines far from any change are left out. Null if the texts are too long to compare. */
+/** The lines of both texts, without unchanged lines far from any change. Null if the texts are too long to compare. */
 export function lineDiff(before: string, after: string, context = 3): DiffLine[] | null {
   const a = before.split("\n");
   const b = after.split("\n");
@@ -75,7 +77,7 @@ function shortened(lines: DiffLine[], context: number): DiffLine[] {
     }
     const from = index;
     while (index < lines.length && keep[index] !== 1) index += 1;
-    out.push({ kind: "skipped", text: index - from === 1 ? "1 same line" : `${index - from} same lines` });
+    out.push({ kind: "skipped", text: count(index - from, "unchanged line") });
   }
   return out;
 }

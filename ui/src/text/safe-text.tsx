@@ -1,14 +1,14 @@
-// Text that came from a trace: isolated from what is around it, with nothing hidden.
+// Text from a trace: isolated from its surroundings, with invisible characters escaped.
 
 import type { JSX } from "preact";
 import { type Breaks, visiblePieces } from "./visible";
 
-/** A text of a trace, within a line. */
+/** Inline text from a trace. */
 export function SafeText({ text, breaks = "escape" }: { text: string; breaks?: Breaks }): JSX.Element {
   return <bdi class="safe-text">{safePieces(text, breaks)}</bdi>;
 }
 
-/** So many marked escapes are enough: a text that is made of them would slow the page down. */
+/** A text with more escapes than this is not marked up: thousands of elements would slow the page down. */
 const MARKED = 2_000;
 
 /** The same without an element around it. */

@@ -1,4 +1,4 @@
-// Durations, sizes and times, as people read them: the same as in the terminal.
+// Durations, sizes and times for people, in the same units as in the terminal.
 
 /** Microseconds, to about three digits: `312µs`, `1.20ms`, `12.3s`, `2m 05s`, `3h 07m`, `2d 04h`. */
 export function duration(us: number): string {
@@ -27,26 +27,26 @@ export function bytes(n: number): string {
   return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
 }
 
-/** A whole number with thin gaps between the thousands: `12 345`. */
+/** A whole number with thousands separators: `12,345`. */
 export function number(n: number): string {
   const digits = String(Math.trunc(n));
-  return digits.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** A number of things: `1 file`, `3 files`. */
+/** A count with its noun: `1 file`, `3,000 files`. */
 export function count(n: number, thing: string): string {
   return n === 1 ? `1 ${thing}` : `${number(n)} ${thing}s`;
 }
 
-/** A part of a whole, from 0 to 1: `12 %`, `0.4 %`. */
+/** A share from 0 to 1 as a percentage: `12%`, `0.4%`. */
 export function share(part: number): string {
   const percent = part * 100;
-  if (percent === 0) return "0 %";
-  if (percent < 0.1) return "< 0.1 %";
-  return `${percent.toFixed(percent < 9.95 ? 1 : 0)} %`;
+  if (percent === 0) return "0%";
+  if (percent < 0.1) return "< 0.1%";
+  return `${percent.toFixed(percent < 9.95 ? 1 : 0)}%`;
 }
 
-/** How long ago, in one unit; after a day the local day and time, after some months the date. */
+/** How long ago, in one unit; older than a day: local day and time; older than about ten months: the date. */
 export function when(thenMs: number, nowMs: number): string {
   const seconds = Math.trunc((nowMs - thenMs) / 1000);
   if (seconds >= -60 && seconds < 10) return "just now";
@@ -57,7 +57,7 @@ export function when(thenMs: number, nowMs: number): string {
   return day(new Date(thenMs));
 }
 
-/** A local time to the millisecond; with the day, if that is not today's. */
+/** A local time to the millisecond, with the day if it isn't today. */
 export function clock(ms: number, nowMs: number): string {
   const then = new Date(ms);
   if (Number.isNaN(then.getTime())) return "unknown";

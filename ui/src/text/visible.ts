@@ -1,6 +1,6 @@
-// Characters that hide or reorder others are written out, so that what a trace says is what a person sees.
+// Escapes characters that are invisible or reorder others, so that a trace reads as it is.
 
-/** A piece of a text: as it is, or an escape that stands for a character that can't be seen. */
+/** A piece of a text: literal, or an escape for an invisible character. */
 export interface Piece {
   text: string;
   isEscape: boolean;
@@ -9,7 +9,7 @@ export interface Piece {
 /** Which line breaks and tabs are left alone. */
 export type Breaks = "keep" | "escape";
 
-/** Cuts a text into pieces, with what can't be seen written as `\u{202e}`. */
+/** Splits a text into pieces, with invisible characters escaped as `\u{202e}`. */
 export function visiblePieces(text: string, breaks: Breaks = "escape"): Piece[] {
   const pieces: Piece[] = [];
   let plainFrom = 0;
@@ -41,7 +41,7 @@ export function visible(text: string, breaks: Breaks = "escape"): string {
     .join("");
 }
 
-/** Whether a character is not seen, or moves others about. */
+/** Whether a character is invisible or reorders others. */
 export function isHidden(code: number, breaks: Breaks): boolean {
   if (code < 0x7f) return code < 0x20 && !(breaks === "keep" && (code === 0x0a || code === 0x09));
   if (code < 0xa0) return true;
@@ -65,7 +65,7 @@ function isFormat(code: number): boolean {
     code === 0xfeff ||
     (code >= 0xfff9 && code <= 0xfffb) ||
     (code >= 0x1d173 && code <= 0x1d17a) ||
-    (code >= 0xe0000 && code <= 0xe0fff) // tags and further variation selectors: text that nobody sees
+    (code >= 0xe0000 && code <= 0xe0fff) // tags and further variation selectors: invisible text
   );
 }
 
@@ -77,7 +77,7 @@ function isNoncharacter(code: number): boolean {
   return (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) === 0xfffe;
 }
 
-// A joiner between two pictures makes one of them, and a selector behind one chooses its look: no tricks.
+// A joiner between two emoji, or a variation selector after one, is legitimate.
 function belongsToPicture(text: string, at: number, code: number): boolean {
   if (at < 1) return false;
   const before = codePointBefore(text, at);

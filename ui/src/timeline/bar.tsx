@@ -1,11 +1,11 @@
-// A call on the timeline, and what is said of it.
+// A call on the timeline, with its tooltip.
 
 import type { JSX } from "preact";
 import type { Bar, CallDetail } from "../api/types";
 import { href } from "../router";
 import { labelOf } from "../state/set";
 import { SafeText } from "../text/safe-text";
-import { duration } from "../text/units";
+import { count, duration } from "../text/units";
 import { visible } from "../text/visible";
 import { isUnanswered } from "../text/words";
 import { lengthOf, type Window } from "./window";
@@ -21,7 +21,7 @@ type CallBarProps = {
   width: number;
   isOpen: boolean;
   isReachable: boolean;
-  /** What came during the call, if it is the open one. */
+  /** The messages during the call, if it is the open one. */
   detail: CallDetail | undefined;
 };
 
@@ -30,7 +30,7 @@ export function CallBar(props: CallBarProps): JSX.Element {
   const scale = width / lengthOf(seen);
   const from = (bar.atUs - seen.fromUs) * scale;
   const to = from + Math.max(SHORTEST_PX - 1, (bar.latencyUs ?? 0) * scale);
-  // What begins far to the left is cut there, so that its name is seen and no element is millions of pixels wide.
+  // A bar that starts far to the left is clipped, so that its name is visible and no element is millions of pixels wide.
   const left = Math.max(-2, from);
   const length = Math.max(SHORTEST_PX - 1, Math.min(to, width + 2) - left);
   const room = Math.min((props.freeUntilUs - seen.fromUs) * scale, width) - to;
@@ -61,7 +61,7 @@ export function CallBar(props: CallBarProps): JSX.Element {
   );
 }
 
-/** Progress and standard error of the open call, where they were. */
+/** Progress and stderr of the open call, at their times. */
 function Ticks({ detail, scale, shift }: { detail: CallDetail; scale: number; shift: number }): JSX.Element {
   const shown = detail.meanwhile.filter(({ kind }) => kind !== "request" && kind !== "answer").slice(0, 300);
   return (
@@ -80,9 +80,9 @@ function toneOf(bar: Bar): string {
 }
 
 function describe(bar: Bar): string {
-  const took = bar.latencyUs === null ? "duration unknown" : duration(bar.latencyUs);
-  const who = bar.direction === "out" ? "the server asks " : "";
-  return `Call ${bar.call}: ${who}${visible(bar.name)}, ${bar.status}, ${took}`;
+  const length = bar.latencyUs === null ? "no response" : duration(bar.latencyUs);
+  const sender = bar.direction === "out" ? " from the server" : "";
+  return `Call ${bar.call}: ${visible(bar.name)}${sender}, ${bar.status}, ${length}`;
 }
 
 type BarTipProps = { bar: Bar; box: DOMRect; beginUs: number; isMerged: boolean };
@@ -98,7 +98,7 @@ export function BarTip({ bar, box, beginUs, isMerged }: BarTipProps): JSX.Elemen
       </strong>
       <span class={bar.isError ? "error-text" : bar.status === "ok" ? "ok-text" : "warn-text"}>{bar.status}</span>
       <dl>
-        <dt>call</dt>
+        <dt>Call</dt>
         <dd>
           {bar.call}
           {isMerged && (
@@ -108,20 +108,20 @@ export function BarTip({ bar, box, beginUs, isMerged }: BarTipProps): JSX.Elemen
             </>
           )}
         </dd>
-        <dt>took</dt>
-        <dd>{bar.latencyUs === null ? "no answer" : duration(bar.latencyUs)}</dd>
-        <dt>after</dt>
+        <dt>Duration</dt>
+        <dd>{bar.latencyUs === null ? "no response" : duration(bar.latencyUs)}</dd>
+        <dt>Offset</dt>
         <dd>{duration(bar.atUs - beginUs)}</dd>
         {bar.direction === "out" && (
           <>
-            <dt>asked by</dt>
+            <dt>Sent by</dt>
             <dd>the server{bar.parent === null ? "" : `, during call ${bar.parent}`}</dd>
           </>
         )}
         {bar.progress > 0 && (
           <>
-            <dt>progress</dt>
-            <dd>{bar.progress} notifications</dd>
+            <dt>Progress</dt>
+            <dd>{count(bar.progress, "notification")}</dd>
           </>
         )}
       </dl>

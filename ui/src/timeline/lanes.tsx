@@ -6,6 +6,7 @@ import type { Bar, CallDetail, Density } from "../api/types";
 import { route } from "../router";
 import { isMerged, labelOf } from "../state/set";
 import { SafeText } from "../text/safe-text";
+import { count } from "../text/units";
 import { BarTip, CallBar, ROW_PX, SHORTEST_PX } from "./bar";
 import { drawnBars, type Lane, layoutLanes, type PlacedBar } from "./layout";
 import { Ruler } from "./ruler";
@@ -26,7 +27,7 @@ export function Lanes({ bars, density, whole, seen, detail, onWindow }: LanesPro
   const width = useWidth(box);
   const [hover, setHover] = useState<{ bar: Bar; box: DOMRect } | null>(null);
   const { call, at } = route.value;
-  // How wide a pixel is decides what would overlap; a third of an octave apart the rows stay as they are.
+  // The scale decides which bars overlap. It is rounded to a third of an octave, so that rows stay put while zooming a little.
   const scale = Math.max(1, lengthOf(seen) / Math.max(1, width));
   const steadyScale = 2 ** (Math.round(Math.log2(scale) * 3) / 3);
   const lanes = useMemo(() => layoutLanes(bars, steadyScale * (SHORTEST_PX + 1)), [bars, steadyScale]);
@@ -42,7 +43,7 @@ export function Lanes({ bars, density, whole, seen, detail, onWindow }: LanesPro
     const bar = bars.find((other) => String(other.call) === number && String(other.trace) === trace);
     setHover(element === null || bar === undefined ? null : { bar, box: element.getBoundingClientRect() });
   };
-  // One bar can be come to by the tab key, and from it the others by the arrows.
+  // One bar is in the tab order; the arrow keys reach the others from it.
   const reachable = bars.find(isOpen) ?? lanes[0]?.bars.find(isSeen)?.bar;
   return (
     <>
@@ -97,12 +98,12 @@ function laneHeight(lane: Lane): number {
   return lane.rows * ROW_PX + 6 + (isMerged.value ? NAME_PX : 0);
 }
 
-/** Where the server wrote to standard error. */
+/** The times at which the server wrote to stderr. */
 function Stderr({ density, seen }: { density: Density | undefined; seen: Window }): JSX.Element | null {
   if (density === undefined || !density.stderr.some((lines) => lines > 0)) return null;
   const step = (density.toUs - density.fromUs) / Math.max(1, density.stderr.length);
   return (
-    <div class="stderr-strip" aria-label="Standard error">
+    <div class="stderr-strip" aria-label="stderr">
       {density.stderr.map((lines, n) => {
         const fromUs = density.fromUs + n * step;
         if (lines === 0 || fromUs + step < seen.fromUs || fromUs > seen.toUs) return null;
@@ -111,7 +112,7 @@ function Stderr({ density, seen }: { density: Density | undefined; seen: Window 
         return (
           <span
             key={n}
-            title={lines === 1 ? "1 line of standard error" : `${lines} lines of standard error`}
+            title={`${count(lines, "line")} of stderr`}
             style={{ left: `${left}%`, width: `max(2px, ${width}%)` }}
           />
         );
@@ -120,7 +121,7 @@ function Stderr({ density, seen }: { density: Density | undefined; seen: Window 
   );
 }
 
-/** The arrows go from bar to bar: left and right in time, up and down between rows. */
+/** The arrow keys move between bars: left and right in time, up and down between rows. */
 function moveFocus(event: KeyboardEvent): void {
   const now = document.activeElement;
   if (!(now instanceof HTMLElement) || !now.classList.contains("call-bar")) return;
@@ -146,7 +147,7 @@ function moveFocus(event: KeyboardEvent): void {
   next?.element.focus({ preventScroll: false });
 }
 
-/** The wheel with ctrl zooms, the wheel to the side and dragging move. */
+/** Ctrl+wheel zooms; Shift+wheel, a horizontal wheel and dragging pan. */
 function usePanAndZoom(
   box: { current: HTMLDivElement | null },
   seen: Window,
@@ -186,7 +187,7 @@ function usePanAndZoom(
       now.current.onWindow(move(held.seen, -by * perPixel(), now.current.whole));
     };
     const onUp = (): void => {
-      // The click that ends a drag opens nothing.
+      // The click at the end of a drag must not open a call.
       if (held?.isMoving) element.addEventListener("click", stop, { capture: true, once: true });
       setTimeout(() => element.removeEventListener("click", stop, { capture: true }), 0);
       held = null;

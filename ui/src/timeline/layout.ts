@@ -1,13 +1,13 @@
-// Where the bars of the timeline go: a lane per trace, and in it as few rows as keep bars from covering each other. What the
-// other side asked during a call stays right under it.
+// The layout of the timeline: a lane per trace, with as few rows as keep bars from covering each other. Requests that the other
+// side sent during a call are placed right below it.
 
 import type { Bar } from "../api/types";
 
 export type PlacedBar = {
   bar: Bar;
-  /** Counts the rows of its lane from 0. */
+  /** Row within the lane, from 0. */
   row: number;
-  /** When the next bar of its row begins: as far as its name may be written. */
+  /** Start of the next bar in the row: the limit for the name beside a bar. */
   freeUntilUs: number;
 };
 
@@ -16,8 +16,8 @@ export type Lane = { trace: number; rows: number; bars: PlacedBar[] };
 type Block = { bars: { bar: Bar; row: number }[]; height: number; fromUs: number; toUs: number };
 
 /**
- * The bars that are drawn: of those that would stand in one spot, one is, the one that failed first of all. A thousand calls
- * in a pixel are one bar for the eye, and a thousand elements for the browser.
+ * The bars to draw: one for each spot, a failed one if there is any. A thousand calls within a pixel look like one bar, but cost
+ * the browser a thousand elements.
  */
 export function drawnBars(bars: readonly PlacedBar[], spotUs: number, isKept: (bar: Bar) => boolean): PlacedBar[] {
   const spots = new Map<string, PlacedBar>();
@@ -35,7 +35,7 @@ export function drawnBars(bars: readonly PlacedBar[], spotUs: number, isKept: (b
   return [...drawn, ...spots.values()].toSorted((a, b) => a.bar.atUs - b.bar.atUs);
 }
 
-/** `shortestUs` is the time that the shortest bar takes up on the screen, with the gap behind it. */
+/** `shortestUs` is the time that the shortest bar covers on the screen, with the gap after it. */
 export function layoutLanes(bars: readonly Bar[], shortestUs: number): Lane[] {
   const byTrace = new Map<number, Bar[]>();
   for (const bar of bars) {
@@ -48,7 +48,7 @@ export function layoutLanes(bars: readonly Bar[], shortestUs: number): Lane[] {
     .map(([trace, ofTrace]) => layoutLane(trace, ofTrace, shortestUs));
 }
 
-/** As many rows what is too short to be seen takes up. */
+/** How many rows bars below the minimum width share. */
 const TINY_ROWS = 8;
 
 function layoutLane(trace: number, bars: readonly Bar[], shortestUs: number): Lane {
@@ -57,7 +57,7 @@ function layoutLane(trace: number, bars: readonly Bar[], shortestUs: number): La
   const blocks = blocksOf(bars, shortestUs).toSorted((a, b) => a.fromUs - b.fromUs);
   for (const block of blocks) {
     const free = freeRow(ends, block);
-    // Hundreds of calls that are too short to be told apart pile up on few rows, not on hundreds.
+    // Hundreds of calls that are too short to distinguish share a few rows instead of taking hundreds.
     const isTiny = block.height === 1 && block.toUs - block.fromUs <= shortestUs;
     const top = isTiny && free >= TINY_ROWS ? placed.length % TINY_ROWS : free;
     for (let row = top; row < top + block.height; row++) ends[row] = Math.max(ends[row] ?? 0, block.toUs);
@@ -67,7 +67,7 @@ function layoutLane(trace: number, bars: readonly Bar[], shortestUs: number): La
   return { trace, rows: Math.max(1, ends.length), bars: placed };
 }
 
-/** The first row from which on a block fits. */
+/** The first row where a block fits. */
 function freeRow(ends: readonly number[], block: Block): number {
   for (let top = 0; top < ends.length; top++) {
     let fits = 0;
@@ -77,21 +77,21 @@ function freeRow(ends: readonly number[], block: Block): number {
   return ends.length;
 }
 
-/** A call and what was asked during it, as one. */
+/** Groups each call with the requests sent during it. */
 function blocksOf(bars: readonly Bar[], shortestUs: number): Block[] {
   const here = new Set(bars.map((bar) => bar.call));
   const nested = new Map<number, Bar[]>();
   const roots: Bar[] = [];
   for (const bar of bars) {
     const { parent } = bar;
-    // A call is always asked after the one that it belongs to; anything else would go round in circles.
+    // A nested call always has a higher number than its parent; anything else would be a cycle.
     if (parent === null || parent >= bar.call || !here.has(parent)) roots.push(bar);
     else nested.set(parent, [...(nested.get(parent) ?? []), bar]);
   }
   return roots.map((root) => blockOf(root, nested, shortestUs, 0));
 }
 
-/** Deeper than this, requests within requests are not told apart. */
+/** Requests nested deeper than this are not drawn. */
 const DEEPEST = 8;
 
 function blockOf(root: Bar, nested: Map<number, Bar[]>, shortestUs: number, depth: number): Block {

@@ -1,4 +1,4 @@
-// How much happened when, over the whole time; the part that is seen can be drawn, moved and stretched on it.
+// The minimap: the density of calls over the whole trace, on which the visible range is drawn, moved and resized.
 
 import type { ReadonlySignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -10,14 +10,14 @@ import { useWidth } from "./use-width";
 import { isWhole, lengthOf, move, type Window, within, zoom } from "./window";
 
 const HEIGHT_PX = 46;
-/** As near to an edge of the window the edge is meant. */
+/** A pointer this close to an edge of the window grabs the edge. */
 const EDGE_PX = 6;
 
 type MiniMapProps = {
   density: Density | undefined;
   whole: Window;
   seen: Window;
-  /** The time of the messages that are in sight. */
+  /** The time range of the visible messages. */
   listed: ReadonlySignal<Window | null>;
   onWindow(next: Window | null): void;
 };
@@ -55,7 +55,7 @@ export function MiniMap({ density, whole, seen, listed, onWindow }: MiniMapProps
       class="mini-map"
       role="slider"
       tabIndex={0}
-      aria-label="Part of the time that is shown"
+      aria-label="Visible time range"
       aria-valuemin={0}
       aria-valuemax={Math.round(lengthOf(whole))}
       aria-valuenow={Math.round(seen.fromUs - whole.fromUs)}
@@ -65,7 +65,7 @@ export function MiniMap({ density, whole, seen, listed, onWindow }: MiniMapProps
       {...drag}
     >
       <canvas ref={canvas} height={HEIGHT_PX} aria-hidden="true" />
-      <Listed listed={listed} px={px} />
+      <ListedRange listed={listed} px={px} />
       {!isWhole(seen, whole) && (
         <>
           <span class="mini-shade" style={{ left: 0, width: `${Math.max(0, left)}px` }} />
@@ -77,7 +77,7 @@ export function MiniMap({ density, whole, seen, listed, onWindow }: MiniMapProps
   );
 }
 
-function Listed({ listed, px }: { listed: ReadonlySignal<Window | null>; px(us: number): number }): JSX.Element | null {
+function ListedRange({ listed, px }: { listed: ReadonlySignal<Window | null>; px(us: number): number }): JSX.Element | null {
   if (listed.value === null) return null;
   const left = px(listed.value.fromUs);
   return <span class="mini-listed" style={{ left: `${left}px`, width: `${Math.max(3, px(listed.value.toUs) - left)}px` }} />;
@@ -114,7 +114,7 @@ function useDrag(
       const held = grip.current;
       grip.current = null;
       if (held === null || Math.abs(event.clientX - held.startX) >= 3 || isWhole(seen, whole)) return;
-      // A click brings the window there.
+      // A click centres the window there.
       const half = lengthOf(seen) / 2;
       const at = usAt(event);
       onWindow(within({ fromUs: at - half, toUs: at + half }, whole));
@@ -150,7 +150,7 @@ function draw(canvas: HTMLCanvasElement, density: Density, width: number): void 
   const top = Math.max(1, density.calls.reduce((most, n) => Math.max(most, n), 0));
   const step = width / Math.max(1, density.calls.length);
   const floor = HEIGHT_PX - 6;
-  // The root keeps single calls visible beside thousands.
+  // The square root keeps single calls visible next to thousands.
   const heightOf = (n: number): number => (n === 0 ? 0 : Math.max(2, Math.sqrt(n / top) * (floor - 4)));
   density.calls.forEach((calls, n) => {
     if (calls === 0) return;

@@ -1,4 +1,4 @@
-// The scale above the lanes: the time since the beginning. Dragging over it zooms in.
+// The time scale above the lanes, from the start of the trace. Dragging over it zooms in.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";

@@ -1,22 +1,22 @@
-// The part of the time that is seen: zooming and moving it, within what there is.
+// The visible time range: zooming and panning it within the whole.
 
 export type Window = { fromUs: number; toUs: number };
 
-/** Nobody looks closer than this. */
+/** The narrowest range to zoom to. */
 export const NARROWEST_US = 50;
 
 export function lengthOf({ fromUs, toUs }: Window): number {
   return Math.max(1, toUs - fromUs);
 }
 
-/** A window within the whole, no narrower than can be looked at. */
+/** Clamps a window to the whole range and to the narrowest width. */
 export function within(wanted: Window, whole: Window): Window {
   const length = Math.min(lengthOf(whole), Math.max(NARROWEST_US, wanted.toUs - wanted.fromUs));
   const fromUs = Math.min(Math.max(whole.fromUs, wanted.fromUs), whole.toUs - length);
   return { fromUs: Math.round(fromUs), toUs: Math.round(fromUs + length) };
 }
 
-/** Below 1 zooms in, above 1 out; what is at `atUs` stays where it is. */
+/** A factor below 1 zooms in, above 1 out; `atUs` keeps its position. */
 export function zoom(seen: Window, factor: number, atUs: number, whole: Window): Window {
   const length = Math.min(lengthOf(whole), Math.max(NARROWEST_US, lengthOf(seen) * factor));
   const part = (atUs - seen.fromUs) / lengthOf(seen);
@@ -32,7 +32,7 @@ export function isWhole(seen: Window, whole: Window): boolean {
   return seen.fromUs <= whole.fromUs && seen.toUs >= whole.toUs;
 }
 
-/** Round moments of a window, no more than some, with what to write at them: the time since the beginning. */
+/** At most `most` round times of a window, labelled with the offset from the start. */
 export function ticks(seen: Window, beginUs: number, most: number): { us: number; text: string }[] {
   const step = niceStep(lengthOf(seen) / Math.max(1, most));
   const found: { us: number; text: string }[] = [];

@@ -1,4 +1,4 @@
-// One call whole.
+// One call: request, response, timing, and everything that belongs to it.
 
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
@@ -20,14 +20,14 @@ import { MeanwhileList, Nested, Operation } from "./call/meanwhile";
 import { PayloadSection } from "./call/payload";
 import { Timing } from "./call/timing";
 import { callHref, callName } from "./parts/links";
-import { Fetched, Waiting } from "./parts/states";
+import { ResourceView, Skeleton } from "./parts/states";
 import { Status } from "./parts/status";
 
 export function CallView(): JSX.Element {
   const { at, call } = route.value;
   const traces = keys.value;
   const trace = change.value?.traces[at];
-  // An answered call changes no more, but for what a check finds on it.
+  // A finished call no longer changes, except for lint findings.
   const settled = useRef<string | null>(null);
   const isSettled = settled.current === `${at}-${call}`;
   const resource = useResource<CallDetail | null>(
@@ -37,15 +37,15 @@ export function CallView(): JSX.Element {
   );
   const detail = resource.data;
   if (detail && detail.response !== null && detail.next !== null) settled.current = `${at}-${call}`;
-  // A call that the reading has not come to yet is no mistake.
+  // While the trace is still being read, a missing call is not an error.
   const isReading = traceSet.value?.traces[at]?.progress.isComplete === false;
-  if (call !== null && resource.error !== undefined && isReading) return <Waiting label="The trace is being read" />;
-  if (call === null) return <EmptyState title="No call is chosen">{<a href={href({ view: "calls" })}>All calls</a>}</EmptyState>;
+  if (call !== null && resource.error !== undefined && isReading) return <Skeleton label="Reading the trace" />;
+  if (call === null) return <EmptyState title="No call selected.">{<a href={href({ view: "calls" })}>All calls</a>}</EmptyState>;
   return (
     <div class="sheet call-page">
-      <Fetched resource={resource} label="Reading the call">
+      <ResourceView resource={resource} label="Loading the call">
         {(detail) => (detail === null ? <></> : <CallPage key={`${detail.row.trace}-${detail.row.call}`} detail={detail} />)}
-      </Fetched>
+      </ResourceView>
     </div>
   );
 }
@@ -58,7 +58,7 @@ function CallPage({ detail }: { detail: CallDetail }): JSX.Element {
     if (call !== null) go({ at: row.trace, call, open: "" });
   };
   const raw = { r: () => go({ show: isRaw ? "" : "raw" }, "replace") };
-  // Beside a list, the list has these keys.
+  // Beside a list, these keys belong to the list.
   const alone = {
     "[": () => move(previous),
     "]": () => move(next),
@@ -77,7 +77,7 @@ function CallPage({ detail }: { detail: CallDetail }): JSX.Element {
           {detail.response !== null ? (
             <PayloadSection payload={detail.response} row={row} side="response" isRaw={isRaw} />
           ) : (
-            <NoAnswer detail={detail} />
+            <NoResponse detail={detail} />
           )}
         </div>
         <div class="call-side">
@@ -93,9 +93,9 @@ function CallPage({ detail }: { detail: CallDetail }): JSX.Element {
   );
 }
 
-function NoAnswer({ detail: { row } }: { detail: CallDetail }): JSX.Element {
-  if (row.isOpen) return <p class="notice" role="status">Not answered yet. The answer appears here when it comes.</p>;
-  return <p class="notice warn">There is no answer in this trace.</p>;
+function NoResponse({ detail: { row } }: { detail: CallDetail }): JSX.Element {
+  if (row.isOpen) return <p class="notice" role="status">No response yet. It appears here when it arrives.</p>;
+  return <p class="notice warn">This trace has no response to this call.</p>;
 }
 
 function CallHead({ detail, isRaw }: { detail: CallDetail; isRaw: boolean }): JSX.Element {
@@ -118,7 +118,7 @@ function CallHead({ detail, isRaw }: { detail: CallDetail; isRaw: boolean }): JS
           <SafeText text={callName(row)} />
         </h2>
         <Status status={row.status} isError={row.isError} isOpen={row.isOpen} code={row.code} />
-        {row.latencyUs !== null && <span class="call-took">{duration(row.latencyUs)}</span>}
+        {row.latencyUs !== null && <span class="call-duration">{duration(row.latencyUs)}</span>}
       </div>
       <p class="call-facts dim">
         {isMerged.value && <SafeText text={`${labelOf(row.trace)} · `} />}

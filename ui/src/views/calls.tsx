@@ -1,4 +1,4 @@
-// The calls, as a browser's network panel shows requests; the open one beside the list.
+// The list of calls, like the network panel of a browser, with the open call beside it.
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -35,14 +35,14 @@ export function CallsView(): JSX.Element {
   const seen = useRef<[number, number]>([0, 0]);
 
   useEffect(() => setActive(null), [rows]);
-  // A call that is opened by its address, or by another view, is the one that the keyboard is at.
+  // A call opened by its address or by another view becomes the active row of the keyboard.
   useEffect(() => {
     if (call === null || isRow(rows.get(active ?? -1), call, at)) return;
     const found = rows.find((row) => isRow(row, call, at));
     if (found !== null) setActive(found);
   }, [call, at, rows, rows.total]);
 
-  // The waterfall is that of the rows in sight; a signal, so that scrolling draws new bars and no more.
+  // The waterfall spans the visible rows. A signal, so that scrolling redraws the bars only.
   const span = useSignal<TimeSpan | null>(null);
   const measure = (): void => {
     const next = spanOf(rowsBetween(rows, ...seen.current));
@@ -52,7 +52,7 @@ export function CallsView(): JSX.Element {
   const columns = useMemo(() => callColumns(isMerged.value, span), [isMerged.value]);
 
   const open = (row: CallRow): void => go({ call: row.call, at: row.trace }, call === null ? "push" : "replace");
-  // With the panel closed nothing follows the keys, nor does what they still waited for.
+  // With the panel closed, moving by keys opens nothing, not even a row that was still loading.
   const openAt = useOpen(rows, call === null ? null : active, open);
   const moveTo = (index: number): void => {
     setActive(index);
@@ -116,16 +116,16 @@ function isRow(row: CallRow | undefined, call: number | null, at: number): boole
 function NoCalls({ all }: { all: number }): JSX.Element {
   if (all > 0) {
     return (
-      <EmptyState title="No call passes the filter">
+      <EmptyState title="No calls match this filter.">
         <button type="button" onClick={() => go({ filter: "" })}>
-          Clear the filter
+          Clear filter
         </button>
       </EmptyState>
     );
   }
   return (
-    <EmptyState title={isLive.value ? "No call yet" : "There are no calls in this trace"}>
-      <p>{isLive.value ? "They appear here as they happen." : "What was recorded is under Messages and Raw."}</p>
+    <EmptyState title={isLive.value ? "No calls yet." : "There are no calls in this trace."}>
+      <p>{isLive.value ? "Calls appear here as they happen." : "Messages and Raw show everything that was recorded."}</p>
     </EmptyState>
   );
 }

@@ -6,7 +6,7 @@ import type { DiffReport } from "../api/types";
 import { useKeys } from "../keys";
 import { go, href, route } from "../router";
 import { EmptyState } from "../shell/problem";
-import { useAgain } from "../state/again";
+import { usePolling } from "../state/polling";
 import { backend } from "../state/backend";
 import { useResource } from "../state/resource";
 import { keys, traceSet, version } from "../state/set";
@@ -17,7 +17,7 @@ import { allRows, type DiffStatus, STATUSES, statusesOf, statusText, toggled, wi
 import { findRow, showRow } from "./diff/find";
 import { Gap, type Pair, Row } from "./diff/rows";
 import { Section } from "./parts/section";
-import { Fetched, Going } from "./parts/states";
+import { ResourceView, ProgressLine } from "./parts/states";
 
 const STEP = 300;
 
@@ -32,19 +32,19 @@ export function DiffView(): JSX.Element {
     [a, b],
     [status, limit, version.value],
   );
-  useAgain(resource, (report) => report.progress.isComplete);
+  usePolling(resource, (report) => report.progress.isComplete);
   useCallRow(a, b, resource.data?.progress.isComplete ?? false);
   return (
     <div class="sheet diff-page">
       <Heads />
-      <Fetched resource={resource} label="Comparing">
+      <ResourceView resource={resource} label="Comparing the traces">
         {(report) => <Report report={report} pair={{ a, b }} statuses={statuses} onMore={() => setLimit(limit + STEP)} />}
-      </Fetched>
+      </ResourceView>
     </div>
   );
 }
 
-/** Who comes from a call of B (`open=b-12`) is led to its row. */
+/** Scrolls to the row of a call of B (`open=b-12`), where a link from that call points. */
 function useCallRow(a: string, b: string, isReady: boolean): void {
   const wanted = /^b-(\d+)$/.exec(route.value.open)?.[1];
   useEffect(() => {
@@ -96,12 +96,12 @@ function Report({ report, pair, statuses, onMore }: ReportProps): JSX.Element {
     requestAnimationFrame(() => document.getElementById(`diff-${next.row}`)?.scrollIntoView({ block: "nearest" }));
   };
   useKeys({ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), Escape: () => go({ open: "" }, "replace") });
-  if (!progress.isComplete) return <Going progress={progress} words="Reading both traces" />;
+  if (!progress.isComplete) return <ProgressLine progress={progress} words="Reading both traces" />;
   return (
     <>
       <Summary report={report} pair={pair} statuses={statuses} />
       <Definitions changes={report.definitions} />
-      <Section title="Calls" aside={<span class="dim">before · now</span>}>
+      <Section title="Calls" aside={<span class="dim">before · after</span>}>
         {total === 0 && hidesSame && <AllSame report={report} />}
         <ol class="diff-rows">
           {withGaps(rows, allRows(report), isWhole).map((item) =>
@@ -123,10 +123,10 @@ function Report({ report, pair, statuses, onMore }: ReportProps): JSX.Element {
 }
 
 function AllSame({ report }: { report: DiffReport }): JSX.Element {
-  if (report.same === 0) return <EmptyState title="There are no calls in either trace" />;
+  if (report.same === 0) return <EmptyState title="There are no calls in either trace." />;
   return (
-    <EmptyState title="All calls are the same">
-      <p>They ask the same, and are answered the same, leaving aside what differs from run to run.</p>
+    <EmptyState title="All calls are the same.">
+      <p>Requests and responses are identical, apart from values that differ on every run.</p>
     </EmptyState>
   );
 }
@@ -135,7 +135,7 @@ function Summary({ report, pair, statuses }: Omit<ReportProps, "onMore">): JSX.E
   const toggle = (status: DiffStatus): void => go({ status: statusText(toggled(statuses, status)) }, "replace");
   return (
     <div class="diff-summary">
-      <div class="diff-filter" role="group" aria-label="Which calls are shown">
+      <div class="diff-filter" role="group" aria-label="Filter calls">
         {STATUSES.map((status) => (
           <button type="button" key={status} class={`chip is-${status}`} aria-pressed={statuses.includes(status)} onClick={() => toggle(status)}>
             <strong class="num">{number(report[status])}</strong>
@@ -149,7 +149,7 @@ function Summary({ report, pair, statuses }: Omit<ReportProps, "onMore">): JSX.E
   );
 }
 
-/** Goes to the next call that is slower, or faster. */
+/** Goes to the next slower or faster call. */
 function PaceButton({ pair, pace, calls }: { pair: Pair; pace: "slower" | "faster"; calls: number }): JSX.Element | null {
   if (calls === 0) return null;
   const next = async (): Promise<void> => {
@@ -160,7 +160,7 @@ function PaceButton({ pair, pace, calls }: { pair: Pair; pace: "slower" | "faste
     if (found) showRow(found);
   };
   return (
-    <button type="button" class="chip" title={`Go to the next call that is ${pace}`} onClick={() => void next().catch(() => undefined)}>
+    <button type="button" class="chip" title={`Go to the next ${pace} call`} onClick={() => void next().catch(() => undefined)}>
       <strong class="num">{number(calls)}</strong>
       {`${pace} ↓`}
     </button>

@@ -1,4 +1,4 @@
-// The traces of this machine, those that are being recorded on top.
+// The traces on this machine, running recordings first.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -12,13 +12,13 @@ import { hasOpened } from "../state/given";
 import { useResource } from "../state/resource";
 import { change } from "../state/set";
 import { SafeText } from "../text/safe-text";
-import { count } from "../text/units";
+import { count, number } from "../text/units";
 import { OpenBar } from "./parts/open-bar";
 import { traceColumns } from "./parts/trace-columns";
 
 export function HomeView(): JSX.Element {
   const [search, setSearch] = useState("");
-  // A new search keeps what is there until its answer comes.
+  // A new search keeps the old rows until its response arrives.
   const { data, error, reload } = useResource(
     (signal) => backend.home(search, signal),
     [],
@@ -26,7 +26,7 @@ export function HomeView(): JSX.Element {
   );
   useGiven(data);
   if (data === undefined) {
-    return error === undefined ? <LoadingState what="Looking for traces" /> : <ProblemState error={error} retry={reload} />;
+    return error === undefined ? <LoadingState what="Loading traces" /> : <ProblemState error={error} retry={reload} />;
   }
   return <Traces home={data} search={search} onSearch={setSearch} />;
 }
@@ -35,22 +35,22 @@ type TracesProps = { home: Home; search: string; onSearch(text: string): void };
 
 function Traces({ home, search, onSearch }: TracesProps): JSX.Element {
   const [active, setActive] = useState<number | null>(null);
-  const [marked, setMarked] = useState<readonly string[]>([]);
+  const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = useListRows(home.traces, home.total);
   const toggle = (key: string): void => {
-    setMarked((old) => (old.includes(key) ? old.filter((other) => other !== key) : [...old, key]));
+    setSelected((old) => (old.includes(key) ? old.filter((other) => other !== key) : [...old, key]));
   };
-  const columns = useMemo(() => traceColumns(marked, toggle), [marked]);
+  const columns = useMemo(() => traceColumns(selected, toggle), [selected]);
   return (
     <div class="home">
-      <OpenBar search={search} onSearch={onSearch} marked={marked} onClear={() => setMarked([])} hasStore={home.hasStore} />
+      <OpenBar search={search} onSearch={onSearch} selected={selected} onClear={() => setSelected([])} hasStore={home.hasStore} />
       <p class="list-facts" role="status">
         {facts(home)}
       </p>
       {home.total === 0 ? (
         <NothingRecorded />
       ) : home.found === 0 ? (
-        <EmptyState title="No traces match this search" />
+        <EmptyState title="No traces match this search." />
       ) : (
         <RowTable
           id="trace"
@@ -70,23 +70,23 @@ function Traces({ home, search, onSearch }: TracesProps): JSX.Element {
   );
 }
 
-/** How many traces are listed, of how many. */
+/** The number of traces found, of the total. */
 function facts(home: Home): string {
-  const found = home.found === home.total ? count(home.total, "trace") : `${home.found} of ${count(home.total, "trace")}`;
-  return home.traces.length < home.found ? `${found}, the newest ${home.traces.length} listed` : found;
+  const found = home.found === home.total ? count(home.total, "trace") : `${number(home.found)} of ${count(home.total, "trace")}`;
+  return home.traces.length < home.found ? `${found}, showing the newest ${number(home.traces.length)}` : found;
 }
 
 function NothingRecorded(): JSX.Element {
   return (
-    <EmptyState title="Nothing recorded yet">
+    <EmptyState title="Nothing recorded yet.">
       <p>
-        Put <code>wiretape record --</code> before the command of a server:
+        Put <code>wiretape record --</code> in front of your server's command:
       </p>
       <p>
         <code>wiretape record -- npx my-server</code>
       </p>
       <p>
-        Or look at a sample with <code>wiretape demo</code>, or drop a trace into this page.
+        Or explore a sample with <code>wiretape demo</code>, or drop a trace file anywhere on this page.
       </p>
     </EmptyState>
   );

@@ -1,4 +1,4 @@
-// What departs from the specification, by rule.
+// The findings against the specification, by rule.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -6,22 +6,22 @@ import type { LintReport, RuleFindings } from "../api/types";
 import { TraceLink } from "../content/link";
 import { useKeys } from "../keys";
 import { go, route } from "../router";
-import { useAgain } from "../state/again";
+import { usePolling } from "../state/polling";
 import { backend } from "../state/backend";
 import { useResource } from "../state/resource";
 import { keys, version } from "../state/set";
-import { Ticked } from "../text/ticked";
+import { CodeSpans } from "../text/code-spans";
 import { count, number } from "../text/units";
 import { FindingPlace, Severity } from "./lint/finding";
-import { Fetched, Going } from "./parts/states";
+import { ResourceView, ProgressLine } from "./parts/states";
 
 export function LintView(): JSX.Element {
   const resource = useResource((signal) => backend.lint(keys.value, signal), [keys.value], [version.value]);
-  useAgain(resource, (report) => report.progress.isComplete);
+  usePolling(resource, (report) => report.progress.isComplete);
   return (
-    <Fetched resource={resource} label="Checking">
+    <ResourceView resource={resource} label="Checking the trace">
       {(report) => <Report report={report} />}
-    </Fetched>
+    </ResourceView>
   );
 }
 
@@ -36,7 +36,7 @@ function Report({ report }: { report: LintReport }): JSX.Element {
   useKeys({ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), Escape: () => go({ open: "" }, "replace") });
   return (
     <div class="sheet lint-page">
-      <Going progress={progress} words="Checking by the specification" />
+      <ProgressLine progress={progress} words="Checking against the specification" />
       <Counts report={report} />
       {rules.length === 0 && progress.isComplete && <Clean />}
       {rules.map((rule) => (
@@ -52,7 +52,7 @@ function Counts({ report: { errors, warnings, infos } }: { report: LintReport })
     <p class="lint-counts" role="status">
       {errors > 0 && <span class="badge error">{count(errors, "error")}</span>}
       {warnings > 0 && <span class="badge warn">{count(warnings, "warning")}</span>}
-      {infos > 0 && <span class="badge info">{count(infos, "remark")}</span>}
+      {infos > 0 && <span class="badge info">{`${number(infos)} info`}</span>}
     </p>
   );
 }
@@ -64,8 +64,8 @@ function Clean(): JSX.Element {
         <circle cx="22" cy="22" r="20" />
         <path d="M13 23l6 6 12-14" />
       </svg>
-      <h2>Nothing found</h2>
-      <p>Every message keeps to the specification of its revision, as far as more than a hundred rules can tell.</p>
+      <h2>No findings.</h2>
+      <p>All messages conform to their revision of the specification, as far as more than a hundred rules can check.</p>
     </div>
   );
 }
@@ -86,7 +86,7 @@ function Rule({ rule, isOpen }: { rule: RuleFindings; isOpen: boolean }): JSX.El
         <code>{rule.code}</code>
         <strong>{rule.name}</strong>
         <span class="rule-what dim clip">
-          <Ticked text={rule.what} />
+          <CodeSpans text={rule.what} />
         </span>
         <span class="num">{number(rule.count)}</span>
       </summary>
@@ -94,17 +94,17 @@ function Rule({ rule, isOpen }: { rule: RuleFindings; isOpen: boolean }): JSX.El
         <dl class="rule-words">
           <dt>What</dt>
           <dd>
-            <Ticked text={rule.what} />
+            <CodeSpans text={rule.what} />
           </dd>
           <dt>Why</dt>
           <dd>
-            <Ticked text={rule.why} />
+            <CodeSpans text={rule.why} />
           </dd>
           <dt>Fix</dt>
           <dd>
-            <Ticked text={rule.fix} />
+            <CodeSpans text={rule.fix} />
           </dd>
-          <dt>Read</dt>
+          <dt>Spec</dt>
           <dd>
             <TraceLink address={rule.url} words={rule.section} />
           </dd>
@@ -122,14 +122,14 @@ function Rule({ rule, isOpen }: { rule: RuleFindings; isOpen: boolean }): JSX.El
           </button>
         )}
         {findings.length <= shown && rule.count > findings.length && (
-          <p class="dim">{`${number(rule.count - findings.length)} more are counted and not listed here.`}</p>
+          <p class="dim">{`${count(rule.count - findings.length, "more finding")} not listed.`}</p>
         )}
       </div>
     </details>
   );
 }
 
-/** What a person opens is in the URL; what the URL opens needs no further step. */
+/** Puts a rule that the user opened into the URL; a rule that the URL opened is already there. */
 function follow(isOpenNow: boolean, wasOpen: boolean, name: string): void {
   if (isOpenNow === wasOpen) return;
   if (isOpenNow) go({ open: name }, "replace");

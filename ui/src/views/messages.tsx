@@ -16,7 +16,7 @@ export function MessagesView(): JSX.Element {
   );
 }
 
-/** A message opens its call; what belongs to none is shown as it is. */
+/** Opens the call of a message; a line without a call opens in the raw view. */
 export function openMessage(row: MessageRow): void {
   if (row.call !== null) go({ call: row.call, at: row.trace });
   else go({ view: "raw", at: row.trace, line: row.line });

@@ -1,4 +1,4 @@
-// The file, line by line, exactly.
+// The lines of the trace file, exactly as recorded.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -11,10 +11,10 @@ import { EmptyState, LoadingState, ProblemState } from "../shell/problem";
 import { backend } from "../state/backend";
 import { isLive, keys, traceSet, version } from "../state/set";
 import { SafeText } from "../text/safe-text";
-import { bytes, number } from "../text/units";
+import { bytes, count } from "../text/units";
 import { RawPanel } from "./parts/raw-panel";
 
-/** As much of a line is shown in the list. */
+/** How many characters of a line the list shows. */
 const SHOWN_CHARS = 2000;
 
 const COLUMNS: Column<RawLine>[] = [
@@ -60,12 +60,12 @@ export function RawView(): JSX.Element {
       <section class="split-main" aria-label="Lines">
         <div class="list-facts">
           <FilePicker />
-          <span role="status">{number(rows.total)} lines</span>
+          <span role="status">{count(rows.total, "line")}</span>
         </div>
         {!rows.isKnown ? (
           <LoadingState what="Loading lines" />
         ) : rows.total === 0 ? (
-          <EmptyState title="Nothing recorded yet" />
+          <EmptyState title="Nothing recorded yet." />
         ) : (
           <RowTable
             id="line"
@@ -85,7 +85,7 @@ export function RawView(): JSX.Element {
   );
 }
 
-/** Which file of several. */
+/** Selects one of several files. */
 function FilePicker(): JSX.Element | null {
   const traces = traceSet.value?.traces ?? [];
   const { at } = route.value;

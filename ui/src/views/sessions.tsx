@@ -1,4 +1,4 @@
-// The sessions: who talked to whom, when, and how it went.
+// The sessions: client, server, time and outcome.
 
 import type { JSX } from "preact";
 import type { SessionRow } from "../api/types";
@@ -10,16 +10,16 @@ import { isMerged, keys, labelOf, version } from "../state/set";
 import { SafeText } from "../text/safe-text";
 import { clock, count, duration, number } from "../text/units";
 import { Section } from "./parts/section";
-import { Fetched } from "./parts/states";
+import { ResourceView } from "./parts/states";
 
 export function SessionsView(): JSX.Element {
   const resource = useResource((signal) => backend.sessions(keys.value, signal), [keys.value], [version.value]);
   return (
-    <Fetched resource={resource} label="Looking for sessions">
+    <ResourceView resource={resource} label="Loading sessions">
       {(rows) =>
         rows.length === 0 ? (
-          <EmptyState title="No sessions yet">
-            <p>A session begins with the first call.</p>
+          <EmptyState title="No sessions yet.">
+            <p>A session starts with the first call.</p>
           </EmptyState>
         ) : (
           <div class="sheet sessions-page">
@@ -29,7 +29,7 @@ export function SessionsView(): JSX.Element {
           </div>
         )
       }
-    </Fetched>
+    </ResourceView>
   );
 }
 
@@ -39,32 +39,32 @@ function SessionTable({ rows }: { rows: readonly SessionRow[] }): JSX.Element {
       <table class="facts">
         <thead>
           <tr>
-            <th scope="col">session</th>
+            <th scope="col">Session</th>
             <th scope="col" class="wide">
-              client
+              Client
             </th>
-            <th scope="col">server</th>
+            <th scope="col">Server</th>
             <th scope="col" class="wide">
-              revision
+              Revision
             </th>
-            <th scope="col">began</th>
+            <th scope="col">Started</th>
             <th scope="col" class="num">
-              took
-            </th>
-            <th scope="col" class="num">
-              calls
+              Duration
             </th>
             <th scope="col" class="num">
-              errors
+              Calls
             </th>
             <th scope="col" class="num">
-              no answer
+              Errors
+            </th>
+            <th scope="col" class="num">
+              Unanswered
             </th>
           </tr>
         </thead>
         <tbody>
           {rows.map((row, index) => (
-            <Row key={index} row={row} />
+            <Row key={index} row={row} number={index + 1} />
           ))}
         </tbody>
       </table>
@@ -84,7 +84,7 @@ function quoted(text: string): string {
   return /^[\w.-]+$/.test(text) ? text : `"${text.replaceAll('"', "?")}"`;
 }
 
-function Row({ row }: { row: SessionRow }): JSX.Element {
+function Row({ row, number: position }: { row: SessionRow; number: number }): JSX.Element {
   const filter = filterOf(row);
   const open = (): void => {
     if (window.getSelection()?.isCollapsed !== false) go({ view: "calls", filter });
@@ -93,7 +93,7 @@ function Row({ row }: { row: SessionRow }): JSX.Element {
     <tr onClick={open}>
       <th scope="row">
         <a href={href({ view: "calls", filter })} onClick={(event) => event.stopPropagation()}>
-          <SafeText text={row.session ?? "the only one"} />
+          <SafeText text={row.session ?? `Session ${position}`} />
         </a>
         {isMerged.value && (
           <span class="dim">

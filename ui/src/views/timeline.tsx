@@ -1,4 +1,4 @@
-// What happened when: a map of the whole time, the calls as bars, and the messages below.
+// The timeline: a minimap of the whole trace, the calls as bars, and the messages below.
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -9,7 +9,7 @@ import { EmptyState, ProblemState } from "../shell/problem";
 import { backend } from "../state/backend";
 import { useResource } from "../state/resource";
 import { isLive, keys, traceSet, version } from "../state/set";
-import { count, duration } from "../text/units";
+import { count, duration, number } from "../text/units";
 import { Lanes } from "../timeline/lanes";
 import { MiniMap } from "../timeline/mini-map";
 import { isWhole, lengthOf, type Window, within, zoom } from "../timeline/window";
@@ -19,7 +19,7 @@ import { MessageList } from "./parts/message-list";
 
 const MOST_BARS = 600;
 const BUCKETS = 240;
-/** The window is put into the URL, and asked for, when it has come to rest. */
+/** How long the window must stay unchanged before it goes into the URL and its bars are fetched. */
 const REST_MS = 180;
 
 export function TimelineView(): JSX.Element {
@@ -27,9 +27,9 @@ export function TimelineView(): JSX.Element {
   const [seen, setSeen] = useWindow(whole);
   const isZoomed = !isWhole(seen, whole);
   const resting = useRested(seen);
-  // The whole grows with a live trace, and is asked for at once.
+  // The whole range grows with a live trace, and is fetched at once.
   const rested = isZoomed ? resting : whole;
-  // A signal, so that scrolling the messages draws nothing but the mark on the map.
+  // A signal, so that scrolling the messages redraws only the mark on the minimap.
   const listed = useSignal<Window | null>(null);
   const { call, at } = route.value;
   const filter = filterText.value;
@@ -57,7 +57,7 @@ export function TimelineView(): JSX.Element {
         <MiniMap density={density.data} whole={whole} seen={seen} listed={listed} onWindow={setSeen} />
         <div class="timeline-facts list-facts" role="status">
           <span>
-            {bars.length < total ? `the ${count(bars.length, "longest call")} of ${count(total, "call")}` : count(total, "call")}
+            {bars.length < total ? `${number(bars.length)} of ${count(total, "call")}: failed calls first, then the longest` : count(total, "call")}
           </span>
           <span>{isZoomed ? `${duration(lengthOf(seen))} of ${duration(lengthOf(whole))}` : duration(lengthOf(whole))}</span>
           <ZoomButtons seen={seen} whole={whole} isZoomed={isZoomed} onWindow={setSeen} />
@@ -75,12 +75,13 @@ export function TimelineView(): JSX.Element {
 }
 
 function NoBars({ isZoomed, filter }: { isZoomed: boolean; filter: string }): JSX.Element {
-  const nothing = isLive.value ? "No calls yet" : "There are no calls in this trace";
-  const title = filter !== "" ? "No call passes the filter here" : isZoomed ? "No call here" : nothing;
+  const nothing = isLive.value ? "No calls yet." : "There are no calls in this trace.";
+  const where = isZoomed ? " in this time range" : "";
+  const title = filter !== "" ? `No calls${where} match this filter.` : isZoomed ? `No calls${where}.` : nothing;
   return (
     <div class="lanes-empty">
       <EmptyState title={title}>
-        {isLive.value && <p>They appear here as they happen.</p>}
+        {isLive.value && <p>Calls appear here as they happen.</p>}
       </EmptyState>
     </div>
   );
@@ -112,7 +113,7 @@ function ZoomButtons({ seen, whole, isZoomed, onWindow }: ZoomButtonsProps): JSX
   );
 }
 
-/** From the first line to the last, with a little room behind it. */
+/** From the first line to the last, plus a small margin. */
 function useWhole(): Window {
   const set = traceSet.value;
   const fromUs = set?.fromUs ?? 0;
@@ -123,7 +124,7 @@ function useWhole(): Window {
   }, [fromUs, lastUs]);
 }
 
-/** The window of the URL, or the whole; while it is dragged, it is ahead of the URL. */
+/** The window of the URL, or the whole range; while dragging, it is ahead of the URL. */
 function useWindow(whole: Window): [Window, (next: Window | null) => void] {
   const { fromUs, toUs } = route.value;
   const [ahead, setAhead] = useState<Window | "whole" | null>(null);
@@ -143,7 +144,7 @@ function useWindow(whole: Window): [Window, (next: Window | null) => void] {
   return [seen, set];
 }
 
-/** A window that has not changed for a moment. */
+/** The window, once it has stopped changing. */
 function useRested(seen: Window): Window {
   const [rested, setRested] = useState(seen);
   useEffect(() => {

@@ -1,29 +1,29 @@
-// The tools and methods: how often, how long, how much; and what nobody uses.
+// Statistics of tools and methods, and the tools that were never called.
 
 import type { JSX } from "preact";
 import type { ToolRow, ToolsReport } from "../api/types";
 import { useKeys } from "../keys";
 import { go, route } from "../router";
 import { EmptyState } from "../shell/problem";
-import { useAgain } from "../state/again";
+import { usePolling } from "../state/polling";
 import { backend } from "../state/backend";
 import { useResource } from "../state/resource";
 import { keys, version } from "../state/set";
 import { SafeText } from "../text/safe-text";
-import { count, number } from "../text/units";
+import { count } from "../text/units";
 import { Section } from "./parts/section";
-import { Fetched, Going } from "./parts/states";
+import { ResourceView, ProgressLine } from "./parts/states";
 import { ToolDetail } from "./tools/detail";
 import { sortedTools, toolKey, unusedTools } from "./tools/sorting";
 import { ToolTable } from "./tools/table";
 
 export function ToolsView(): JSX.Element {
   const resource = useResource((signal) => backend.tools(keys.value, signal), [keys.value], [version.value]);
-  useAgain(resource, (report) => report.tokens.isComplete);
+  usePolling(resource, (report) => report.tokens.isComplete);
   return (
-    <Fetched resource={resource} label="Counting the calls">
+    <ResourceView resource={resource} label="Loading tools">
       {(report) => <Tools report={report} />}
-    </Fetched>
+    </ResourceView>
   );
 }
 
@@ -48,24 +48,24 @@ function Tools({ report }: { report: ToolsReport }): JSX.Element {
   });
   if (all.length === 0) {
     return (
-      <EmptyState title="No calls yet">
-        <p>When there are calls, their tools and methods are listed here.</p>
+      <EmptyState title="No calls yet.">
+        <p>Tools and methods are listed here once they are called.</p>
       </EmptyState>
     );
   }
   return (
     <div class={chosen ? "sheet tools-page has-detail" : "sheet tools-page"}>
       <div class="tools-main">
-        <Going progress={report.tokens} words="Counting tokens" />
+        <ProgressLine progress={report.tokens} words="Counting tokens" />
         {used.length > 0 && (
-          <Section title="Tools" aside={<span class="dim">{`tokens by ${report.encoding}`}</span>}>
-            <ToolTable rows={used} label="Tools" what="tool" hasTokens />
+          <Section title="Tools" aside={<span class="dim">{`tokens counted with ${report.encoding}`}</span>}>
+            <ToolTable rows={used} label="Tools" what="Tool" hasTokens />
           </Section>
         )}
-        {unused.rows.length > 0 && <Unused {...unused} hasUsed={used.length > 0} />}
+        {unused.rows.length > 0 && <Unused {...unused} />}
         {methods.length > 0 && (
           <Section title="Other methods">
-            <ToolTable rows={methods} label="Other methods" what="method" hasTokens={false} />
+            <ToolTable rows={methods} label="Other methods" what="Method" hasTokens={false} />
           </Section>
         )}
       </div>
@@ -74,11 +74,11 @@ function Tools({ report }: { report: ToolsReport }): JSX.Element {
   );
 }
 
-function Unused({ rows, tokens, hasUsed }: { rows: ToolRow[]; tokens: number; hasUsed: boolean }): JSX.Element {
+function Unused({ rows, tokens }: { rows: ToolRow[]; tokens: number }): JSX.Element {
   const { open } = route.value;
-  const words = tokens > 0 ? `${number(tokens)} tokens in each context for nothing` : "";
+  const cost = tokens > 0 ? `${count(tokens, "token")} of unused definitions per request` : "";
   return (
-    <Section title={hasUsed ? `Nobody called ${count(rows.length, "tool")}` : "Nobody called any tool"} aside={<span class="warn-text">{words}</span>}>
+    <Section title={count(rows.length, "unused tool")} aside={<span class="warn-text">{cost}</span>}>
       <ul class="unused">
         {rows.map((row) => {
           const key = toolKey(row);
@@ -86,7 +86,7 @@ function Unused({ rows, tokens, hasUsed }: { rows: ToolRow[]; tokens: number; ha
             <li key={key}>
               <button type="button" class="quiet" aria-expanded={open === key} onClick={() => go({ open: open === key ? "" : key })}>
                 <code><SafeText text={row.name} /></code>
-                {row.definitionTokens !== null && <span class="dim">{`${number(row.definitionTokens)} tokens`}</span>}
+                {row.definitionTokens !== null && <span class="dim">{count(row.definitionTokens, "token")}</span>}
               </button>
             </li>
           );

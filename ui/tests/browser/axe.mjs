@@ -16,8 +16,8 @@ const STATES = [
   [ONE, "view=timeline&call=5", "Timing"],
   [BOTH, "view=calls", "19 calls"],
   [ONE, "view=calls&call=4", "Timing"],
-  [ONE, "view=calls&filter=tool:nothing", "No call passes the filter"],
-  [ONE, "view=calls&filter=latency%3Esoon", "is no time"],
+  [ONE, "view=calls&filter=tool:nothing", "No calls match this filter"],
+  [ONE, "view=calls&filter=latency%3Esoon", "is not a time"],
   [ONE, "view=call&call=4", "Timing"],
   [ONE, "view=call&call=5&show=raw", "Timing"],
   [ONE, "view=call&call=7", "Timing"],
@@ -30,8 +30,8 @@ const STATES = [
   [ONE, "view=raw&line=14", "Line 14"],
   [`?diff=${NOTES};${NOTES_LATER}`, "", "changed"],
   [`?diff=${NOTES};${NOTES_LATER}`, "open=3", "changed"],
-  ["", "view=store", "Newest calls"],
-  ["?trace=nothing-like-it", "", "there is no trace"],
+  ["", "view=activity", "Newest calls"],
+  ["?trace=nothing-like-it", "", "There is no trace"],
 ];
 
 const SIZES = [
@@ -61,7 +61,7 @@ await test(async (bench) => {
 
   await bench.check("the help", async () => {
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await everyLook(page, () => clean(page));
   });
 

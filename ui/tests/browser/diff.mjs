@@ -8,7 +8,7 @@ await test(async (bench) => {
   await layThree(bench);
   const server = await bench.view();
   const page = await bench.page();
-  const chip = (name) => page.getByRole("group", { name: "Which calls are shown" }).getByRole("button", { name });
+  const chip = (name) => page.getByRole("group", { name: "Filter calls" }).getByRole("button", { name });
   const row = (name) => page.getByRole("listitem").filter({ has: page.getByRole("button", { name }) });
   const same = page.getByRole("button", { name: /^= same/ });
 
@@ -20,31 +20,31 @@ await test(async (bench) => {
     await row(/removed create_note/).waitFor();
     assert.equal(await page.getByRole("button", { name: /changed (search_notes|read_note)/ }).count(), 4);
     const told = await bench.wiretape(["diff", NOTES, NOTES_LATER]).catch((error) => error.message);
-    assert.match(told, /6 calls the same, 4 changed, 1 added, 1 removed, 1 slower/);
+    assert.match(told, /6 calls unchanged, 4 changed, 1 added, 1 removed, 1 slower/);
   });
 
   await bench.check("what the server offers has changed, too", async () => {
-    const offers = section(page, "2 changes of what the server offers");
-    await reads(offers, /1 breaking[^]*the argument\s`?limit`?\smust be given now/);
-    await offers.getByText("the server goes by another name or version").click();
+    const offers = section(page, "2 definition changes");
+    await reads(offers, /1 breaking[^]*the argument\s`?limit`?\sis now required/);
+    await offers.getByText("the server's name or version has changed").click();
     await reads(offers, /1\.8\.2[^]*1\.9\.0/);
   });
 
   await bench.check("a changed call shows the JSON that differs, and is a URL", async () => {
     await page.getByRole("button", { name: /changed search_notes/ }).first().click();
     await at(page, /#open=\d+$/);
-    await reads(row(/changed search_notes/).first(), /params\/arguments\/limit[^]*is new[^]*5/);
+    await reads(row(/changed search_notes/).first(), /params\/arguments\/limit[^]*added[^]*5/);
     await page.reload();
-    await reads(row(/changed search_notes/).first(), /params\/arguments\/limit[^]*is new[^]*5/);
+    await reads(row(/changed search_notes/).first(), /params\/arguments\/limit[^]*added[^]*5/);
     await page.getByRole("button", { name: /changed read_note/ }).first().click();
     await reads(row(/changed read_note/).first(), /result\/content\/0\/text[^]*- \[ \] Book the train[^]*- \[x\] Book the train/);
   });
 
   await bench.check("an added and a removed call say where they are", async () => {
     await page.getByRole("button", { name: /added delete_note/ }).click();
-    await reads(row(/added delete_note/), "It is in B only");
+    await reads(row(/added delete_note/), "Only in B.");
     await page.getByRole("button", { name: /removed create_note/ }).click();
-    await reads(row(/removed create_note/), "It is in A only");
+    await reads(row(/removed create_note/), "Only in A.");
     await page.getByRole("link", { name: /^A: call 7/ }).click();
     await at(page, new RegExp(`\\?trace=${NOTES}#view=call&call=7$`));
     await page.goBack();
@@ -60,7 +60,7 @@ await test(async (bench) => {
     await eventually("the same are there", async () => (await same.count()) === 6);
     await chip("6 same").click();
     await eventually("the same are not there", async () => (await same.count()) === 0);
-    await page.getByRole("button", { name: /2 same calls/ }).first().click();
+    await page.getByRole("button", { name: /2 identical calls/ }).first().click();
     await eventually("two of them", async () => (await same.count()) === 2);
   });
 
@@ -81,11 +81,11 @@ await test(async (bench) => {
 
   await bench.check("a call leads to the diff with another trace, and to another call", async () => {
     await open(page, server, `?trace=${NOTES}`, "view=call&call=4");
-    await page.getByRole("button", { name: "Open in diff…" }).click();
+    await page.getByRole("button", { name: "Compare with…" }).click();
     const dialog = page.getByRole("dialog", { name: "Compare this call" });
     await dialog.getByRole("link", { name: "call 9" }).click();
     await reads(section(page, "Call 9 compared with call 4"), /work\/invoices-2026\.csv/);
-    await page.getByRole("button", { name: "Open in diff…" }).click();
+    await page.getByRole("button", { name: "Compare with…" }).click();
     await dialog.getByRole("link", { name: "notes" }).first().click();
     await at(page, new RegExp(`\\?diff=${NOTES_LATER};${NOTES}`));
   });
@@ -93,7 +93,7 @@ await test(async (bench) => {
   await bench.check("a trace that is not there is said to be so", async () => {
     page.expectTrouble(/status of 404/);
     await open(page, server, `?diff=${NOTES};nothing-like-it`);
-    await reads(page.getByRole("alert"), "there is no trace `nothing-like-it` here");
+    await reads(page.getByRole("alert"), "There is no trace nothing-like-it here.");
   });
 
   await bench.check("the page has no trouble", () => page.quiet());

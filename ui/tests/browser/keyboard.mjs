@@ -162,14 +162,14 @@ await test(async (bench) => {
   await bench.check("? lists every key; esc closes it", async () => {
     await calls();
     await press("?");
-    const help = page.getByRole("dialog", { name: "Keys" });
+    const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
     await help.waitFor();
     const text = (await help.innerText()).replaceAll("\n", " ");
     const listed = await help.locator("kbd").allInnerTexts();
     for (const key of KEYS) assert.ok(listed.includes(key), `${key} is not among ${listed} in ${text}`);
     await press("Escape");
     await eventually("it is closed", async () => (await help.count()) === 0);
-    await page.getByRole("button", { name: "Keys" }).click();
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
     await help.getByRole("button", { name: "Close" }).click();
     await eventually("it is closed", async () => (await help.count()) === 0);
     assert.ok(page.url().endsWith("#view=calls"));

@@ -69,10 +69,10 @@ await test(async (bench) => {
     await session.tool("weather", { city: "the-last-one" });
     await page.getByText("the-last-one").first().waitFor();
     await list(page, "Messages").evaluate((grid) => grid.scrollTo(0, 0));
-    await reads(rows(page, "Messages").first(), "begin");
+    await reads(rows(page, "Messages").first(), "start");
     await session.tool("weather", { city: "one-more" });
     await eventually("it was counted", async () => (await server.api(`calls?trace=${session.key}&filter=one-more`)).total === 1);
-    await reads(rows(page, "Messages").first(), "begin");
+    await reads(rows(page, "Messages").first(), "start");
   });
 
   await bench.check("a live recorder is listened to by its address", async () => {
@@ -93,16 +93,16 @@ await test(async (bench) => {
   await bench.check("recorders of other machines are refused in words", async () => {
     for (const address of ["ws://192.0.2.7:7317/abc", "ws://recorder.example:7317", "wss://127.0.0.1:7317/", "http://127.0.0.1:7317/"]) {
       await open(page, server, `?live=${encodeURIComponent(address)}`);
-      await reads(page.getByRole("alert"), /live recorders are on this machine only/);
+      await reads(page.getByRole("alert"), /live recorders must be on this machine/);
     }
     await open(page, server, "?live=nonsense");
-    await reads(page.getByRole("alert"), "is no address of a live recorder");
+    await reads(page.getByRole("alert"), "is not the address of a live recorder");
   });
 
   await bench.check("a recorder that isn't there is said to be so", async () => {
     page.expectTrouble(/status of 502/);
     await open(page, server, `?live=${encodeURIComponent("ws://127.0.0.1:9/abc")}`);
-    await reads(page.getByRole("alert"), /no recorder answers on port 9[^]*wiretape record --serve/);
+    await reads(page.getByRole("alert"), /No recorder is listening on port 9[^]*wiretape record --serve/);
   });
 
   await bench.check("when the recorder ends, so does the badge, here and at home", async () => {
@@ -131,7 +131,7 @@ await test(async (bench) => {
     await open(page, server, `?trace=${session.key}`, "view=calls");
     await rows(page, "Calls").first().waitFor();
     await server.end();
-    await page.getByText("The server is gone").waitFor();
+    await page.getByText("Showing the last data received.").waitFor();
     await rows(page, "Calls").first().waitFor();
   });
 
@@ -140,7 +140,7 @@ await test(async (bench) => {
 
 /** The row of a trace at home. */
 function named(page, label) {
-  return rows(page, "Traces").filter({ has: page.getByRole("checkbox", { name: `Mark ${label}`, exact: true }) });
+  return rows(page, "Traces").filter({ has: page.getByRole("checkbox", { name: `Select ${label}`, exact: true }) });
 }
 
 /** When a text is first in the page: told by the page itself, which looks each time that it is painted. */

@@ -84,15 +84,15 @@ await test(async (bench) => {
 
   await bench.check("a trace that never ended says so", async () => {
     await look("missing-end.jsonl", "timeline");
-    await page.getByRole("banner").getByText("this trace never ended").waitFor();
+    await page.getByRole("banner").getByText("recording was cut off").waitFor();
     await open(page, server);
-    await reads(rows(page, "Traces").filter({ hasText: "missing-end.jsonl" }), "never ended");
+    await reads(rows(page, "Traces").filter({ hasText: "missing-end.jsonl" }), "cut off");
   });
 
   await bench.check("a torn last line is told, and the rest is there", async () => {
     await look("torn-last-line.jsonl", "calls");
     await reads(rows(page, "Calls").first(), /ping[^]*ok/);
-    await page.getByRole("banner").getByText("this trace never ended").waitFor();
+    await page.getByRole("banner").getByText("recording was cut off").waitFor();
     await reads(page.locator("body"), /torn|broken off|last line/i);
     await tab(page, "Raw").click();
     await reads(rows(page, "Lines").last(), "tools/ca");

@@ -28,7 +28,7 @@ await test(async (bench) => {
     const grid = list(page, "Messages");
     for (const part of [0.1, 0.35, 0.8, 0.5]) {
       await grid.evaluate((grid, part) => grid.scrollTo(0, grid.scrollHeight * part), part);
-      await eventually("rows are there", async () => !/loading/.test(await rows(page, "Messages").nth(15).innerText()));
+      await eventually("rows are there", async () => !/loading/i.test(await rows(page, "Messages").nth(15).innerText()));
     }
     for (let n = 0; n < 30; n++) {
       await grid.hover();
@@ -37,7 +37,7 @@ await test(async (bench) => {
     await page.keyboard.press("End");
     await reads(rows(page, "Messages").last(), "end");
     await page.keyboard.press("Home");
-    await reads(rows(page, "Messages").first(), "begin");
+    await reads(rows(page, "Messages").first(), "start");
     await pulse("scrolling a million messages");
   });
 
@@ -52,7 +52,7 @@ await test(async (bench) => {
     await rows(page, "Calls").first().waitFor();
     await filterBox(page).fill("tool:tool-3 status:error");
     await filterBox(page).blur();
-    await reads(page.getByRole("main").getByRole("status").first(), /calls? of/);
+    await reads(page.getByRole("main").getByRole("status").first(), /of [\d,]+ calls/);
     await pulse("the calls of a million messages");
     await tab(page, "Tools").click();
     await reads(page.getByRole("main"), "tool-3");

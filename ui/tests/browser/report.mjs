@@ -28,8 +28,8 @@ await test(async (bench) => {
 
   await bench.check("it opens from disk with the network off, and says what it is", async () => {
     await show(both, "");
-    await page.getByText(/This is a report, made on .* by wiretape/).waitFor();
-    await page.getByText(/searched for secrets again/).waitFor();
+    await page.getByText(/This report was created on .* by wiretape/).waitFor();
+    await page.getByText(/scanned for secrets again/).waitFor();
     const lanes = page.getByRole("group", { name: "Calls over time" });
     await lanes.getByRole("group", { name: "notes" }).getByRole("link", { name: /^Call 5: summarize/ }).waitFor();
     assert.equal(await lanes.getByRole("link").count(), 19);
@@ -61,7 +61,7 @@ await test(async (bench) => {
     await page.getByRole("heading", { name: "summarize" }).waitFor();
     await reads(section(page, "Arguments"), /folder[^]*travel/);
     await reads(section(page, "Result"), "Two days in Lisbon");
-    await reads(section(page, "Meanwhile"), "warn: the index is 3 days old");
+    await reads(section(page, "During this call"), "warn: the index is 3 days old");
     await page.keyboard.press("r");
     await reads(page.getByRole("main"), /jsonrpc[^]*2\.0/);
     await show(both, "view=call&call=10");
@@ -74,10 +74,10 @@ await test(async (bench) => {
     await show(both, "view=calls");
     await reads(page.getByRole("main").getByRole("status").first(), "19 calls");
     for (const [filter, words] of [
-      ["status:error", "3 calls of 19"],
-      ["server:weather latency>500ms", "3 calls of 19"],
-      ['text:"full after nine"', "2 calls of 19"],
-      ["!tool:* dir:in", "5 calls of 19"],
+      ["status:error", "3 of 19 calls"],
+      ["server:weather latency>500ms", "3 of 19 calls"],
+      ['text:"full after nine"', "2 of 19 calls"],
+      ["!tool:* dir:in", "5 of 19 calls"],
     ]) {
       await filterBox(page).fill(filter);
       await filterBox(page).blur();
@@ -85,7 +85,7 @@ await test(async (bench) => {
     }
     await at(page, /#view=calls&filter=/);
     await page.reload();
-    await reads(page.getByRole("main").getByRole("status").first(), "5 calls of 19");
+    await reads(page.getByRole("main").getByRole("status").first(), "5 of 19 calls");
     await filterBox(page).fill("latency>soon");
     await filterBox(page).blur();
     await reads(page.getByRole("alert"), "soon");
@@ -109,11 +109,11 @@ await test(async (bench) => {
     assert.equal(await page.getByRole("link", { name: "Wiretape" }).count(), 0);
     await page.keyboard.press("g");
     await page.keyboard.press("h");
-    await page.getByRole("button", { name: "Open in diff…" }).click();
+    await page.getByRole("button", { name: "Compare with…" }).click();
     await page.getByRole("dialog").getByRole("link", { name: "call 9" }).waitFor();
-    assert.equal(await page.getByRole("heading", { name: "With another trace" }).count(), 0);
+    assert.equal(await page.getByRole("heading", { name: "Another trace" }).count(), 0);
     await page.keyboard.press("Escape");
-    await show(both, "view=store");
+    await show(both, "view=activity");
     await page.getByRole("group", { name: "Calls over time" }).waitFor();
   });
 
@@ -125,7 +125,7 @@ await test(async (bench) => {
     const leaky = join(bench.home, "leaky.html");
     await bench.wiretape(["export", "html", trace, "-o", leaky]);
     await show(leaky, "view=calls&call=2");
-    await page.getByText(/some were taken out of 2 lines/).waitFor();
+    await page.getByText(/secrets were redacted in 2 lines/).waitFor();
     await reads(page.getByRole("complementary"), /REDACTED/);
     const told = await everything(page, leaky);
     assert.ok(told.includes("Your tokens are"), "what is packed was looked into");
@@ -164,7 +164,7 @@ await test(async (bench) => {
     await reads(page.getByRole("complementary"), "the answer to 8999:");
     await reads(last, "tool-4");
     await filterBox(page).fill('text:"answer to 7777"');
-    await reads(page.getByRole("main").getByRole("status").first(), /^1 call of/);
+    await reads(page.getByRole("main").getByRole("status").first(), /^1 of /);
   });
 
   await bench.check("the page has no trouble", () => page.quiet());

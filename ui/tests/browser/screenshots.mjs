@@ -17,8 +17,8 @@ const MOST_PERCENT = 3;
 /** A picture: its name, its colours, its state, and what is there when it is loaded. */
 const PICTURES = [
   ["timeline", "light", `?trace=${NOTES};${WEATHER}`, "view=timeline", ["51 messages", "19 calls"]],
-  ["call", "light", `?trace=${NOTES}`, "view=call&call=5", ["Two days in Lisbon", "Nothing found on this call"]],
-  ["tools", "dark", `?trace=${NOTES};${WEATHER}`, "view=tools&open=search_notes", ["How many notes at most", "tokens in each context"]],
+  ["call", "light", `?trace=${NOTES}`, "view=call&call=5", ["Two days in Lisbon", "No findings for this call"]],
+  ["tools", "dark", `?trace=${NOTES};${WEATHER}`, "view=tools&open=search_notes", ["How many notes at most", "tokens of unused definitions"]],
   ["diff", "light", `?diff=${NOTES};${NOTES_LATER}`, "open=3", ["delete_note", "[x] Book the train"]],
 ];
 

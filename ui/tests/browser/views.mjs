@@ -44,13 +44,13 @@ await test(async (bench) => {
 
   await bench.check("home merges and compares what is marked", async () => {
     await open(page, server);
-    await page.getByRole("checkbox", { name: "Mark weather" }).check();
-    await page.getByRole("checkbox", { name: "Mark notes" }).last().check();
+    await page.getByRole("checkbox", { name: "Select weather" }).check();
+    await page.getByRole("checkbox", { name: "Select notes" }).last().check();
     await page.getByRole("button", { name: "Merge" }).click();
     await at(page, new RegExp(`\\?trace=${WEATHER};${NOTES}#`));
     await page.goBack();
-    await page.getByRole("checkbox", { name: "Mark notes" }).first().check();
-    await page.getByRole("checkbox", { name: "Mark notes" }).last().check();
+    await page.getByRole("checkbox", { name: "Select notes" }).first().check();
+    await page.getByRole("checkbox", { name: "Select notes" }).last().check();
     await page.getByRole("button", { name: "Compare" }).click();
     await at(page, /\?diff=/);
   });
@@ -60,7 +60,7 @@ await test(async (bench) => {
     const bars = page.getByRole("group", { name: "Calls over time" });
     await bars.getByRole("link", { name: "Call 5: summarize, ok, 1.57s" }).waitFor();
     assert.equal(await bars.getByRole("link").count(), 11);
-    await bars.getByRole("link", { name: "Call 6: the server asks sampling/createMessage, ok" }).waitFor();
+    await bars.getByRole("link", { name: "Call 6: sampling/createMessage from the server, ok" }).waitFor();
     await bars.getByRole("link", { name: "Call 7: create_note, tool-error" }).waitFor();
     await bars.getByRole("link", { name: "Call 10: resources/subscribe, protocol-error" }).waitFor();
     await reads(page.getByRole("main"), "31 messages");
@@ -97,10 +97,10 @@ await test(async (bench) => {
     await reads(page.getByRole("main").getByRole("status").first(), "11 calls");
     await reads(rows(page, "Calls").nth(4), /5[^]*summarize[^]*ok[^]*1\.57s/);
     await reads(rows(page, "Calls").nth(6), /create_note[^]*tool-error[^]*9\.10ms/);
-    await page.getByRole("columnheader", { name: "Took" }).getByRole("button").click();
+    await page.getByRole("columnheader", { name: "Duration" }).getByRole("button").click();
     await at(page, /sort=-latency/);
     await reads(rows(page, "Calls").first(), "summarize");
-    await page.getByRole("columnheader", { name: "Took" }).getByRole("button").click();
+    await page.getByRole("columnheader", { name: "Duration" }).getByRole("button").click();
     await at(page, /sort=latency/);
     await reads(rows(page, "Calls").first(), "resources/subscribe");
     await page.goBack();
@@ -125,9 +125,9 @@ await test(async (bench) => {
     await page.getByRole("heading", { name: "summarize" }).waitFor();
     await reads(region("Arguments"), /folder[^]*travel[^]*words[^]*80/);
     await reads(region("Result"), "Two days in Lisbon");
-    await reads(region("Timing"), /server's own time[^]*128ms[^]*client answered[^]*1\.44s/);
-    await reads(region("Meanwhile"), "warn: the index is 3 days old");
-    await region("What the server asked meanwhile").getByRole("link", { name: "sampling/createMessage" }).click();
+    await reads(region("Timing"), /server[^]*128ms[^]*client[^]*1\.44s[^]*total/);
+    await reads(region("During this call"), "warn: the index is 3 days old");
+    await region("Server requests").getByRole("link", { name: "sampling/createMessage" }).click();
     await at(page, /call=6/);
     await reads(page.getByRole("main"), /You sum up notes[^]*small-1/);
   });
@@ -148,14 +148,14 @@ await test(async (bench) => {
     await open(page, server, trace, "view=call&call=9");
     await reads(section(page, "Result"), "structured content");
     await open(page, server, trace, "view=call&call=7");
-    await reads(page.getByRole("main"), /the tool says that it failed[^]*give another path/);
+    await reads(page.getByRole("main"), /tool error[^]*give another path/);
     await open(page, server, trace, "view=call&call=10");
     await reads(page.getByRole("main"), /-32601[^]*there is no method resources\/subscribe/);
   });
 
   await bench.check("a call without an answer says so", async () => {
     await open(page, server, `?trace=${WEATHER}`, "view=call&call=7");
-    await reads(page.getByRole("main"), "There is no answer in this trace");
+    await reads(page.getByRole("main"), "This trace has no response to this call.");
   });
 
   await bench.check("the messages are in order, and open their calls", async () => {
@@ -173,7 +173,7 @@ await test(async (bench) => {
   await bench.check("the tools have their numbers, and their definition", async () => {
     await open(page, server, trace, "view=tools");
     const row = page.getByRole("row").filter({ hasText: "search_notes" });
-    await reads(row, /search_notes[^]*3[^]*27 %[^]*0[^]*402ms[^]*423ms/);
+    await reads(row, /search_notes[^]*3[^]*27%[^]*0[^]*402ms[^]*423ms/);
     await eventually("tokens are counted", async () => /\b92\b[^]*\b27$/.test(await row.innerText()));
     await page.getByRole("button", { name: /^delete_note/ }).waitFor();
     await page.getByRole("link", { name: "search_notes" }).click();
@@ -183,7 +183,7 @@ await test(async (bench) => {
     await detail.getByRole("img", { name: /^Latency of search_notes: / }).first().waitFor();
     await page.reload();
     await detail.waitFor();
-    await detail.getByRole("link", { name: "Show its 3 calls" }).click();
+    await detail.getByRole("link", { name: "Show 3 calls" }).click();
     await at(page, /#view=calls&filter=tool:search_notes$/);
     await eventually("its calls", async () => (await rows(page, "Calls").count()) === 3);
   });
@@ -203,7 +203,7 @@ await test(async (bench) => {
     await eventually("the check is done", async () => (await page.getByRole("progressbar").count()) === 0);
     await page.getByText("server-capability-missing").click();
     await at(page, /#view=lint&open=server-capability-missing$/);
-    await reads(page.getByRole("main"), /`?resources\/subscribe`? needs the server's capability/);
+    await reads(page.getByRole("main"), /`?resources\/subscribe`? needs the server capability/);
     await page.reload();
     await page.getByRole("link", { name: "call 10" }).click();
     await at(page, /#view=call&call=10$/);
@@ -248,21 +248,21 @@ await test(async (bench) => {
   await bench.check("a trace that is not there is said to be so", async () => {
     page.expectTrouble(/status of 404/);
     await open(page, server, "?trace=nothing-like-it");
-    await reads(page.getByRole("alert"), "there is no trace `nothing-like-it` here");
+    await reads(page.getByRole("alert"), "There is no trace nothing-like-it here.");
     await page.getByRole("link", { name: "All traces" }).click();
     await list(page, "Traces").waitFor();
   });
 
-  await bench.check("without a store the page says how to get one", async () => {
+  await bench.check("without a store the page says how to get one, under the old name of the view, too", async () => {
     await open(page, server, "", "view=store");
     await reads(page.getByRole("alert"), /no store on this machine[^]*wiretape record/);
   });
 
-  await bench.check("the store tells of calls, and leads into their trace", async () => {
+  await bench.check("the activity view shows calls, and links to their traces", async () => {
     await bench.wiretape(["demo", "--no-view"]);
     await open(page, server);
-    await page.getByRole("link", { name: "Store" }).click();
-    await at(page, /#view=store$/);
+    await page.getByRole("link", { name: "Activity" }).click();
+    await at(page, /#view=activity$/);
     await section(page, "Newest calls").getByRole("link", { name: "search_notes" }).waitFor();
     await reads(section(page, "By server and tool"), /divide[^]*1/);
     await reads(section(page, "Clients"), "wiretape-demo");
@@ -338,7 +338,7 @@ await test(async (bench) => {
     const scrollTo = (index) => list(other, "Calls").evaluate((grid, top) => grid.scrollTo(0, top), index * 24);
     await other.goto(`${address}&view=calls`);
     // Until then the list grows, and its end is elsewhere.
-    await reads(other.getByRole("main").getByRole("status").first(), /^1\D?101 calls/);
+    await reads(other.getByRole("main").getByRole("status").first(), /^1,101 calls/);
     await row(2).click();
     await reads(panel, "the answer to 2");
     // The panel follows the keys, unless it was closed meanwhile.

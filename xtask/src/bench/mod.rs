@@ -77,7 +77,7 @@ enum Subject {
     Replay,
 }
 
-/// How much is done.
+/// The effort of a run.
 #[derive(Clone, Copy)]
 struct Effort {
     quick: bool,

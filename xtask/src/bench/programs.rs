@@ -21,7 +21,7 @@ impl Programs {
         Ok(Self { stand_in: stand_in.map(Path::to_owned) })
     }
 
-    /// What is measured.
+    /// The path of the measured program.
     pub(super) fn subject(&self) -> PathBuf {
         self.stand_in.clone().unwrap_or_else(|| built("wiretape"))
     }

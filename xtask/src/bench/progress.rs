@@ -1,4 +1,4 @@
-//! Tells the person who waits what is being measured.
+//! Prints what is being measured.
 
 pub(super) struct Progress<'a> {
     what: &'a str,

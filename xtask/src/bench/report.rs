@@ -13,7 +13,7 @@ pub(super) struct Report {
     /// As the markers in the document name it.
     pub(super) section: &'static str,
     pub(super) rounds: usize,
-    /// Who was compared, in the order of each row's figures.
+    /// The compared subjects, in the order of each row's figures.
     pub(super) subjects: &'static [&'static str],
     pub(super) rows: Vec<Row>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Row {
     pub(super) what: String,
     /// One for each subject.
     pub(super) figures: Vec<String>,
-    /// What is compared with the target.
+    /// The figure that is compared with the target.
     pub(super) outcome: String,
     pub(super) target: String,
     pub(super) met: bool,
@@ -50,7 +50,7 @@ impl Report {
         self.rows.iter().filter(|row| !row.met).count()
     }
 
-    /// Replaces what stands between the section's markers; the prose around is a person's.
+    /// Replaces the text between the section's markers; the prose around them is written by hand.
     pub(super) fn write(&self) -> Result {
         let path = root().join(FILE);
         let document = fs::read_to_string(&path).context(FILE)?;

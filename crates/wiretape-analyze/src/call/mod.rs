@@ -1,14 +1,12 @@
-//! Where a request meets its response.
+//! Matches responses to requests.
 //!
-//! Ids are paired per direction and session: the server's request 2 is not the client's request 2. They are compared by
-//! value, as peers compare them: `1.0` and `1` are the same id, `"1"` is another. In imported traces they are compared by
-//! their text, because not every program that wrote a transcript kept numbers and strings apart. The first response to a
-//! request binds; a later one is an orphan. A request that takes the id of one that is still open leaves the older one
-//! unanswered.
+//! Ids are matched per direction and session: the server's request 2 is not the client's request 2. They are compared by
+//! value, as peers do: `1.0` and `1` are the same id, `"1"` is another. In imported traces they are compared by their text,
+//! because not every program keeps numbers and strings apart. The first response to a request counts; a later one is an
+//! orphan. A request that reuses the id of a pending one leaves the older one unanswered.
 //!
-//! What comes while a call is open belongs to it: the progress under its token, its cancellation, and the requests that
-//! the other side makes during it. Over HTTP those are in the same exchange; over stdio nothing says so, and they belong to
-//! the request that was opened last and is still open.
+//! Messages during a call belong to it: progress with its token, its cancellation, and requests of the other side. Over HTTP
+//! those are in the same exchange; over stdio nothing identifies them, so they belong to the newest pending request.
 //!
 //! Only [`crate::reading`] drives this module: everything that shows calls is an [`Analysis`](crate::reading::Analysis).
 
@@ -17,6 +15,6 @@ mod pending;
 mod tracker;
 
 pub(crate) use model::outcome_at_end;
-pub use model::{Asked, Call, ClosingMeans, Outcome, Place};
+pub use model::{Call, ClosingMeans, ObservedAt, Outcome, Place};
 pub use pending::PendingCall;
 pub(crate) use tracker::{Answered, CallTracker, ExchangeEffect, Opened, Source};

@@ -1,4 +1,4 @@
-//! What a call is, and how it can go.
+//! A call and its outcome.
 
 use std::sync::Arc;
 use wiretape_trace::format::{End, Ended, Stamp};
@@ -9,7 +9,7 @@ use wiretape_trace::message::{Direction, Envelope, Id};
 pub struct Call {
     /// Counts the requests of the recording from 1.
     pub number: u64,
-    /// Who sent the request.
+    /// The direction of the request.
     pub direction: Direction,
     /// The request's id, as it is compared; `None` if it has none that an answer could repeat.
     pub id: Option<Id<'static>>,
@@ -19,11 +19,11 @@ pub struct Call {
     pub method: Arc<str>,
     /// The tool that a `tools/call` is for.
     pub tool: Option<Arc<str>>,
-    /// The request's line.
+    /// The line of the request.
     pub request: Place,
     /// When the request was observed.
-    pub asked: Asked,
-    /// The line of the response, if there is one: a message, or the HTTP status that stands for one.
+    pub asked: ObservedAt,
+    /// The line of the response, if there is one: a message, or an HTTP error status in its place.
     pub response: Option<Place>,
     /// Microseconds from the request to its outcome: the response, the cancellation, the end of the exchange or of the
     /// recording, or, while it is pending, the last line that was read. `None` if the times are unknown.
@@ -32,7 +32,7 @@ pub struct Call {
     /// pipes of a server are read in parallel, so `us` may run backwards by a little: that is 0. A wall clock
     /// that ran backwards says nothing: that is unknown.
     pub duration_us: Option<u64>,
-    /// How it went.
+    /// The outcome; see [`Outcome`] for the ten values.
     pub outcome: Outcome,
     /// `error.code` of a protocol error, if that is an integer.
     pub error_code: Option<i64>,
@@ -62,7 +62,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Microseconds that the side which was asked took itself: without the time that it waited for answers.
+    /// The receiver's own time in microseconds, without the time it waited for nested requests.
     pub fn own_us(&self) -> Option<u64> {
         self.duration_us.map(|us| us.saturating_sub(self.person_us + self.client_us))
     }
@@ -88,21 +88,21 @@ pub struct Place {
     pub seq: Option<u64>,
 }
 
-/// When something was observed, as far as its line says.
+/// When a line was observed, as far as it says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ObservedAt {
     /// Microseconds since the recording began.
     pub us: Option<u64>,
-    /// Milliseconds since 1970.
+    /// Wall clock, in milliseconds since 1970.
     pub wall_ms: Option<i64>,
 }
 
-impl Asked {
+impl ObservedAt {
     pub(crate) fn of(stamp: &Stamp<'_>) -> Self {
-        Asked { us: stamp.us, wall_ms: stamp.wall_ms() }
+        ObservedAt { us: stamp.us, wall_ms: stamp.wall_ms() }
     }
 
-    pub(crate) fn until(self, later: Asked) -> Option<u64> {
+    pub(crate) fn until(self, later: ObservedAt) -> Option<u64> {
         if let (Some(from), Some(to)) = (self.us, later.us) {
             return Some(to.saturating_sub(from));
         }
@@ -111,12 +111,12 @@ impl Asked {
     }
 }
 
-/// What it means that a client closes the connection of a request.
+/// What it means if a client closes the connection of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClosingMeans {
-    /// Nothing but that it went away (up to 2025-11-25).
+    /// The client disconnected (up to 2025-11-25).
     Leaving,
-    /// That it cancels the request (since 2026-07-28).
+    /// The client cancels the request (since 2026-07-28).
     Cancelling,
 }
 
@@ -166,8 +166,8 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// What it means that the caller takes a request back, by the reason that it gives. Clients say in words of their own, and
-    /// in no other way, that it took too long.
+    /// The outcome of a cancellation. The protocol has no code for a timeout, so it is recognized by the words that clients use
+    /// in `reason`.
     pub fn of_cancellation(reason: Option<&str>) -> Self {
         let reason = reason.unwrap_or_default().to_ascii_lowercase();
         let is_timeout =
@@ -181,20 +181,20 @@ impl Outcome {
         match (ended, closing) {
             (Ended::ClientClosed, ClosingMeans::Cancelling) => Some(Outcome::Cancelled),
             (Ended::ClientClosed | Ended::Stopped, _) => Some(Outcome::Disconnected),
-            // The server broke off in the middle of its answer.
+            // The server closed the connection in the middle of its answer.
             (Ended::UpstreamClosed, _) => Some(Outcome::Crashed),
             (Ended::Timeout, _) => Some(Outcome::TimedOut),
-            // What the client got instead is the proxy's own.
+            // The client got a response of the proxy, not of the server.
             (Ended::Unreachable | Ended::Refused | Ended::TooLarge | Ended::Upgraded, _) => {
                 Some(Outcome::HttpError)
             }
-            // Over HTTP+SSE, and where a stream is resumed, the answer comes elsewhere.
+            // Over HTTP+SSE (2024-11-05) and on resumed streams, the answer comes in another exchange.
             (Ended::Complete, _) if status == Some(202) => None,
             (Ended::Complete, _) => Some(Outcome::HttpError),
         }
     }
 
-    /// What a response says of itself.
+    /// The outcome of a response.
     pub fn of_response(response: &Envelope<'_>) -> Self {
         if response.error.is_some() {
             Outcome::ProtocolError
@@ -240,7 +240,7 @@ impl Outcome {
     }
 }
 
-/// What the end of a recording means for what was open.
+/// The outcome of calls that are pending when the recording ends.
 pub(crate) fn outcome_at_end(end: &End) -> Outcome {
     if end.is_failure() {
         Outcome::Crashed

@@ -1,19 +1,19 @@
-//! A call that is still open, and what happens to it.
+//! A pending call.
 //!
-//! A hostile or merely long trace has a million of them, so this is kept small: numbers where an `Option` would double the
-//! size, and a box for what few calls have (`cargo xtask bench analyze`, "pending").
+//! A hostile or very long trace may have a million of them, so the struct is small: sentinels where an `Option` would double
+//! the size, and a box for what few calls have (`cargo xtask bench analyze`, "pending").
 
-use super::{Asked, Call, ClosingMeans, Outcome, Place};
+use super::{Call, ClosingMeans, ObservedAt, Outcome, Place};
 use crate::operation::Watch;
 use std::sync::Arc;
 use wiretape_trace::format::Stamp;
 use wiretape_trace::message::{Direction, Envelope, Id};
 use wiretape_trace::protocol::method;
 
-/// Stands for a missing number.
+/// The sentinel of a missing number.
 pub(super) const NONE: u64 = u64::MAX;
 
-/// A call that is still open.
+/// A call without an outcome so far.
 #[derive(Debug)]
 pub struct PendingCall {
     pub(super) number: u64,
@@ -28,8 +28,8 @@ pub struct PendingCall {
     exchange: u64,
     request_bytes: u64,
     parent: u64,
-    /// The calls before and after this one with the same id, or [`NONE`]: several clients without a session may share a
-    /// trace, and then use the same ids.
+    /// The neighbours in the list of calls with the same id, or `NONE`: several clients without a session may share a trace
+    /// and use the same ids.
     pub(super) older: u64,
     pub(super) newer: u64,
     direction: Direction,
@@ -37,12 +37,12 @@ pub struct PendingCall {
     rare: Option<Box<Rare>>,
 }
 
-/// What most calls don't have.
+/// Facts that most calls don't have.
 #[derive(Debug, Default)]
 pub(super) struct Rare {
-    /// The token under which progress comes.
+    /// The progress token.
     pub(super) token: Option<Id<'static>>,
-    /// The outcome if no answer comes, and how long it took to become that.
+    /// The outcome if no answer comes, and the microseconds until it was decided.
     doom: Option<(Outcome, Option<u64>)>,
     http_status: Option<u16>,
     cancelled: Option<Place>,
@@ -55,7 +55,7 @@ pub(super) struct Rare {
     watch: Option<Watch>,
 }
 
-/// An id as it is compared. Most are small integers, which need no allocation.
+/// An id in the form in which it is compared. Most are small integers, which need no allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum IdKey {
     Integer(i64),
@@ -88,7 +88,7 @@ impl IdKey {
     }
 }
 
-/// What a request brings with it.
+/// The facts of a request.
 pub(super) struct Request<'r> {
     pub(super) number: u64,
     pub(super) direction: Direction,
@@ -106,7 +106,7 @@ pub(super) struct Request<'r> {
 
 impl PendingCall {
     pub(super) fn new(request: Request<'_>) -> Self {
-        let asked = Asked::of(request.stamp);
+        let asked = ObservedAt::of(request.stamp);
         PendingCall {
             number: request.number,
             id: request.id,
@@ -128,22 +128,22 @@ impl PendingCall {
         }
     }
 
-    /// The call's number.
+    /// The number of the request, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Who sent the request.
+    /// The direction of the request.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// The request's method.
+    /// The method of the request; empty if it was not a string.
     pub fn method(&self) -> &Arc<str> {
         &self.method
     }
 
-    /// The tool that a `tools/call` is for.
+    /// The tool of a `tools/call`.
     pub fn tool(&self) -> Option<&Arc<str>> {
         self.tool.as_ref()
     }
@@ -153,22 +153,22 @@ impl PendingCall {
         self.session.as_ref()
     }
 
-    /// The request's line.
+    /// The line of the request, from 1.
     pub fn request_line(&self) -> u64 {
         self.line
     }
 
-    /// The HTTP exchange that the request came in.
+    /// The number of the HTTP exchange of the request.
     pub fn exchange(&self) -> Option<u64> {
         known(self.exchange)
     }
 
     /// When the request was observed.
-    pub fn asked(&self) -> Asked {
-        Asked { us: known(self.asked_us), wall_ms: Some(self.asked_ms).filter(|ms| *ms != i64::MIN) }
+    pub fn asked(&self) -> ObservedAt {
+        ObservedAt { us: known(self.asked_us), wall_ms: Some(self.asked_ms).filter(|ms| *ms != i64::MIN) }
     }
 
-    /// The call during which the other side made this one.
+    /// The number of the call during which this one was sent.
     pub fn parent(&self) -> Option<u64> {
         known(self.parent)
     }
@@ -186,7 +186,7 @@ impl PendingCall {
         self.rare.as_ref()?.watch.as_ref()?.first
     }
 
-    /// What is to be looked for in its answer.
+    /// Sets what its answer means for its operation.
     pub(super) fn take_watch(&mut self) -> Option<Watch> {
         self.rare.as_mut()?.watch.take()
     }
@@ -199,22 +199,22 @@ impl PendingCall {
         self.id.to_id()
     }
 
-    /// Notes progress under its token.
+    /// Counts a progress notification.
     pub(super) fn note_progress(&mut self) {
         self.rare().progress += 1;
     }
 
-    /// Notes that its caller gave it up.
+    /// Records its cancellation.
     pub(super) fn cancel(&mut self, outcome: Outcome, place: Place, stamp: &Stamp<'_>) {
-        let lasted = self.lasted(Asked::of(stamp));
+        let lasted = self.lasted(ObservedAt::of(stamp));
         let rare = self.rare();
         rare.doom = Some((outcome, lasted));
         rare.cancelled = Some(place);
     }
 
-    /// Notes what it will have been if no answer comes. The first cause counts.
+    /// Sets the outcome for the case that no answer comes. The first cause counts.
     pub(super) fn doom(&mut self, outcome: Outcome, http_status: Option<u16>, stamp: &Stamp<'_>) {
-        let lasted = self.lasted(Asked::of(stamp));
+        let lasted = self.lasted(ObservedAt::of(stamp));
         let rare = self.rare();
         if rare.doom.is_none() {
             rare.doom = Some((outcome, lasted));
@@ -222,22 +222,22 @@ impl PendingCall {
         }
     }
 
-    /// It was sent again, in another exchange and session.
+    /// Moves it to another exchange and session, because it was sent again.
     pub(super) fn carry_over(&mut self, exchange: u64, session: Option<Arc<str>>) {
         self.exchange = exchange;
         self.session = session;
     }
 
-    /// What it means if its client closes the connection.
+    /// What a disconnect of its client means.
     pub(super) fn closing(&self) -> ClosingMeans {
         self.closing
     }
 
-    fn lasted(&self, until: Asked) -> Option<u64> {
+    fn lasted(&self, until: ObservedAt) -> Option<u64> {
         self.asked().until(until)
     }
 
-    /// The call, with its response.
+    /// Completes the call with a response.
     pub(super) fn answered(
         mut self,
         place: Place,
@@ -247,13 +247,7 @@ impl PendingCall {
         response: &Envelope<'_>,
     ) -> Call {
         self.settle(stamp);
-        let lasted = latency_us(self.asked(), stamp);
-        let doom = self.rare.as_ref().and_then(|rare| rare.doom);
-        let (outcome, duration_us) = match doom {
-            // Who gave up waited until then, not until the answer that came all the same.
-            Some((outcome @ (Outcome::Cancelled | Outcome::TimedOut), until)) => (outcome, until.or(lasted)),
-            _ => (Outcome::of_response(response), lasted),
-        };
+        let (outcome, duration_us) = self.outcome_with(Outcome::of_response(response), stamp);
         let elsewhere = exchange.is_some() && self.exchange().is_some() && exchange != self.exchange();
         Call {
             response: Some(place),
@@ -266,32 +260,42 @@ impl PendingCall {
         }
     }
 
-    /// The call, with an HTTP status for a response.
+    /// Completes the call with an HTTP error status.
     pub(super) fn failed(mut self, place: Place, stamp: &Stamp<'_>, status: u16, bytes: Option<u64>) -> Call {
         self.settle(stamp);
-        let duration_us = latency_us(self.asked(), stamp);
+        let (outcome, duration_us) = self.outcome_with(Outcome::HttpError, stamp);
         Call {
             response: Some(place),
             response_bytes: bytes,
             duration_us,
-            http_status: Some(status),
-            ..self.to_call(Outcome::HttpError)
+            http_status: Some(status).filter(|_| outcome == Outcome::HttpError),
+            ..self.to_call(outcome)
         }
     }
 
-    /// The call, without a response: it lasted until something else decided its outcome, else until now.
-    pub(super) fn unanswered(self, otherwise: Outcome, now: Asked) -> Call {
+    /// Outcome and duration, given the outcome of the response. A cancelled call lasted until its cancellation, not until a
+    /// late response.
+    fn outcome_with(&self, response: Outcome, stamp: &Stamp<'_>) -> (Outcome, Option<u64>) {
+        let lasted = latency_us(self.asked(), stamp);
+        match self.rare.as_ref().and_then(|rare| rare.doom) {
+            Some((outcome @ (Outcome::Cancelled | Outcome::TimedOut), until)) => (outcome, until.or(lasted)),
+            _ => (response, lasted),
+        }
+    }
+
+    /// Completes the call without a response: it lasted until its outcome was decided, else until now.
+    pub(super) fn unanswered(self, otherwise: Outcome, now: ObservedAt) -> Call {
         let (outcome, duration_us) = self.outcome_now(otherwise, now);
         Call { duration_us, ..self.to_call(outcome) }
     }
 
-    /// The same, while it stays open.
-    pub fn as_if_ended(&self, otherwise: Outcome, now: Asked) -> Call {
+    /// The same for a call that stays pending.
+    pub fn as_if_ended(&self, otherwise: Outcome, now: ObservedAt) -> Call {
         let (outcome, duration_us) = self.outcome_now(otherwise, now);
         Call { duration_us, ..self.to_call(outcome) }
     }
 
-    fn outcome_now(&self, otherwise: Outcome, now: Asked) -> (Outcome, Option<u64>) {
+    fn outcome_now(&self, otherwise: Outcome, now: ObservedAt) -> (Outcome, Option<u64>) {
         match self.rare.as_ref().and_then(|rare| rare.doom) {
             Some((outcome, until)) => (outcome, until),
             None => (otherwise, self.lasted(now)),
@@ -328,11 +332,11 @@ impl PendingCall {
         }
     }
 
-    /// The other side asks something during it.
+    /// A nested request starts.
     pub(super) fn nested_begins(&mut self, method: &str, stamp: &Stamp<'_>) {
         let rare = self.rare();
         rare.nested += 1;
-        let at = Asked::of(stamp);
+        let at = ObservedAt::of(stamp);
         if asks_a_person(method) {
             rare.client_us += rare.others.pause(at);
             rare.person.begin(at);
@@ -343,10 +347,10 @@ impl PendingCall {
         }
     }
 
-    /// What the other side asked has an answer.
+    /// A nested request ends.
     pub(super) fn nested_ends(&mut self, method: &str, stamp: &Stamp<'_>) {
         let rare = self.rare();
-        let at = Asked::of(stamp);
+        let at = ObservedAt::of(stamp);
         if asks_a_person(method) {
             rare.person_us += rare.person.end(at);
             if rare.person.open == 0 {
@@ -357,10 +361,10 @@ impl PendingCall {
         }
     }
 
-    /// Ends the waiting for answers that never came.
+    /// Ends the wait for nested answers that never came.
     fn settle(&mut self, stamp: &Stamp<'_>) {
         if let Some(rare) = self.rare.as_deref_mut() {
-            let at = Asked::of(stamp);
+            let at = ObservedAt::of(stamp);
             rare.person_us += rare.person.pause(at);
             rare.client_us += rare.others.pause(at);
         }
@@ -375,39 +379,39 @@ fn asks_a_person(method: &str) -> bool {
     method == method::ELICIT
 }
 
-/// Time during which at least one of some things was going on.
+/// The time during which at least one nested request was pending: overlapping ones count once.
 #[derive(Debug, Default)]
 struct Waiting {
     open: u64,
-    since: Option<Asked>,
+    since: Option<ObservedAt>,
 }
 
 impl Waiting {
-    fn begin(&mut self, at: Asked) {
+    fn begin(&mut self, at: ObservedAt) {
         self.open += 1;
         self.since = self.since.or(Some(at));
     }
 
-    /// One thing is over; returns how long there was something, if this was the last.
-    fn end(&mut self, at: Asked) -> u64 {
+    /// One ends. Returns the microseconds since the first one started, if this was the last.
+    fn end(&mut self, at: ObservedAt) -> u64 {
         self.open = self.open.saturating_sub(1);
         if self.open == 0 { self.pause(at) } else { 0 }
     }
 
-    fn pause(&mut self, at: Asked) -> u64 {
+    fn pause(&mut self, at: ObservedAt) -> u64 {
         self.since.take().and_then(|since| since.until(at)).unwrap_or(0)
     }
 
-    fn resume(&mut self, at: Asked) {
+    fn resume(&mut self, at: ObservedAt) {
         self.since = (self.open > 0).then_some(at);
     }
 }
 
-fn latency_us(asked: Asked, response: &Stamp<'_>) -> Option<u64> {
+fn latency_us(asked: ObservedAt, response: &Stamp<'_>) -> Option<u64> {
     match (asked.us, response.us) {
-        // The wall clock takes longer to read, and isn't needed.
-        (Some(_), Some(_)) => asked.until(Asked { us: response.us, wall_ms: None }),
-        _ => asked.until(Asked::of(response)),
+        // Both have microseconds, so the wall clock, a date string, is not parsed.
+        (Some(_), Some(_)) => asked.until(ObservedAt { us: response.us, wall_ms: None }),
+        _ => asked.until(ObservedAt::of(response)),
     }
 }
 

@@ -1,7 +1,19 @@
-//! Pairs requests and responses as they come.
+//! Matches responses to requests while a recording is read.
+//!
+//! Its shape follows from what a trace may contain:
+//!
+//! - Ids are unique per direction and session only, and even that is not certain: over HTTP without a session id, several
+//!   clients share a trace and use the same ids. So pending calls with one id form a linked list, newest first, and a
+//!   response in the same HTTP exchange wins over the newest.
+//! - A trace may have a million pending calls, because a server hangs or a file is hostile. So the tracker holds one
+//!   boxed entry per pending call, and its index stores hashes instead of keys. Completed calls are handed out at once.
+//! - Consumers need their own data per call. It is kept in the same entry (`T`), which saves each of them a map with the same
+//!   lifetime rules.
+//!
+//! What an outcome means is decided in `model` and `pending`; the order of events in [`crate::reading`].
 
 use super::pending::{IdKey, NONE, Request};
-use super::{Asked, Call, ClosingMeans, Outcome, PendingCall, Place};
+use super::{Call, ClosingMeans, ObservedAt, Outcome, PendingCall, Place};
 use crate::operation::Watch;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
@@ -10,15 +22,15 @@ use wiretape_trace::format::{Ended, HttpContext, Stamp};
 use wiretape_trace::message::{Direction, Envelope, Id};
 use wiretape_trace::protocol::{self, method};
 
-/// Pairs the requests and responses of one recording.
+/// Matches the responses and requests of one recording.
 ///
-/// It holds the open calls and nothing else, so its memory is bounded by them. `T` is what a consumer keeps with each.
+/// It holds only pending calls, so its memory is bounded by them. `T` is the consumer's own data per call.
 #[derive(Debug)]
 pub(crate) struct CallTracker<T> {
-    /// The open calls, by number: the client's, and the server's.
+    /// Pending calls by number, of the client and of the server. Ordered, because the newest one is needed.
     open: [BTreeMap<u64, Box<Entry<T>>>; 2],
-    /// The newest open call of each id, by the hash of direction, session and id; the others are linked to it. Hashes take a
-    /// third of the memory of keys, which the calls have anyway ("pending" in `cargo xtask bench analyze`).
+    /// The newest pending call of each id, by the hash of direction, session and id; older ones are linked to it. Hashes take
+    /// a third of the memory of keys, which the calls store anyway ("pending" in `cargo xtask bench analyze`).
     ids: HashMap<u64, u64, BuildHasherDefault<HashedKey>>,
     hashes: RandomState,
     exchanges: HashMap<u64, BTreeSet<u64>>,
@@ -26,7 +38,7 @@ pub(crate) struct CallTracker<T> {
     requests: u64,
     by_text: bool,
     names: Names,
-    /// The session that was named last, because most messages belong to the same.
+    /// The last session, shared by the calls: most messages belong to the same one.
     session: Option<Arc<str>>,
 }
 
@@ -36,13 +48,13 @@ struct Entry<T> {
     own: T,
 }
 
-/// The key is a hash already.
+/// The keys are hashes already; hashing them again would only cost time.
 #[derive(Debug, Default)]
 struct HashedKey(u64);
 
 impl Hasher for HashedKey {
     fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are numbers");
+        unreachable!("the map has u64 keys, which hash by write_u64 alone");
     }
 
     fn write_u64(&mut self, key: u64) {
@@ -54,7 +66,7 @@ impl Hasher for HashedKey {
     }
 }
 
-/// What an id is unique within, and the id.
+/// An id with the scope that it is unique in.
 #[derive(Clone)]
 struct Key {
     direction: Direction,
@@ -62,12 +74,12 @@ struct Key {
     id: IdKey,
 }
 
-/// Methods and tools, each allocated once.
+/// Interned names of methods and tools.
 #[derive(Debug, Default)]
 struct Names(HashSet<Arc<str>>);
 
 impl Names {
-    /// More different names are not shared: a trace that makes them up must not fill the memory.
+    /// Names that are interned. A trace with a new name in every call must not fill the memory.
     const MOST: usize = 4096;
 
     fn get(&mut self, name: &str) -> Arc<str> {
@@ -82,7 +94,7 @@ impl Names {
     }
 }
 
-/// Where a payload comes from.
+/// The position, time and scope of a payload.
 pub(crate) struct Source<'s> {
     pub(crate) place: Place,
     pub(crate) stamp: &'s Stamp<'s>,
@@ -92,26 +104,26 @@ pub(crate) struct Source<'s> {
     pub(crate) bytes: u64,
 }
 
-/// A request, and the call that can't be answered because of it: the older one with its id, or itself if it has no id that
-/// could be repeated.
+/// A new request, and the call that can't be answered because of it: the older call with its id, or the request itself if
+/// it has no usable id.
 pub(crate) struct Opened<T> {
     pub(crate) number: u64,
     pub(crate) unanswered: Option<(Call, T)>,
 }
 
-/// A call that has its response.
+/// A call with its response.
 pub(crate) struct Answered<T> {
     pub(crate) call: Call,
     pub(crate) own: T,
-    /// What its operation looks for in the answer.
+    /// What the answer means for its operation.
     pub(crate) watch: Option<Watch>,
 }
 
-/// What the end of an exchange means for its open calls.
+/// The effect of an exchange's end on its pending calls.
 pub(crate) enum ExchangeEffect<T> {
-    /// The status is their answer.
+    /// They failed with the HTTP status.
     Failed(Vec<(Call, T)>),
-    /// They have no answer, unless one still comes on another stream.
+    /// They have no answer, unless one comes on another stream.
     Doomed(BTreeSet<u64>),
 }
 
@@ -132,12 +144,12 @@ impl<T> Default for CallTracker<T> {
 }
 
 impl<T: Default> CallTracker<T> {
-    /// Ids are compared by their text from now on: the trace was imported.
+    /// Compares ids by their text from now on, for imported traces.
     pub(crate) fn compare_ids_by_text(&mut self) {
         self.by_text = true;
     }
 
-    /// An id as it is compared.
+    /// An id in the form in which it is compared.
     pub(crate) fn key(&self, id: Id<'_>) -> Id<'static> {
         match id.into_owned() {
             Id::Number(text) if self.by_text => Id::String(text),
@@ -152,35 +164,35 @@ impl<T: Default> CallTracker<T> {
         }
     }
 
-    /// The open call of this number.
+    /// The pending call with this number.
     pub(crate) fn pending(&self, number: u64) -> Option<&PendingCall> {
         self.open.iter().find_map(|open| open.get(&number)).map(|entry| &entry.call)
     }
 
-    /// The open call of this number, and what its consumer keeps with it.
+    /// The pending call with this number, and the consumer's data.
     pub(crate) fn pending_mut(&mut self, number: u64) -> Option<(&mut PendingCall, &mut T)> {
         let entry = self.open.iter_mut().find_map(|open| open.get_mut(&number))?;
         Some((&mut entry.call, &mut entry.own))
     }
 
-    /// All open calls, each side's in the order of their requests.
+    /// All pending calls, per direction in the order of their requests.
     pub(crate) fn all_pending(&self) -> impl Iterator<Item = (&PendingCall, &T)> {
         self.open.iter().flat_map(BTreeMap::values).map(|entry| (&entry.call, &entry.own))
     }
 
-    /// The number of the client's call during which the server says something: that of the same HTTP exchange, else the one
-    /// that was opened last and is still open.
+    /// The client's call that a server message belongs to: the one in the same HTTP exchange, else the newest pending one.
+    /// Over stdio nothing identifies it (MCP up to 2025-11-25), so this is a heuristic.
     pub(crate) fn during(&self, exchange: Option<u64>) -> Option<u64> {
         exchange.and_then(|exchange| self.last_in(exchange)).or_else(|| self.last_of_client())
     }
 
-    /// Whether calls of any exchange are open.
+    /// Whether any pending call has an exchange.
     pub(crate) fn has_exchanges(&self) -> bool {
         !self.exchanges.is_empty()
     }
 
-    /// An exchange sends again what another has sent: from now on its calls are that one's, in that one's session. So what the
-    /// first was answered, a 405 or a 404, ends none of them.
+    /// Moves the calls of an exchange to the one that repeats it, and to that one's session. The answer to the first attempt, a
+    /// 404 or 405, must not end them.
     pub(crate) fn carry_over(&mut self, before: u64, now: u64, session: Option<&str>) {
         let Some(numbers) = self.exchanges.remove(&before) else { return };
         let session = self.session(session);
@@ -202,7 +214,7 @@ impl<T: Default> CallTracker<T> {
         self.open[side(Direction::ClientToServer)].last_key_value().map(|(number, _)| *number)
     }
 
-    /// The session that a line names, allocated once.
+    /// The session that a line names, interned.
     pub(crate) fn session(&mut self, name: Option<&str>) -> Option<Arc<str>> {
         let name = name?;
         if self.session.as_deref() != Some(name) {
@@ -211,7 +223,7 @@ impl<T: Default> CallTracker<T> {
         self.session.clone()
     }
 
-    /// Takes a request.
+    /// Observes a request, which starts a call.
     pub(crate) fn request(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Opened<T> {
         self.requests += 1;
         let number = self.requests;
@@ -234,14 +246,14 @@ impl<T: Default> CallTracker<T> {
             closing: closing(envelope),
         });
         if !has_id {
-            let call = call.unanswered(Outcome::Unanswered, Asked::default());
+            let call = call.unanswered(Outcome::Unanswered, ObservedAt::default());
             return Opened { number, unanswered: Some((Call { id: None, ..call }, T::default())) };
         }
         let unanswered = self.open(source, call, envelope);
         Opened { number, unanswered }
     }
 
-    /// Opens a call; returns the one that had its id.
+    /// Adds a pending call. Returns the older call with its id, which can't be answered any more.
     fn open(
         &mut self,
         source: &Source<'_>,
@@ -261,19 +273,21 @@ impl<T: Default> CallTracker<T> {
         }
         self.link(&mut call);
         self.open[side(source.direction)].insert(number, Box::new(Entry { call, own: T::default() }));
-        older.map(|entry| (entry.call.unanswered(Outcome::Unanswered, Asked::of(source.stamp)), entry.own))
+        older.map(|entry| {
+            (entry.call.unanswered(Outcome::Unanswered, ObservedAt::of(source.stamp)), entry.own)
+        })
     }
 
     fn hash(&self, key: &Key) -> u64 {
         self.hashes.hash_one((key.direction, &key.session, &key.id))
     }
 
-    /// The open calls with this key, the newest first.
+    /// The pending calls with this key, newest first.
     fn with_key<'t>(&'t self, key: &'t Key) -> impl Iterator<Item = &'t PendingCall> {
         let newest = self.ids.get(&self.hash(key)).and_then(|number| self.pending(*number));
         let older = |call: &&'t PendingCall| (call.older != NONE).then(|| self.pending(call.older)).flatten();
         std::iter::successors(newest, older).filter(move |call| {
-            // Two keys may have one hash.
+            // Hashes may collide, so the key is compared, too.
             call.direction() == key.direction && call.session() == key.session.as_ref() && call.id == key.id
         })
     }
@@ -282,13 +296,14 @@ impl<T: Default> CallTracker<T> {
         self.with_key(key).next().map(PendingCall::number)
     }
 
-    /// Takes a call out of those that are open.
+    /// Removes a pending call from all indexes.
     fn close(&mut self, number: u64) -> Option<Box<Entry<T>>> {
         let entry = self.open.iter_mut().find_map(|open| open.remove(&number))?;
         let call = &entry.call;
         self.unlink(call);
         if let Some(token) = call.token() {
             let token = (call.direction(), token.clone());
+            // A later request may have reused the token; that entry is not ours to remove.
             if self.tokens.get(&token) == Some(&number) {
                 self.tokens.remove(&token);
             }
@@ -304,7 +319,7 @@ impl<T: Default> CallTracker<T> {
         Some(entry)
     }
 
-    /// Makes a call the newest with its id.
+    /// Links a call as the newest with its id.
     fn link(&mut self, call: &mut PendingCall) {
         let key = Key { direction: call.direction(), session: call.session().cloned(), id: call.id.clone() };
         (call.older, call.newer) = (NONE, NONE);
@@ -337,14 +352,14 @@ impl<T: Default> CallTracker<T> {
         }
     }
 
-    /// Whether an open call and a new request can't both have an id. Without a session, requests in exchanges of their
-    /// own may come from different clients.
+    /// Whether a pending call and a new request share a scope of ids. Without a session, requests in different exchanges may
+    /// come from different clients, which may use the same ids.
     fn shares_ids(&self, older: u64, source: &Source<'_>) -> bool {
         let exchange = self.pending(older).and_then(PendingCall::exchange);
         source.session.is_some() || exchange.is_none() || exchange == source.exchange
     }
 
-    /// The call during which the server asks something; that call notes it.
+    /// The call during which the server sends a request; counts it there. Pings don't belong to a call.
     fn parent(&mut self, source: &Source<'_>, method: &str) -> Option<u64> {
         if source.direction != Direction::ServerToClient || method == method::PING {
             return None;
@@ -357,7 +372,7 @@ impl<T: Default> CallTracker<T> {
         Some(number)
     }
 
-    /// Takes a response; `None` if no open request waits for it.
+    /// Observes a response; `None` if no pending request matches.
     pub(crate) fn response(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<Answered<T>> {
         let asker = source.direction.reverse();
         let by_id = envelope.id.as_ref().and_then(|id| self.asked(asker, source, id));
@@ -369,6 +384,7 @@ impl<T: Default> CallTracker<T> {
             let method = Arc::clone(call.method());
             parent.nested_ends(&method, source.stamp);
         }
+        // The server assigns the session with its response (2025-03-26 to 2025-11-25, session management).
         if call.session.is_none() && &**call.method() == method::INITIALIZE {
             call.session.clone_from(&source.session);
         }
@@ -378,16 +394,16 @@ impl<T: Default> CallTracker<T> {
         Some(Answered { call: Call { operation, ..call }, own, watch })
     }
 
-    /// The call that an error answers by being all that there is in its exchange: servers that refuse a request before they
-    /// parse it can't repeat its id.
+    /// The call that an error without a matching id answers: the only one in its exchange. Servers that reject a request before
+    /// they parse it can't repeat its id (JSON-RPC 2.0, section 5).
     fn refused(&self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let numbers = self.exchanges.get(&source.exchange?)?;
         let is_alone = envelope.error.is_some() && numbers.len() == 1;
         numbers.first().copied().filter(|_| is_alone && source.direction == Direction::ServerToClient)
     }
 
-    /// The number of the open call with this id. A session is given to `initialize` by its answer, so that the request has
-    /// none yet; and where only one side's messages name it, the other side's are its too.
+    /// The number of the pending call with this id. If there is none in the message's session, the request may lack the
+    /// session: `initialize` gets it with its answer, and some traces name it for one side only.
     fn asked(&self, asker: Direction, source: &Source<'_>, id: &Id<'_>) -> Option<u64> {
         let mut key = Key { direction: asker, session: source.session.clone(), id: self.id_key(id) };
         self.meant(&key, source.exchange).or_else(|| {
@@ -396,7 +412,7 @@ impl<T: Default> CallTracker<T> {
         })
     }
 
-    /// Of several, the one in this exchange is meant; else the one that was opened last.
+    /// Of several calls with a key, the one in this exchange; else the newest.
     fn meant(&self, key: &Key, exchange: Option<u64>) -> Option<u64> {
         let newest = self.newest(key)?;
         let in_exchange = exchange.and_then(|exchange| self.exchanges.get(&exchange));
@@ -411,7 +427,7 @@ impl<T: Default> CallTracker<T> {
         in_exchange.and_then(|numbers| numbers.iter().find(is_meant)).copied().or(Some(newest))
     }
 
-    /// Takes a progress notification; returns the call that it belongs to.
+    /// Observes a progress notification. Returns its call.
     pub(crate) fn progress(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let token = envelope.progress_token.clone()?.into_owned();
         let number = *self.tokens.get(&(source.direction.reverse(), token))?;
@@ -419,7 +435,7 @@ impl<T: Default> CallTracker<T> {
         Some(number)
     }
 
-    /// Takes a cancellation; returns the call that it takes back. Only the side that asked can do that.
+    /// Observes a cancellation. Returns its call. Only the side that sent the request can cancel it.
     pub(crate) fn cancellation(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let (id, reason) = protocol::cancellation(envelope.params?)?;
         let number = self.asked(source.direction, source, &id)?;
@@ -428,7 +444,7 @@ impl<T: Default> CallTracker<T> {
         Some(number)
     }
 
-    /// Takes the end of an HTTP exchange, and says what that means for its calls.
+    /// Observes the end of an HTTP exchange. Returns the effect on its calls.
     pub(crate) fn exchange_ended(
         &mut self,
         place: Place,
@@ -436,12 +452,12 @@ impl<T: Default> CallTracker<T> {
         http: &HttpContext,
     ) -> ExchangeEffect<T> {
         let none = || ExchangeEffect::Failed(Vec::new());
-        // A stream that is open may still bring the answer.
+        // An open stream may still bring the answer.
         let Some(ended) = http.ended.as_deref().filter(|ended| *ended != "open") else { return none() };
         let Some(numbers) = self.exchanges.get(&http.x).cloned() else { return none() };
         let status = http.response.as_ref().map(|response| response.status);
         let ended = Ended::named(ended).unwrap_or_default();
-        // What the recorder answered itself is no answer of the server's.
+        // If the exchange didn't complete, the status is the proxy's own and not an answer of the server.
         if let Some(status) = status.filter(|status| *status >= 400 && ended == Ended::Complete) {
             let bytes = http.response_body.as_ref().map(|body| body.bytes);
             let closed = numbers.iter().filter_map(|number| self.close(*number));
@@ -458,8 +474,12 @@ impl<T: Default> CallTracker<T> {
         ExchangeEffect::Doomed(numbers)
     }
 
-    /// Closes what is open, in the order of the requests.
-    pub(crate) fn close_all(&mut self, otherwise: Outcome, now: Asked) -> impl Iterator<Item = (Call, T)> {
+    /// Closes all pending calls, in the order of their requests.
+    pub(crate) fn close_all(
+        &mut self,
+        otherwise: Outcome,
+        now: ObservedAt,
+    ) -> impl Iterator<Item = (Call, T)> {
         let [mut open, mut of_server] = std::mem::take(&mut self.open);
         self.ids.clear();
         self.exchanges.clear();
@@ -469,6 +489,8 @@ impl<T: Default> CallTracker<T> {
     }
 }
 
+/// A substring search instead of parsing: this runs for every request, and a false match changes only how a disconnect is
+/// named.
 fn closing(envelope: &Envelope<'_>) -> ClosingMeans {
     let names_revision = |params: &[u8]| {
         memchr::memmem::find(params, protocol::meta_key::PROTOCOL_VERSION.as_bytes()).is_some()
@@ -696,6 +718,16 @@ mod tests {
         );
         check(
             &[message("in", 0, PING), message("in", 5, &cancelled("2", "")), message("out", 9, PONG)],
+            &["1 → ping 2 Cancelled 3 Some(5)"],
+        );
+        // An HTTP error that comes later is late, too.
+        let failed = r#""x":1,"response":{"status":500,"version":"1.1","headers":{}},"ended":"complete""#;
+        check(
+            &[
+                http("in", 0, Some("s"), 1, PING),
+                http("in", 5, Some("s"), 2, &cancelled("2", "")),
+                format!(r#"{{"type":"http","us":9,"session":"s","http":{{{failed}}}}}"#),
+            ],
             &["1 → ping 2 Cancelled 3 Some(5)"],
         );
         // Only who asked can cancel, and only what is open.

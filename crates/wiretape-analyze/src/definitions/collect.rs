@@ -1,4 +1,4 @@
-//! Definitions, found in a trace.
+//! Collects the definitions in a trace.
 
 use super::{
     Definition, Definitions, Extent, Gathered, Gatherer, INTRODUCTIONS, ListKind, Listing, Page, ServerFact,
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use wiretape_trace::message::Direction;
 use wiretape_trace::value::Value;
 
-/// Finds what a server offers in a trace.
+/// Collects the definitions that a server sends in a trace.
 ///
-/// Of several lists of a kind the last whole one counts; of one that was only read partly, what was seen. It keeps the
-/// definitions and the cursors of open requests, and nothing else.
+/// Of several lists of a kind, the last complete one counts; if none is complete, the pages that were seen. It keeps only the
+/// definitions and the cursors of pending requests.
 ///
 /// ```
 /// use wiretape_analyze::definitions::{Collector, ListKind};
@@ -36,31 +36,31 @@ pub struct Collector {
     gathering: Gatherer<(String, ListKind), Definition>,
 }
 
-/// More definitions that are no longer given are not kept: a server that gives others each time is not followed for ever.
+/// Replaced definitions kept, for a server that returns different ones each time.
 const MAX_OTHERS: usize = 1000;
 
 impl Collector {
-    /// Nothing was seen yet.
+    /// A collector before the first line.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was seen so far, but for lists of which more pages are to come.
+    /// The definitions so far, without lists that have pages to come.
     pub fn so_far(&self) -> &Definitions {
         &self.definitions
     }
 
-    /// What was seen.
+    /// The definitions, with lists whose last page is missing as partial.
     pub fn finish(mut self) -> Definitions {
         let unfinished: BTreeMap<(String, ListKind), BTreeMap<String, Definition>> =
             std::mem::take(&mut self.gathering).unfinished().collect();
         for ((_, kind), entries) in unfinished {
-            self.partial(kind, entries);
+            self.record_partial(kind, entries);
         }
         self.definitions
     }
 
-    fn introduced(&mut self, line: u64, result: &[u8]) {
+    fn record_server(&mut self, line: u64, result: &[u8]) {
         let Ok(result) = Value::parse(result) else { return };
         for fact in ServerFact::ALL {
             match result.get(fact.member()) {
@@ -75,7 +75,7 @@ impl Collector {
         }
     }
 
-    fn listed(&mut self, line: u64, session: &str, page: &Page<'_>) {
+    fn record_page(&mut self, line: u64, session: &str, page: &Page<'_>) {
         let kind = page.kind;
         let entries = page.entries.iter().map(|entry| {
             let pointer = format!("/result/{}/{}", kind.member(), entry.index);
@@ -83,41 +83,41 @@ impl Collector {
             (entry.key.clone(), Definition { raw: entry.raw.to_vec(), spot })
         });
         let entries: Vec<(String, Definition)> = entries.collect();
-        self.note_twins(kind, &entries);
+        self.keep_duplicates(kind, &entries);
         match self.gathering.page((session.to_owned(), kind), page, entries) {
             Gathered::Whole(entries) => {
-                self.note_earlier(kind, &entries);
+                self.keep_earlier(kind, &entries);
                 let listing = Listing { entries, extent: Extent::Whole, line: Some(line) };
                 self.definitions.lists.insert(kind, listing);
             }
-            Gathered::Alone(entries) => self.partial(kind, entries),
-            Gathered::Begun => {}
+            Gathered::Alone(entries) => self.record_partial(kind, entries),
+            Gathered::Incomplete => {}
         }
     }
 
-    /// What stands in a list under a name that stands there again, otherwise.
-    fn note_twins(&mut self, kind: ListKind, entries: &[(String, Definition)]) {
+    /// Keeps definitions whose name occurs again in the same list with other content: a client may use either.
+    fn keep_duplicates(&mut self, kind: ListKind, entries: &[(String, Definition)]) {
         let last: BTreeMap<&str, &Definition> =
             entries.iter().map(|(name, definition)| (name.as_str(), definition)).collect();
         for (name, definition) in entries {
             if last.get(name.as_str()).is_some_and(|last| last.raw != definition.raw) {
-                self.note(kind, name, definition.clone());
+                self.keep_other(kind, name, definition.clone());
             }
         }
     }
 
-    /// What an earlier list had otherwise.
-    fn note_earlier(&mut self, kind: ListKind, now: &BTreeMap<String, Definition>) {
+    /// Keeps definitions of the previous list that differ or are missing now.
+    fn keep_earlier(&mut self, kind: ListKind, now: &BTreeMap<String, Definition>) {
         let Some(earlier) = self.definitions.lists.get(&kind) else { return };
         let is_other = |(name, definition): &(&String, &Definition)| {
             now.get(*name).is_none_or(|now| now.raw != definition.raw)
         };
         let others: Vec<(String, Definition)> =
             earlier.entries.iter().filter(is_other).map(|(name, one)| (name.clone(), one.clone())).collect();
-        others.into_iter().for_each(|(name, definition)| self.note(kind, &name, definition));
+        others.into_iter().for_each(|(name, definition)| self.keep_other(kind, &name, definition));
     }
 
-    fn note(&mut self, kind: ListKind, name: &str, definition: Definition) {
+    fn keep_other(&mut self, kind: ListKind, name: &str, definition: Definition) {
         let others = &mut self.definitions.others;
         let is_known = others.iter().any(|(_, known, other)| known == name && other.raw == definition.raw);
         if others.len() < MAX_OTHERS && !is_known {
@@ -125,8 +125,8 @@ impl Collector {
         }
     }
 
-    /// Pages of a list that was not read whole: they count only where no whole list was seen.
-    fn partial(&mut self, kind: ListKind, entries: BTreeMap<String, Definition>) {
+    /// Adds pages of an incomplete list, which count only if no complete list was seen.
+    fn record_partial(&mut self, kind: ListKind, entries: BTreeMap<String, Definition>) {
         let line = entries.values().filter_map(|entry| entry.spot.as_ref()).map(|spot| spot.line).max();
         let listing = self.definitions.lists.entry(kind).or_insert_with(|| Listing {
             entries: BTreeMap::new(),
@@ -141,7 +141,7 @@ impl Collector {
 }
 
 impl Analysis for Collector {
-    /// Where a request for a list begins to read.
+    /// The cursor of a list request.
     type PerCall = Option<Box<str>>;
 
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
@@ -156,9 +156,9 @@ impl Analysis for Collector {
         let Some(result) = result.filter(|_| call.direction == Direction::ClientToServer) else { return };
         let line = closed.line.map_or(0, |view| view.line.number);
         if INTRODUCTIONS.contains(&&*call.method) {
-            self.introduced(line, result);
+            self.record_server(line, result);
         } else if let Some(page) = Page::of(&call.method, || start.map(String::from), result) {
-            self.listed(line, call.session.as_deref().unwrap_or_default(), &page);
+            self.record_page(line, call.session.as_deref().unwrap_or_default(), &page);
         }
     }
 }

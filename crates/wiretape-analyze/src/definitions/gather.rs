@@ -1,68 +1,69 @@
-//! Pages of lists, put together.
+//! Joins the pages of lists.
 
 use super::page::Page;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// More lists are not gathered at a time.
+/// Lists with pages to come, at a time. Bounds the memory.
 const MAX_LISTS: usize = 1000;
-/// More entries of a list are not gathered: a server that hands out pages for ever is not followed for ever.
+/// Entries of one list: a server that returns pages forever is not followed.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Lists of which more pages are to come, by who reads them.
+/// Lists with pages to come, by reader: a session may read several lists at once.
 #[derive(Debug)]
 pub struct Gatherer<K, T> {
-    begun: HashMap<K, Begun<T>>,
+    partial: HashMap<K, PartialList<T>>,
 }
 
 #[derive(Debug)]
-struct Begun<T> {
+struct PartialList<T> {
     entries: BTreeMap<String, T>,
     next: String,
 }
 
-/// What a page makes of the list that it belongs to.
+/// The state of a list after a page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Gathered<T> {
-    /// It was the last one: these are all entries.
+    /// The page was the last one: all entries of the list.
     Whole(BTreeMap<String, T>),
     /// More pages are to come.
-    Begun,
-    /// The pages before it were not seen: these are its entries.
+    Incomplete,
+    /// The pages before it are unknown: the entries of this page alone.
     Alone(BTreeMap<String, T>),
 }
 
 impl<K, T> Default for Gatherer<K, T> {
     fn default() -> Self {
-        Gatherer { begun: HashMap::new() }
+        Gatherer { partial: HashMap::new() }
     }
 }
 
 impl<K: Eq + Hash, T> Gatherer<K, T> {
-    /// Takes the next page of a reader's list, with its entries.
+    /// Adds the next page of a reader's list.
     pub fn page(
         &mut self,
         reader: K,
         page: &Page<'_>,
         entries: impl IntoIterator<Item = (String, T)>,
     ) -> Gathered<T> {
-        let begun = self.begun.remove(&reader);
-        let mut gathered = match (&page.cursor, begun) {
+        let partial = self.partial.remove(&reader);
+        let mut gathered = match (&page.cursor, partial) {
             (None, _) => BTreeMap::new(),
-            (Some(cursor), Some(begun)) if *cursor == begun.next => begun.entries,
+            (Some(cursor), Some(partial)) if *cursor == partial.next => partial.entries,
+            // The cursor doesn't continue the pages we have: another client's, or pages are missing.
             (Some(_), _) => return Gathered::Alone(entries.into_iter().collect()),
         };
         gathered.extend(entries);
         let Some(next) = &page.next else { return Gathered::Whole(gathered) };
-        if self.begun.len() < MAX_LISTS && gathered.len() < MAX_ENTRIES {
-            self.begun.insert(reader, Begun { entries: gathered, next: next.clone() });
-            return Gathered::Begun;
+        if self.partial.len() < MAX_LISTS && gathered.len() < MAX_ENTRIES {
+            self.partial.insert(reader, PartialList { entries: gathered, next: next.clone() });
+            return Gathered::Incomplete;
         }
         Gathered::Alone(gathered)
     }
 
-    /// The lists whose last page was not seen, with what was seen of them.
+    /// The lists whose last page was not seen, with the entries so far.
     pub fn unfinished(self) -> impl Iterator<Item = (K, BTreeMap<String, T>)> {
-        self.begun.into_iter().map(|(reader, begun)| (reader, begun.entries))
+        self.partial.into_iter().map(|(reader, partial)| (reader, partial.entries))
     }
 }

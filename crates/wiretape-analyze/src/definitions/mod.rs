@@ -1,7 +1,7 @@
-//! What a server offers: its tools, prompts, resources and resource templates, and what it says of itself.
+//! The definitions of a server: its tools, prompts, resources and resource templates, and its facts about itself.
 //!
-//! [`Page`] is one answer to a list request, [`Gatherer`] puts the pages of lists together, and [`Collector`] finds all
-//! of it in a trace. How offers differ is for [`crate::drift`].
+//! [`Page`] is one answer to a list request, [`Gatherer`] joins the pages of a list, and [`Collector`] finds all
+//! definitions in a trace. [`crate::drift`] compares them.
 
 mod collect;
 mod gather;
@@ -13,47 +13,47 @@ pub use page::{ListKind, Page, cursor};
 
 use std::collections::BTreeMap;
 
-/// What a server offers, as far as it was seen.
+/// The definitions of a server, as far as they were seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Definitions {
-    /// What the server says of itself, by the name of the member.
+    /// The server's facts about itself.
     pub server: BTreeMap<ServerFact, Definition>,
     /// The lists that were seen.
     pub lists: BTreeMap<ListKind, Listing>,
-    /// Other definitions that were given: by earlier lists, or under a name that stands in a list twice.
+    /// Other versions of definitions: from earlier lists, or duplicates within a list.
     pub others: Vec<(ListKind, String, Definition)>,
 }
 
 /// A list, as it was last seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// Its entries, by what they go by.
+    /// Its entries by name or URI.
     pub entries: BTreeMap<String, Definition>,
     /// Whether all of its pages were seen.
     pub extent: Extent,
-    /// The line of a trace where it was seen last.
+    /// The line of its last page in the trace.
     pub line: Option<u64>,
 }
 
-/// How much of a list was seen.
+/// How many pages of a list were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it.
+    /// Every page.
     Whole,
     /// Some of its pages.
     Partial,
 }
 
-/// One thing that a server offers or says.
+/// A definition or fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Its JSON, as it was written.
+    /// Its JSON, as the server sent it.
     pub raw: Vec<u8>,
-    /// Where it stands.
+    /// Its position in the trace; `None` if it comes from a baseline file.
     pub spot: Option<Spot>,
 }
 
-/// A place in a trace.
+/// A position in a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
     /// The line, from 1.
@@ -62,23 +62,23 @@ pub struct Spot {
     pub pointer: String,
 }
 
-/// What a server says of itself, in its answer to `initialize` or `server/discover`.
+/// A fact that a server states in its answer to `initialize` or `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServerFact {
-    /// What it can do.
+    /// Its capabilities.
     Capabilities,
-    /// What the model is to know of it.
+    /// Its instructions to the model.
     Instructions,
     /// Its name and version.
     ServerInfo,
 }
 
 impl ServerFact {
-    /// All of them.
+    /// All facts, in the order in which they are compared.
     pub const ALL: [ServerFact; 3] =
         [ServerFact::Capabilities, ServerFact::Instructions, ServerFact::ServerInfo];
 
-    /// The name of the member that has it.
+    /// The member of the result that holds it.
     pub fn member(self) -> &'static str {
         match self {
             ServerFact::Capabilities => "capabilities",
@@ -88,7 +88,7 @@ impl ServerFact {
     }
 }
 
-/// The methods whose answers say what a server is.
+/// The methods whose results hold [`ServerFact`]s.
 pub(crate) const INTRODUCTIONS: [&str; 2] = ["initialize", "server/discover"];
 
 impl Definitions {

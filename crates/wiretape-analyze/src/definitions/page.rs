@@ -6,27 +6,27 @@ use wiretape_trace::value::Value;
 /// The lists that a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListKind {
-    /// What can be called.
+    /// `tools/list`.
     Tools,
-    /// What can be asked for by name.
+    /// `prompts/list`.
     Prompts,
-    /// What can be read.
+    /// `resources/list`.
     Resources,
-    /// Patterns of what can be read.
+    /// `resources/templates/list`.
     ResourceTemplates,
 }
 
 impl ListKind {
-    /// All of them.
+    /// All lists, in the order in which they are compared.
     pub const ALL: [ListKind; 4] =
         [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::ResourceTemplates];
 
-    /// The list that a method gives.
+    /// The list that a method returns.
     pub fn of_method(method: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.method() == method)
     }
 
-    /// The method that gives it.
+    /// The method that returns it.
     pub fn method(self) -> &'static str {
         match self {
             ListKind::Tools => "tools/list",
@@ -36,7 +36,7 @@ impl ListKind {
         }
     }
 
-    /// The member of a result that has it.
+    /// The member of the result that holds it.
     pub fn member(self) -> &'static str {
         match self {
             ListKind::Tools => "tools",
@@ -46,7 +46,7 @@ impl ListKind {
         }
     }
 
-    /// The member that entries go by.
+    /// The member that identifies an entry.
     pub fn key(self) -> &'static str {
         match self {
             ListKind::Tools | ListKind::Prompts => "name",
@@ -55,7 +55,7 @@ impl ListKind {
         }
     }
 
-    /// What one of its entries is called.
+    /// The noun for one entry.
     pub fn noun(self) -> &'static str {
         match self {
             ListKind::Tools => "tool",
@@ -73,9 +73,9 @@ pub struct Page<'a> {
     pub kind: ListKind,
     /// Its entries, in order.
     pub entries: Vec<Entry<'a>>,
-    /// Where in the list it begins; `None` at the beginning.
+    /// The cursor of the request; `None` for the first page.
     pub cursor: Option<String>,
-    /// Where the next one begins; `None` if this is the last.
+    /// The cursor of the next page; `None` if this is the last.
     pub next: Option<String>,
     /// The bytes of the whole result.
     pub result: &'a [u8],
@@ -84,16 +84,16 @@ pub struct Page<'a> {
 /// An entry of a page.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// What it goes by.
+    /// Its name or URI.
     pub key: String,
-    /// Its bytes.
+    /// The JSON of the entry, as the server sent it.
     pub raw: &'a [u8],
-    /// Its number on the page, from 0; entries without a key are none, but are counted.
+    /// Its index on the page, from 0. Entries without a key are left out but counted.
     pub index: usize,
 }
 
 impl<'a> Page<'a> {
-    /// The page that is the result of a method, if it is one.
+    /// The page in the result of a list method; `None` for other methods and malformed results.
     pub fn of(method: &str, cursor: impl FnOnce() -> Option<String>, result: &'a [u8]) -> Option<Self> {
         let kind = ListKind::of_method(method)?;
         let value = Value::parse(result).ok()?;
@@ -115,7 +115,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Where in a list a request begins to read, by its parameters; at the beginning if there is nothing.
+/// The cursor in the params of a list request; `None` for the first page.
 pub fn cursor(params: &[u8]) -> Option<String> {
     Value::parse(params).ok()?.get("cursor").and_then(text)
 }

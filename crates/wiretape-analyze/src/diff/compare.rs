@@ -1,4 +1,4 @@
-//! How one call differs from another.
+//! Compares two calls.
 
 use super::index::{CallIndex, Ignored, IndexedCall};
 use crate::json_diff::{Alike, Differences, Inside, diff, diff_beyond};
@@ -7,43 +7,43 @@ use crate::volatile::{Part, Paths};
 use wiretape_trace::message::{Direction, Envelope};
 use wiretape_trace::value::Value;
 
-/// More differences of one message are not looked for.
+/// Differences reported per message.
 const MAX_DIFFERENCES: usize = 1000;
 
 /// The messages of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallPayloads<'a> {
-    /// What was asked.
+    /// The JSON-RPC request.
     pub request: &'a [u8],
-    /// What was answered, if anything was.
+    /// The JSON-RPC response, if there is one.
     pub response: Option<&'a [u8]>,
 }
 
-/// How one call differs from another.
+/// The differences between two calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallDifferences<'a> {
-    /// By what it asks.
+    /// In the params.
     pub params: Differences<'a>,
-    /// By what it was answered.
+    /// In the answers.
     pub answer: Answer<'a>,
 }
 
-/// How one answer differs from another.
+/// The differences between two answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// Both are results, or both are errors.
     Alike(Part, Differences<'a>),
-    /// They are not of one kind, or one of them is not there.
+    /// One is a result and the other an error, or one is missing.
     Other {
-        /// What it was.
+        /// The earlier answer: its part and value.
         before: Option<(Part, Value<'a>)>,
-        /// What it is now.
+        /// The later answer: its part and value.
         after: Option<(Part, Value<'a>)>,
     },
 }
 
 impl Answer<'_> {
-    /// Whether they are the same.
+    /// Whether there are no differences.
     pub fn is_same(&self) -> bool {
         match self {
             Answer::Alike(_, differences) => differences.list.is_empty(),
@@ -52,12 +52,12 @@ impl Answer<'_> {
     }
 }
 
-/// Whether what a server makes up in each run counts: times of the run, and ids.
+/// Whether values that a server generates in each run are compared: timestamps of the run, and ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MadeUp {
-    /// It counts for nothing.
+    /// They are ignored.
     LeftOut,
-    /// It is compared like everything else.
+    /// They are compared like all others.
     Compared,
 }
 
@@ -69,7 +69,7 @@ pub struct Comparer {
 }
 
 impl Comparer {
-    /// For the calls of these traces.
+    /// A comparer for two traces.
     pub fn new(ignored: Ignored, first: &CallIndex, second: &CallIndex, made_up: MadeUp) -> Self {
         let run = |index: &CallIndex| index.run_ms.clone().unwrap_or(0..0);
         let runs = (made_up == MadeUp::LeftOut).then(|| Runs {
@@ -80,13 +80,13 @@ impl Comparer {
         Comparer { ignored, runs }
     }
 
-    /// What is left out of a part of a call of this method, by its place.
+    /// The ignored paths of a part of a call.
     pub fn paths(&self, method: &str, part: Part) -> &Paths {
         self.ignored.of(method, part)
     }
 
-    /// How two calls of one method differ, which this side made. What a client asks counts whole; of what the server says, what it
-    /// makes up in each run does not.
+    /// The differences between two calls of a method from one direction. The client's values all count; values that the
+    /// server generates are ignored.
     pub fn compare<'a>(
         &self,
         (asker, method): (Direction, &str),
@@ -105,20 +105,20 @@ impl Comparer {
         compare_beyond(&self.ignored, method, (before, after), alike)
     }
 
-    /// How two texts differ that are JSON.
+    /// The differences between two strings that hold JSON.
     pub fn differences_inside<'i>(&self, inside: &'i Inside, paths: &Paths, limit: usize) -> Differences<'i> {
         let Some(runs) = &self.runs else { return inside.differences(paths, limit) };
         let is_alike = |before: Value<'_>, after: Value<'_>| runs.are_alike(before, after);
         inside.differences_beyond(paths, limit, Some(Alike { is_alike: &is_alike, is_told: false }))
     }
 
-    /// Whether two calls that are not equal differ by nothing that counts.
+    /// Whether two calls with different fingerprints differ only in generated values.
     pub fn are_alike(
         &self,
         (one, before): (&IndexedCall, CallPayloads<'_>),
         (other, after): (&IndexedCall, CallPayloads<'_>),
     ) -> bool {
-        // A file may have been changed since: what can't be read is not alike.
+        // The file may have changed since it was indexed; an unreadable call counts as different.
         let is_read = |call: &IndexedCall, payloads: CallPayloads<'_>| {
             !payloads.request.is_empty() && call.response.is_some() == payloads.response.is_some()
         };
@@ -136,7 +136,7 @@ impl CallDifferences<'_> {
     fn are_none(&self, comparer: &Comparer, method: &str) -> bool {
         let none = |part: Part, found: &Differences<'_>| {
             let paths = comparer.paths(method, part);
-            // A text that is JSON is compared as what it holds.
+            // A string that holds JSON is compared as JSON.
             let is_none = |inside: Option<Inside>| {
                 inside.is_some_and(|inside| {
                     let found = comparer.differences_inside(&inside, paths, 1);
@@ -153,23 +153,23 @@ impl CallDifferences<'_> {
     }
 }
 
-/// Which values are alike though they differ, on each side of a call.
+/// Which differing values count as equal, in requests and in answers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SideAlike<'f> {
-    /// In what is asked.
+    /// In params.
     pub(crate) params: Option<Alike<'f>>,
-    /// In what is answered.
+    /// In answers.
     pub(crate) answer: Option<Alike<'f>>,
 }
 
 impl<'f> SideAlike<'f> {
-    /// The same on both sides.
+    /// The same in params and answers.
     pub(crate) fn both(alike: Alike<'f>) -> Self {
         SideAlike { params: Some(alike), answer: Some(alike) }
     }
 }
 
-/// Compares two calls of the same method, where some values are alike.
+/// Compares two calls of the same method. Values that are alike count as equal.
 pub(crate) fn compare_beyond<'a>(
     ignored: &Ignored,
     method: &str,

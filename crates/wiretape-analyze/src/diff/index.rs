@@ -1,4 +1,4 @@
-//! The calls of a trace, by fingerprints.
+//! The calls of a trace with the fingerprints of their messages.
 
 use super::payloads::PayloadPlace;
 use crate::align::Key;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use wiretape_trace::format::Record;
 use wiretape_trace::message::{Direction, Envelope};
 
-/// What is left out of the parts of a call.
+/// The ignored paths of calls.
 ///
-/// That is what is volatile, and of lists and introductions what a server offers: that is compared by itself, however
-/// often it was asked for and in how many pages.
+/// Volatile values, and the definitions in lists and handshakes: those are compared separately, because clients request them
+/// in different pages and numbers.
 #[derive(Debug, Clone)]
 pub struct Ignored {
     volatile: Volatile,
@@ -26,7 +26,7 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// What is volatile, and what a server offers.
+    /// Ignores volatile values and definitions.
     pub fn new(volatile: Volatile) -> Self {
         let result = volatile.of(Part::Result);
         let introductions =
@@ -35,7 +35,7 @@ impl Ignored {
         Ignored { introductions, lists, volatile }
     }
 
-    /// What is left out of a part of a call of this method.
+    /// The ignored paths of a part of a call.
     pub fn of(&self, method: &str, part: Part) -> &Paths {
         if part == Part::Result {
             if INTRODUCTIONS.contains(&method) {
@@ -57,69 +57,69 @@ impl Ignored {
 /// A call, without its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedCall {
-    /// Who asked.
+    /// The direction of the request.
     pub direction: Direction,
-    /// The method.
+    /// The method of the request; empty if it was not a string.
     pub method: Arc<str>,
-    /// The tool or prompt that it is for.
+    /// The tool or prompt that it names.
     pub name: Option<Arc<str>>,
-    /// Where the request stands.
+    /// The position of the request.
     pub request: PayloadPlace,
-    /// Where the response stands, if there is one.
+    /// The position of the response, if there is one.
     pub response: Option<PayloadPlace>,
-    /// Microseconds that the side which was asked took itself, if that is known.
+    /// The receiver's own time in microseconds, without the time it waited for nested requests.
     pub took_us: Option<u64>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The status that an HTTP error has.
+    /// The HTTP status of an HTTP error.
     pub http_status: Option<u16>,
-    /// What it asks.
+    /// Fingerprint of method and params.
     asked: u64,
-    /// What it was answered.
+    /// Fingerprint of the answer.
     answered: u64,
 }
 
 impl IndexedCall {
-    /// By what it is aligned: what it asks, and what it is for.
+    /// The key by which it is aligned.
     pub(super) fn key(&self) -> Key {
         let side = combine(u64::from(self.direction == Direction::ServerToClient), text(&self.method));
         let kind = combine(side, self.name.as_deref().map_or(0, text));
         Key { exact: combine(kind, self.asked), kind, tie: self.answered }
     }
 
-    /// Whether it asks the same.
+    /// Whether the requests are equal.
     pub fn asks_the_same(&self, other: &IndexedCall) -> bool {
         self.asked == other.asked
     }
 }
 
-/// The calls of a trace, and what its server offers.
+/// The calls and definitions of a trace.
 #[derive(Debug, Clone, Default)]
 pub struct CallIndex {
     /// The calls, in the order of their requests.
     pub calls: Vec<IndexedCall>,
-    /// What the server offers.
+    /// The definitions of the server.
     pub definitions: Definitions,
-    /// When it was recorded: milliseconds since 1970, if that is known.
+    /// The time range of the recording in milliseconds since 1970, if known.
     pub(super) run_ms: Option<Range<i64>>,
-    /// What the client said that may be an id.
+    /// Possible ids in the client's requests.
     pub(super) ids: HashSet<String>,
 }
 
-/// Makes a [`CallIndex`] of a trace.
+/// Builds a [`CallIndex`].
 #[derive(Debug)]
 pub struct CallIndexer<'i> {
     ignored: &'i Ignored,
     collector: Collector,
     names: HashSet<Arc<str>>,
-    /// In the order of their numbers, which count from 1.
+    /// Calls by number, from 1.
     calls: Vec<IndexedCall>,
     run_ms: Option<Range<i64>>,
     ids: HashSet<String>,
 }
 
 impl<'i> CallIndexer<'i> {
-    /// At the start of a trace.
+    /// An indexer before the first line.
     pub fn new(ignored: &'i Ignored) -> Self {
         CallIndexer {
             ignored,
@@ -135,7 +135,7 @@ impl<'i> CallIndexer<'i> {
         let method = self.intern(envelope.method.as_deref().unwrap_or_default());
         let is_named = matches!(&*method, "tools/call" | "prompts/get");
         let name = envelope.name.as_deref().filter(|_| is_named).map(|name| self.intern(name));
-        // A request without parameters asks what one with empty ones does.
+        // A request without params equals one with empty params.
         let asked = self.ignored.print(&method, Part::Params, envelope.params.unwrap_or(b"{}"));
         self.calls.push(IndexedCall {
             direction,
@@ -160,7 +160,7 @@ impl<'i> CallIndexer<'i> {
         name
     }
 
-    /// The calls of the trace.
+    /// The index.
     pub fn finish(self) -> CallIndex {
         CallIndex {
             calls: self.calls,

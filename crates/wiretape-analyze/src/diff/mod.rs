@@ -1,13 +1,12 @@
-//! How the calls of one trace differ from those of another.
+//! Compares the calls of two traces.
 //!
-//! Each trace is read twice. The first time a [`CallIndex`] keeps a fingerprint of what each call asks and of what it was
-//! answered, and where both stand: some hundred bytes a call, whatever the size of its messages. By these [`align`] puts
-//! the calls of both traces side by side. The second time [`Payloads`] reads the messages of those calls that differ, in
-//! the order of the rows, and [`Comparer`] says how. At no time is more of a trace in memory than the messages of calls
-//! that were open together.
+//! Each trace is read twice. First, a [`CallIndex`] stores the fingerprints and positions of each request and answer: about a
+//! hundred bytes per call, whatever the size of its messages. [`align`] aligns the calls of both traces by them. Then
+//! [`Payloads`] reads the messages of differing calls in the order of the rows, and [`Comparer`] compares them. So memory
+//! never holds more of a trace than the messages of calls that were in flight together.
 //!
-//! What does not count is for [`crate::volatile`] where its place tells, and for `looks` where its value does; what a server offers for [`crate::drift`], and how it is shown for
-//! others. Notifications are not compared: they are no calls.
+//! Ignored values are known by their path ([`crate::volatile`]) or their form (`looks`). Definitions are compared by
+//! [`crate::drift`]. Notifications are not compared: their number and order often depend on timing.
 
 mod compare;
 mod index;

@@ -1,34 +1,34 @@
-//! Messages of a trace, read when they are needed.
+//! Reads the messages of a trace on demand.
 
 use std::collections::HashMap;
 use std::io::Read;
 use wiretape_trace::format::{ReadError, Record, TraceReader};
 use wiretape_trace::message::payloads;
 
-/// Where a payload stands.
+/// The position of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadPlace {
     /// The line, from 1.
     pub line: u64,
-    /// Its number in a batch, from 0.
+    /// Its index in a batch, from 0.
     pub index: usize,
 }
 
-/// Hands out payloads of a trace that is read on as far as need be.
+/// Reads payloads of a trace, advancing as far as needed.
 ///
-/// It keeps the lines that are still wanted and that were read on the way to others. If payloads are asked for about in
-/// the order of the trace, that are few.
+/// It keeps lines that were passed and are still needed. If payloads are requested roughly in the order of the trace, these are
+/// few.
 #[derive(Debug)]
 pub struct Payloads<R> {
     reader: TraceReader<R>,
-    /// How often each line is still wanted.
+    /// How often each line is still needed.
     wanted: HashMap<u64, usize>,
     kept: HashMap<u64, Vec<u8>>,
     read: u64,
 }
 
 impl<R: Read> Payloads<R> {
-    /// The payloads at these places, each of which is asked for once.
+    /// A reader for these positions, each requested once.
     pub fn new(reader: TraceReader<R>, places: impl IntoIterator<Item = PayloadPlace>) -> Self {
         let mut wanted = HashMap::new();
         for place in places {
@@ -37,7 +37,7 @@ impl<R: Read> Payloads<R> {
         Payloads { reader, wanted, kept: HashMap::new(), read: 0 }
     }
 
-    /// The payload at a place; `None` if it is not there: the file has been changed since.
+    /// The payload at a position; `None` if it is missing because the file changed.
     pub fn take(&mut self, place: PayloadPlace) -> Result<Option<Vec<u8>>, ReadError> {
         while self.read < place.line {
             let Some(line) = self.reader.next_line()? else { break };

@@ -1,26 +1,26 @@
-//! The calls of two traces side by side.
+//! The aligned calls of two traces.
 
 use super::index::{CallIndex, IndexedCall};
 use crate::align::{self, Key, Row};
 use wiretape_trace::message::Direction;
 
-/// A call of either trace, or one of each.
+/// A row: a call of either trace, or a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallRow {
-    /// The call of the first trace.
+    /// The index of the call in the first trace.
     pub first: Option<usize>,
-    /// The call of the second.
+    /// The index of the call in the second trace.
     pub second: Option<usize>,
-    /// How they differ.
+    /// Whether and how the two calls differ.
     pub status: Status,
 }
 
-/// How two calls differ.
+/// The status of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Not at all.
+    /// The answers are equal apart from ignored values.
     Same,
-    /// By what they ask or were answered.
+    /// The requests or answers differ.
     Changed,
     /// The second trace lacks it.
     Removed,
@@ -29,7 +29,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Its name, for other programs.
+    /// The name in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Status::Same => "same",
@@ -40,10 +40,9 @@ impl Status {
     }
 }
 
-/// Puts the calls of two traces side by side.
+/// Aligns the calls of two traces.
 ///
-/// Calls of the client are aligned with calls of the client, and those of the server with those of the server: which
-/// came first when both ask at once is an accident.
+/// Client calls and server calls are aligned separately: their relative order depends on timing.
 pub fn align(first: &CallIndex, second: &CallIndex) -> Vec<CallRow> {
     let client = aligned(first, second, Direction::ClientToServer);
     let server = aligned(first, second, Direction::ServerToClient);
@@ -72,7 +71,7 @@ fn side(calls: &[IndexedCall], direction: Direction) -> Vec<(usize, Key)> {
     calls.map(|(at, call)| (at, call.key())).collect()
 }
 
-/// Both directions in one list, by where they stand in the first trace, or in the second.
+/// Merges both directions into one list, by position in the first trace, or else in the second.
 fn merged(first: &CallIndex, second: &CallIndex, client: &[CallRow], server: &[CallRow]) -> Vec<CallRow> {
     let mut rows = Vec::with_capacity(client.len() + server.len());
     let (mut client, mut server) = (client, server);
@@ -102,26 +101,26 @@ fn is_before(first: &CallIndex, second: &CallIndex, one: &CallRow, other: &CallR
     }
 }
 
-/// How much slower or faster a call must be to be told.
+/// When a call counts as slower or faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// By this much of the time it took before: 0.5 is by half.
+    /// The change relative to the earlier time: 0.5 is 50 %.
     pub ratio: f64,
-    /// And by at least so many microseconds.
+    /// The minimum change in microseconds: tiny calls vary a lot in relative terms.
     pub floor_us: u64,
 }
 
-/// A call that takes another time than before.
+/// A significant change of a call's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaceChange {
-    /// It takes longer.
+    /// The later call takes longer.
     Slower,
-    /// It takes less.
+    /// The later call takes less time.
     Faster,
 }
 
 impl Pace {
-    /// Whether a call takes much longer or much less than before; `None` if it doesn't, or nobody knows.
+    /// The significant change between two calls; `None` if there is none or a time is unknown.
     pub fn judge(self, before: &IndexedCall, after: &IndexedCall) -> Option<PaceChange> {
         let (before, after) = (before.took_us?, after.took_us?);
         if self.is_much(before, after) {
@@ -133,7 +132,7 @@ impl Pace {
         }
     }
 
-    /// Whether a call that took so many microseconds takes much longer now.
+    /// Whether `now` is significantly slower than `before`, both in microseconds.
     pub fn is_slower(self, before_us: u64, now_us: u64) -> bool {
         self.is_much(before_us, now_us)
     }
@@ -144,16 +143,16 @@ impl Pace {
     }
 }
 
-/// How many calls are how.
+/// The number of rows by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The same in both traces.
+    /// Equal in both traces.
     pub same: u64,
-    /// In both, but not the same.
+    /// In both, but different.
     pub changed: u64,
-    /// In the first only.
+    /// Only in the first.
     pub removed: u64,
-    /// In the second only.
+    /// Only in the second.
     pub added: u64,
     /// In both, and slower in the second.
     pub slower: u64,
@@ -162,7 +161,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts rows.
+    /// Counts the rows of a diff by status.
     pub fn of(rows: &[CallRow], first: &CallIndex, second: &CallIndex, pace: Option<Pace>) -> Self {
         let mut summary = Summary::default();
         for row in rows {
@@ -181,14 +180,14 @@ impl Summary {
         summary
     }
 
-    /// Whether the calls differ by more than the time they take.
+    /// Whether there are differences other than times.
     pub fn differs(&self) -> bool {
         self.changed + self.removed + self.added > 0
     }
 }
 
 impl CallRow {
-    /// Whether the call takes another time than before.
+    /// The significant change of the call's time.
     pub fn pace(&self, first: &CallIndex, second: &CallIndex, pace: Option<Pace>) -> Option<PaceChange> {
         pace?.judge(&first.calls[self.first?], &second.calls[self.second?])
     }

@@ -103,7 +103,7 @@ const A: (&str, &str, &str, u64) = ("a", r#"{"x":1}"#, r#"{"n":1}"#, 10);
 const B: (&str, &str, &str, u64) = ("b", r#"{"x":1}"#, r#"{"n":1}"#, 10);
 const C: (&str, &str, &str, u64) = ("c", r#"{"x":1}"#, r#"{"n":1}"#, 10);
 
-/// Whether the only calls of two traces are the same but for what is made up in each run.
+/// Whether the only calls of two traces are equal except for generated values.
 fn are_alike(first: &str, second: &str, made_up: MadeUp) -> bool {
     let ignored = Ignored::new(Volatile::defaults());
     let (a, b) = (index(first, &ignored), index(second, &ignored));

@@ -1,9 +1,9 @@
-//! Definitions, pinned in a file.
+//! The baseline file.
 //!
-//! The file is JSON: `wiretapeBaseline` is its version, `server` what the server says of itself, and `tools`, `prompts`,
-//! `resources` and `resourceTemplates` are the entries of the lists that were seen, by what they go by. `incomplete` names
-//! the lists of which not every page was seen. Members are sorted and nothing in it tells of time or place, so that the
-//! same definitions give the same bytes, and a version control system shows what has changed.
+//! It is JSON: `wiretapeBaseline` is the version, `server` has the facts that the server states about itself, and `tools`,
+//! `prompts`, `resources` and `resourceTemplates` have the entries of the lists by name or URI. `incomplete` names the lists
+//! of which not every page was seen. Members are sorted, and there are no times or paths, so that the same definitions
+//! give the same bytes and version control shows exactly what changed.
 
 use crate::definitions::{Definition, Definitions, Extent, ListKind, Listing, ServerFact};
 use crate::json_diff::{elements, members};
@@ -11,40 +11,40 @@ use std::collections::BTreeMap;
 use wiretape_trace::json::{SyntaxError, compact};
 use wiretape_trace::value::Value;
 
-/// The version of the file that is written.
+/// The version of the file format.
 pub const VERSION: i64 = 1;
 
-/// The member that says what the file is.
+/// The member that identifies the file and holds its version.
 const MARK: &str = "wiretapeBaseline";
 const SERVER: &str = "server";
 const INCOMPLETE: &str = "incomplete";
 
-/// Deeper levels of a definition are written on one line, in the order in which they stand.
+/// Levels that are sorted and indented; deeper ones are written on one line, unsorted. Writing recurses per level.
 const MAX_DEPTH: usize = 64;
 
-/// What a server offered when it was trusted.
+/// The definitions of a server at the time it was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
-    /// What it offered.
+    /// The pinned definitions.
     pub definitions: Definitions,
 }
 
-/// A file is not a baseline.
+/// Why a file can't be used as a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BaselineError {
-    /// It is not JSON.
-    #[error("it is not JSON")]
+    /// The content is not JSON.
+    #[error("not JSON")]
     NotJson(#[source] SyntaxError),
-    /// It is something else.
-    #[error("it is no baseline: there is no `{MARK}` in it")]
+    /// It is JSON, but not a baseline.
+    #[error("not a baseline file: `{MARK}` is missing")]
     NotABaseline,
-    /// It is of a later version.
-    #[error("it is of version {0}, which is newer than this program: upgrade wiretape to read it")]
+    /// It was written by a later version of wiretape.
+    #[error("its version {0} is newer than this program supports: upgrade wiretape to read it")]
     Newer(i64),
 }
 
 impl Baseline {
-    /// Reads a file.
+    /// Parses the content of a baseline file.
     pub fn parse(file: &[u8]) -> Result<Self, BaselineError> {
         let document = Value::parse(file).map_err(BaselineError::NotJson)?;
         match document.get(MARK).and_then(Value::integer) {
@@ -72,7 +72,7 @@ impl Baseline {
         Ok(Baseline { definitions })
     }
 
-    /// The file's bytes.
+    /// The content of the file, deterministic for equal definitions.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut document: BTreeMap<String, Node<'_>> = BTreeMap::new();
         let server = self.definitions.server.iter();
@@ -105,7 +105,7 @@ fn definition(value: Value<'_>) -> Definition {
     Definition { raw: value.raw.to_vec(), spot: None }
 }
 
-/// A value that is to be written.
+/// A value to write.
 enum Node<'a> {
     Object(BTreeMap<String, Node<'a>>),
     Array(Vec<Node<'a>>),
@@ -117,12 +117,12 @@ impl<'a> Node<'a> {
     fn of(definition: &'a Definition) -> Self {
         match Value::parse(&definition.raw) {
             Ok(value) => Node::Value(value),
-            // Definitions are taken from what was read, so this is none.
+            // Definitions come from parsed messages, so they always parse; the string keeps the file valid.
             Err(_) => Node::Text(""),
         }
     }
 
-    /// The same, one level less deep in the bytes.
+    /// Opens one level of a value, with sorted members.
     fn opened(value: Value<'a>) -> Self {
         if value.is_object() {
             Node::Object(members(value).into_iter().map(|(name, value)| (name, Node::Value(value))).collect())
@@ -187,7 +187,7 @@ fn new_line(depth: usize, out: &mut Vec<u8>) {
 }
 
 fn write_text(text: &str, out: &mut Vec<u8>) {
-    out.extend(serde_json::to_vec(text).expect("a string always serializes"));
+    out.extend(serde_json::to_vec(text).expect("serializing a string to memory can't fail"));
 }
 
 #[cfg(test)]
@@ -261,8 +261,8 @@ mod tests {
             assert!(Baseline::parse(file.as_bytes()).unwrap_err().to_string().contains(expected), "{file}");
         };
         check("{", "not JSON");
-        check("{}", "no baseline");
-        check("[]", "no baseline");
+        check("{}", "not a baseline");
+        check("[]", "not a baseline");
         check(r#"{"wiretapeBaseline":2}"#, "upgrade");
     }
 }

@@ -1,65 +1,65 @@
-//! What can become of a definition.
+//! A change of a definition: what changed, where, and whether it breaks callers.
 
 use crate::definitions::{ListKind, ServerFact, Spot};
 
-/// Something that has become of a definition.
+/// A change of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Of what.
+    /// The definition or server fact that changed.
     pub subject: Subject,
-    /// What.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// Whether it breaks who calls.
+    /// Whether it breaks existing callers.
     pub effect: Effect,
-    /// The JSON pointer of what has changed, in the definition; empty if it is the whole definition.
+    /// JSON pointer into the definition; empty if the whole definition is meant.
     pub pointer: String,
-    /// Where it stands in the trace; of what was removed, where it is missing.
+    /// The position in the trace; for a removed definition, the list that lacks it.
     pub spot: Option<Spot>,
-    /// What has happened, in a sentence without its full stop.
+    /// The change as a sentence, lower case and without a full stop.
     pub sentence: String,
-    /// What there was, as JSON.
+    /// The earlier value, as JSON.
     pub before: Option<Vec<u8>>,
-    /// What there is now, as JSON.
+    /// The later value, as JSON.
     pub after: Option<Vec<u8>>,
 }
 
 impl Change {
-    /// What to do about it.
+    /// How to react to it.
     pub fn advice(&self) -> &'static str {
         match (self.kind, self.effect) {
-            (ChangeKind::Added, _) => "look at what it does; if it may be there, pin it with a new baseline",
-            (ChangeKind::Removed, _) => "stop calling it, or bring it back on the server",
-            (ChangeKind::Renamed, _) => "call it by its new name, or bring the old one back on the server",
+            (ChangeKind::Added, _) => "review it; if you accept it, pin it with a new baseline",
+            (ChangeKind::Removed, _) => "stop calling it, or restore it on the server",
+            (ChangeKind::Renamed, _) => "call it by its new name, or restore the old one on the server",
             (ChangeKind::Description | ChangeKind::Title | ChangeKind::Instructions, _) => {
-                "read both: the model follows these words, so a server may steer it with them; if they are harmless, pin them with a new baseline"
+                "compare both versions: the model follows this text, so a server can steer it; if the change is harmless, pin it with a new baseline"
             }
             (ChangeKind::Annotations, Effect::Breaking) => {
-                "look at what it does before it runs unasked again; if that is in order, pin it with a new baseline"
+                "review what it does before it runs without confirmation again; if you accept it, pin it with a new baseline"
             }
             (_, Effect::Breaking) => {
-                "adapt who calls it, or undo the change on the server; then pin it with a new baseline"
+                "update the callers or revert the change on the server; then pin it with a new baseline"
             }
-            (_, Effect::Informing) => "if it is meant to be so, pin it with a new baseline",
+            (_, Effect::Informing) => "if the change is intended, pin it with a new baseline",
         }
     }
 }
 
-/// What a change is of.
+/// The subject of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// An entry of a list.
     Entry {
-        /// Which list.
+        /// The list that the entry is in.
         list: ListKind,
-        /// What it goes by now; before, if it was removed.
+        /// Its current name or URI; the earlier one if it was removed.
         name: String,
     },
-    /// What the server says of itself.
+    /// A fact that the server states about itself.
     Server(ServerFact),
 }
 
 impl Subject {
-    /// What it is called, for other programs.
+    /// The noun in JSON output: `tool`, `server`.
     pub fn noun(&self) -> &'static str {
         match self {
             Subject::Entry { list, .. } => list.noun(),
@@ -67,7 +67,7 @@ impl Subject {
         }
     }
 
-    /// What it goes by.
+    /// The name or URI of an entry, or the member of a server fact.
     pub fn name(&self) -> &str {
         match self {
             Subject::Entry { name, .. } => name,
@@ -76,37 +76,37 @@ impl Subject {
     }
 }
 
-/// What has happened.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The definition is not in the baseline.
     Added,
-    /// It is gone.
+    /// The definition is no longer listed.
     Removed,
-    /// It goes by another name.
+    /// The definition has a new name.
     Renamed,
-    /// Its description is another, or that of one of its arguments.
+    /// Its description changed, or that of an argument.
     Description,
-    /// Its title is another.
+    /// Its title changed.
     Title,
-    /// What it says of its effects is another.
+    /// Its hints about side effects changed.
     Annotations,
-    /// It takes other arguments.
+    /// Its arguments changed.
     Input,
-    /// It gives other results.
+    /// Its results changed.
     Output,
-    /// What the server can do is another.
+    /// The server's capabilities changed.
     Capabilities,
-    /// What the server tells the model is another.
+    /// The server's instructions to the model changed.
     Instructions,
-    /// The server goes by another name or version.
+    /// The server's name or version changed.
     ServerInfo,
-    /// Something else about it is another.
+    /// Another member changed.
     Other,
 }
 
 impl ChangeKind {
-    /// Its name, for other programs.
+    /// The name in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             ChangeKind::Added => "added",
@@ -125,17 +125,17 @@ impl ChangeKind {
     }
 }
 
-/// What a change does to who calls.
+/// The effect of a change on existing callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// A call that worked may fail, or an answer may not be what was promised.
+    /// A call that worked may fail, or a result may violate the earlier schema.
     Breaking,
-    /// It is worth knowing.
+    /// Existing callers keep working.
     Informing,
 }
 
 impl Effect {
-    /// Its name, for other programs.
+    /// The name in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Effect::Breaking => "breaking",

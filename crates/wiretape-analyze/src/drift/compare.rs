@@ -1,4 +1,4 @@
-//! What a server offers now, against what it offered before.
+//! Compares two sets of definitions.
 
 use super::change::{Change, ChangeKind, Effect, Subject};
 use super::entry;
@@ -10,27 +10,28 @@ use crate::volatile::Paths;
 use std::collections::BTreeMap;
 use wiretape_trace::value::Value;
 
-/// What has become of definitions.
+/// The differences between two sets of definitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// What has changed: first the server itself, then its lists, by the names of their entries.
+    /// The changes: first of the server itself, then of its lists, sorted by the entries' names.
     pub changes: Vec<Change>,
-    /// The lists that were there before and were not asked for now: nothing is known of them.
+    /// Earlier lists that were not requested this time and can't be compared.
     pub unseen: Vec<ListKind>,
-    /// The lists that were only read partly, now or before: what is missing from them may be there all the same.
+    /// Lists of which one side has only some pages: a missing entry may be on another page.
     pub partial: Vec<ListKind>,
 }
 
 impl Drift {
-    /// How many changes break who calls.
+    /// The number of changes that break existing callers.
     pub fn breaking(&self) -> usize {
         self.changes.iter().filter(|change| change.effect == Effect::Breaking).count()
     }
 }
 
-/// Compares what a server offers with what it offered. What was not seen before is not compared.
+/// Compares the definitions of a server with earlier ones. Lists without an earlier version are not compared.
 pub fn compare(before: &Definitions, after: &Definitions) -> Drift {
     let mut drift = Drift::default();
+    // A trace without a handshake says nothing about the server.
     if !before.server.is_empty() && !after.server.is_empty() {
         for fact in ServerFact::ALL {
             server(fact, before.server.get(&fact), after.server.get(&fact), &mut drift.changes);
@@ -50,7 +51,7 @@ pub fn compare(before: &Definitions, after: &Definitions) -> Drift {
 }
 
 fn list(kind: ListKind, before: &Listing, after: &Listing, changes: &mut Vec<Change>) {
-    // Of a list that was not read whole, nobody knows what is missing.
+    // An entry that is missing from a partial list may be on a page that was not read.
     let gone = |whole: &Listing, part: &Listing| -> BTreeMap<String, Definition> {
         let missing = whole.entries.iter().filter(|(name, _)| !part.entries.contains_key(*name));
         let missing = missing.filter(|_| part.extent == Extent::Whole);
@@ -87,7 +88,7 @@ fn renamed(kind: ListKind, old: &str, new: &str, was: &Definition, is: &Definiti
         effect: Effect::Breaking,
         spot: spot(is, &pointer),
         pointer,
-        sentence: format!("the {} `{old}` is called `{new}` now", kind.noun()),
+        sentence: format!("the {} `{old}` was renamed to `{new}`", kind.noun()),
         before: Some(was.raw.clone()),
         after: Some(is.raw.clone()),
     }
@@ -101,7 +102,7 @@ fn gone_entry(kind: ListKind, name: &str, entry: &Definition, now: &Listing) -> 
         effect: Effect::Breaking,
         pointer: String::new(),
         spot,
-        sentence: format!("the {} `{name}` is gone", kind.noun()),
+        sentence: format!("the {} `{name}` was removed", kind.noun()),
         before: Some(entry.raw.clone()),
         after: None,
     }
@@ -120,13 +121,13 @@ fn new_entry(kind: ListKind, name: &str, entry: &Definition) -> Change {
     }
 }
 
-/// A place in a definition, as a place in the trace.
+/// The position in the trace of a pointer into a definition.
 pub(super) fn spot(definition: &Definition, pointer: &str) -> Option<Spot> {
     let spot = definition.spot.as_ref()?;
     Some(Spot { line: spot.line, pointer: format!("{}{pointer}", spot.pointer) })
 }
 
-/// How many differences of one member are told one by one.
+/// Differences reported per member.
 pub(super) const MAX_DIFFERENCES: usize = 100;
 
 fn server(fact: ServerFact, was: Option<&Definition>, is: Option<&Definition>, changes: &mut Vec<Change>) {
@@ -167,7 +168,7 @@ fn server(fact: ServerFact, was: Option<&Definition>, is: Option<&Definition>, c
             changes.push(change(ChangeKind::Instructions, Effect::Informing, "", sentence, before, after));
         }
         ServerFact::ServerInfo => {
-            let sentence = "the server goes by another name or version".to_owned();
+            let sentence = "the server's name or version has changed".to_owned();
             changes.push(change(ChangeKind::ServerInfo, Effect::Informing, "", sentence, before, after));
         }
     }
@@ -176,11 +177,11 @@ fn server(fact: ServerFact, was: Option<&Definition>, is: Option<&Definition>, c
 fn capability(difference: &Difference<'_>) -> (Effect, String) {
     let name = difference.pointer.trim_start_matches('/').replace('/', ".");
     match (difference.before, difference.after) {
-        (None, _) => (Effect::Informing, format!("the server has the capability `{name}` now")),
-        (Some(_), None) => (Effect::Breaking, format!("the server has lost the capability `{name}`")),
+        (None, _) => (Effect::Informing, format!("the server now has the capability `{name}`")),
+        (Some(_), None) => (Effect::Breaking, format!("the server no longer has the capability `{name}`")),
         (Some(_), Some(after)) if after.raw == b"true" => {
-            (Effect::Informing, format!("the server has the capability `{name}` now"))
+            (Effect::Informing, format!("the server now has the capability `{name}`"))
         }
-        (Some(_), Some(_)) => (Effect::Breaking, format!("the server's capability `{name}` is another")),
+        (Some(_), Some(_)) => (Effect::Breaking, format!("the server's capability `{name}` has changed")),
     }
 }

@@ -1,4 +1,4 @@
-//! What has become of one entry of a list.
+//! Compares two versions of a list entry: a tool, prompt, resource or resource template.
 
 use super::change::{Change, ChangeKind, Effect, Subject};
 use super::compare::spot;
@@ -9,7 +9,7 @@ use crate::json_diff::{elements, members, push_name};
 use std::collections::{BTreeMap, BTreeSet};
 use wiretape_trace::value::Value;
 
-/// Compares two definitions of an entry, but for what it goes by.
+/// Compares two versions of an entry, except for its name.
 pub(super) fn compare(
     kind: ListKind,
     name: &str,
@@ -20,25 +20,26 @@ pub(super) fn compare(
     if was.raw == is.raw {
         return;
     }
+    // Both were parsed when they were collected, so this never fails.
     let (Ok(before), Ok(after)) = (Value::parse(&was.raw), Value::parse(&is.raw)) else { return };
-    let mut notes = Notes { kind, name, is, changes };
+    let mut entry_changes = EntryChanges { kind, name, is, changes };
     let (before, after) = (members(before), members(after));
     let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     for member in all.into_iter().filter(|member| *member != kind.key()) {
-        notes.member(member, before.get(member).copied(), after.get(member).copied());
+        entry_changes.member(member, before.get(member).copied(), after.get(member).copied());
     }
 }
 
-/// Where changes of one entry are noted.
-struct Notes<'n> {
+/// Collects the changes of one entry.
+struct EntryChanges<'n> {
     kind: ListKind,
     name: &'n str,
     is: &'n Definition,
     changes: &'n mut Vec<Change>,
 }
 
-impl Notes<'_> {
-    fn note(
+impl EntryChanges<'_> {
+    fn push(
         &mut self,
         (kind, effect): (ChangeKind, Effect),
         pointer: &str,
@@ -74,25 +75,25 @@ impl Notes<'_> {
         match (self.kind, member) {
             (_, "description") => {
                 let sentence = format!("the description of {entry} has changed");
-                self.note((ChangeKind::Description, Effect::Informing), &pointer, sentence, before, after);
+                self.push((ChangeKind::Description, Effect::Informing), &pointer, sentence, before, after);
             }
             (_, "title") => {
                 let sentence = format!("the title of {entry} has changed");
-                self.note((ChangeKind::Title, Effect::Informing), &pointer, sentence, before, after);
+                self.push((ChangeKind::Title, Effect::Informing), &pointer, sentence, before, after);
             }
             (ListKind::Tools, "inputSchema") => self.schema(Side::Input, &pointer, before, after),
             (ListKind::Tools, "outputSchema") => self.schema(Side::Output, &pointer, before, after),
             (ListKind::Tools, "annotations") => self.hints(before, after),
             (ListKind::Prompts, "arguments") => self.arguments(before, after),
             (ListKind::Resources | ListKind::ResourceTemplates, "mimeType") => {
-                let sentence = format!("{entry} is of another type");
-                self.note((ChangeKind::Other, Effect::Breaking), &pointer, sentence, before, after);
+                let sentence = format!("the MIME type of {entry} has changed");
+                self.push((ChangeKind::Other, Effect::Breaking), &pointer, sentence, before, after);
             }
-            // What is in a resource is not what is offered.
+            // These describe the content of a resource, which may change at any time, not the offer.
             (ListKind::Resources | ListKind::ResourceTemplates, "size" | "annotations") => {}
             _ => {
                 let sentence = format!("`{member}` of {entry} has changed");
-                self.note((ChangeKind::Other, Effect::Informing), &pointer, sentence, before, after);
+                self.push((ChangeKind::Other, Effect::Informing), &pointer, sentence, before, after);
             }
         }
     }
@@ -101,27 +102,25 @@ impl Notes<'_> {
         let entry = self.entry();
         let (Some(was), Some(is)) = (before, after) else {
             let (kind, effect, sentence) = match (side, before.is_some()) {
-                (Side::Input, _) => {
-                    (ChangeKind::Input, Effect::Breaking, "has or lacks a schema of its arguments now")
-                }
+                (Side::Input, _) => (ChangeKind::Input, Effect::Breaking, "gained or lost its input schema"),
                 (Side::Output, true) => {
-                    (ChangeKind::Output, Effect::Breaking, "no longer promises structured results")
+                    (ChangeKind::Output, Effect::Breaking, "no longer declares structured results")
                 }
                 (Side::Output, false) => {
-                    (ChangeKind::Output, Effect::Informing, "promises structured results now")
+                    (ChangeKind::Output, Effect::Informing, "now declares structured results")
                 }
             };
-            return self.note((kind, effect), pointer, format!("{entry} {sentence}"), before, after);
+            return self.push((kind, effect), pointer, format!("{entry} {sentence}"), before, after);
         };
         for found in schema::compare(side, was, is) {
             let kind = match (found.kind, side) {
-                (schema::FoundKind::Description, _) => ChangeKind::Description,
-                (schema::FoundKind::Shape, Side::Input) => ChangeKind::Input,
-                (schema::FoundKind::Shape, Side::Output) => ChangeKind::Output,
+                (schema::SchemaChangeKind::Description, _) => ChangeKind::Description,
+                (schema::SchemaChangeKind::Shape, Side::Input) => ChangeKind::Input,
+                (schema::SchemaChangeKind::Shape, Side::Output) => ChangeKind::Output,
             };
             let place = format!("{pointer}{}", found.pointer);
             let sentence = format!("{entry}: {}", found.sentence);
-            self.note((kind, found.effect), &place, sentence, found.before, found.after);
+            self.push((kind, found.effect), &place, sentence, found.before, found.after);
         }
     }
 
@@ -137,12 +136,13 @@ impl Notes<'_> {
             push_name(&mut pointer, hint);
             let (effect, sentence) = match hint.as_str() {
                 "title" => (Effect::Informing, format!("the title of {} has changed", self.entry())),
-                _ if promised(hint, one) && !promised(hint, other) => {
-                    (Effect::Breaking, format!("{} no longer says that it {}", self.entry(), promise(hint)))
-                }
+                _ if promised(hint, one) && !promised(hint, other) => (
+                    Effect::Breaking,
+                    format!("{} no longer declares that it {}", self.entry(), promise(hint)),
+                ),
                 _ => (Effect::Informing, format!("`{hint}` of {} has changed", self.entry())),
             };
-            self.note((ChangeKind::Annotations, effect), &pointer, sentence, one, other);
+            self.push((ChangeKind::Annotations, effect), &pointer, sentence, one, other);
         }
     }
 
@@ -163,27 +163,28 @@ impl Notes<'_> {
             |argument: Value<'_>| argument.get("required").is_some_and(|value| value.raw == b"true");
         let (kind, effect, what) = match (before, after) {
             (None, Some(after)) if is_required(after) => {
-                (ChangeKind::Input, Effect::Breaking, "is new and must be given")
+                (ChangeKind::Input, Effect::Breaking, "is new and required")
             }
-            (None, _) => (ChangeKind::Input, Effect::Informing, "is new and may be given"),
-            (Some(_), None) => (ChangeKind::Input, Effect::Breaking, "is gone"),
+            (None, _) => (ChangeKind::Input, Effect::Informing, "is new and optional"),
+            (Some(_), None) => (ChangeKind::Input, Effect::Breaking, "was removed"),
             (Some(before), Some(after)) if !is_required(before) && is_required(after) => {
-                (ChangeKind::Input, Effect::Breaking, "must be given now")
+                (ChangeKind::Input, Effect::Breaking, "is now required")
             }
             (Some(before), Some(after)) if is_required(before) && !is_required(after) => {
-                (ChangeKind::Input, Effect::Informing, "need not be given any more")
+                (ChangeKind::Input, Effect::Informing, "is no longer required")
             }
             (Some(before), Some(after)) if fingerprint(before.raw) != fingerprint(after.raw) => {
-                (ChangeKind::Description, Effect::Informing, "is described otherwise")
+                (ChangeKind::Description, Effect::Informing, "has a different description")
             }
             _ => return,
         };
         let sentence = format!("{entry}: the argument `{name}` {what}");
-        self.note((kind, effect), pointer, sentence, before, after);
+        self.push((kind, effect), pointer, sentence, before, after);
     }
 }
 
-/// Whether a hint promises that a tool is harmless. What is not said is taken for the worse, as the protocol has it.
+/// Whether a hint declares a tool harmless. A missing hint means the opposite: its default is the unsafe value
+/// (2025-11-25, schema, ToolAnnotations).
 fn promised(hint: &str, value: Option<Value<'_>>) -> bool {
     let wanted: &[u8] = match hint {
         "readOnlyHint" | "idempotentHint" => b"true",
@@ -195,10 +196,10 @@ fn promised(hint: &str, value: Option<Value<'_>>) -> bool {
 
 fn promise(hint: &str) -> &'static str {
     match hint {
-        "readOnlyHint" => "only reads",
-        "idempotentHint" => "may be called twice like once",
-        "destructiveHint" => "destroys nothing",
-        _ => "stays within a closed world",
+        "readOnlyHint" => "is read-only",
+        "idempotentHint" => "is idempotent",
+        "destructiveHint" => "is not destructive",
+        _ => "does not reach external systems",
     }
 }
 

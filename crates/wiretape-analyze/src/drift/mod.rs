@@ -1,10 +1,10 @@
-//! How what a server offers departs from what it offered before.
+//! Drift: how the definitions of a server changed since a baseline.
 //!
-//! A [`Baseline`] pins the definitions that were seen once; [`compare`] says what has become of them since: what was
-//! added, removed, renamed or changed, down to the words of a description, for these are what a model reads. Each
-//! [`Change`] says whether it breaks who calls, where it stands, and what to do.
+//! A [`Baseline`] pins definitions in a file; [`compare`] finds what was added, removed, renamed or changed since, down to
+//! single words of a description, because a model follows them. Each [`Change`] has its position, its effect on callers and
+//! advice.
 //!
-//! What there is to compare is for [`crate::definitions`].
+//! [`crate::definitions`] collects the definitions from a trace.
 
 mod baseline;
 mod change;

@@ -1,8 +1,8 @@
-//! What a change of a JSON Schema means to who calls.
+//! The effect of a schema change on callers.
 //!
-//! What a tool takes may become wider without harm: every call that was good still is. What it gives may become narrower:
-//! every result is still one that was promised. The other way around, each breaks somebody. Where that can't be told, as
-//! with `$ref` or `not`, a change counts as breaking.
+//! An input schema may become wider: every valid call stays valid. An output schema may become narrower: every result still
+//! matches the earlier schema. The opposite breaks callers. Where the direction can't be determined, as with `$ref` or
+//! `not`, the change counts as breaking, because a missed break costs more than a false one.
 
 use super::change::Effect;
 use crate::fingerprint::fingerprint;
@@ -11,57 +11,57 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use wiretape_trace::value::Value;
 
-/// Deeper than this schemas are compared whole.
+/// Levels of nesting that are compared by keyword; deeper schemas are compared as a whole.
 const MAX_DEPTH: usize = 32;
-/// More is not told of one schema.
-const MAX_FOUND: usize = 200;
+/// Changes reported per schema.
+const MAX_CHANGES: usize = 200;
 
-/// Whose schema it is.
+/// Which of a tool's schemas is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Of what a tool takes.
+    /// The schema of its arguments.
     Input,
-    /// Of what it gives.
+    /// The schema of its results.
     Output,
 }
 
-/// What has changed in a schema.
+/// A change in a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found<'a> {
-    /// Where in the schema.
+pub(super) struct SchemaChange<'a> {
+    /// JSON pointer into the schema.
     pub(super) pointer: String,
-    pub(super) kind: FoundKind,
+    pub(super) kind: SchemaChangeKind,
     pub(super) effect: Effect,
     pub(super) sentence: String,
     pub(super) before: Option<Value<'a>>,
     pub(super) after: Option<Value<'a>>,
 }
 
-/// What sort of change it is.
+/// The kind of a schema change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FoundKind {
-    /// Of words that a model reads.
+pub(super) enum SchemaChangeKind {
+    /// Text that the model reads.
     Description,
-    /// Of what is valid.
+    /// The set of valid values.
     Shape,
 }
 
-/// What a change does to the set of valid values.
+/// How the set of valid values changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shift {
     Narrower,
     Wider,
-    /// Some values are new and some are gone, or nobody can tell.
+    /// Some values became valid and others invalid, or the direction is unknown.
     Either,
     Neither,
 }
 
-/// Compares two schemas.
-pub(super) fn compare<'a>(side: Side, before: Value<'a>, after: Value<'a>) -> Vec<Found<'a>> {
+/// Compares two schemas. At most [`MAX_CHANGES`] changes are returned.
+pub(super) fn compare<'a>(side: Side, before: Value<'a>, after: Value<'a>) -> Vec<SchemaChange<'a>> {
     let mut walk = Walk { side, found: Vec::new(), work: Vec::new() };
-    walk.work.push(Work { pointer: String::new(), name: String::new(), depth: 0, before, after });
+    walk.work.push(SchemaPair { pointer: String::new(), name: String::new(), depth: 0, before, after });
     while let Some(work) = walk.work.pop() {
-        if walk.found.len() >= MAX_FOUND {
+        if walk.found.len() >= MAX_CHANGES {
             break;
         }
         walk.schema(&work);
@@ -71,14 +71,14 @@ pub(super) fn compare<'a>(side: Side, before: Value<'a>, after: Value<'a>) -> Ve
 
 struct Walk<'a> {
     side: Side,
-    found: Vec<Found<'a>>,
-    work: Vec<Work<'a>>,
+    found: Vec<SchemaChange<'a>>,
+    work: Vec<SchemaPair<'a>>,
 }
 
-/// Two schemas of the same place.
-struct Work<'a> {
+/// Two versions of a schema at the same location.
+struct SchemaPair<'a> {
     pointer: String,
-    /// What the place is called: the names of members, with dots between them.
+    /// The location as dot-separated member names.
     name: String,
     depth: usize,
     before: Value<'a>,
@@ -88,7 +88,7 @@ struct Work<'a> {
 type Keyword<'a> = Option<Value<'a>>;
 
 impl<'a> Walk<'a> {
-    fn schema(&mut self, work: &Work<'a>) {
+    fn schema(&mut self, work: &SchemaPair<'a>) {
         if fingerprint(work.before.raw) == fingerprint(work.after.raw) {
             return;
         }
@@ -98,41 +98,50 @@ impl<'a> Walk<'a> {
                 (_, b"true") | (b"false", _) => Shift::Wider,
                 _ => Shift::Either,
             };
-            return self.tell(work, "", shift, "is defined otherwise", Some(work.before), Some(work.after));
+            return self.push_change(
+                work,
+                "",
+                shift,
+                "has a different definition",
+                Some(work.before),
+                Some(work.after),
+            );
         }
         let (before, after) = (members(work.before), members(work.after));
-        let told = self.told();
+        let count = self.progress();
         self.properties(work, &before, &after);
-        let together = self.told() > told;
+        let together = self.progress() > count;
         let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for keyword in all {
             let (one, other) = (before.get(keyword).copied(), after.get(keyword).copied());
             if is_same(keyword, one, other) || (together && TOGETHER.contains(&keyword.as_str())) {
                 continue;
             }
-            let told = self.told();
+            let count = self.progress();
             self.keyword(work, keyword, one, other);
-            // A pin holds for all of a definition, also for what means nothing to us.
-            if self.told() == told {
-                self.tell(work, keyword, Shift::Neither, "is annotated otherwise", one, other);
+            // The baseline pins the whole definition, so an unknown keyword is reported, too.
+            if self.progress() == count {
+                self.push_change(work, keyword, Shift::Neither, "has different annotations", one, other);
             }
         }
     }
 
-    /// Grows with everything that is told or still to be looked into.
-    fn told(&self) -> usize {
+    /// A counter that grows with every reported change and every pending pair: if it stays, a keyword was not handled.
+    fn progress(&self) -> usize {
         self.found.len() + self.work.len()
     }
 
-    fn keyword(&mut self, work: &Work<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
+    fn keyword(&mut self, work: &SchemaPair<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
         match keyword {
-            // What these mean was told, if there was something to tell.
+            // Handled by `properties` above.
             _ if TOGETHER.contains(&keyword) => {}
             "description" | "title" | "$comment" | "examples" => self.words(work, keyword, before, after),
-            "default" => self.tell(work, keyword, Shift::Neither, "has another default", before, after),
+            "default" => {
+                self.push_change(work, keyword, Shift::Neither, "has a different default", before, after);
+            }
             "type" => {
                 let shift = sets(&types(before), &types(after));
-                self.tell(work, keyword, shift, type_words(shift), before, after);
+                self.push_change(work, keyword, shift, type_words(shift), before, after);
             }
             "enum" | "const" => self.values(work, keyword, before, after),
             "additionalProperties" | "items" | "not" if before.is_some() && after.is_some() => {
@@ -141,53 +150,60 @@ impl<'a> Walk<'a> {
             "additionalProperties" | "items" => {
                 let shift = appears(before, after, |schema| schema.raw == b"true" || schema.raw == b"{}");
                 let words = match (keyword, shift) {
-                    ("additionalProperties", Shift::Narrower) => "takes no other members any more",
-                    ("additionalProperties", _) => "takes other members now",
-                    _ => "has other elements",
+                    ("additionalProperties", Shift::Narrower) => "no longer accepts additional members",
+                    ("additionalProperties", _) => "now accepts additional members",
+                    _ => "has different elements",
                 };
-                self.tell(work, keyword, shift, words, before, after);
+                self.push_change(work, keyword, shift, words, before, after);
             }
             "anyOf" | "oneOf" | "allOf" => self.alternatives(work, keyword, before, after),
             "$defs" | "definitions" => self.definitions(work, keyword, before, after),
             "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => {
-                self.tell(
+                self.push_change(
                     work,
                     keyword,
                     bound(before, after, f64::lt),
-                    "has another lower limit",
+                    "has a different lower limit",
                     before,
                     after,
                 );
             }
             "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => {
-                self.tell(
+                self.push_change(
                     work,
                     keyword,
                     bound(before, after, f64::gt),
-                    "has another upper limit",
+                    "has a different upper limit",
                     before,
                     after,
                 );
             }
             "uniqueItems" => {
                 let shift = appears(before, after, |value| value.raw == b"false");
-                self.tell(work, keyword, shift, "treats equal elements otherwise", before, after);
+                self.push_change(
+                    work,
+                    keyword,
+                    shift,
+                    "has a different rule for duplicate elements",
+                    before,
+                    after,
+                );
             }
             "pattern" | "multipleOf" => {
                 let shift = appears(before, after, |_| false);
-                self.tell(work, keyword, shift, "must look otherwise", before, after);
+                self.push_change(work, keyword, shift, "has a different format", before, after);
             }
             _ if VALIDATING.contains(&keyword) => {
-                self.tell(work, keyword, Shift::Either, "is defined otherwise", before, after);
+                self.push_change(work, keyword, Shift::Either, "has a different definition", before, after);
             }
-            _ => self.tell(work, keyword, Shift::Neither, "is annotated otherwise", before, after),
+            _ => self.push_change(work, keyword, Shift::Neither, "has different annotations", before, after),
         }
     }
 
-    /// `properties` and `required`, which mean something only together.
+    /// Compares `properties` and `required` together: whether a new property breaks callers depends on both.
     fn properties(
         &mut self,
-        work: &Work<'a>,
+        work: &SchemaPair<'a>,
         before: &BTreeMap<String, Value<'a>>,
         after: &BTreeMap<String, Value<'a>>,
     ) {
@@ -203,7 +219,7 @@ impl<'a> Walk<'a> {
             let required = (had_to.contains(name), has_to.contains(name));
             let mut pointer = format!("{}/properties", work.pointer);
             push_name(&mut pointer, name);
-            let place = Work {
+            let place = SchemaPair {
                 pointer,
                 name: if work.name.is_empty() { name.clone() } else { format!("{}.{name}", work.name) },
                 depth: work.depth + 1,
@@ -219,32 +235,32 @@ impl<'a> Walk<'a> {
 
     fn property(
         &mut self,
-        place: &Work<'a>,
+        place: &SchemaPair<'a>,
         before: Keyword<'a>,
         after: Keyword<'a>,
         required: (bool, bool),
-        rest: Rest,
+        extra: ExtraMembers,
     ) {
         let (effect, words) = match (self.side, before.is_some(), after.is_some(), required) {
-            (Side::Input, false, _, (false, true)) => (Effect::Breaking, "is new and must be given"),
-            (Side::Input, true, _, (false, true)) => (Effect::Breaking, "must be given now"),
-            (Side::Input, true, false, _) if rest == Rest::Closed => {
+            (Side::Input, false, _, (false, true)) => (Effect::Breaking, "is new and required"),
+            (Side::Input, true, _, (false, true)) => (Effect::Breaking, "is now required"),
+            (Side::Input, true, false, _) if extra == ExtraMembers::Closed => {
                 (Effect::Breaking, "is no longer accepted")
             }
             (Side::Input, true, false, _) => (Effect::Informing, "is no longer described"),
-            (Side::Input, false, true, _) => (Effect::Informing, "is new and may be given"),
-            (Side::Input, _, _, (true, false)) => (Effect::Informing, "need not be given any more"),
-            (Side::Output, true, false, (true, _)) => (Effect::Breaking, "is gone"),
+            (Side::Input, false, true, _) => (Effect::Informing, "is new and optional"),
+            (Side::Input, _, _, (true, false)) => (Effect::Informing, "is no longer required"),
+            (Side::Output, true, false, (true, _)) => (Effect::Breaking, "was removed"),
             (Side::Output, true, false, _) => (Effect::Informing, "is no longer described"),
-            (Side::Output, _, _, (true, false)) => (Effect::Breaking, "may be missing now"),
+            (Side::Output, _, _, (true, false)) => (Effect::Breaking, "is now optional"),
             (Side::Output, false, true, _) => (Effect::Informing, "is new"),
-            (Side::Output, _, _, (false, true)) => (Effect::Informing, "is always there now"),
+            (Side::Output, _, _, (false, true)) => (Effect::Informing, "is now always present"),
             _ => return,
         };
         let sentence = format!("{} {words}", self.subject(place));
-        self.found.push(Found {
+        self.found.push(SchemaChange {
             pointer: place.pointer.clone(),
-            kind: FoundKind::Shape,
+            kind: SchemaChangeKind::Shape,
             effect,
             sentence,
             before,
@@ -252,21 +268,21 @@ impl<'a> Walk<'a> {
         });
     }
 
-    fn words(&mut self, work: &Work<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
+    fn words(&mut self, work: &SchemaPair<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
         let place = self.subject(work);
         let mut pointer = work.pointer.clone();
         push_name(&mut pointer, keyword);
-        self.found.push(Found {
+        self.found.push(SchemaChange {
             pointer,
-            kind: FoundKind::Description,
+            kind: SchemaChangeKind::Description,
             effect: Effect::Informing,
-            sentence: format!("{place} is described otherwise"),
+            sentence: format!("{place} has a different description"),
             before,
             after,
         });
     }
 
-    fn values(&mut self, work: &Work<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
+    fn values(&mut self, work: &SchemaPair<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
         let prints = |value: Keyword<'a>| -> Option<BTreeSet<u64>> {
             let value = value?;
             let values = if keyword == "const" { vec![value] } else { elements(value) };
@@ -278,14 +294,20 @@ impl<'a> Walk<'a> {
             (_, None) => Shift::Wider,
         };
         let words = match shift {
-            Shift::Narrower => "has fewer values",
-            Shift::Wider => "has more values",
-            _ => "has other values",
+            Shift::Narrower => "allows fewer values",
+            Shift::Wider => "allows more values",
+            _ => "allows different values",
         };
-        self.tell(work, keyword, shift, words, before, after);
+        self.push_change(work, keyword, shift, words, before, after);
     }
 
-    fn alternatives(&mut self, work: &Work<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
+    fn alternatives(
+        &mut self,
+        work: &SchemaPair<'a>,
+        keyword: &str,
+        before: Keyword<'a>,
+        after: Keyword<'a>,
+    ) {
         let list = |value: Keyword<'a>| value.map(elements).unwrap_or_default();
         let (was, is) = (list(before), list(after));
         let prints =
@@ -297,41 +319,47 @@ impl<'a> Walk<'a> {
         if let (true, [at]) = (was.len() == is.len(), &differing[..]) {
             let pointer = format!("{}/{keyword}/{at}", work.pointer);
             let (before, after) = (was[*at], is[*at]);
-            self.work.push(Work { pointer, name: work.name.clone(), depth: work.depth + 1, before, after });
+            self.work.push(SchemaPair {
+                pointer,
+                name: work.name.clone(),
+                depth: work.depth + 1,
+                before,
+                after,
+            });
             return;
         }
         let shift = match (keyword, before.is_some(), after.is_some()) {
             (_, false, _) => Shift::Narrower,
             (_, _, false) => Shift::Wider,
-            // Each of `allOf` takes something away, each of `anyOf` gives something.
+            // A new branch narrows `allOf` and widens `anyOf`.
             ("allOf", ..) => sets(&new, &old),
             ("anyOf", ..) => sets(&old, &new),
             _ => Shift::Either,
         };
-        self.tell(work, keyword, shift, "has other alternatives", before, after);
+        self.push_change(work, keyword, shift, "has different alternatives", before, after);
     }
 
-    fn definitions(&mut self, work: &Work<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
+    fn definitions(&mut self, work: &SchemaPair<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
         let (was, is) = (before.map(members).unwrap_or_default(), after.map(members).unwrap_or_default());
         for (name, after) in is {
-            // What is new is seen where it is referred to; what is gone, too.
+            // A new or removed definition shows where it is referenced.
             if let Some(before) = was.get(&name) {
                 let mut pointer = format!("{}/{keyword}", work.pointer);
                 push_name(&mut pointer, &name);
-                self.work.push(Work { pointer, name, depth: work.depth + 1, before: *before, after });
+                self.work.push(SchemaPair { pointer, name, depth: work.depth + 1, before: *before, after });
             }
         }
     }
 
-    /// A schema in a schema.
-    fn inside(&mut self, work: &Work<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
+    /// Queues a subschema for comparison.
+    fn inside(&mut self, work: &SchemaPair<'a>, keyword: &str, before: Keyword<'a>, after: Keyword<'a>) {
         let (Some(before), Some(after)) = (before, after) else { return };
         if keyword == "not" {
-            return self.tell(
+            return self.push_change(
                 work,
                 keyword,
                 Shift::Either,
-                "is defined otherwise",
+                "has a different definition",
                 Some(before),
                 Some(after),
             );
@@ -341,12 +369,12 @@ impl<'a> Walk<'a> {
             _ => work.name.clone(),
         };
         let pointer = format!("{}/{keyword}", work.pointer);
-        self.work.push(Work { pointer, name, depth: work.depth + 1, before, after });
+        self.work.push(SchemaPair { pointer, name, depth: work.depth + 1, before, after });
     }
 
-    fn tell(
+    fn push_change(
         &mut self,
-        work: &Work<'a>,
+        work: &SchemaPair<'a>,
         keyword: &str,
         shift: Shift,
         words: &str,
@@ -364,23 +392,30 @@ impl<'a> Walk<'a> {
             _ => Effect::Informing,
         };
         let sentence = format!("{} {words}", self.subject(work));
-        self.found.push(Found { pointer, kind: FoundKind::Shape, effect, sentence, before, after });
+        self.found.push(SchemaChange {
+            pointer,
+            kind: SchemaChangeKind::Shape,
+            effect,
+            sentence,
+            before,
+            after,
+        });
     }
 
-    fn subject(&self, work: &Work<'_>) -> String {
+    fn subject(&self, work: &SchemaPair<'_>) -> String {
         match (self.side, work.name.as_str()) {
-            (Side::Input, "") => "what it takes".to_owned(),
-            (Side::Output, "") => "what it gives".to_owned(),
+            (Side::Input, "") => "its input".to_owned(),
+            (Side::Output, "") => "its output".to_owned(),
             (Side::Input, name) => format!("the argument `{name}`"),
-            (Side::Output, name) => format!("the result's member `{name}`"),
+            (Side::Output, name) => format!("the result member `{name}`"),
         }
     }
 }
 
-/// Keywords that mean something only together.
+/// Keywords that are compared together.
 const TOGETHER: [&str; 2] = ["properties", "required"];
 
-/// Whether a keyword says the same: the order of some lists counts for nothing.
+/// Whether a keyword is unchanged. The order of `type`, `enum` and `required` doesn't matter.
 fn is_same(keyword: &str, before: Keyword<'_>, after: Keyword<'_>) -> bool {
     let print = |value: Keyword<'_>| value.map(|value| fingerprint(value.raw));
     let sorted = |value: Value<'_>| {
@@ -397,20 +432,20 @@ fn is_same(keyword: &str, before: Keyword<'_>, after: Keyword<'_>) -> bool {
     }
 }
 
-/// Whether members that are not described are accepted.
+/// Whether undeclared members are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum ExtraMembers {
     Open,
     Closed,
 }
 
-impl From<bool> for Rest {
+impl From<bool> for ExtraMembers {
     fn from(is_closed: bool) -> Self {
-        if is_closed { Rest::Closed } else { Rest::Open }
+        if is_closed { ExtraMembers::Closed } else { ExtraMembers::Open }
     }
 }
 
-/// Keywords that say what is valid, and whose changes nobody can weigh at a glance.
+/// Validating keywords whose changes are not analyzed; any change counts as [`Shift::Either`].
 const VALIDATING: [&str; 17] = [
     "$ref",
     "$dynamicRef",
@@ -431,7 +466,7 @@ const VALIDATING: [&str; 17] = [
     "unevaluatedItems",
 ];
 
-/// The types that a value may have; a number may be an integer.
+/// The allowed types. `number` includes `integer`.
 fn types(keyword: Keyword<'_>) -> BTreeSet<String> {
     const ALL: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
     let mut types: BTreeSet<String> = match keyword {
@@ -447,9 +482,9 @@ fn types(keyword: Keyword<'_>) -> BTreeSet<String> {
 
 fn type_words(shift: Shift) -> &'static str {
     match shift {
-        Shift::Narrower => "may be of fewer types",
-        Shift::Wider => "may be of more types",
-        _ => "is of another type",
+        Shift::Narrower => "allows fewer types",
+        Shift::Wider => "allows more types",
+        _ => "has a different type",
     }
 }
 
@@ -468,7 +503,7 @@ fn sets<T: Ord>(before: &BTreeSet<T>, after: &BTreeSet<T>) -> Shift {
     }
 }
 
-/// What comes or goes narrows or widens, unless it says nothing.
+/// Adding a constraint narrows, removing one widens, unless the constraint is a no-op.
 fn appears<'a>(before: Keyword<'a>, after: Keyword<'a>, says_nothing: impl Fn(Value<'a>) -> bool) -> Shift {
     let is_there = |value: Keyword<'a>| value.is_some_and(|value| !says_nothing(value));
     match (is_there(before), is_there(after)) {
@@ -479,7 +514,7 @@ fn appears<'a>(before: Keyword<'a>, after: Keyword<'a>, says_nothing: impl Fn(Va
     }
 }
 
-/// A limit that narrows if the old one stands in this relation to the new.
+/// The effect of a changed limit: it narrows if `narrows(old, new)`.
 fn bound(before: Keyword<'_>, after: Keyword<'_>, narrows: fn(&f64, &f64) -> bool) -> Shift {
     let number = |value: Keyword<'_>| std::str::from_utf8(value?.raw).ok()?.parse::<f64>().ok();
     match (number(before), number(after)) {

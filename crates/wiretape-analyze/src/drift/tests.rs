@@ -31,7 +31,7 @@ fn check_schema(member: &str, before: &str, after: &str, expected: &[&str]) {
         .map(|told| {
             let (effect, rest) = told.split_once(' ').unwrap();
             let kind = member.strip_suffix("Schema").unwrap();
-            let kind = if rest.ends_with("is described otherwise") { "description" } else { kind };
+            let kind = if rest.ends_with("has a different description") { "description" } else { kind };
             format!("{effect} {kind}: the tool `t`: {rest}")
         })
         .collect();
@@ -60,24 +60,24 @@ fn what_is_the_same_has_not_drifted() {
 fn what_comes_and_goes_is_told() {
     let other = r#"{"name":"weather","description":"The weather of a city"}"#;
     check(&[ADD], &[ADD, other], &["informing added: the tool `weather` is new"]);
-    check(&[ADD, other], &[ADD], &["breaking removed: the tool `weather` is gone"]);
+    check(&[ADD, other], &[ADD], &["breaking removed: the tool `weather` was removed"]);
     check(
         &[ADD],
         &[other],
-        &["breaking removed: the tool `add` is gone", "informing added: the tool `weather` is new"],
+        &["breaking removed: the tool `add` was removed", "informing added: the tool `weather` is new"],
     );
 }
 
 #[test]
 fn a_rename_does_not_defeat_the_pin() {
     let renamed = ADD.replace(r#""name":"add""#, r#""name":"plus""#);
-    check(&[ADD], &[&renamed], &["breaking renamed: the tool `add` is called `plus` now"]);
+    check(&[ADD], &[&renamed], &["breaking renamed: the tool `add` was renamed to `plus`"]);
     let reworded = renamed.replace("two numbers", "two numbers quickly");
     let drift = compare(&tools(&[ADD]), &tools(&[&reworded]));
     assert_eq!(
         tell(&drift),
         [
-            "breaking renamed: the tool `add` is called `plus` now",
+            "breaking renamed: the tool `add` was renamed to `plus`",
             "informing description: the description of the tool `plus` has changed",
         ]
     );
@@ -92,7 +92,7 @@ fn a_rename_does_not_defeat_the_pin() {
     check(
         &[r#"{"name":"a"}"#],
         &[r#"{"name":"b"}"#],
-        &["breaking removed: the tool `a` is gone", "informing added: the tool `b` is new"],
+        &["breaking removed: the tool `a` was removed", "informing added: the tool `b` is new"],
     );
 }
 
@@ -103,45 +103,41 @@ fn words_that_a_model_reads_are_told() {
     assert_eq!(tell(&drift), ["informing description: the description of the tool `add` has changed"]);
     let change = &drift.changes[0];
     assert_eq!(change.spot, Some(Spot { line: 7, pointer: "/result/tools/0/description".to_owned() }));
-    assert!(change.advice().contains("the model follows these words"));
+    assert!(change.advice().contains("the model follows this text"));
     check_input(
         r#"{"properties":{"a":{"description":"one"}}}"#,
         r#"{"properties":{"a":{"description":"other"}}}"#,
-        &["informing the argument `a` is described otherwise"],
+        &["informing the argument `a` has a different description"],
     );
 }
 
 #[test]
 fn arguments_may_become_wider() {
     let a = r#"{"properties":{"a":{}}}"#;
-    check_input(
-        a,
-        r#"{"properties":{"a":{},"b":{}}}"#,
-        &["informing the argument `b` is new and may be given"],
-    );
+    check_input(a, r#"{"properties":{"a":{},"b":{}}}"#, &["informing the argument `b` is new and optional"]);
     check_input(
         r#"{"properties":{"a":{}},"required":["a"]}"#,
         a,
-        &["informing the argument `a` need not be given any more"],
+        &["informing the argument `a` is no longer required"],
     );
     check_input(a, "{}", &["informing the argument `a` is no longer described"]);
     let of_type = |kind: &str| format!(r#"{{"properties":{{"a":{{"type":{kind}}}}}}}"#);
     check_input(
         &of_type("\"string\""),
         &of_type(r#"["string","null"]"#),
-        &["informing the argument `a` may be of more types"],
+        &["informing the argument `a` allows more types"],
     );
     check_input(
         &of_type("\"integer\""),
         &of_type("\"number\""),
-        &["informing the argument `a` may be of more types"],
+        &["informing the argument `a` allows more types"],
     );
-    check_input(r#"{"enum":[1]}"#, r#"{"enum":[1,2]}"#, &["informing what it takes has more values"]);
-    check_input(r#"{"minimum":3}"#, r#"{"minimum":2}"#, &["informing what it takes has another lower limit"]);
+    check_input(r#"{"enum":[1]}"#, r#"{"enum":[1,2]}"#, &["informing its input allows more values"]);
+    check_input(r#"{"minimum":3}"#, r#"{"minimum":2}"#, &["informing its input has a different lower limit"]);
     check_input(
         r#"{"additionalProperties":false}"#,
         "{}",
-        &["informing what it takes takes other members now"],
+        &["informing its input now accepts additional members"],
     );
 }
 
@@ -151,12 +147,12 @@ fn arguments_that_become_narrower_break() {
     check_input(
         a,
         r#"{"properties":{"a":{},"b":{}},"required":["b"]}"#,
-        &["breaking the argument `b` is new and must be given"],
+        &["breaking the argument `b` is new and required"],
     );
     check_input(
         a,
         r#"{"properties":{"a":{}},"required":["a"]}"#,
-        &["breaking the argument `a` must be given now"],
+        &["breaking the argument `a` is now required"],
     );
     check_input(
         r#"{"properties":{"a":{}},"additionalProperties":false}"#,
@@ -167,30 +163,30 @@ fn arguments_that_become_narrower_break() {
     check_input(
         &of_type("\"number\""),
         &of_type("\"integer\""),
-        &["breaking the argument `a[]` may be of fewer types"],
+        &["breaking the argument `a[]` allows fewer types"],
     );
     check_input(
         &of_type("\"string\""),
         &of_type("\"number\""),
-        &["breaking the argument `a[]` is of another type"],
+        &["breaking the argument `a[]` has a different type"],
     );
-    check_input(r#"{"enum":[1,2]}"#, r#"{"enum":[2]}"#, &["breaking what it takes has fewer values"]);
-    check_input("{}", r#"{"const":1}"#, &["breaking what it takes has fewer values"]);
+    check_input(r#"{"enum":[1,2]}"#, r#"{"enum":[2]}"#, &["breaking its input allows fewer values"]);
+    check_input("{}", r#"{"const":1}"#, &["breaking its input allows fewer values"]);
     check_input(
         r#"{"maxLength":9}"#,
         r#"{"maxLength":5}"#,
-        &["breaking what it takes has another upper limit"],
+        &["breaking its input has a different upper limit"],
     );
-    check_input("{}", r#"{"pattern":"x"}"#, &["breaking what it takes must look otherwise"]);
+    check_input("{}", r#"{"pattern":"x"}"#, &["breaking its input has a different format"]);
     check_input(
         r##"{"$ref":"#/a"}"##,
         r##"{"$ref":"#/b"}"##,
-        &["breaking what it takes is defined otherwise"],
+        &["breaking its input has a different definition"],
     );
     check_input(
         r#"{"anyOf":[{"type":"null"},{}]}"#,
         r#"{"anyOf":[{}]}"#,
-        &["breaking what it takes has other alternatives"],
+        &["breaking its input has different alternatives"],
     );
 }
 
@@ -202,18 +198,18 @@ fn the_order_of_names_counts_for_nothing() {
 #[test]
 fn results_may_become_narrower_only() {
     let a = r#"{"properties":{"a":{}},"required":["a"]}"#;
-    check_output(a, r#"{"properties":{"a":{}}}"#, &["breaking the result's member `a` may be missing now"]);
-    check_output(a, "{}", &["breaking the result's member `a` is gone"]);
+    check_output(a, r#"{"properties":{"a":{}}}"#, &["breaking the result member `a` is now optional"]);
+    check_output(a, "{}", &["breaking the result member `a` was removed"]);
     check_output(
         a,
         r#"{"properties":{"a":{},"b":{}},"required":["a"]}"#,
-        &["informing the result's member `b` is new"],
+        &["informing the result member `b` is new"],
     );
-    check_output(r#"{"enum":[1]}"#, r#"{"enum":[1,2]}"#, &["breaking what it gives has more values"]);
+    check_output(r#"{"enum":[1]}"#, r#"{"enum":[1,2]}"#, &["breaking its output allows more values"]);
     check_output(
         r#"{"type":"number"}"#,
         r#"{"type":"integer"}"#,
-        &["informing what it gives may be of fewer types"],
+        &["informing its output allows fewer types"],
     );
 }
 
@@ -221,7 +217,7 @@ fn results_may_become_narrower_only() {
 fn a_tool_that_is_no_longer_harmless_breaks() {
     let tool = |hints: &str| format!(r#"{{"name":"t","annotations":{hints}}}"#);
     let drift = |before: &str, after: &str| tell(&compare(&tools(&[&tool(before)]), &tools(&[&tool(after)])));
-    let breaks = ["breaking annotations: the tool `t` no longer says that it only reads"];
+    let breaks = ["breaking annotations: the tool `t` no longer declares that it is read-only"];
     assert_eq!(drift(r#"{"readOnlyHint":true}"#, r#"{"readOnlyHint":false}"#), breaks);
     assert_eq!(drift(r#"{"readOnlyHint":true}"#, "{}"), breaks);
     let informs = ["informing annotations: `readOnlyHint` of the tool `t` has changed"];
@@ -243,9 +239,9 @@ fn servers_are_compared_too() {
             r#"{"tools":{},"prompts":{}}"#
         ),
         [
-            "breaking capabilities: the server has lost the capability `logging`",
-            "informing capabilities: the server has the capability `prompts` now",
-            "breaking capabilities: the server has lost the capability `tools.listChanged`",
+            "breaking capabilities: the server no longer has the capability `logging`",
+            "informing capabilities: the server now has the capability `prompts`",
+            "breaking capabilities: the server no longer has the capability `tools.listChanged`",
         ]
     );
     assert_eq!(
@@ -283,9 +279,9 @@ fn prompts_have_arguments() {
     assert_eq!(
         tell(&drift),
         [
-            "breaking input: the prompt `p`: the argument `a` must be given now",
-            "breaking input: the prompt `p`: the argument `b` is gone",
-            "breaking input: the prompt `p`: the argument `c` is new and must be given",
+            "breaking input: the prompt `p`: the argument `a` is now required",
+            "breaking input: the prompt `p`: the argument `b` was removed",
+            "breaking input: the prompt `p`: the argument `c` is new and required",
         ]
     );
 }

@@ -1,5 +1,5 @@
-//! `assay-v2`: an episode of steps and tool calls, one object a line. Every member is always there, in the same order, and the
-//! same trace gives the same bytes.
+//! `assay-v2`: an episode of steps and tool calls, one object per line. Every member is always present and in the same
+//! order, and the same trace gives the same bytes.
 
 use super::json::{optional, raw, string};
 use super::{ExportAnalysis, ExportFormat, ExportOptions, Output, Survey};
@@ -20,9 +20,9 @@ struct Assay {
     options: ExportOptions,
     discovery: super::Discovery,
     start_ms: i64,
-    /// The latest time so far: what is written never runs backwards.
+    /// The latest time so far: the output must not run backwards.
     now_ms: i64,
-    /// The time that the message itself gives.
+    /// The time that the message itself has.
     said_ms: Option<i64>,
     steps: u64,
     final_output: Option<String>,
@@ -37,7 +37,7 @@ struct ToolCall {
     args: String,
 }
 
-/// How a call went.
+/// The end of a call.
 struct Ending<'a> {
     at_ms: i64,
     result: &'a str,
@@ -46,7 +46,7 @@ struct Ending<'a> {
 
 impl Assay {
     fn new(options: &ExportOptions, survey: &Survey) -> Self {
-        // Where the source has no time, none is made up.
+        // If the source has no time, none is invented.
         let start_ms = survey.first_ms.unwrap_or(0);
         Assay {
             options: options.clone(),
@@ -60,8 +60,8 @@ impl Assay {
         }
     }
 
-    /// What the client asks; returns the call of a tool.
-    fn asked(&mut self, envelope: &Envelope<'_>) -> Option<ToolCall> {
+    /// Handles a client request. Returns its tool call, if it is one.
+    fn start_tool_call(&mut self, envelope: &Envelope<'_>) -> Option<ToolCall> {
         match envelope.method.as_deref() {
             Some(method::LIST_TOOLS) => {
                 self.step("tools/list", Some("{}"), &meta_of(envelope.id.as_ref()));
@@ -131,20 +131,20 @@ impl Assay {
         });
     }
 
-    fn ended(&mut self, call: &ToolCall, outcome: Outcome, answer: Option<&Envelope<'_>>) {
+    fn end_tool_call(&mut self, call: &ToolCall, outcome: Outcome, answer: Option<&Envelope<'_>>) {
         let error = error_of(outcome);
         let result = match answer.map(|answer| (answer.error, answer.result)) {
             Some((Some(error), _)) => format!("{{\"error\":{}}}", raw(error)),
             Some((None, Some(result))) => raw(result).into_owned(),
             _ => "null".to_owned(),
         };
-        // What never came has no time of its own: it stays with its request.
+        // A missing answer has no time; it gets the time of its request.
         let at_ms = if answer.is_some() { self.now_ms } else { call.at_ms };
         self.tool_call(call, &Ending { at_ms, result: &result, error });
     }
 }
 
-/// The format's own words for an outcome. A tool's error is a result there.
+/// The format's name for an outcome. A tool error counts as a result there.
 fn error_of(outcome: Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Ok | Outcome::ToolError => None,
@@ -171,10 +171,10 @@ impl Analysis for Assay {
         let envelope = seen.envelope;
         match (seen.direction, envelope.kind) {
             (Some(Direction::ClientToServer), MessageKind::Request | MessageKind::Notification) => {
-                let call = self.asked(envelope);
+                let call = self.start_tool_call(envelope);
                 match (call, own) {
                     (Some(call), Some(own)) => *own = Some(Box::new(call)),
-                    // Without an id that could be repeated, no answer was asked for.
+                    // Without a usable id, no answer was expected.
                     (Some(call), None) => {
                         let at_ms = self.now_ms;
                         self.tool_call(&call, &Ending { at_ms, result: "null", error: None });
@@ -194,7 +194,7 @@ impl Analysis for Assay {
     fn closed(&mut self, closed: &Closed<'_, '_>, own: Self::PerCall) {
         let call = closed.call;
         if let Some(tool_call) = own {
-            self.ended(&tool_call, call.outcome, closed.answer);
+            self.end_tool_call(&tool_call, call.outcome, closed.answer);
         } else if &*call.method == method::LIST_TOOLS
             && call.direction == Direction::ClientToServer
             && let Some(answer) = closed.answer

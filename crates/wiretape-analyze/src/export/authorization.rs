@@ -1,10 +1,10 @@
-//! What a trace shows of how to log in: an answer 401 whose `WWW-Authenticate` names the document of the protected resource,
-//! or a scope. Whether the login works, or should, is not looked at.
+//! Finds OAuth discovery in a trace: a 401 whose `WWW-Authenticate` names the protected resource metadata or a scope. Whether
+//! the login works is not checked.
 
 use wiretape_trace::challenge::parameters;
 use wiretape_trace::format::{HeaderValues, HttpContext};
 
-/// What is visible.
+/// Which parts of an OAuth discovery are visible in a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Discovery {
     /// A challenge has `resource_metadata`.
@@ -14,12 +14,12 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Whether anything is.
+    /// Whether any part of the discovery is in the trace.
     pub fn is_visible(self) -> bool {
         self.resource_metadata || self.scope
     }
 
-    /// Takes the context of a line.
+    /// Observes the HTTP part of a line.
     pub fn observe(&mut self, http: &HttpContext) {
         if let Some(response) = http.response.as_ref().filter(|response| response.status == 401) {
             match response.headers.get("www-authenticate") {

@@ -1,16 +1,15 @@
-//! `csv`: the calls, a row each, as RFC 4180 has it.
+//! `csv`: one row per call (RFC 4180).
 
 use super::{ExportAnalysis, ExportFormat, Output};
 use crate::call::Call;
+use crate::glance::printable;
 use crate::reading::{Analysis, Closed};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use wiretape_trace::message::Direction;
 
-pub(super) static CSV: ExportFormat = ExportFormat {
-    name: "csv",
-    about: "the calls, a row each",
-    make: |_, _| super::exporter(Rows::default()),
-};
+pub(super) static CSV: ExportFormat =
+    ExportFormat { name: "csv", about: "one row per call", make: |_, _| super::exporter(Rows::default()) };
 
 const HEADER: &str =
     "line,response_line,time,from,method,tool,id,outcome,error_code,latency_ms,request_bytes,response_bytes";
@@ -24,7 +23,7 @@ impl Analysis for Rows {
     type PerCall = ();
 
     fn closed(&mut self, closed: &Closed<'_, '_>, (): ()) {
-        // The time of an answer says when the call was over.
+        // The time of the answer; a call without one has no end time.
         let answered = closed.line.filter(|_| closed.call.response.is_some());
         let time = answered.and_then(|view| view.line.record.stamp()?.t.as_deref());
         self.out.write(|out| row(closed.call, time, out));
@@ -63,8 +62,16 @@ fn row(call: &Call, ended: Option<&str>, out: &mut Vec<u8>) -> io::Result<()> {
         call.request_bytes.to_string(),
         number(call.response_bytes),
     ];
-    let fields: Vec<String> = fields.iter().map(|field| quoted(field)).collect();
+    let fields: Vec<String> = fields.iter().map(|field| quoted(&inert(field))).collect();
     write!(out, "{}\r\n", fields.join(","))
+}
+
+/// Quotes a field so that no spreadsheet runs it and no terminal obeys it. Method and tool names come from peers: one that
+/// starts like a formula gets an apostrophe, and control characters are escaped. Numbers keep their sign.
+fn inert(field: &str) -> Cow<'_, str> {
+    let printable = printable(field);
+    let is_formula = printable.starts_with(['=', '+', '@', '-']) && field.parse::<f64>().is_err();
+    if is_formula { Cow::Owned(format!("'{printable}")) } else { printable }
 }
 
 fn quoted(field: &str) -> String {
@@ -74,6 +81,17 @@ fn quoted(field: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn names_from_peers_are_neither_formulas_nor_control_sequences() {
+        for formula in ["=HYPERLINK(1)", "+1+1", "@SUM(1)", "-2+3"] {
+            assert_eq!(super::inert(formula), format!("'{formula}"));
+        }
+        assert!(!super::inert("a\u{1b}[2Jb\u{7}").contains(['\u{1b}', '\u{7}']));
+        for harmless in ["-32601", "1.5", "tools/call", "get-sum", ""] {
+            assert_eq!(super::inert(harmless), harmless);
+        }
+    }
+
     #[test]
     fn fields_are_quoted_where_they_must_be() {
         assert_eq!(super::quoted("a b"), "a b");

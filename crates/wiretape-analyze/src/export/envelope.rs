@@ -40,7 +40,7 @@ impl Envelopes {
 
     fn message(&mut self, message: &Message<'_>, out: &mut dyn Write) -> io::Result<()> {
         let http = message.http.map(HttpContext::parse);
-        // Of a message whose sender is unknown, the server is the more likely one: clients' logs have no such lines.
+        // If the sender is unknown, the server is more likely: clients' logs have no such lines.
         let from = message.dir.known().unwrap_or(Direction::ServerToClient);
         for payload in payloads(message.raw) {
             let slot = self.slot(from, payload, http.as_ref());
@@ -49,7 +49,7 @@ impl Envelopes {
         Ok(())
     }
 
-    /// The one of three that an entry has.
+    /// The one of three members that an entry has.
     fn slot(&self, from: Direction, payload: &[u8], http: Option<&HttpContext>) -> String {
         let sse = http.and_then(|http| http.sse.as_ref());
         let is_response = Envelope::scan(payload).kind == MessageKind::Response;
@@ -78,7 +78,7 @@ impl Envelopes {
     }
 }
 
-/// What is known of the transport: that of the source as it stands there, or the heads of the exchange.
+/// The transport context: that of the imported source, or the heads of the exchange.
 fn context(http: &[u8]) -> Option<String> {
     let own = Value::parse(http).ok().and_then(|http| http.get("context"));
     if let Some(own) = own {
@@ -114,7 +114,7 @@ impl Exporter for Envelopes {
     fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()> {
         match &line.record {
             Record::Message(message) => self.message(message, out),
-            // An answer without a message: who has to log in first, most of all.
+            // A response without a message, most often a 401.
             Record::Http(exchange) => {
                 let http = HttpContext::parse(exchange.http);
                 let refused = http.response.as_ref().is_some_and(|response| response.status >= 400);

@@ -1,6 +1,6 @@
-//! `har`: an HTTP archive 1.2, for browsers' tools and others. A call is an entry: a POST and its answer, or
-//! the status that it failed by. What the server sent of its own accord is a GET with a stream of one event. Where the trace
-//! has the heads of the exchange, they are those. `_outcome` is how the call went.
+//! `har`: an HTTP archive 1.2 for browser tools. A call is an entry: a POST with its answer or error status. An unsolicited
+//! server message is a GET with an event stream of one event. Entries have the real heads where the trace has them.
+//! `_outcome` is the outcome of the call.
 
 use super::json::{raw, string};
 use super::{ExportAnalysis, ExportFormat, Output, Survey};
@@ -13,27 +13,27 @@ use wiretape_trace::message::Direction;
 
 pub(super) static HAR: ExportFormat = ExportFormat {
     name: "har",
-    about: "an HTTP archive, for browsers' tools",
+    about: "an HTTP archive for browser tools",
     make: |_, survey| super::exporter(Archive::new(survey)),
 };
 
-/// On an entry whose source has no time.
+/// The comment of an entry whose source has no time. The importer recognizes this exact text (`import/formats/har.rs`).
 const ASSUMED_TIME: &str = "the time is assumed";
 
-/// How many finished entries wait for an older one.
+/// Finished entries that wait for an older one.
 const MOST_WAITING: usize = 10_000;
 
 struct Archive {
     source: String,
     url: String,
-    /// Entries in the order of their requests; one that isn't finished yet holds up those behind it.
+    /// Entries in the order of their requests; an unfinished one holds up those after it.
     ordered: BTreeMap<u64, Option<String>>,
     next: u64,
     clock: WallClock,
     now_ms: i64,
-    /// Whether the line at hand has a time.
+    /// Whether the current line has a time.
     is_timed: bool,
-    /// Whether the exchange that the line at hand reports belongs to a call.
+    /// Whether the current line's exchange belongs to a call.
     is_of_call: bool,
     entries: u64,
     out: Output,
@@ -48,11 +48,11 @@ struct Request {
     is_timed: bool,
     url: String,
     headers: String,
-    /// The status and headers that its exchange ended with, where those are all that there is.
+    /// Status and headers of its exchange, if there is no message.
     ended_with: Option<(u16, String)>,
 }
 
-/// An answer.
+/// A response of an entry.
 struct Response {
     status: u16,
     headers: String,
@@ -65,7 +65,7 @@ impl Archive {
         let command = survey.meta.as_ref().and_then(|meta| meta.command.first().cloned()).unwrap_or_default();
         let label = survey.meta.as_ref().map(|meta| meta.label.clone()).unwrap_or_default();
         let is_url = command.starts_with("http://") || command.starts_with("https://");
-        // A server behind pipes has no URL; this name is reserved for what doesn't exist.
+        // A stdio server has no URL; `.invalid` is reserved for names that don't exist (RFC 2606).
         let url = if is_url { command } else { format!("http://{}.invalid/mcp", host_label(&label)) };
         Archive {
             source: survey.words(),
@@ -90,19 +90,19 @@ impl Archive {
         Request { ordinal, body, at_ms: self.now_ms, is_timed: self.is_timed, url, headers, ended_with: None }
     }
 
-    /// The place of an entry that is not written yet.
+    /// The index of an entry that is not written yet.
     fn ordinal(&mut self) -> u64 {
         self.next += 1;
         self.ordered.insert(self.next, None);
         if self.ordered.len() > MOST_WAITING {
-            // The oldest has no answer yet. It loses its place and comes when it is finished, so that those behind it can go.
+            // The oldest entry is still pending. It loses its place and is written when it ends, which bounds the memory.
             self.ordered.pop_first();
             self.write_finished();
         }
         self.next
     }
 
-    /// What the server sent of its own accord.
+    /// Adds an unsolicited server message.
     fn pushed(&mut self, payload: &str, http: Option<&HttpContext>) {
         let (status, headers) = head_of(http);
         let response = Response { status, headers, mime: "text/event-stream", body: event(http, payload) };
@@ -115,7 +115,7 @@ impl Archive {
         let outcome =
             call.map(|call| format!(",\"_outcome\":\"{}\"", call.outcome.name())).unwrap_or_default();
         let started = string(self.clock.format(request.at_ms));
-        // An archive must have a time.
+        // HAR 1.2 requires `startedDateTime`.
         let comment =
             if request.is_timed { String::new() } else { format!(",\"comment\":\"{ASSUMED_TIME}\"") };
         let (method, post) = if request.body.is_empty() {
@@ -147,7 +147,7 @@ impl Archive {
         self.write_finished();
     }
 
-    /// Writes what is finished, up to the first that isn't.
+    /// Writes finished entries, up to the first unfinished one.
     fn write_finished(&mut self) {
         while let Some(first) = self.ordered.first_entry().filter(|first| first.get().is_some()) {
             if let Some(entry) = first.remove() {
@@ -162,7 +162,7 @@ impl Archive {
         self.out.write(|out| write!(out, "{comma}\n{entry}"));
     }
 
-    /// An exchange that carried no message and failed.
+    /// Adds a failed exchange without a message.
     fn failed_exchange(&mut self, http: &HttpContext) {
         if let Some(response) = Response::of_failure(http) {
             let request = self.request(String::new(), Some(http));
@@ -190,7 +190,7 @@ impl Analysis for Archive {
                 let request = self.request(raw(seen.raw).into_owned(), http);
                 *own = Some(Box::new(request));
             }
-            // Its call is closed next.
+            // `closed` writes the call.
             (Some(Direction::ServerToClient), Meaning::Answer { .. }, _) => {}
             (Some(Direction::ClientToServer), ..) => {
                 let request = self.request(raw(seen.raw).into_owned(), http);
@@ -256,14 +256,14 @@ impl Response {
         Response { status, headers: "[]".to_owned(), mime: "x-unknown", body: String::new() }
     }
 
-    /// A status that came without a message.
+    /// A response with a status but no message.
     fn of_failure(http: &HttpContext) -> Option<Self> {
         let head = http.response.as_ref().filter(|head| head.status >= 400)?;
         let body = http.response_body.as_ref().and_then(|body| body.text.clone()).unwrap_or_default();
         Some(Response { status: head.status, headers: headers(&head.headers), mime: "text/plain", body })
     }
 
-    /// Nothing came back, or only what the proxy said itself. Browsers give the status 0 to nothing.
+    /// No response, or only the proxy's own. Browsers use status 0 for that.
     fn without_message(call: &Call, request: &Request) -> Self {
         match &request.ended_with {
             Some((status, headers)) => Response { headers: headers.clone(), ..Response::empty(*status) },
@@ -286,7 +286,7 @@ fn head_of(http: Option<&HttpContext>) -> (u16, String) {
         .map_or((200, "[]".to_owned()), |head| (head.status, headers(&head.headers)))
 }
 
-/// A message as an event.
+/// A message as an SSE event.
 fn event(http: Option<&HttpContext>, payload: &str) -> String {
     let sse = http.and_then(|http| http.sse.clone()).unwrap_or_default();
     let id = sse.id.map(|id| format!("id: {id}\n")).unwrap_or_default();
@@ -305,7 +305,7 @@ fn headers<'h>(headers: impl IntoIterator<Item = (&'h String, &'h HeaderValues)>
     format!("[{}]", pairs.join(","))
 }
 
-/// The URL of a request: its target, on the server's origin.
+/// The URL of a request: the server's origin and the request's target.
 fn joined(server: &str, target: &str) -> String {
     if target.contains("://") {
         return target.to_owned();

@@ -1,4 +1,4 @@
-//! Putting JSON together from parts that are JSON already.
+//! Builds JSON from parts that are JSON already.
 
 /// A string, as JSON.
 pub(super) fn string(text: &str) -> String {
@@ -10,7 +10,7 @@ pub(super) fn optional(text: Option<&str>) -> String {
     text.map_or_else(|| "null".to_owned(), string)
 }
 
-/// The bytes of a value that was read, as text. What isn't UTF-8 is replaced.
+/// The bytes of a parsed value as text. Invalid UTF-8 is replaced.
 pub(super) fn raw(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }

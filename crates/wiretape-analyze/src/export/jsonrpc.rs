@@ -1,4 +1,4 @@
-//! `jsonrpc`: the messages, one a line, and nothing else.
+//! `jsonrpc`: one message per line, without direction and time.
 
 use super::{ExportFormat, Exporter};
 use crate::reading::RecordingState;
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use wiretape_trace::format::{Line, Record};
 
 pub(super) static JSONRPC: ExportFormat =
-    ExportFormat { name: "jsonrpc", about: "the messages, one a line", make: |_, _| Box::new(Messages) };
+    ExportFormat { name: "jsonrpc", about: "one message per line", make: |_, _| Box::new(Messages) };
 
 struct Messages;
 

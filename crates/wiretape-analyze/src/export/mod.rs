@@ -1,8 +1,7 @@
-//! Traces, handed out in other formats.
+//! Exports traces to other formats.
 //!
-//! A trace is read twice: once for what must come first in a file (the earliest time, whether something is missing), and
-//! once for the messages. An exporter that shows calls is an analysis of the one interpretation of a trace; it holds the
-//! calls that are open, and nothing else.
+//! A trace is read twice: first for the facts that a file must start with (the earliest time, whether lines are missing), then
+//! for the messages. An exporter of calls is an [`Analysis`] of the one interpretation of a trace; it holds only pending calls.
 
 mod assay;
 mod authorization;
@@ -20,7 +19,7 @@ use wiretape_trace::value::Value;
 
 pub use authorization::Discovery;
 
-/// All formats.
+/// All export formats, in the order of the help.
 pub static FORMATS: &[&ExportFormat] = &[
     &assay::ASSAY_V2,
     &jsonrpc::JSONRPC,
@@ -31,11 +30,11 @@ pub static FORMATS: &[&ExportFormat] = &[
     &csv::CSV,
 ];
 
-/// A format that traces are handed out in.
+/// An export format.
 pub struct ExportFormat {
-    /// What users call it.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is for, in a few words.
+    /// A short description.
     pub about: &'static str,
     make: fn(&ExportOptions, &Survey) -> Box<dyn Exporter>,
 }
@@ -47,39 +46,39 @@ impl std::fmt::Debug for ExportFormat {
 }
 
 impl ExportFormat {
-    /// Begins an export.
+    /// Starts an export of one trace in this format.
     pub fn begin(&self, options: &ExportOptions, survey: &Survey) -> Box<dyn Exporter> {
         (self.make)(options, survey)
     }
 }
 
-/// The format of this name.
+/// The format with this name.
 pub fn find(name: &str) -> Option<&'static ExportFormat> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }
 
-/// What the user may choose.
+/// The user's options.
 #[derive(Debug, Clone)]
 pub struct ExportOptions {
-    /// The id of an episode.
+    /// The id of the episode (`assay-v2`).
     pub episode_id: String,
-    /// The id of a test.
+    /// The id of the test (`assay-v2`).
     pub test_id: Option<String>,
-    /// What the episode was asked.
+    /// The prompt of the episode (`assay-v2`).
     pub prompt: String,
 }
 
-/// Hands a trace out.
+/// Writes a trace in another format.
 pub trait Exporter {
-    /// Writes what stands at the beginning.
+    /// Writes the start of the file.
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
-    /// Takes the next line of the trace.
+    /// Exports the next line.
     fn line(&mut self, line: &Line<'_>, out: &mut dyn Write) -> io::Result<()>;
-    /// The trace just stops here: writes what comes last.
+    /// Writes the end of the file.
     fn finish(&mut self, state: RecordingState, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// What an analysis writes: gathered while a line is interpreted, and written when that is done.
+/// Output of an analysis, buffered while a line is interpreted: analyses can't return errors, so writing happens afterwards.
 #[derive(Debug, Default)]
 struct Output {
     pending: Vec<u8>,
@@ -87,7 +86,7 @@ struct Output {
 
 impl Output {
     fn write(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) {
-        write(&mut self.pending).expect("writing into memory can't fail");
+        write(&mut self.pending).expect("writing to a Vec can't fail");
     }
 
     fn flush(&mut self, out: &mut dyn Write) -> io::Result<()> {
@@ -97,17 +96,17 @@ impl Output {
     }
 }
 
-/// An analysis that is an export.
+/// An analysis that exports.
 trait ExportAnalysis: Analysis {
-    /// Writes what comes first.
+    /// Writes the start of the file.
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
-    /// What it has written.
+    /// The buffered output.
     fn output(&mut self) -> &mut Output;
-    /// Writes what comes last, once all calls are closed.
+    /// Writes the end of the file, after all calls are closed.
     fn finish(&mut self) {}
 }
 
-/// Exports by an analysis.
+/// Adapts an analysis to [`Exporter`].
 fn exporter<A: ExportAnalysis + 'static>(analysis: A) -> Box<dyn Exporter> {
     Box::new(Interpreted { reading: Reading::new(analysis) })
 }
@@ -133,31 +132,31 @@ impl<A: ExportAnalysis> Exporter for Interpreted<A> {
     }
 }
 
-/// What is known of a trace before it is handed out.
+/// Facts about a trace, from the first pass.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
-    /// Its `meta`.
+    /// The `meta` record of the trace, if it has one.
     pub meta: Option<Meta>,
     /// The earliest time of a message, in milliseconds since 1970.
     pub first_ms: Option<i64>,
-    /// What it shows of how to log in.
+    /// What it shows of the OAuth discovery.
     pub discovery: Discovery,
-    /// Whether its secrets were taken out.
+    /// Whether it was redacted.
     pub redacted: bool,
-    /// What an imported source says of the transport as a whole, as it stands there.
+    /// The transport context of an imported source, as JSON.
     pub context: Option<String>,
-    /// Lines that are missing, or damaged.
+    /// The number of missing or damaged lines.
     pub lost: u64,
     ended: bool,
 }
 
 impl Survey {
-    /// A survey of nothing yet.
+    /// A survey before the first line.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next line.
+    /// Observes the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
         match &line.record {
             Record::Meta(meta) => {
@@ -187,23 +186,23 @@ impl Survey {
     }
 
     fn observe_http(&mut self, http: Option<&[u8]>) {
-        // Most lines have none, and of the others most have no status.
+        // A byte search first: most lines have no HTTP part, and most others no status.
         if let Some(http) = http.filter(|http| memchr::memmem::find(http, b"401").is_some()) {
             self.discovery.observe(&HttpContext::parse(http));
         }
     }
 
-    /// Where it was imported from.
+    /// The format it was imported from.
     pub fn imported(&self) -> Option<&str> {
         Some(self.meta.as_ref()?.imported.as_ref()?.format.as_str())
     }
 
-    /// Whether something may be missing.
+    /// Whether lines are missing or the recording was cut off.
     pub fn is_incomplete(&self) -> bool {
         self.lost > 0 || !self.ended
     }
 
-    /// `imported from x, redacted, incomplete`: what a reader should know.
+    /// Origin, redaction and completeness: `imported from x, redacted, incomplete`.
     pub fn words(&self) -> String {
         let imported = match self.imported() {
             Some(format) => format!("imported from {format}"),
@@ -212,7 +211,7 @@ impl Survey {
         let redacted = if self.redacted { "redacted" } else { "not redacted" };
         let incomplete = match (self.lost, self.ended) {
             (0, true) => "complete".to_owned(),
-            (0, false) => "incomplete: it has no end".to_owned(),
+            (0, false) => "incomplete: the recording was cut off".to_owned(),
             (1, _) => "incomplete: 1 part is missing or damaged".to_owned(),
             (lost, _) => format!("incomplete: {lost} parts are missing or damaged"),
         };
@@ -220,7 +219,7 @@ impl Survey {
     }
 }
 
-/// A context that belongs to no exchange.
+/// The context of a whole document, which belongs to no exchange.
 fn document_context(http: &[u8]) -> Option<String> {
     let http = Value::parse(http).ok()?;
     let belongs = ["response", "request", "sse", "x"].iter().any(|name| http.get(name).is_some());

@@ -1,5 +1,5 @@
-//! `perfetto`: Chrome's trace events, for Perfetto and `chrome://tracing`. A call is a slice; the server is a process, whose
-//! threads are lanes, as many as calls went on at the same time.
+//! `perfetto`: Chrome trace events for Perfetto and `chrome://tracing`. A call is a slice; the server is a process with a
+//! thread per concurrent call.
 
 use super::json::{raw, string};
 use super::{ExportAnalysis, ExportFormat, Output, Survey};
@@ -17,7 +17,7 @@ pub(super) static PERFETTO: ExportFormat = ExportFormat {
 struct Timeline {
     label: String,
     source: String,
-    /// Which lanes are taken.
+    /// Which lanes are in use.
     lanes: Vec<bool>,
     start_ms: Option<i64>,
     now_us: u64,
@@ -25,10 +25,10 @@ struct Timeline {
     out: Output,
 }
 
-/// The slice of a call that goes on.
+/// The slice of a pending call.
 #[derive(Debug, Default)]
 struct Slice {
-    /// `None` for a call that can't be answered: it takes no time.
+    /// `None` for a call that can't be answered and has no duration.
     lane: Option<usize>,
     start_us: u64,
 }
@@ -100,7 +100,7 @@ impl Analysis for Timeline {
     type PerCall = Slice;
 
     fn begin_line(&mut self, view: &LineView<'_, '_>) {
-        // What has no time happens with what was before it.
+        // An event without a time gets the time of the previous one.
         let Some(stamp) = view.line.record.stamp() else { return };
         let wall = || {
             stamp.wall_ms().zip(self.start_ms).map(|(ms, start)| (ms - start).max(0).unsigned_abs() * 1000)

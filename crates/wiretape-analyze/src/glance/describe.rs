@@ -1,4 +1,4 @@
-//! What a payload says, in a few words.
+//! Describes a payload on one line.
 
 use super::json::{self, compact, elements, keys, member, string, string_member};
 use super::printable::printable;
@@ -6,7 +6,7 @@ use super::units::{bytes, count};
 use std::borrow::Cow;
 use wiretape_trace::message::{Envelope, MessageKind};
 
-/// What a payload says, in about `budget` bytes. The method of a response is that of the request it answers.
+/// Describes a payload in about `budget` bytes. For a response, `method` is that of its request.
 pub fn describe(raw: &[u8], envelope: &Envelope<'_>, method: &str, budget: usize) -> String {
     let said = match envelope.kind {
         MessageKind::Response => match (envelope.error, envelope.result) {
@@ -60,7 +60,7 @@ fn describe_params(method: &str, params: &[u8], budget: usize) -> Option<String>
     known.or_else(|| has_more_than_meta(params).then(|| compact(params, budget)))
 }
 
-/// Whether there is more in it than `_meta`.
+/// Whether it has members other than `_meta`.
 fn has_more_than_meta(params: &[u8]) -> bool {
     !params.starts_with(b"{") || keys(params).iter().any(|key| key != "_meta")
 }
@@ -111,9 +111,9 @@ fn tool_result(result: &[u8], budget: usize) -> Option<String> {
     Some(content(&items, budget))
 }
 
-/// The first of some content blocks, and how many more there are.
+/// The first content block, and the number of blocks.
 fn content(blocks: &[&[u8]], budget: usize) -> String {
-    let Some((first, more)) = blocks.split_first() else { return "nothing".to_owned() };
+    let Some((first, more)) = blocks.split_first() else { return "no content".to_owned() };
     let said = block(first, budget);
     if more.is_empty() { said } else { format!("[1/{}] {said}", blocks.len()) }
 }
@@ -151,7 +151,7 @@ fn listing(result: &[u8]) -> Option<String> {
         .or_else(|| of("roots", "root", "uri"))
 }
 
-/// A string's text, anything else as JSON.
+/// The text of a string; any other value as JSON.
 fn words(value: &[u8], budget: usize) -> String {
     json::string(value).map_or_else(|| compact(value, budget), |text| printable(&text).into_owned())
 }

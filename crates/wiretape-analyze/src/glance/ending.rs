@@ -1,8 +1,8 @@
-//! How recordings end, in a few words.
+//! Describes how a recording ended.
 
 use wiretape_trace::format::End;
 
-/// How a server ended: `exit 1`, `SIGKILL`, or the reason that was written.
+/// Describes how a server ended: `exit 1`, `SIGKILL`, or the recorded reason.
 pub fn describe_end(end: &End) -> String {
     match (end.signal, end.exit_code, &end.reason) {
         (_, _, Some(reason)) if end.was_stopped() => reason.clone(),
@@ -14,7 +14,7 @@ pub fn describe_end(end: &End) -> String {
     }
 }
 
-/// The name of a signal whose number is the same everywhere; others by number.
+/// The name of a signal with the same number on all platforms; others by number.
 pub fn signal_name(signal: i32) -> String {
     let name = match signal {
         1 => "SIGHUP",

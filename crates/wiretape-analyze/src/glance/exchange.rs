@@ -1,18 +1,18 @@
-//! HTTP exchanges in a few words.
+//! Describes HTTP exchanges on one line.
 
 use super::units::duration;
 use wiretape_trace::format::{Exchange, HttpContext, OtherText};
 
-/// An exchange in a few words.
+/// The description of an exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The words.
+    /// The text, on one line.
     pub text: String,
-    /// Whether somebody should look at it.
+    /// Whether it is an error that deserves attention.
     pub trouble: bool,
 }
 
-/// `POST /mcp → 401`, and how it ended if that isn't plain.
+/// `POST /mcp → 401`, and how it ended unless it completed normally.
 pub fn describe_exchange(exchange: &Exchange<'_>) -> Description {
     let http = HttpContext::parse(exchange.http);
     let mut text = match &http.request {
@@ -29,7 +29,7 @@ pub fn describe_exchange(exchange: &Exchange<'_>) -> Description {
     let ended = http.ended.as_deref().unwrap_or("complete");
     match ended {
         "complete" => {}
-        "open" => text.push_str(", a stream begins"),
+        "open" => text.push_str(", stream opened"),
         other => text.push_str(&format!(", {}", other.replace('-', " "))),
     }
     if let Some(error) = &http.error {
@@ -50,7 +50,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What an event without a message is called.
+/// The name of an SSE event without a message.
 pub fn event_name(text: &OtherText<'_>) -> String {
     let sse = text.http.map(HttpContext::parse).and_then(|http| http.sse).unwrap_or_default();
     match (sse.event, sse.id) {
@@ -81,7 +81,7 @@ mod tests {
         check(r#"{"x":2,"response":{"status":202},"ended":"complete"}"#, "http│ exchange 2 → 202", false);
         check(
             r#"{"x":3,"request":{"method":"GET","target":"/mcp"},"response":{"status":200},"ended":"open"}"#,
-            "http│ GET /mcp → 200, a stream begins",
+            "http│ GET /mcp → 200, stream opened",
             false,
         );
         check(

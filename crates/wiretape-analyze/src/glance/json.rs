@@ -1,4 +1,4 @@
-//! JSON at the level of its tokens: looked into and shown on one line without changing a digit of it.
+//! JSON on the level of tokens: lookups and one-line output that keep every digit as written.
 
 use super::printable::{ELLIPSIS, printable};
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ fn for_each_member<'a>(object: &'a [u8], mut each: impl FnMut(Lexeme, &'a [u8]))
     }
 }
 
-/// The elements of an array; nothing if it is none.
+/// The elements of an array; empty for other values.
 pub fn elements(array: &[u8]) -> Vec<&[u8]> {
     if array.trim_ascii_start().first() == Some(&b'[') {
         wiretape_trace::message::payloads(array)
@@ -46,7 +46,7 @@ pub fn elements(array: &[u8]) -> Vec<&[u8]> {
     }
 }
 
-/// The text of a string; `None` if it is none.
+/// The text of a string; `None` for other values.
 pub fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     match Lexer::new(value).next_token() {
         Ok(Some(lexeme)) if lexeme.token == Token::String => Some(lexeme.text(value).decode()),
@@ -54,12 +54,12 @@ pub fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A member that is a string.
+/// The text of a string member.
 pub fn string_member<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
     member(object, name).and_then(string)
 }
 
-/// A value on one line, about `budget` bytes of it at most.
+/// A value on one line, cut after about `budget` bytes.
 pub fn compact(value: &[u8], budget: usize) -> String {
     let mut out = String::new();
     let mut lexer = Lexer::new(value);
@@ -86,7 +86,7 @@ pub fn compact(value: &[u8], budget: usize) -> String {
     out
 }
 
-/// An object's members on one line, but for some, about `budget` bytes of each at most.
+/// The members of an object on one line without some of them, each cut after about `budget` bytes.
 pub fn compact_members(object: &[u8], without: &[&str], budget: usize) -> String {
     let mut members = Vec::new();
     for_each_member(object, |key, value| {

@@ -1,10 +1,10 @@
-//! What a payload says, in a few words that fit on a line and steer nothing.
+//! One-line descriptions of payloads, safe to print: peers' text can't control the terminal.
 //!
-//! - [`describe()`]: a payload by what it asks or gives
-//! - [`describe_exchange()`], [`event_name()`]: HTTP by what came of it
+//! - [`describe()`]: describes a payload
+//! - [`describe_exchange()`], [`event_name()`]: describe HTTP exchanges and SSE events
 //! - [`describe_end()`]: how a recording ended
-//! - [`json`]: looking into JSON without changing a digit of it
-//! - [`printable()`]: text that others wrote, made visible
+//! - [`json`]: JSON on the level of tokens, which keeps every digit
+//! - [`printable()`]: makes control characters visible
 //! - [`bytes()`], [`count()`], [`duration()`]: sizes, numbers and durations
 
 mod describe;

@@ -1,12 +1,12 @@
-//! Text that others wrote, made visible.
+//! Makes text from peers safe to print.
 
 use std::borrow::Cow;
 
-/// What stands where text was cut off.
+/// Marks where text was cut.
 pub const ELLIPSIS: char = '…';
 
-/// The text with everything made visible that could move the cursor, change colours, reverse the writing, or that is
-/// not seen at all.
+/// Makes every character visible that could move the cursor, change colours or the writing direction, or hide itself: a
+/// server could otherwise forge the output of the terminal.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {
         return Cow::Borrowed(text);
@@ -17,7 +17,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
             '\n' => clean.push('⏎'),
             '\t' => clean.push(' '),
             '\r' => {}
-            // U+2400 and on are pictures of the control characters.
+            // U+2400 to U+241F are symbols for the control characters.
             '\0'..='\x1f' => clean.extend(char::from_u32(0x2400 + u32::from(c))),
             '\x7f' => clean.push('␡'),
             _ if is_unprintable(c) => clean.extend(c.escape_unicode()),
@@ -28,8 +28,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 fn is_unprintable(c: char) -> bool {
-    // What Unicode calls format characters, separators of lines, and characters to be ignored by default; but for the
-    // joiner and the selector of emoji, which make pictures of their neighbours.
+    // Unicode's format characters, line separators and default-ignorable characters, except the joiner and the
+    // variation selector that emoji need.
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{115f}' | '\u{1160}'

@@ -1,4 +1,4 @@
-//! Sizes and durations, as people read them.
+//! Human-readable sizes and durations.
 
 /// Microseconds, to about three digits: `312µs`, `1.20ms`, `12.3s`, `2m 05s`, `3h 07m`, `2d 04h`.
 pub fn duration(us: u64) -> String {

@@ -1,14 +1,14 @@
-//! What was found: which rule, where, and a piece of the line to look at.
+//! A finding: the rule, the position, and an excerpt of the line.
 
 use super::locate::locate_nearest;
 use super::rule::Rule;
 use std::ops::Range;
 use wiretape_trace::value::Value;
 
-/// A rule that was broken, and where.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
-    /// The rule.
+    /// The rule that was violated.
     pub rule: &'static Rule,
     /// The line of the trace, from 1.
     pub line: u64,
@@ -16,22 +16,22 @@ pub struct Diagnostic {
     pub seq: Option<u64>,
     /// A JSON pointer into that line: `/raw/params/name`.
     pub pointer: String,
-    /// The bytes of that line that are meant, if they could be found.
+    /// The byte range in the line, if the pointer could be resolved.
     pub span: Option<Range<usize>>,
     /// What is wrong here.
     pub message: String,
-    /// A piece of the line.
+    /// The part of the line around the position.
     pub excerpt: Option<Excerpt>,
-    /// Another line that belongs to it, and what that one is.
+    /// Another line that explains the finding.
     pub related: Option<Related>,
 }
 
 impl Diagnostic {
-    /// Finds the place in its line.
+    /// Resolves the pointer in the line, and takes the excerpt.
     pub fn show_in(&mut self, line: &[u8]) {
         let part = part_of(line, &self.pointer);
         self.span = match &part {
-            // The name of the whole payload says nothing: its first byte is meant.
+            // For the whole payload, the key `raw` would be marked, which says nothing; mark its first byte instead.
             Some(part) if self.pointer.matches('/').count() == 1 => Some(first_of(line, part)),
             _ => locate_nearest(line, &self.pointer),
         };
@@ -39,19 +39,19 @@ impl Diagnostic {
     }
 }
 
-/// A piece of the part of the line that a finding is about.
+/// An excerpt of the part of the line that a finding is about.
 fn excerpt(line: &[u8], part: Option<Range<usize>>, span: Range<usize>) -> Excerpt {
     let part = part.filter(|part| part.start <= span.start && span.end <= part.end).unwrap_or(0..line.len());
     Excerpt::around(&line[part.clone()], span.start - part.start..span.end - part.start)
 }
 
-/// The member of the line that a pointer is about: the payload, the text or the HTTP exchange.
+/// The member of the line that a pointer starts with: the payload, the text or the HTTP exchange.
 fn part_of(line: &[u8], pointer: &str) -> Option<Range<usize>> {
     let value = Value::parse(line).ok()?.get(pointer.split('/').nth(1)?)?;
     Some(value.offset..value.offset + value.raw.len())
 }
 
-/// All of a scalar; of an object or array its bracket.
+/// The whole of a scalar; for an object or array, its opening bracket.
 fn first_of(line: &[u8], part: &Range<usize>) -> Range<usize> {
     match line[part.start] {
         b'{' | b'[' => part.start..part.start + 1,
@@ -64,29 +64,29 @@ fn first_of(line: &[u8], part: &Range<usize>) -> Range<usize> {
 pub struct Related {
     /// The line of the trace.
     pub line: u64,
-    /// What is there.
+    /// What that line is: `the request`, `the response`.
     pub what: &'static str,
 }
 
-/// A piece of a line around what is meant.
+/// A part of a line with a marked range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
-    /// The piece, as it stands in the line; what is not UTF-8 is replaced.
+    /// The text as in the line; invalid UTF-8 is replaced.
     pub text: String,
-    /// What is meant, in bytes of `text`.
+    /// The marked range, in bytes of `text`.
     pub mark: Range<usize>,
-    /// Whether something stands before it.
+    /// Whether the line has more before it.
     pub cut_before: bool,
-    /// Whether something follows it.
+    /// Whether the line has more after it.
     pub cut_after: bool,
 }
 
 impl Excerpt {
-    /// How many bytes are kept on each side of what is meant, and of what is meant itself.
+    /// Bytes kept on each side of the marked range, and of the range itself: enough for a terminal, whatever the line's length.
     const AROUND: usize = 160;
     const LONGEST: usize = 320;
 
-    /// The piece of `bytes` around `mark`.
+    /// The excerpt of `bytes` around `mark`.
     pub fn around(bytes: &[u8], mark: Range<usize>) -> Self {
         let mark = mark.start.min(bytes.len())..mark.end.min(bytes.len()).max(mark.start.min(bytes.len()));
         let end = mark.end.min(mark.start + Self::LONGEST);
@@ -105,7 +105,7 @@ impl Excerpt {
     }
 }
 
-/// The first offset at or before `at` where a character begins.
+/// The last character boundary at or before `at`. Invalid UTF-8 has none within 3 bytes; then `at` itself.
 fn boundary_before(bytes: &[u8], at: usize) -> usize {
     let is_inside = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
     let least = at.saturating_sub(3);

@@ -1,4 +1,4 @@
-//! What departs from a baseline, as findings.
+//! Differences from a baseline, as findings of the rules D001 to D007.
 
 use super::diagnostic::Diagnostic;
 use super::rule::Rule;
@@ -7,12 +7,12 @@ use crate::definitions::{Definition, Definitions, Extent, ListKind, Listing};
 use crate::drift::{Baseline, Change, ChangeKind, Effect, compare};
 use std::collections::BTreeMap;
 
-/// What has become of the definitions that a baseline pins.
+/// The findings for a trace's definitions, compared with a baseline.
 pub fn findings(baseline: &Baseline, now: &Definitions) -> Vec<Diagnostic> {
     let drift = compare(&baseline.definitions, now);
     let mut findings: Vec<Diagnostic> = drift.changes.iter().map(of_change).collect();
     findings.extend(drift.unseen.iter().map(|list| not_compared(*list, now, "is not in the trace")));
-    findings.extend(drift.partial.iter().map(|list| not_compared(*list, now, "was not read to its end")));
+    findings.extend(drift.partial.iter().map(|list| not_compared(*list, now, "was not read completely")));
     for finding in now.others.iter().flat_map(|other| of_other(baseline, other)) {
         if !findings.iter().any(|known| known.rule == finding.rule && known.message == finding.message) {
             findings.push(finding);
@@ -21,7 +21,8 @@ pub fn findings(baseline: &Baseline, now: &Definitions) -> Vec<Diagnostic> {
     findings
 }
 
-/// A client was given this one, too: a server can't escape the pin by taking it back.
+/// Compares a definition that a later list replaced. A client may have used it, so a server can't evade the baseline by
+/// changing a tool for a while and changing it back.
 fn of_other(
     baseline: &Baseline,
     (kind, name, definition): &(ListKind, String, Definition),
@@ -38,9 +39,9 @@ fn of_change(change: &Change) -> Diagnostic {
     finding(rule_of(change), spot.map_or(1, |spot| spot.line), pointer, message(change))
 }
 
-/// What has happened and, of words, what they were: what they are now stands in the trace.
+/// The sentence of a change and, for text, its earlier version; the new version is in the trace.
 fn message(change: &Change) -> String {
-    /// How much of the old words is told.
+    /// Bytes of the earlier text that are shown.
     const ENOUGH: usize = 200;
     let sentence = &change.sentence;
     let is_words =
@@ -49,7 +50,7 @@ fn message(change: &Change) -> String {
     let before = String::from_utf8_lossy(before);
     let cut = before.floor_char_boundary(ENOUGH);
     let more = if cut < before.len() { "…" } else { "" };
-    format!("{sentence}; it was {}{more}", &before[..cut])
+    format!("{sentence}; before: {}{more}", &before[..cut])
 }
 
 fn rule_of(change: &Change) -> &'static Rule {
@@ -61,13 +62,14 @@ fn rule_of(change: &Change) -> &'static Rule {
         (_, Effect::Breaking) => "definition-broken",
         (_, Effect::Informing) => "definition-changed",
     };
-    rules::find(name).expect("the rules of drift are in the catalogue")
+    rules::find(name).expect("the rules of family D are in the catalogue; each has a fixture")
 }
 
 fn not_compared(list: ListKind, now: &Definitions, how: &str) -> Diagnostic {
     let line = now.lists.get(&list).and_then(|listing| listing.line).unwrap_or(1);
-    let rule = rules::find("baseline-not-compared").expect("the rules of drift are in the catalogue");
-    finding(rule, line, String::new(), format!("`{}`, which the baseline pins, {how}", list.method()))
+    let rule = rules::find("baseline-not-compared")
+        .expect("the rules of family D are in the catalogue; each has a fixture");
+    finding(rule, line, String::new(), format!("`{}` is in the baseline but {how}", list.method()))
 }
 
 fn finding(rule: &'static Rule, line: u64, pointer: String, message: String) -> Diagnostic {

@@ -1,4 +1,4 @@
-//! What is known of an HTTP exchange while its trace goes by.
+//! The HTTP exchanges of a trace. Several lines describe one exchange; this merges them.
 
 use super::revision::Revision;
 use serde_json::Value as Json;
@@ -7,81 +7,81 @@ use std::collections::BTreeMap;
 use wiretape_trace::format::{HeaderValues, HttpContext, HttpRequest, HttpResponse};
 use wiretape_trace::message::MessageKind;
 
-/// An HTTP exchange.
+/// An HTTP exchange, merged from the lines that describe it.
 #[derive(Debug, Clone, Default)]
 pub struct Exchange {
-    /// Its number.
+    /// The exchange's number in the trace (`http.x`).
     pub x: u64,
-    /// The line that first told of it.
+    /// The first line that describes it.
     pub line: u64,
-    /// The request's head.
+    /// Method, target and headers of the request.
     pub request: Option<HttpRequest>,
-    /// The response's head.
+    /// Status and headers of the response.
     pub response: Option<HttpResponse>,
-    /// The first payload of the request's body.
-    pub sent: Option<Sent>,
-    /// How many events the response's stream has had.
+    /// The first payload of the request's body; of a batch, the first request.
+    pub sent: Option<SentPayload>,
+    /// The number of SSE events in the response so far.
     pub events: u64,
-    /// How it ended.
+    /// How the exchange ended, as the trace names it; `open` while it streams.
     pub ended: Option<String>,
-    /// The version of the protocol, where an imported source says it in headers that are neither side's for certain.
+    /// The protocol version in imported headers that don't say which side sent them.
     pub imported_version: Option<String>,
 }
 
-/// The payload of a request's body.
+/// The payload of an HTTP request's body.
 #[derive(Debug, Clone)]
-pub struct Sent {
-    /// What it is.
+pub struct SentPayload {
+    /// The kind of message.
     pub kind: MessageKind,
-    /// Its method.
+    /// The JSON-RPC method, for requests and notifications.
     pub method: Option<String>,
-    /// Its revision.
+    /// The revision that the message or its session names.
     pub revision: Option<Revision>,
 }
 
 impl Exchange {
-    /// The revision that its headers name.
+    /// The revision named by its headers.
     pub fn revision(&self) -> Option<Revision> {
         let version = self.request_header(VERSION_HEADER).or(self.imported_version.as_deref());
         version.and_then(Revision::parse)
     }
 
-    /// A header of the request; the first, if it stood several times.
+    /// The value of a request header; the first if there are several.
     pub fn request_header(&self, name: &str) -> Option<&str> {
         header(&self.request.as_ref()?.headers, name)
     }
 
-    /// A header of the response.
+    /// The value of a response header; the first if there are several.
     pub fn response_header(&self, name: &str) -> Option<&str> {
         header(&self.response.as_ref()?.headers, name)
     }
 
-    /// The request's method.
+    /// The HTTP method of the request; empty if its head was not recorded.
     pub fn method(&self) -> &str {
         self.request.as_ref().map_or("", |request| &request.method)
     }
 
-    /// The response's status.
+    /// The status code of the response.
     pub fn status(&self) -> Option<u16> {
         self.response.as_ref().map(|response| response.status)
     }
 
-    /// The response's media type, without parameters.
+    /// The media type of the response, in lower case and without parameters.
     pub fn media_type(&self) -> Option<Cow<'_, str>> {
         self.response_header("content-type").map(media_type)
     }
 
-    /// Whether the response is a stream of events.
+    /// Whether the response is an SSE stream.
     pub fn is_stream(&self) -> bool {
         self.media_type().as_deref() == Some("text/event-stream")
     }
 
-    /// Whether it takes up a stream again.
+    /// Whether it resumes a stream (`Last-Event-ID`).
     pub fn is_resumed(&self) -> bool {
         self.request_header("last-event-id").is_some()
     }
 
-    pub(crate) fn note(&mut self, http: &HttpContext) {
+    fn merge(&mut self, http: &HttpContext) {
         if let Some(request) = &http.request {
             self.request = Some(request.clone());
         }
@@ -99,7 +99,7 @@ impl Exchange {
 
 const VERSION_HEADER: &str = wiretape_trace::protocol::header::PROTOCOL_VERSION;
 
-/// The version that an imported line gives, wherever envelopes have headers.
+/// The protocol version in an imported line: importers keep headers in different members.
 fn imported_version(http: &HttpContext) -> Option<String> {
     let context = http.context.as_ref();
     let of_context = |path: &str| context.and_then(|context| context.pointer(path));
@@ -109,7 +109,7 @@ fn imported_version(http: &HttpContext) -> Option<String> {
         .find_map(imported_header)
 }
 
-/// Of an object of headers (a value may be a list of them), or of a list of pairs.
+/// The version header in an object (whose values may be lists) or in a list of pairs.
 fn imported_header(headers: &Json) -> Option<String> {
     let is_meant = |name: &str| name.eq_ignore_ascii_case(VERSION_HEADER);
     let text = |value: &Json| value.as_str().or_else(|| value.get(0)?.as_str()).map(str::to_owned);
@@ -144,21 +144,22 @@ fn media_type(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// The exchanges of a trace: those that were told of last.
+/// The most recent exchanges of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanges {
     by_number: BTreeMap<u64, Exchange>,
-    /// The version that an imported source gave last, for lines that give none: a document may give it once for all.
+    /// The last version of an imported source, for lines without one: a document may name it only once.
     imported_version: Option<String>,
 }
 
 impl Exchanges {
+    // Exchanges kept at a time. Evicting the lowest number costs findings about very long streams only.
     const MOST: usize = 2048;
-    /// The number of a line that names no exchange, as imported envelopes don't. Each such line is an exchange of its own.
+    /// The number of lines without an exchange, as in imported envelopes. Each such line is its own exchange.
     const UNNUMBERED: u64 = 0;
 
-    /// The exchange that a line tells of, with what the line adds; and whether the response's head is new.
-    pub(crate) fn note(&mut self, line: u64, http: &HttpContext) -> bool {
+    /// Merges a line into its exchange. Returns whether the line brings the response's head.
+    pub(crate) fn record_line(&mut self, line: u64, http: &HttpContext) -> bool {
         if http.x == Self::UNNUMBERED {
             self.by_number.remove(&http.x);
         }
@@ -167,7 +168,7 @@ impl Exchanges {
             line,
             ..Exchange::default()
         });
-        exchange.note(http);
+        exchange.merge(http);
         if http.x == Self::UNNUMBERED && exchange.imported_version.is_some() {
             self.imported_version.clone_from(&exchange.imported_version);
         }
@@ -177,7 +178,7 @@ impl Exchanges {
         http.response.is_some()
     }
 
-    /// The revision that headers name for a line: those of its exchange, or those that an imported source gave last.
+    /// The revision named by the headers of a line's exchange, or last by an imported source.
     pub(crate) fn revision(&self, http: Option<&HttpContext>) -> Option<Revision> {
         let of_exchange = http.and_then(|http| self.get(http.x)).and_then(Exchange::revision);
         of_exchange.or_else(|| self.imported_version.as_deref().and_then(Revision::parse))

@@ -1,11 +1,24 @@
-//! The engine: it is fed a trace line by line, shows each to the rules, and then takes note of it.
+//! The engine: reads a trace line by line, passes each to the rules, and then updates the session state.
+//!
+//! The order "check, then record" is what keeps the rules stateless and simple: a rule sees the session as it was before
+//! the message, so "was this id used before?" is a lookup. It is also why a batch is checked payload by payload, each
+//! against the state that the previous one left.
+//!
+//! Which request a response answers is decided by [`crate::reading`], as everywhere; the linter only keeps
+//! [`RequestFacts`] with each pending call. Messages of the stateless revision (since 2026-07-28) and of the revisions with
+//! sessions may be mixed in one trace, so the revision is determined per message ([`revision_of`]).
+//!
+//! Traces may be hostile. Everything that is kept beyond pending calls has a limit: [`MAX_SESSIONS`], [`MAX_PIECES`], and
+//! those in [`super::session`].
 
-use super::exchange::{Exchanges, Sent};
+use super::exchange::{Exchanges, SentPayload};
 use super::report::{Findings, Report, Subject};
 use super::revision::Revision;
 use super::rule::{Check, Rule};
 use super::schema;
-use super::session::{Asked, Cancelled, ClientFeature, Initialize, Session, Token, TraceFacts, has};
+use super::session::{
+    Cancellation, ClientFeature, Initialize, RequestFacts, Session, Token, TraceFacts, has,
+};
 use super::view::{ExchangeView, MessageView, PayloadView, Piece, TextView, TraceEnd, UnansweredCall};
 use crate::reading::{Analysis, Cause, Closed, LineView, Meaning, Reading, RecordingState, Seen};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,18 +28,18 @@ use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
 use wiretape_trace::protocol::{header, meta_key};
 use wiretape_trace::value::Value;
 
-/// What to look for.
+/// What to check, and how many findings to keep.
 #[derive(Debug, Clone)]
 pub struct LintOptions {
-    /// The revision, whatever the messages say.
+    /// Overrides the revision that the messages name.
     pub revision: Option<Revision>,
-    /// The rules.
+    /// The rules to check.
     pub rules: Vec<&'static Rule>,
-    /// How many findings of each rule are kept; the others are counted.
+    /// The number of findings to keep per rule; the rest are only counted. `None` keeps all.
     pub limit: Option<u64>,
 }
 
-/// Looks for broken rules in one trace.
+/// Checks one trace against the rules.
 ///
 /// ```
 /// use wiretape_analyze::lint::{LintOptions, Linter, rules};
@@ -49,47 +62,47 @@ pub struct Linter {
 }
 
 impl Linter {
-    /// A linter at the start of a trace.
+    /// A linter before the first line of a trace.
     pub fn new(options: LintOptions) -> Self {
         Linter { reading: Reading::new(Linting::new(options)) }
     }
 
-    /// Takes the next line.
+    /// Checks the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
         self.reading.observe(line);
     }
 
-    /// What was found, once the trace has ended.
+    /// The findings, after the last line.
     pub fn finish(self) -> Findings {
         self.reading.finish(RecordingState::Over).finish()
     }
 }
 
-/// The engine's state.
+/// The linter as an [`Analysis`]: everything it remembers between lines.
 #[derive(Debug)]
 struct Linting {
     options: LintOptions,
     rules: RulesByKind,
     trace: TraceFacts,
     sessions: BTreeMap<String, Session>,
-    /// The keys of `sessions`, the oldest first.
+    /// The keys of `sessions`, oldest first, for eviction.
     session_order: VecDeque<String>,
     exchanges: Exchanges,
     pieces: BTreeMap<Direction, Vec<u8>>,
     us: Option<u64>,
-    /// The key of the session that the line at hand belongs to.
+    /// The key of the current line's session.
     key: String,
-    /// The line of the open request whose id the request at hand takes.
+    /// The line of the pending request whose id the current request reuses.
     displaced: Option<u64>,
     end: Option<(u64, End)>,
     last_stderr: Option<String>,
     findings: Findings,
 }
 
-/// How many sessions are remembered.
-const MOST_SESSIONS: usize = 2_000;
-/// How much of JSON that was spread over several lines is put together again.
-const LONGEST_PIECES: usize = 1024 * 1024;
+/// Sessions kept at a time; the oldest is evicted. A proxy's trace may hold many thousands.
+const MAX_SESSIONS: usize = 2_000;
+/// Bytes of JSON spread over several lines that are joined to find out where it ends.
+const MAX_PIECES: usize = 1024 * 1024;
 
 impl Linting {
     fn new(options: LintOptions) -> Self {
@@ -112,6 +125,7 @@ impl Linting {
     }
 
     fn finish(mut self) -> Findings {
+        // The map is ordered, so the findings at the end are deterministic.
         let sessions = self.sessions.values().collect();
         let end = self.end.as_ref().map(|(line, end)| (*line, end));
         let last_stderr = self.last_stderr.as_deref();
@@ -130,7 +144,7 @@ impl Linting {
         self.trace.http = meta.transport.as_deref() == Some("http");
     }
 
-    /// An id as calls are known by it.
+    /// An id in the form in which calls are matched. Imported transcripts don't always keep numbers and strings apart.
     fn id_key(&self, id: Id<'_>) -> Id<'static> {
         match id.into_owned() {
             Id::Number(text) if self.trace.imported => Id::String(text),
@@ -142,17 +156,17 @@ impl Linting {
         let Some(direction) = message.dir.known() else { return };
         let http = view.http();
         if let Some(http) = http {
-            self.exchanges.note(view.line.number, http);
+            self.exchanges.record_line(view.line.number, http);
         }
         let key = self.session_key(message.session.as_deref());
         self.show_message(view.line, message, direction, http, &key);
         self.key = key;
     }
 
-    /// A call that has no answer at the end of the trace.
-    fn unanswered(&mut self, closed: &Closed<'_, '_>, asked: &Asked) {
-        let exchange = asked.exchange.and_then(|x| self.exchanges.get(x));
-        let call = UnansweredCall { trace: &self.trace, call: closed.call, asked, exchange, us: self.us };
+    /// Checks a call that has no answer at the end of the trace.
+    fn unanswered(&mut self, closed: &Closed<'_, '_>, request: &RequestFacts) {
+        let exchange = request.exchange.and_then(|x| self.exchanges.get(x));
+        let call = UnansweredCall { trace: &self.trace, call: closed.call, request, exchange, us: self.us };
         for &rule in &self.rules.unanswered {
             if let Check::Unanswered(check) = rule.check {
                 check(&call, &mut Report::new(rule, None, "", &mut self.findings));
@@ -203,25 +217,26 @@ impl Linting {
 
     fn payload(
         &mut self,
-        place: &PayloadPlace<'_>,
+        place: &PayloadContext<'_>,
         raw: &[u8],
         envelope: &Envelope<'_>,
         meaning: Meaning,
-        own: Option<&mut Option<Box<Asked>>>,
+        own: Option<&mut Option<Box<RequestFacts>>>,
     ) {
         let displaced = self.displaced.take();
-        let asked = match (meaning, &own) {
+        let request = match (meaning, &own) {
             (Meaning::Answer { .. }, Some(_)) => own.as_deref().and_then(Option::as_deref).cloned(),
             _ => None,
         };
-        self.note_sent(place, envelope);
+        // Before the checks: rules of this payload look up its own exchange.
+        self.record_sent(place, envelope);
         let exchange = place.http.and_then(|http| self.exchanges.get(http.x));
         let session = &self.sessions[place.key];
         let around = revision_around(session, self.exchanges.revision(place.http));
         let revision = self
             .options
             .revision
-            .or_else(|| revision_of(place, envelope, session, asked.as_ref(), exchange, around));
+            .or_else(|| revision_of(place, envelope, session, request.as_ref(), exchange, around));
         let view = PayloadView {
             trace: &self.trace,
             session,
@@ -234,7 +249,7 @@ impl Linting {
             meaning,
             displaced,
             revision,
-            asked: asked.as_ref(),
+            request: request.as_ref(),
             in_batch: place.in_batch,
             parsed: Default::default(),
         };
@@ -244,55 +259,67 @@ impl Linting {
                 check(&view, &mut Report::new(rule, Some(subject), &place.base, &mut self.findings));
             }
         }
-        let news = News::of(&view);
+        let details = RequestDetails::of(&view);
         let speaks_stateless = super::rules::speaks_stateless(&view);
         self.session_mut(place.key).server_is_stateless |= speaks_stateless;
+        // The facts of an answered request were cloned above; only a new request fills its slot.
         let own = own.filter(|_| matches!(meaning, Meaning::Request { .. }));
-        self.note(place, envelope, Noted { news, asked, revision, own });
+        self.record_payload(place, envelope, CheckedPayload { details, request, revision, own });
     }
 
-    /// Remembers what a request's body holds.
-    fn note_sent(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>) {
+    /// Records which payload the body of an HTTP request holds.
+    fn record_sent(&mut self, place: &PayloadContext<'_>, envelope: &Envelope<'_>) {
         let around = revision_around(&self.sessions[place.key], self.exchanges.revision(place.http));
         let Some(http) = place.http.filter(|_| place.direction == Direction::ClientToServer) else { return };
-        // Of a batch, a request decides how it is answered.
-        let is_news =
-            |sent: &Sent| sent.kind != MessageKind::Request && envelope.kind == MessageKind::Request;
+        // If a batch holds a request, the response must be as for a request (2025-03-26, transports).
+        let is_replaced =
+            |sent: &SentPayload| sent.kind != MessageKind::Request && envelope.kind == MessageKind::Request;
         let exchange = self.exchanges.get_mut(http.x);
-        let Some(exchange) = exchange.filter(|exchange| exchange.sent.as_ref().is_none_or(is_news)) else {
+        let Some(exchange) = exchange.filter(|exchange| exchange.sent.as_ref().is_none_or(is_replaced))
+        else {
             return;
         };
         let revision = own_revision(envelope).or(around);
         let method = envelope.method.as_deref().map(str::to_owned);
-        exchange.sent = Some(Sent { kind: envelope.kind, method, revision });
+        exchange.sent = Some(SentPayload { kind: envelope.kind, method, revision });
     }
 
-    /// Takes note of a payload after the rules have seen it.
-    fn note(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted<'_>) {
+    /// Updates the session after the rules have checked a payload.
+    fn record_payload(
+        &mut self,
+        place: &PayloadContext<'_>,
+        envelope: &Envelope<'_>,
+        checked: CheckedPayload<'_>,
+    ) {
         let line = place.line.number;
         let key = place.key.to_owned();
         match envelope.kind {
-            MessageKind::Request => self.note_request(place, envelope, noted),
+            MessageKind::Request => self.record_request(place, envelope, checked),
             MessageKind::Response => {
-                if let Some(asked) = noted.asked {
-                    self.note_answer(place, envelope, &asked);
+                if let Some(request) = checked.request {
+                    self.record_answer(place, envelope, &request);
                 }
             }
-            MessageKind::Notification => note_notification(self.session_mut(&key), place, envelope, line),
+            MessageKind::Notification => record_notification(self.session_mut(&key), place, envelope, line),
             MessageKind::Batch | MessageKind::NotJsonRpc => {}
         }
     }
 
-    fn note_request(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, noted: Noted<'_>) {
+    fn record_request(
+        &mut self,
+        place: &PayloadContext<'_>,
+        envelope: &Envelope<'_>,
+        checked: CheckedPayload<'_>,
+    ) {
         let line = place.line.number;
         let id = envelope.id.clone().map(|id| self.id_key(id));
         let token = envelope.progress_token.clone().map(Id::into_owned);
         let exchange = place.http.map(|http| http.x);
-        let asked = noted.news.into_asked(place, envelope, noted.revision);
+        let request = checked.details.into_facts(place, envelope, checked.revision);
         let session = self.session_mut(place.key);
         session.stateless |= own_revision(envelope).is_some_and(Revision::is_stateless);
         if place.direction == Direction::ClientToServer {
-            note_client_request(session, line, place.stamp.seq, &asked);
+            record_client_request(session, line, place.stamp.seq, &request);
         }
         if let Some(token) = token {
             let new = Token { line, exchange, progress: None, done: None };
@@ -300,27 +327,28 @@ impl Linting {
         }
         if let Some(id) = id {
             session.ids.entry(place.direction).or_default().insert(&id);
-            if asked.method == "subscriptions/listen" {
+            if request.method == "subscriptions/listen" {
                 session.subscriptions.insert(id.clone(), None);
             }
-            if let Some(own) = noted.own {
-                *own = Some(Box::new(asked));
+            if let Some(own) = checked.own {
+                *own = Some(Box::new(request));
             }
         }
     }
 
-    fn note_answer(&mut self, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, asked: &Asked) {
+    fn record_answer(&mut self, place: &PayloadContext<'_>, envelope: &Envelope<'_>, request: &RequestFacts) {
         let line = place.line.number;
         let id = envelope.id.clone().map(|id| self.id_key(id));
-        let key = match (&asked.initialize, place.session) {
-            // Its request had no session yet.
+        let key = match (&request.initialize, place.session) {
+            // The server assigns the session with its response, so the request had none.
             (Some(_), Some(_)) => self.begin_session(place.session),
             _ => place.key.to_owned(),
         };
         let result = envelope.result.and_then(|raw| Value::parse(raw).ok());
         let session = self.session_mut(&key);
+        // A task keeps its token: progress continues after the request is answered (2025-11-25, tasks).
         let is_task = result.is_some_and(|result| result.get("task").is_some());
-        if let Some(token) = asked.token.as_ref().filter(|_| !is_task) {
+        if let Some(token) = request.token.as_ref().filter(|_| !is_task) {
             session.tokens.finish(place.direction.reverse(), token, line);
         }
         if let Some(id) = &id {
@@ -328,21 +356,22 @@ impl Linting {
             session.cancelled.remove(&(place.direction.reverse(), id.clone()));
         }
         let Some(result) = result else { return };
-        if let Some(initialize) = &asked.initialize {
-            note_agreement(session, line, asked, initialize, result);
+        if let Some(initialize) = &request.initialize {
+            record_agreement(session, line, request, initialize, result);
         }
-        if asked.method == "tools/list" {
-            session.tools.list(line, result, asked.cursor.is_none());
+        if request.method == "tools/list" {
+            session.tools.list(line, result, request.cursor.is_none());
         }
-        if asked.method == "server/discover" {
+        if request.method == "server/discover" {
             session.server_capabilities =
                 result.get("capabilities").and_then(|value| schema::tree(value.raw));
         }
-        note_round_trip(session, line, asked, result, id);
+        record_round_trip(session, line, request, result, id);
     }
 
     fn begin_session(&mut self, id: Option<&str>) -> String {
         let key = self.session_key(id);
+        // The request was recorded in the nameless session, because its session did not exist yet.
         let pending = std::mem::take(&mut self.session_mut("").initialize);
         let session = self.session_mut(&key);
         session.initialize = session.initialize.or(pending);
@@ -352,7 +381,7 @@ impl Linting {
     fn text(&mut self, view: &LineView<'_, '_>, text: &OtherText<'_>) {
         let (line, http) = (view.line, view.http());
         if let Some(http) = http {
-            let new = self.exchanges.note(line.number, http);
+            let new = self.exchanges.record_line(line.number, http);
             let event = http.sse.as_ref().and_then(|sse| sse.event.as_deref());
             self.trace.http_sse |= event == Some("endpoint");
             let session = Value::parse(line.bytes).ok().and_then(|value| value.get("session")?.string());
@@ -384,7 +413,7 @@ impl Linting {
         self.count_event(http);
     }
 
-    /// Whether a line is a piece of JSON that was spread over several.
+    /// Whether a line is a fragment of JSON that spans several lines.
     fn piece(&mut self, direction: Direction, text: &str) -> Piece {
         let pieces = self.pieces.entry(direction).or_default();
         let is_first = pieces.is_empty();
@@ -394,7 +423,7 @@ impl Linting {
         pieces.extend_from_slice(text.as_bytes());
         pieces.push(b'\n');
         let (goes_on, is_whole) = match json::validate(pieces) {
-            Err(error) => (error.offset >= pieces.len() && pieces.len() < LONGEST_PIECES, false),
+            Err(error) => (error.offset >= pieces.len() && pieces.len() < MAX_PIECES, false),
             Ok(()) => (false, true),
         };
         if !goes_on {
@@ -402,14 +431,15 @@ impl Linting {
         }
         match (goes_on, is_whole) {
             (true, _) if is_first => Piece::First,
-            // What is whole in one line is no piece: it is text for another reason, such as bytes that are not UTF-8.
+            // A complete value on one line is not a fragment: it was recorded as text for another reason, such as
+            // bytes that are not UTF-8.
             (true, _) | (_, true) if !is_first => Piece::Later,
             _ => Piece::None,
         }
     }
 
     fn exchange(&mut self, line: &Line<'_>, seq: Option<u64>, session: Option<&str>, http: &HttpContext) {
-        let new = self.exchanges.note(line.number, http);
+        let new = self.exchanges.record_line(line.number, http);
         let key = self.session_key(session);
         if new {
             self.show_exchange(line, seq, &key, http);
@@ -448,7 +478,7 @@ impl Linting {
             if !key.is_empty() {
                 self.session_order.push_back(key.to_owned());
             }
-            if self.session_order.len() > MOST_SESSIONS
+            if self.session_order.len() > MAX_SESSIONS
                 && let Some(oldest) = self.session_order.pop_front()
             {
                 self.sessions.remove(&oldest);
@@ -463,8 +493,8 @@ impl Linting {
 }
 
 impl Analysis for Linting {
-    /// What is remembered of a request until its response comes.
-    type PerCall = Option<Box<Asked>>;
+    /// The facts about a request, kept until its response. Boxed, so that a pending call without them costs a pointer.
+    type PerCall = Option<Box<RequestFacts>>;
 
     fn begin_line(&mut self, view: &LineView<'_, '_>) {
         self.us = view.line.record.stamp().and_then(|stamp| stamp.us).or(self.us);
@@ -487,7 +517,7 @@ impl Analysis for Linting {
         };
         let in_batch = wiretape_trace::message::is_batch(message.raw);
         let key = std::mem::take(&mut self.key);
-        let place = PayloadPlace {
+        let place = PayloadContext {
             line: seen.line.line,
             stamp: &message.stamp,
             direction,
@@ -501,10 +531,10 @@ impl Analysis for Linting {
         self.key = key;
     }
 
-    fn closed(&mut self, closed: &Closed<'_, '_>, asked: Self::PerCall) {
-        match (closed.cause, asked) {
+    fn closed(&mut self, closed: &Closed<'_, '_>, request: Self::PerCall) {
+        match (closed.cause, request) {
             (Cause::Id, _) => self.displaced = closed.call.id.as_ref().map(|_| closed.call.request.line),
-            (Cause::End, Some(asked)) => self.unanswered(closed, &asked),
+            (Cause::End, Some(request)) => self.unanswered(closed, &request),
             _ => {}
         }
     }
@@ -528,7 +558,7 @@ impl Analysis for Linting {
     }
 }
 
-/// The rules, by what their checks look at.
+/// The rules by their kind of check, so that a payload isn't matched against every rule.
 #[derive(Debug, Default)]
 struct RulesByKind {
     payload: Vec<&'static Rule>,
@@ -549,8 +579,8 @@ impl RulesByKind {
     }
 }
 
-/// Where a payload stands.
-struct PayloadPlace<'a> {
+/// A payload's position and surroundings.
+struct PayloadContext<'a> {
     line: &'a Line<'a>,
     stamp: &'a Stamp<'a>,
     direction: Direction,
@@ -561,18 +591,18 @@ struct PayloadPlace<'a> {
     in_batch: bool,
 }
 
-/// What came of a payload, besides what the rules found.
-struct Noted<'n> {
-    news: News,
-    asked: Option<Asked>,
+/// The results of checking a payload, besides the findings.
+struct CheckedPayload<'n> {
+    details: RequestDetails,
+    request: Option<RequestFacts>,
     revision: Option<Revision>,
-    /// Where what is remembered of a request goes.
-    own: Option<&'n mut Option<Box<Asked>>>,
+    /// The slot for the request's facts in its pending call.
+    own: Option<&'n mut Option<Box<RequestFacts>>>,
 }
 
-/// What is to be remembered of a request, gathered while the session can still be looked at.
+/// What to keep of a request. Collected before the session is borrowed mutably.
 #[derive(Default)]
-struct News {
+struct RequestDetails {
     name: Option<String>,
     cursor: Option<String>,
     initialize: Option<Box<Initialize>>,
@@ -580,15 +610,15 @@ struct News {
     misfit: Option<String>,
 }
 
-impl News {
+impl RequestDetails {
     fn of(view: &PayloadView<'_>) -> Self {
         if view.envelope.kind != MessageKind::Request {
-            return News::default();
+            return RequestDetails::default();
         }
-        let Some(params) = view.params() else { return News::default() };
+        let Some(params) = view.params() else { return RequestDetails::default() };
         let text = |name: &str| params.get(name).and_then(Value::string).map(std::borrow::Cow::into_owned);
         let is_initialize = view.is_request("initialize");
-        News {
+        RequestDetails {
             name: text("name").or_else(|| text("uri")),
             cursor: text("cursor"),
             initialize: is_initialize.then(|| {
@@ -608,13 +638,13 @@ impl News {
         }
     }
 
-    fn into_asked(
+    fn into_facts(
         self,
-        place: &PayloadPlace<'_>,
+        place: &PayloadContext<'_>,
         envelope: &Envelope<'_>,
         revision: Option<Revision>,
-    ) -> Asked {
-        Asked {
+    ) -> RequestFacts {
+        RequestFacts {
             line: place.line.number,
             method: envelope.method.as_deref().unwrap_or_default().to_owned(),
             name: self.name,
@@ -630,31 +660,35 @@ impl News {
     }
 }
 
-/// The revision that a message names itself.
+/// The revision that a message itself names: `_meta` (2026-07-28) or `initialize` (earlier).
 fn own_revision(envelope: &Envelope<'_>) -> Option<Revision> {
     let params = Value::parse(envelope.params?).ok()?;
     let meta = params.at_path(&["_meta", meta_key::PROTOCOL_VERSION]).and_then(Value::string);
-    let asked_for =
+    let requested =
         || params.get("protocolVersion").filter(|_| envelope.method.as_deref() == Some("initialize"));
-    meta.or_else(|| asked_for()?.string()).and_then(|version| Revision::parse(&version))
+    meta.or_else(|| requested()?.string()).and_then(|version| Revision::parse(&version))
 }
 
+/// The revision that applies to a message. A response follows its request; a request names its own; anything else follows its
+/// HTTP exchange, then its session.
 fn revision_of(
-    place: &PayloadPlace<'_>,
+    place: &PayloadContext<'_>,
     envelope: &Envelope<'_>,
     session: &Session,
-    asked: Option<&Asked>,
+    request: Option<&RequestFacts>,
     exchange: Option<&super::exchange::Exchange>,
     around: Option<Revision>,
 ) -> Option<Revision> {
-    if let Some(asked) = asked {
+    if let Some(request) = request {
         let agreed = || Value::parse(envelope.result?).ok()?.get("protocolVersion")?.string();
-        let agreed = asked.initialize.as_ref().and_then(|_| agreed()).and_then(|name| Revision::parse(&name));
-        return agreed.or(asked.revision);
+        let agreed =
+            request.initialize.as_ref().and_then(|_| agreed()).and_then(|name| Revision::parse(&name));
+        return agreed.or(request.revision);
     }
     if place.direction == Direction::ClientToServer && envelope.params.is_some() {
         let own = own_revision(envelope);
-        // `initialize` asks for a revision, whatever was spoken before; it may be an unknown one.
+        // `initialize` requests a revision, whatever the session used before. An unknown one must stay unknown:
+        // falling back to the session's would check it by the wrong rules.
         if own.is_some() || envelope.method.as_deref() == Some("initialize") {
             return own;
         }
@@ -664,8 +698,8 @@ fn revision_of(
     sent.or(around).or(stateless)
 }
 
-/// The revision of a message that names none. Clients without a session's id may share a trace, and only the header tells
-/// whose agreement holds.
+/// The revision of a message that names none. Several clients without a session id may share a trace, and then only the
+/// header shows which of them sent it.
 fn revision_around(session: &Session, header: Option<Revision>) -> Option<Revision> {
     match session.id {
         Some(_) => session.revision.or(header),
@@ -673,23 +707,27 @@ fn revision_around(session: &Session, header: Option<Revision>) -> Option<Revisi
     }
 }
 
-fn note_client_request(session: &mut Session, line: u64, seq: Option<u64>, asked: &Asked) {
-    if asked.method == "initialize" {
-        // A new beginning: what was known of tools and progress belongs to another client where ids are unknown.
+fn record_client_request(session: &mut Session, line: u64, seq: Option<u64>, request: &RequestFacts) {
+    if request.method == "initialize" {
         session.initialize = Some(line);
         return;
     }
     if session.initialize.is_none() {
         session.first_request = session.first_request.or(Some(line));
     } else if session.agreed.is_some()
-        && asked.method != "ping"
-        && !asked.revision.is_some_and(Revision::is_stateless)
+        && request.method != "ping"
+        && !request.revision.is_some_and(Revision::is_stateless)
     {
         session.first_operation = session.first_operation.or(Some((line, seq)));
     }
 }
 
-fn note_notification(session: &mut Session, place: &PayloadPlace<'_>, envelope: &Envelope<'_>, line: u64) {
+fn record_notification(
+    session: &mut Session,
+    place: &PayloadContext<'_>,
+    envelope: &Envelope<'_>,
+    line: u64,
+) {
     let params = envelope.params.and_then(|raw| Value::parse(raw).ok());
     match envelope.method.as_deref() {
         Some("notifications/initialized") => session.initialized = session.initialized.or(Some(line)),
@@ -702,7 +740,7 @@ fn note_notification(session: &mut Session, place: &PayloadPlace<'_>, envelope: 
         }
         Some("notifications/cancelled") => {
             if let Some(id) = params.and_then(|params| id_of(params.get("requestId")?)) {
-                let cancelled = Cancelled { line, us: place.stamp.us };
+                let cancelled = Cancellation { line, us: place.stamp.us };
                 session.cancelled.insert((place.direction, id), cancelled);
             }
         }
@@ -716,15 +754,15 @@ fn note_notification(session: &mut Session, place: &PayloadPlace<'_>, envelope: 
     }
 }
 
-fn note_agreement(
+fn record_agreement(
     session: &mut Session,
     line: u64,
-    asked: &Asked,
+    request: &RequestFacts,
     initialize: &Initialize,
     result: Value<'_>,
 ) {
     let version = result.get("protocolVersion").and_then(Value::string);
-    session.initialize = session.initialize.or(Some(asked.line));
+    session.initialize = session.initialize.or(Some(request.line));
     session.agreed = Some(line);
     session.revision = version.as_deref().and_then(Revision::parse);
     session.version = version.map(std::borrow::Cow::into_owned);
@@ -732,36 +770,36 @@ fn note_agreement(
     session.server_capabilities = result.get("capabilities").and_then(|value| schema::tree(value.raw));
 }
 
-fn note_round_trip(
+fn record_round_trip(
     session: &mut Session,
     line: u64,
-    asked: &Asked,
+    request: &RequestFacts,
     result: Value<'_>,
     id: Option<Id<'static>>,
 ) {
-    if !asked.revision.is_some_and(Revision::is_stateless) {
+    if !request.revision.is_some_and(Revision::is_stateless) {
         return;
     }
-    let subject = subject_of(&asked.method, asked.name.as_deref());
+    let subject = subject_of(&request.method, request.name.as_deref());
     if result.get("resultType").and_then(Value::string).as_deref() == Some("input_required") {
         let state = result.get("requestState").and_then(Value::string);
-        session.states.give(subject, state.as_deref(), id, line);
+        session.states.record_pending(subject, state.as_deref(), id, line);
     } else {
-        session.states.settle(&subject);
+        session.states.complete(&subject);
     }
 }
 
-/// What a multi-round-trip request is about.
+/// The key of a multi-round-trip request: a retry has a new id but the same method and name.
 pub(crate) fn subject_of(method: &str, name: Option<&str>) -> String {
     format!("{method} {}", name.unwrap_or_default())
 }
 
-/// A number, fractions included.
+/// A JSON number as a float: progress may be a fraction.
 pub(crate) fn number(value: Value<'_>) -> Option<f64> {
     std::str::from_utf8(value.raw).ok()?.parse().ok()
 }
 
-/// An id, where one stands.
+/// A JSON string or number as an id.
 pub(crate) fn id_of(value: Value<'_>) -> Option<Id<'static>> {
     if let Some(text) = value.string() {
         return Some(Id::String(text.into_owned().into()));
@@ -770,17 +808,17 @@ pub(crate) fn id_of(value: Value<'_>) -> Option<Id<'static>> {
     digits.parse::<f64>().is_ok().then(|| Id::Number(digits.to_owned().into()))
 }
 
-/// What is said of a line beside its payload. Few lines say anything, so a look at the beginning comes first.
+/// The `wire` words of a line, such as `bom`. Few lines have any, so a substring search decides whether to parse at all.
 fn wire_of(line: &[u8], raw: &[u8]) -> Vec<String> {
     let around = line.len().saturating_sub(raw.len());
     if around > 4096 || !contains(&line[..around.min(line.len())], b"\"wire\"") {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let mut words = Vec::new();
     if let Some(wire) = Value::parse(line).ok().and_then(|value| value.get("wire")) {
-        wire.elements(|element| found.extend(element.string().map(std::borrow::Cow::into_owned)));
+        wire.elements(|element| words.extend(element.string().map(std::borrow::Cow::into_owned)));
     }
-    found
+    words
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {

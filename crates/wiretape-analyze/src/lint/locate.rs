@@ -1,11 +1,13 @@
-//! From a JSON pointer to bytes: where something stands in a line.
+//! Finds the bytes that a JSON pointer refers to.
+//!
+//! Works on the lexer's tokens rather than on a parsed tree: a line may be megabytes long, and only the path is needed.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use wiretape_trace::json::{Lexer, Token};
 
-/// Where a pointer leads, in bytes of `json`: a scalar's own bytes; of an object or array its name, or else its first
-/// bracket, for it may be long. `None` if it leads nowhere.
+/// The byte range of the value at a pointer: a scalar's own bytes; for an object or array, its key or else its opening
+/// bracket, because it may be long. `None` if there is no such value.
 pub(crate) fn locate(json: &[u8], pointer: &str) -> Option<Range<usize>> {
     let mut lexer = Lexer::new(json);
     let mut value = lexer.next_token().ok()??;
@@ -40,9 +42,9 @@ pub(crate) fn locate(json: &[u8], pointer: &str) -> Option<Range<usize>> {
     }
 }
 
-/// The same for the longest beginning of the pointer that leads somewhere.
+/// The same for the longest prefix of the pointer that has a value.
 pub(crate) fn locate_nearest(json: &[u8], pointer: &str) -> Option<Range<usize>> {
-    // Pointers are short, but a hostile one need not be.
+    // Each step scans the line again. Real pointers are short, but a hostile payload can make a long one.
     const STEPS: usize = 64;
     let mut pointer = pointer;
     for _ in 0..STEPS {
@@ -54,7 +56,7 @@ pub(crate) fn locate_nearest(json: &[u8], pointer: &str) -> Option<Range<usize>>
     None
 }
 
-/// A name as a step of a pointer.
+/// Escapes a name for a JSON pointer (RFC 6901, section 3).
 pub(crate) fn escape(name: &str) -> Cow<'_, str> {
     if name.contains(['~', '/']) {
         Cow::Owned(name.replace('~', "~0").replace('/', "~1"))

@@ -1,20 +1,19 @@
-//! Lint: what in a trace departs from the specification of its revision, and where.
+//! Lint: where a trace violates the specification of its revision.
 //!
-//! A [`Linter`] is fed the lines of a trace in order. It shows each payload, line and HTTP exchange to
-//! the rules, with all that was known before, and then takes note of it; rules themselves remember nothing. Its
-//! memory grows with open calls and with definitions, not with the trace.
+//! A [`Linter`] is fed the lines of a trace in order. It passes each payload, line and HTTP exchange to the rules, together
+//! with the state before it, and then updates the state; rules themselves are stateless. Its memory grows with pending
+//! calls and definitions, not with the trace.
 //!
 //! - [`rules`]: the catalogue, one file for each rule
 //! - [`rule`]: what a rule is
-//! - [`diagnostic`]: what was found, and where
-//! - [`report`]: where findings go, and how many are kept
+//! - [`diagnostic`]: a finding and its position
+//! - [`report`]: collects findings, up to a limit per rule
 //! - [`revision`]: the revisions of the protocol
 //! - [`select`]: rules by code, name, family or severity
-//! - [`view`]: what a check is shown
-//! - [`session`], [`exchange`], [`tools`]: what is known while the trace goes by
-//! - [`shapes`], [`schema`]: values against JSON Schemas
-//!
-//! - [`drift`]: what departs from a baseline
+//! - [`view`]: the input of a check
+//! - [`session`], [`exchange`], [`tools`]: the state while a trace is read
+//! - [`shapes`], [`schema`]: validation against JSON Schemas
+//! - [`drift`]: differences from a baseline, as findings
 
 pub mod diagnostic;
 pub mod drift;

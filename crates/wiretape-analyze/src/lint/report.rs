@@ -1,4 +1,4 @@
-//! Where findings go: each with its place, no more of a rule than were asked for, the rest counted.
+//! Collects findings with their positions: up to a limit per rule, the rest are counted.
 
 use super::diagnostic::{Diagnostic, Related};
 use super::locate::locate_nearest;
@@ -6,39 +6,39 @@ use super::rule::Rule;
 use std::collections::BTreeMap;
 use wiretape_trace::redact::is_redacted;
 
-/// How many findings of one rule in one line are worth keeping, whatever was asked for: each has to be looked up.
+/// Findings of one rule kept per line, whatever the limit: locating each in its line costs a scan of the line.
 const PER_LINE: u64 = 50;
 
-/// What was found in a trace.
+/// The findings of a trace.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// The findings that were kept, in the order in which they were made.
+    /// The findings that were kept, in the order in which they were found.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many there were of each rule, by its code.
+    /// The number of findings of each rule, by its code, including those that were not kept.
     pub counts: BTreeMap<&'static str, u64>,
     limit: Option<u64>,
 }
 
 impl Findings {
-    /// Keeps no more than so many of each rule.
+    /// Keeps at most `limit` findings per rule; `None` keeps all.
     pub fn with_limit(limit: Option<u64>) -> Self {
         Findings { limit, ..Self::default() }
     }
 
-    /// Takes a finding.
+    /// Counts a finding, and keeps it if the limit allows.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.count(diagnostic.rule) {
             self.diagnostics.push(diagnostic);
         }
     }
 
-    /// How many of this rule there were beyond those that were kept.
+    /// The number of findings of a rule that were counted but not kept.
     pub fn left_out(&self, rule: &Rule) -> u64 {
         let kept = self.diagnostics.iter().filter(|diagnostic| *diagnostic.rule == *rule).count() as u64;
         self.counts.get(rule.code).map_or(0, |all| all.saturating_sub(kept))
     }
 
-    /// Counts one, and says whether it is to be kept.
+    /// Counts a finding. Returns whether to keep it.
     fn count(&mut self, rule: &'static Rule) -> bool {
         let count = self.counts.entry(rule.code).or_default();
         *count += 1;
@@ -46,20 +46,20 @@ impl Findings {
     }
 }
 
-/// The line that is being looked at.
+/// The line that is being checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) line: u64,
     pub(crate) seq: Option<u64>,
-    /// The whole line.
+    /// The JSON of the whole trace line, which pointers start from.
     pub(crate) bytes: &'a [u8],
 }
 
-/// What a rule tells its findings to.
+/// Receives the findings of one rule for one subject.
 pub struct Report<'r> {
     rule: &'static Rule,
     subject: Option<Subject<'r>>,
-    /// What pointers begin at.
+    /// The prefix of pointers: `/raw`, `/raw/2` in a batch, `/http`.
     base: &'r str,
     findings: &'r mut Findings,
     here: u64,
@@ -75,23 +75,23 @@ impl<'r> Report<'r> {
         Report { rule, subject, base, findings, here: 0 }
     }
 
-    /// Something is wrong at this place of the payload.
+    /// Reports a finding at a pointer into the payload.
     pub fn at(&mut self, pointer: &str, message: impl Into<String>) {
-        self.tell(&format!("{}{pointer}", self.base), message.into(), None);
+        self.push_at(&format!("{}{pointer}", self.base), message.into(), None);
     }
 
-    /// The same, and another line belongs to it.
+    /// Reports a finding that another line explains.
     pub fn at_with(&mut self, pointer: &str, message: impl Into<String>, line: u64, what: &'static str) {
-        self.tell(&format!("{}{pointer}", self.base), message.into(), Some(Related { line, what }));
+        self.push_at(&format!("{}{pointer}", self.base), message.into(), Some(Related { line, what }));
     }
 
-    /// Something is wrong at this place of the line, outside the payload.
+    /// Reports a finding at a pointer into the line, outside the payload.
     pub fn in_line(&mut self, pointer: &str, message: impl Into<String>) {
-        self.tell(pointer, message.into(), None);
+        self.push_at(pointer, message.into(), None);
     }
 
-    /// Something is wrong in a line that has gone by. Whoever has the line can show the place, by
-    /// [`Diagnostic::show_in`].
+    /// Reports a finding in an earlier line, whose bytes are no longer available. A caller that reads the line again can
+    /// locate it with [`Diagnostic::show_in`].
     pub fn before(&mut self, line: u64, seq: Option<u64>, pointer: &str, message: impl Into<String>) {
         if self.findings.count(self.rule) {
             self.findings.diagnostics.push(Diagnostic {
@@ -107,19 +107,20 @@ impl<'r> Report<'r> {
         }
     }
 
-    /// Whether redaction changed what stands at a place: then it can't be judged.
+    /// Whether the value at a pointer was redacted: then nothing can be said about it.
     fn is_redacted(&self, pointer: &str) -> bool {
-        // A line of text is wrong for being there, whatever it says.
+        // A line of text is a finding by its presence, whatever it says.
         let Some(subject) = self.subject.filter(|_| !pointer.starts_with("/text")) else { return false };
         is_redacted(subject.bytes)
             && locate_nearest(subject.bytes, pointer).is_some_and(|place| is_redacted(&subject.bytes[place]))
     }
 
-    fn tell(&mut self, pointer: &str, message: String, related: Option<Related>) {
+    fn push_at(&mut self, pointer: &str, message: String, related: Option<Related>) {
         if self.is_redacted(pointer) {
             return;
         }
         self.here += 1;
+        // Counted before the limits, so that totals are exact even if findings are dropped.
         if !self.findings.count(self.rule) || self.here > PER_LINE {
             return;
         }

@@ -1,8 +1,8 @@
-//! The spans of revisions that a rule holds for.
+//! Ranges of protocol revisions.
 
 pub use wiretape_trace::protocol::Revision;
 
-/// The revisions that a rule holds for: from one to another, but for some.
+/// The revisions that a rule applies to: a range with at most one exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revisions {
     first: Revision,
@@ -12,34 +12,35 @@ pub struct Revisions {
 }
 
 impl Revisions {
-    /// Every revision, those that are not known yet included.
+    /// Every revision, including unknown ones.
     pub const ALL: Self = Self::between(Revision::V2024_11_05, Revision::V2026_07_28);
-    /// Those with sessions.
+    /// The revisions with sessions: 2024-11-05 to 2025-11-25.
     pub const LEGACY: Self = Self::between(Revision::V2024_11_05, Revision::V2025_11_25);
-    /// Those without.
+    /// The revisions without sessions: since 2026-07-28.
     pub const STATELESS: Self = Self::since(Revision::V2026_07_28);
 
-    /// From one on.
+    /// This revision and all later ones.
     pub const fn since(first: Revision) -> Self {
         Self::between(first, Revision::V2026_07_28)
     }
 
-    /// From one to another.
+    /// All revisions from `first` to `last`, inclusive.
     pub const fn between(first: Revision, last: Revision) -> Self {
         Revisions { first, last, except: None, unknown: false }
     }
 
-    /// The same, but for one.
+    /// The same range without one revision.
     pub const fn except(self, revision: Revision) -> Self {
         Revisions { except: Some(revision), ..self }
     }
 
-    /// The same, and where nothing says which revision it is.
+    /// The same range, and messages whose revision is unknown.
     pub const fn or_unknown(self) -> Self {
         Revisions { unknown: true, ..self }
     }
 
-    /// Whether it holds for this one. Of a revision that nobody knows, only what holds for all is said.
+    /// Whether a rule applies to a revision. If the revision is unknown, only rules that apply to all do: anything else would
+    /// be a guess.
     pub fn hold_for(self, revision: Option<Revision>) -> bool {
         match revision {
             Some(revision) => (self.first..=self.last).contains(&revision) && self.except != Some(revision),
@@ -47,7 +48,7 @@ impl Revisions {
         }
     }
 
-    /// Their names, in order.
+    /// The names of the revisions, oldest first.
     pub fn names(self) -> Vec<&'static str> {
         Revision::ALL.into_iter().filter(|one| self.hold_for(Some(*one))).map(Revision::name).collect()
     }

@@ -1,23 +1,23 @@
-//! What a rule is: what it is called, when it holds, why, and how it is checked.
+//! A rule: its code and name, the revisions it applies to, its documentation, and its check.
 
 use super::report::Report;
 use super::revision::Revisions;
 use super::view::{ExchangeView, MessageView, PayloadView, TextView, TraceEnd, UnansweredCall};
 use std::fmt;
 
-/// How bad it is to break a rule.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Worth knowing; nothing is broken.
     Info,
-    /// The specification says SHOULD.
+    /// Violates a SHOULD of the specification.
     Warning,
-    /// The specification says MUST.
+    /// Violates a MUST of the specification.
     Error,
 }
 
 impl Severity {
-    /// Its name.
+    /// The name in output, filters and documentation.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Info => "info",
@@ -33,12 +33,12 @@ impl fmt::Display for Severity {
     }
 }
 
-/// What rules are about; the letter that their codes begin with.
+/// The subject of rules; each family has a letter that its codes start with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
-    /// One message by itself.
+    /// Single JSON-RPC messages.
     Messages,
-    /// Params and results, against the schema of their revision.
+    /// Params and results, validated against the schema of their revision.
     Shapes,
     /// Initialization, capabilities, requests and their responses.
     Lifecycle,
@@ -48,14 +48,14 @@ pub enum Family {
     Tools,
     /// Lines on a pipe, HTTP exchanges and streams.
     Transport,
-    /// What 2026-07-28 asks for.
+    /// Requirements of 2026-07-28, the revision without sessions.
     Stateless,
-    /// What differs from a baseline.
+    /// Differences from a baseline.
     Drift,
 }
 
 impl Family {
-    /// All of them, in the order of the catalogue.
+    /// All families, in the order of the catalogue.
     pub const ALL: [Family; 8] = [
         Family::Messages,
         Family::Shapes,
@@ -67,7 +67,7 @@ impl Family {
         Family::Drift,
     ];
 
-    /// Its name.
+    /// The name in output, filters and documentation.
     pub fn name(self) -> &'static str {
         match self {
             Family::Messages => "messages",
@@ -81,7 +81,7 @@ impl Family {
         }
     }
 
-    /// The letter that its codes begin with.
+    /// The first letter of its codes.
     pub fn letter(self) -> char {
         match self {
             Family::Messages => 'M',
@@ -96,55 +96,55 @@ impl Family {
     }
 }
 
-/// A place in the specification.
+/// A section of the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
-    /// Its title.
+    /// The title of the section.
     pub title: &'static str,
-    /// Where it is read.
+    /// The address of the section.
     pub url: &'static str,
 }
 
-/// What a check looks at.
+/// The kind of a check: what it is called with.
 #[derive(Clone, Copy)]
 pub enum Check {
-    /// Each payload, with what is known of its session before it.
+    /// Each payload, with the session state before it.
     Payload(fn(&PayloadView<'_>, &mut Report<'_>)),
-    /// Each line with a message; a batch is one.
+    /// Each line with a message; a batch is one line.
     Message(fn(&MessageView<'_>, &mut Report<'_>)),
     /// Each line that is not JSON.
     Text(fn(&TextView<'_>, &mut Report<'_>)),
-    /// Each HTTP exchange, once its response's head is known.
+    /// Each HTTP exchange, once the head of its response is known.
     Exchange(fn(&ExchangeView<'_>, &mut Report<'_>)),
     /// Each call that has no answer when the trace ends.
     Unanswered(fn(&UnansweredCall<'_>, &mut Report<'_>)),
     /// The end of the trace.
     End(fn(&TraceEnd<'_>, &mut Report<'_>)),
-    /// Nothing of a trace by itself: others find these and bring them as diagnostics.
+    /// Nothing: the findings come from another module, such as [`super::drift`].
     Elsewhere,
 }
 
-/// A rule.
+/// A lint rule: its documentation and its check.
 pub struct Rule {
-    /// Its code: the family's letter and three digits. Never given to another rule.
+    /// The family's letter and three digits. Never reused for another rule.
     pub code: &'static str,
-    /// Its name, which is that of the pattern: "allow id-null" reads well.
+    /// The name of the pattern it finds, so that "allow id-null" reads well.
     pub name: &'static str,
-    /// What it is about.
+    /// The family that it belongs to.
     pub family: Family,
-    /// How bad it is.
+    /// The severity of its findings.
     pub severity: Severity,
-    /// The revisions it holds for.
+    /// The revisions it applies to.
     pub revisions: Revisions,
-    /// Where the specification says so.
+    /// The section of the specification it is based on.
     pub section: Section,
-    /// What is found, in a sentence.
+    /// What it finds, in one sentence.
     pub what: &'static str,
-    /// Why it matters.
+    /// Why it matters: the consequence for a peer or a user.
     pub why: &'static str,
-    /// What to do about it.
+    /// How to fix it.
     pub fix: &'static str,
-    /// How it is found.
+    /// The check.
     pub check: Check,
 }
 

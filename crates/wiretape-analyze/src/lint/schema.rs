@@ -1,19 +1,23 @@
-//! JSON Schemas that others wrote: compiled once, never fetched from anywhere, and left alone where they could cost too much.
+//! Validation against JSON Schemas that servers wrote.
+//!
+//! Such a schema is untrusted: it may refer to a URL, to itself, or expand exponentially. So references are never fetched,
+//! patterns have a size limit, and `Cost` estimates the work before anything is compiled or validated. A schema or value
+//! that would cost too much is skipped: a missed finding is better than a linter that hangs.
 
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use wiretape_trace::json::{Lexer, Token};
 use wiretape_trace::redact;
 
-/// What is longer or deeper is not looked at.
+/// Bytes and levels of a value that is parsed into a tree; larger ones are skipped. `serde_json` recurses per level.
 const LONGEST: usize = 4 * 1024 * 1024;
 const DEEPEST: usize = 100;
-/// How many steps a validation may take by what can be foreseen.
+/// Estimated steps of a validation; schemas that may take more are skipped.
 const MOST_STEPS: u64 = 1_000_000;
-/// How many errors of one value are told.
+/// Errors reported per value. The first ones show the mistake; the rest repeat it.
 const MOST_ERRORS: usize = 10;
 
-/// A value that is small enough to be looked at as a tree.
+/// Parses a value, unless it is too large.
 pub(crate) fn tree(raw: &[u8]) -> Option<Json> {
     if raw.len() > LONGEST || !is_shallow(raw) {
         return None;
@@ -32,39 +36,41 @@ fn is_shallow(raw: &[u8]) -> bool {
     true
 }
 
-/// What is wrong with a value, and where: a pointer into it.
+/// A violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// Where.
+    /// JSON pointer into the value.
     pub pointer: String,
-    /// What.
+    /// What is wrong, as the validator words it.
     pub message: String,
-    /// The keyword of the schema that says so.
+    /// The schema keyword that is violated.
     pub keyword: String,
 }
 
-/// A schema that values can be checked against.
+/// A compiled schema.
 #[derive(Debug)]
 pub struct Schema {
     validator: jsonschema::Validator,
-    /// How many parts of it may look at the same place.
+    /// The largest number of subschemas that apply to one location.
     widest: u64,
-    /// How much it costs at most, if it does not refer to itself.
+    /// The size with all references expanded; `None` if it is recursive.
     unrolled: Option<u64>,
 }
 
 impl Schema {
-    /// Compiles a schema. `None` if that can't be done, or should not.
+    /// Compiles an untrusted schema. `None` if it is invalid or too expensive.
     pub(crate) fn compile(schema: &Json) -> Option<Self> {
         let (widest, unrolled) = Cost::of(schema)?;
         Some(Schema { widest, unrolled, ..Self::compile_trusted(schema)? })
     }
 
-    /// The same for a schema of ours.
+    /// Compiles a schema of the specification, without the cost check.
     pub(crate) fn compile_trusted(schema: &Json) -> Option<Self> {
         let patterns = jsonschema::PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20);
         let validator = jsonschema::options()
+            // A schema must not make the linter open a connection (server-side request forgery).
             .offline()
+            // JSON Schema 2020-12 treats `format` as an annotation by default.
             .should_validate_formats(false)
             .with_pattern_options(patterns)
             .build(schema)
@@ -72,7 +78,7 @@ impl Schema {
         Some(Schema { validator, widest: 1, unrolled: Some(1) })
     }
 
-    /// What is wrong with a value. Nothing, if looking would cost too much. Redacted places are never wrong.
+    /// The violations in a value; none if validation would be too expensive. Redacted values always pass.
     pub(crate) fn misfits(&self, value: &Json) -> Vec<Misfit> {
         if !self.is_affordable(value) || self.validator.is_valid(value) {
             return Vec::new();
@@ -87,6 +93,7 @@ impl Schema {
 
     fn is_affordable(&self, value: &Json) -> bool {
         let (nodes, depth) = size(value);
+        // A recursive schema can apply `widest` subschemas again at each level, hence the power.
         let per_node = match self.unrolled {
             Some(unrolled) => unrolled,
             None => self.widest.saturating_pow(depth),
@@ -110,7 +117,8 @@ fn misfit(error: &jsonschema::ValidationError<'_>) -> Misfit {
     }
 }
 
-/// Where a value fits none of several schemas: what keeps it from the one that it was meant for, if its `type` tells.
+/// For a value that matches no branch of `anyOf` or `oneOf`: the error in the branch that its `type` selects, which says more
+/// than "matches none".
 fn nearest<'e>(error: &'e jsonschema::ValidationError<'e>) -> &'e jsonschema::ValidationError<'e> {
     use jsonschema::error::ValidationErrorKind as Kind;
     let (Kind::AnyOf { context } | Kind::OneOfNotValid { context }) = error.kind() else { return error };
@@ -130,7 +138,7 @@ fn nearest<'e>(error: &'e jsonschema::ValidationError<'e>) -> &'e jsonschema::Va
     }
 }
 
-/// Whether redaction was here: what it left need not fit.
+/// Whether a value contains redaction markers, which need not match any schema.
 pub(crate) fn is_redacted(value: &Json) -> bool {
     match value {
         Json::String(text) => redact::is_redacted(text.as_bytes()),
@@ -142,7 +150,7 @@ pub(crate) fn is_redacted(value: &Json) -> bool {
     }
 }
 
-/// What makes a schema none, by the dialect that it names. `None` if it is one, or if the dialect is not known.
+/// The first violation of the schema's own meta-schema. `None` if it is valid or names an unknown dialect.
 pub(crate) fn schema_misfit(schema: &Json) -> Option<Misfit> {
     const DIALECTS: [&str; 5] = ["draft-04", "draft-06", "draft-07", "2019-09", "2020-12"];
     let named = schema.get("$schema").and_then(Json::as_str);
@@ -155,7 +163,7 @@ pub(crate) fn schema_misfit(schema: &Json) -> Option<Misfit> {
         .map(|error| misfit(&error))
 }
 
-/// Nodes and depth of a value.
+/// The number of nodes and the depth of a value.
 fn size(value: &Json) -> (u64, u32) {
     let children: Vec<&Json> = match value {
         Json::Array(items) => items.iter().collect(),
@@ -167,18 +175,18 @@ fn size(value: &Json) -> (u64, u32) {
     (nodes + 1, depth + 1)
 }
 
-/// What a schema can cost, foreseen from its references.
+/// Estimates the cost of a schema by following its references.
 struct Cost<'s> {
     root: &'s Json,
-    /// By reference: whether it is being followed, or what it costs.
+    /// The size of each reference's target; `None` while it is being expanded, which is how recursion is detected.
     known: BTreeMap<&'s str, Option<u64>>,
     recursive: bool,
     widest: u64,
 }
 
 impl<'s> Cost<'s> {
-    /// How many parts may look at the same place, and how much it costs at most if it does not refer to itself. `None`
-    /// if it never ends, or costs too much.
+    /// The largest number of subschemas at one location, and the expanded size if the schema is not recursive. `None` if
+    /// validation would not terminate or is too expensive.
     fn of(schema: &'s Json) -> Option<(u64, Option<u64>)> {
         let mut cost = Cost { root: schema, known: BTreeMap::new(), recursive: false, widest: 1 };
         let unrolled = cost.unroll(schema)?;
@@ -202,7 +210,7 @@ impl<'s> Cost<'s> {
         }
     }
 
-    /// Everything that it may come to, with references followed once each way down.
+    /// The size of a schema with all references expanded.
     fn unroll(&mut self, schema: &'s Json) -> Option<u64> {
         let mut total = 1u64;
         match schema {
@@ -240,7 +248,7 @@ impl<'s> Cost<'s> {
         Some(cost)
     }
 
-    /// How many parts look at the same place as this one. `None` if they never end.
+    /// The number of subschemas that apply to the same location. `None` if a reference leads back to that location.
     fn in_place(&self, schema: &'s Json, path: &mut Vec<&'s str>) -> Option<u64> {
         let Json::Object(members) = schema else { return Some(1) };
         let mut total = 1u64;

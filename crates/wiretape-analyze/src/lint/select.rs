@@ -1,23 +1,23 @@
-//! Rules as users name them: by code, by name, by family, by severity, or all.
+//! Selects rules by code, name, family or severity, as in `--deny` and `--allow`.
 
 use super::rule::{Family, Rule, Severity};
 use super::rules;
 
-/// What a user named.
+/// A selector as the user wrote it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RuleSelector {
-    /// One rule.
+    /// One rule, by code or name.
     Rule(&'static Rule),
-    /// A family.
+    /// Every rule of a family.
     Family(Family),
-    /// A severity.
+    /// Every rule of a severity.
     Severity(Severity),
-    /// All of them.
+    /// Every rule.
     All,
 }
 
 impl RuleSelector {
-    /// What is meant by a word: `M003`, `id-null`, `messages` (or `M`), `warnings`, `all`.
+    /// Parses `M003`, `id-null`, `messages` (or `M`), `warnings` or `all`.
     pub fn parse(word: &str) -> Option<Self> {
         let lower = word.to_ascii_lowercase();
         let family = |family: &Family| {
@@ -35,7 +35,7 @@ impl RuleSelector {
             .or_else(|| Family::ALL.into_iter().find(family).map(RuleSelector::Family))
     }
 
-    /// Whether a rule is meant.
+    /// Whether it selects a rule.
     pub fn includes(self, rule: &Rule) -> bool {
         match self {
             RuleSelector::Rule(one) => *one == *rule,
@@ -45,7 +45,7 @@ impl RuleSelector {
         }
     }
 
-    /// How closely it names rules: what names more closely wins.
+    /// How specific it is, from 0. A more specific selector wins over a less specific one.
     pub fn closeness(self) -> u8 {
         match self {
             RuleSelector::All => 0,
@@ -56,28 +56,28 @@ impl RuleSelector {
     }
 }
 
-/// What becomes of a rule's findings.
+/// How the findings of a rule are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// They are not looked for.
+    /// The rule is not checked.
     Allow,
-    /// They are told.
-    Tell,
-    /// They are told, and the command fails.
+    /// Its findings are reported.
+    Report,
+    /// Its findings are reported, and the command fails.
     Deny,
 }
 
-/// What a user denies and allows.
+/// The selectors of `--deny` and `--allow`.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// What makes the command fail, beside errors.
+    /// Rules that make the command fail, besides errors.
     pub deny: Vec<RuleSelector>,
-    /// What is not looked for.
+    /// Rules that are not checked.
     pub allow: Vec<RuleSelector>,
 }
 
 impl Selection {
-    /// What becomes of a rule's findings. What names the rule most closely wins; of two that name it as closely, to deny.
+    /// The level of a rule. The most specific selector wins; of two equally specific ones, deny wins.
     pub fn level(&self, rule: &Rule) -> Level {
         let closest = |selectors: &[RuleSelector]| {
             selectors.iter().filter(|one| one.includes(rule)).map(|one| one.closeness()).max()
@@ -87,11 +87,11 @@ impl Selection {
             (_, Some(_)) => Level::Allow,
             (Some(_), None) => Level::Deny,
             (None, None) if rule.severity == Severity::Error => Level::Deny,
-            (None, None) => Level::Tell,
+            (None, None) => Level::Report,
         }
     }
 
-    /// The rules that are looked for.
+    /// The rules to check.
     pub fn rules(&self) -> Vec<&'static Rule> {
         rules::ALL.iter().copied().filter(|rule| self.level(rule) != Level::Allow).collect()
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn what_names_a_rule_most_closely_wins() {
         check(&[], &[], "id-null", Level::Deny);
-        check(&[], &[], "duplicate-key", Level::Tell);
+        check(&[], &[], "duplicate-key", Level::Report);
         check(&["warnings"], &[], "duplicate-key", Level::Deny);
         check(&["all"], &["M024"], "duplicate-key", Level::Allow);
         check(&["m024"], &["messages"], "duplicate-key", Level::Deny);

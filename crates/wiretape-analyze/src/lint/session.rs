@@ -1,7 +1,8 @@
-//! What is known of a session while its trace goes by.
+//! The state of a session while its trace is read.
 //!
-//! Rules look at it and never change it; only the engine does, after the rules have seen a message. It grows
-//! with open calls and with definitions, not with the trace: what is remembered of the past has a limit.
+//! Rules read it; only the engine changes it, after the rules have checked a message. It grows with pending calls and
+//! definitions, not with the trace: every memory of the past has a limit. Where a limit was reached, rules stay silent
+//! instead of guessing.
 
 use super::revision::Revision;
 use super::tools::Tools;
@@ -10,115 +11,116 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use wiretape_trace::message::{Direction, Id};
 
-/// What is known of the trace as a whole.
+/// Facts about the trace as a whole.
 #[derive(Debug, Clone, Default)]
 pub struct TraceFacts {
-    /// It has a first line, and is not the later part of a recording.
+    /// It has a `meta` line and is not a later part of a rotated recording.
     pub from_start: bool,
-    /// It was made of another program's transcript.
+    /// It was imported from another program's transcript.
     pub imported: bool,
-    /// Lines were lost.
+    /// Lines are missing or damaged.
     pub lossy: bool,
-    /// The client and the server speak HTTP.
+    /// Client and server use HTTP.
     pub http: bool,
-    /// They speak the older HTTP+SSE, whose rules are others.
+    /// They use HTTP+SSE (2024-11-05), which has different rules.
     pub http_sse: bool,
 }
 
 impl TraceFacts {
-    /// Whether what is not in the trace did not happen.
+    /// Whether the trace is complete, so that a missing message was never sent.
     pub fn is_whole(&self) -> bool {
         self.from_start && !self.imported && !self.lossy
     }
 }
 
-/// What is known of a session.
+/// The state of a session.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// Its id, where there is one.
+    /// The `Mcp-Session-Id`, if there is one.
     pub id: Option<String>,
-    /// The line of the request that began it.
+    /// The line of the `initialize` request.
     pub initialize: Option<u64>,
-    /// The line of the result that agreed to it.
+    /// The line of the result of `initialize`.
     pub agreed: Option<u64>,
     /// The line of `notifications/initialized`.
     pub initialized: Option<u64>,
-    /// The revision that was agreed on.
+    /// The negotiated revision.
     pub revision: Option<Revision>,
-    /// The same, as it was written.
+    /// The negotiated `protocolVersion` as written; it may be unknown to us.
     pub version: Option<String>,
-    /// What the client said it can do.
+    /// The capabilities that the client declared.
     pub client_capabilities: Option<Json>,
-    /// What the server said it can do.
+    /// The capabilities that the server declared.
     pub server_capabilities: Option<Json>,
-    /// Whether there was a request that says all that is needed.
+    /// Whether a request named a stateless revision in its `_meta` (since 2026-07-28).
     pub stateless: bool,
-    /// Whether the server has shown that it understands such requests.
+    /// Whether the server has shown that it supports a stateless revision.
     pub server_is_stateless: bool,
-    /// The client's first request, if it is not `initialize`.
+    /// The line of the client's first request, if it is not `initialize`.
     pub first_request: Option<u64>,
-    /// The first of the client's requests that the agreement is for: those that say all that is needed, and `ping`, apart.
+    /// Line and sequence number of the first client request after `initialize`, except `ping` and stateless requests.
     pub first_operation: Option<(u64, Option<u64>)>,
-    /// The line that ended it: a DELETE that was obeyed.
+    /// The line of a successful DELETE, which ends the session.
     pub deleted: Option<u64>,
-    /// The line of a 404 for it.
+    /// The line of the first 404 for this session.
     pub not_found: Option<u64>,
-    /// The ids of requests.
+    /// The ids of all requests so far, by direction.
     pub ids: BTreeMap<Direction, IdSet>,
     /// The progress tokens of requests.
     pub tokens: Tokens,
     /// The tools that were listed.
     pub tools: Tools,
-    /// Unfinished multi-round-trip requests.
+    /// Multi-round-trip requests that wait for input.
     pub states: RequestStates,
-    /// The ids of events.
+    /// The ids of SSE events.
     pub event_ids: HashedSet,
-    /// The subscriptions that are open: the request's id, and the line of its acknowledgement.
+    /// Open subscriptions: the request's id, and the line of the acknowledgement.
     pub subscriptions: BTreeMap<Id<'static>, Option<u64>>,
-    /// Requests that were cancelled and not answered since: when.
-    pub cancelled: Recent<(Direction, Id<'static>), Cancelled>,
+    /// Cancelled requests without a response so far.
+    pub cancelled: Recent<(Direction, Id<'static>), Cancellation>,
 }
 
-/// When a request was cancelled.
+/// The cancellation of a request.
 #[derive(Debug, Clone)]
-pub struct Cancelled {
-    /// The line.
+pub struct Cancellation {
+    /// The line of the notification.
     pub line: u64,
-    /// The time.
+    /// Microseconds since the recording began.
     pub us: Option<u64>,
 }
 
 impl Session {
-    /// Whether its beginning is in the trace.
+    /// Whether its `initialize` is in the trace.
     pub fn has_begun(&self) -> bool {
         self.initialize.is_some()
     }
 
-    /// A capability of the server: `["tools", "listChanged"]`. `None` if nothing is known.
+    /// Whether the server declared a capability: `["tools", "listChanged"]`. `None` if its capabilities are unknown.
     pub fn server_has(&self, path: &[&str]) -> Option<bool> {
         Some(has(self.server_capabilities.as_ref()?, path))
     }
 
-    /// A capability of the client.
+    /// Whether the client declared a capability. `None` if its capabilities are unknown.
     pub fn client_has(&self, path: &[&str]) -> Option<bool> {
         Some(has(self.client_capabilities.as_ref()?, path))
     }
 }
 
-/// Whether a capability is declared: an object is there, or a flag that is true.
+/// Whether a capability is declared: as an object or as `true`.
 pub(crate) fn has(capabilities: &Json, path: &[&str]) -> bool {
     let found = path.iter().try_fold(capabilities, |value, name| value.get(name));
     !matches!(found, None | Some(Json::Null | Json::Bool(false)))
 }
 
-/// Hashes of many things, up to a limit; after that nothing new is remembered.
+/// A set of strings by their hashes, up to a limit; later ones are not added. 8 bytes per string, whatever its length.
 #[derive(Debug, Default)]
 pub struct HashedSet(HashSet<u64>);
 
 impl HashedSet {
+    // 200,000 hashes take about 2.4 MB.
     const MOST: usize = 200_000;
 
-    /// Whether it is there.
+    /// Whether the string was added.
     pub fn contains(&self, text: &str) -> bool {
         self.0.contains(&hash(text))
     }
@@ -131,16 +133,16 @@ impl HashedSet {
 }
 
 fn hash(text: &str) -> u64 {
-    // Its keys are fixed: the same trace gives the same answer.
+    // DefaultHasher has fixed keys, so the same trace always gives the same findings.
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The ids that were used. Numbers that follow each other cost nothing, others are remembered up to a limit.
+/// The ids that were used. Consecutive integers, which most clients use, are stored as ranges; others up to a limit.
 #[derive(Debug, Default)]
 pub struct IdSet {
-    /// Begin and end of stretches of numbers.
+    /// Inclusive ranges of integers: start to end.
     stretches: BTreeMap<i64, i64>,
     others: HashedSet,
 }
@@ -148,7 +150,7 @@ pub struct IdSet {
 impl IdSet {
     const MOST: usize = 100_000;
 
-    /// Whether it was used.
+    /// Whether the id was used.
     pub fn contains(&self, id: &Id<'_>) -> bool {
         match number(id) {
             Some(number) => {
@@ -163,6 +165,7 @@ impl IdSet {
         if self.contains(id) || self.stretches.len() >= Self::MOST {
             return;
         }
+        // Joins the range that starts right after the number, and the one that ends right before it.
         let end = self.stretches.remove(&number.saturating_add(1)).unwrap_or(number);
         let before = self.stretches.range(..number).next_back().map(|(start, end)| (*start, *end));
         match before {
@@ -179,7 +182,7 @@ fn number(id: &Id<'_>) -> Option<i64> {
     }
 }
 
-/// A map that forgets what was put in first.
+/// A map that evicts the oldest entry when it is full.
 #[derive(Debug)]
 pub struct Recent<K, V> {
     map: BTreeMap<K, V>,
@@ -195,7 +198,7 @@ impl<K, V> Default for Recent<K, V> {
 impl<K: Ord + Clone, V> Recent<K, V> {
     const MOST: usize = 4096;
 
-    /// What is remembered under this key.
+    /// The value of a key, if it was not evicted.
     pub fn get(&self, key: &K) -> Option<&V> {
         self.map.get(key)
     }
@@ -212,25 +215,25 @@ impl<K: Ord + Clone, V> Recent<K, V> {
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        // Its place in the order stays, for looking it up there would cost too much.
+        // Its entry in `order` stays: finding it would take linear time, and evicting a missing key is harmless.
         self.map.remove(key)
     }
 }
 
-/// A progress token and what came of it.
+/// A progress token and its progress so far.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// The line of the request that gave it.
+    /// The line of the request that brought it.
     pub line: u64,
     /// The exchange of that request.
     pub exchange: Option<u64>,
-    /// The last progress.
+    /// The last `progress` value that was sent under it.
     pub progress: Option<f64>,
     /// The line of the response, once there is one.
     pub done: Option<u64>,
 }
 
-/// The progress tokens of a session: all that are in use, and some that were.
+/// The progress tokens of a session: all of pending requests, and recent ones of answered requests.
 #[derive(Debug, Default)]
 pub struct Tokens {
     active: BTreeMap<(Direction, Id<'static>), Token>,
@@ -262,21 +265,21 @@ impl Tokens {
     }
 }
 
-/// What multi-round-trip requests wait for.
+/// Multi-round-trip requests that wait for input (2026-07-28, patterns/mrtr).
 #[derive(Debug, Default)]
 pub struct RequestStates {
-    /// Every state that a server gave, up to a limit.
+    /// Every `requestState` that a server sent, up to a limit.
     given: HashedSet,
     full: bool,
-    /// By method and name: the newest result that asked for input.
-    waiting: Recent<String, Waiting>,
-    /// Request ids that were answered with a state, by that state.
+    /// By method and name: the newest `input_required` result.
+    waiting: Recent<String, PendingInput>,
+    /// By the hash of a state: the id of the request that it answered.
     first_ids: Recent<u64, Id<'static>>,
 }
 
-/// A request that was answered with a question.
+/// A request that was answered with `input_required`.
 #[derive(Debug, Clone)]
-pub struct Waiting {
+pub struct PendingInput {
     /// The line of the answer.
     pub line: u64,
     /// Whether it has a state.
@@ -284,28 +287,34 @@ pub struct Waiting {
 }
 
 impl RequestStates {
-    /// Whether a server gave this state. Not to be relied on if [`RequestStates::forgets`].
+    /// Whether a server sent this state. Unreliable if [`RequestStates::is_full`].
     pub fn was_given(&self, state: &str) -> bool {
         self.given.contains(state)
     }
 
-    /// Whether there were too many states to remember.
-    pub fn forgets(&self) -> bool {
+    /// Whether the limit was reached, so that some states are unknown.
+    pub fn is_full(&self) -> bool {
         self.full
     }
 
-    /// What the newest such request waits for.
-    pub fn waiting(&self, subject: &str) -> Option<&Waiting> {
+    /// The newest result that asks for input for this method and name.
+    pub fn waiting(&self, subject: &str) -> Option<&PendingInput> {
         self.waiting.get(&subject.to_owned())
     }
 
     /// The id of the request that was answered with this state.
-    pub fn asked_as(&self, state: &str) -> Option<&Id<'static>> {
+    pub fn id_of_state(&self, state: &str) -> Option<&Id<'static>> {
         self.first_ids.get(&hash(state))
     }
 
-    pub(crate) fn give(&mut self, subject: String, state: Option<&str>, id: Option<Id<'static>>, line: u64) {
-        self.waiting.insert(subject, Waiting { line, has_state: state.is_some() });
+    pub(crate) fn record_pending(
+        &mut self,
+        subject: String,
+        state: Option<&str>,
+        id: Option<Id<'static>>,
+        line: u64,
+    ) {
+        self.waiting.insert(subject, PendingInput { line, has_state: state.is_some() });
         let Some(state) = state else { return };
         self.given.insert(state);
         self.full = self.given.0.len() >= HashedSet::MOST;
@@ -314,24 +323,24 @@ impl RequestStates {
         }
     }
 
-    pub(crate) fn settle(&mut self, subject: &str) {
+    pub(crate) fn complete(&mut self, subject: &str) {
         self.waiting.remove(&subject.to_owned());
     }
 }
 
-/// A capability that a client declares with each request.
+/// A client capability that a server request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientFeature {
-    /// It asks a model.
+    /// `sampling/createMessage`.
     Sampling,
-    /// It asks its user.
+    /// `elicitation/create`.
     Elicitation,
-    /// It lists its roots.
+    /// `roots/list`.
     Roots,
 }
 
 impl ClientFeature {
-    /// What a method needs.
+    /// The capability that a server's method needs.
     pub fn of_method(method: &str) -> Option<Self> {
         match method {
             "sampling/createMessage" => Some(ClientFeature::Sampling),
@@ -341,7 +350,7 @@ impl ClientFeature {
         }
     }
 
-    /// Its name among capabilities.
+    /// The member of `capabilities`.
     pub fn name(self) -> &'static str {
         match self {
             ClientFeature::Sampling => "sampling",
@@ -351,39 +360,39 @@ impl ClientFeature {
     }
 }
 
-/// What is remembered of a request until its response comes.
+/// The facts about a request that rules need when its response comes.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    /// Its line.
+pub struct RequestFacts {
+    /// The line of the request, from 1.
     pub line: u64,
-    /// Its method.
+    /// The method; empty if it was not a string.
     pub method: String,
-    /// What it is for: a tool, a prompt, a resource.
+    /// The tool, prompt or resource URI that it names.
     pub name: Option<String>,
-    /// Its revision.
+    /// The revision that applies to the request.
     pub revision: Option<Revision>,
-    /// Its exchange.
+    /// The number of the HTTP exchange that carried it.
     pub exchange: Option<u64>,
-    /// Its progress token.
+    /// The `_meta.progressToken` of the request.
     pub token: Option<Id<'static>>,
-    /// The page that it asked for.
+    /// The cursor of the requested page.
     pub cursor: Option<String>,
-    /// When it was sent.
+    /// Microseconds since the recording began.
     pub us: Option<u64>,
-    /// What `initialize` asked for.
+    /// The params of `initialize`.
     pub initialize: Option<Box<Initialize>>,
-    /// What the client said it can do, in a request that says all that is needed.
+    /// The client capabilities in the request's own `_meta` (since 2026-07-28).
     pub features: Option<BTreeSet<ClientFeature>>,
-    /// Why its arguments don't fit the tool.
+    /// Why its arguments don't match the tool's schema.
     pub misfit: Option<String>,
 }
 
-/// What `initialize` asked for.
+/// The params of `initialize`.
 #[derive(Debug, Clone, Default)]
 pub struct Initialize {
-    /// The version.
+    /// The requested `protocolVersion`, as written.
     pub version: Option<String>,
-    /// The client's capabilities.
+    /// The capabilities that the client declares.
     pub capabilities: Option<Json>,
 }
 

@@ -1,7 +1,7 @@
-//! The shapes of params and results, by method and revision.
+//! The schemas of params and results, by method and revision.
 //!
-//! They are the JSON Schemas of the specification, without their descriptions: the files in `shapes/`, which
-//! `cargo xtask shapes` takes from the crate `rust-mcp-schema`. Nothing here is written by hand but the way to them.
+//! They are the JSON Schemas of the specification without descriptions, in the files of `shapes/`. `cargo xtask shapes`
+//! takes them from the crate `rust-mcp-schema`; none is written by hand.
 
 use super::revision::Revision;
 use super::schema::{Misfit, Schema};
@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 /// The schemas of one revision.
 struct Shapes {
     definitions: Map<String, Json>,
-    /// The definition of each method's message.
+    /// The name of the definition of each method's request or notification.
     messages: BTreeMap<String, String>,
 }
 
@@ -27,16 +27,16 @@ static ALL: LazyLock<BTreeMap<Revision, Shapes>> = LazyLock::new(|| {
     files.into_iter().map(|(revision, text)| (revision, Shapes::parse(text))).collect()
 });
 
-/// Those that were compiled, which happens when they are first needed.
+/// Compiled schemas. Each is compiled on first use: a trace needs a few of one or two revisions.
 static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
 
-/// By revision and name.
+/// Compiled schemas by revision and definition name; `None` if the definition doesn't exist.
 type Compiled = BTreeMap<(Revision, String), Option<Arc<Schema>>>;
 
 impl Shapes {
     fn parse(text: &str) -> Self {
-        let definitions: Map<String, Json> =
-            serde_json::from_str(text).expect("the files are checked by the tests");
+        let definitions: Map<String, Json> = serde_json::from_str(text)
+            .expect("the files are part of the program, and the tests parse and compile each");
         let messages = definitions
             .iter()
             .filter(|(name, _)| name.ends_with("Request") || name.ends_with("Notification"))
@@ -49,25 +49,25 @@ impl Shapes {
     }
 }
 
-/// Whether a revision has a method.
+/// Whether a revision defines a method.
 pub fn has_method(revision: Revision, method: &str) -> bool {
     ALL[&revision].messages.contains_key(method)
 }
 
-/// Whether any revision has a request of that method.
+/// Whether any revision defines a request with this method.
 pub fn is_request_method(method: &str) -> bool {
     ALL.values().any(|shapes| shapes.messages.get(method).is_some_and(|name| name.ends_with("Request")))
 }
 
-/// The revisions that have a method.
+/// The revisions that define a method.
 pub fn revisions_with(method: &str) -> Vec<Revision> {
     Revision::ALL.into_iter().filter(|revision| has_method(*revision, method)).collect()
 }
 
-/// What is wrong with the params of a message; pointers begin at the message.
+/// The schema violations in the params of a message; pointers start at the message.
 pub(crate) fn params_misfits(revision: Revision, method: &str, message: &Json) -> Vec<Misfit> {
     let Some(name) = ALL[&revision].messages.get(method) else { return Vec::new() };
-    // What else a message must be, other rules say.
+    // The rest of the message has its own rules.
     let is_about_params = |misfit: &Misfit| {
         misfit.pointer.starts_with("/params")
             || (misfit.pointer.is_empty() && misfit.message.contains("\"params\""))
@@ -75,7 +75,7 @@ pub(crate) fn params_misfits(revision: Revision, method: &str, message: &Json) -
     check(revision, name, message).into_iter().filter(is_about_params).collect()
 }
 
-/// What is wrong with a result; pointers begin at the result.
+/// The schema violations in a result; pointers start at the result.
 pub(crate) fn result_misfits(revision: Revision, method: &str, result: &Json) -> Vec<Misfit> {
     let Some(name) = result_shape(revision, method, result) else { return Vec::new() };
     check(revision, &name, result)
@@ -87,7 +87,7 @@ fn result_shape(revision: Revision, method: &str, result: &Json) -> Option<Strin
     match result.get("resultType").and_then(Json::as_str).filter(|_| revision.is_stateless()) {
         None | Some("complete") => {}
         Some("input_required") => return Some("InputRequiredResult".to_owned()),
-        // An extension's: nobody here knows what it must be.
+        // A result type of an extension, whose schema is unknown.
         Some(_) => return None,
     }
     if revision == Revision::V2025_11_25 && method == "tools/call" && result.get("task").is_some() {
@@ -98,7 +98,7 @@ fn result_shape(revision: Revision, method: &str, result: &Json) -> Option<Strin
     shapes.definitions.contains_key(&name).then_some(name)
 }
 
-/// What is wrong with the error of a response; pointers begin at the response.
+/// The schema violations in the error of a response; pointers start at the response.
 pub(crate) fn error_misfits(revision: Revision, code: i64, response: &Json) -> Vec<Misfit> {
     let name = match (revision, code) {
         (Revision::V2025_11_25, -32042) => "UrlElicitationRequiredError",

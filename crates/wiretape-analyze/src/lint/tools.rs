@@ -1,4 +1,4 @@
-//! The tools that a session has listed, with their schemas ready to be used.
+//! The tools that a session has listed, with compiled schemas.
 
 use super::schema::{Schema, is_redacted, tree};
 use serde_json::Value as Json;
@@ -10,13 +10,13 @@ use wiretape_trace::value::Value;
 pub struct Tool {
     /// The line of the listing.
     pub line: u64,
-    /// What its arguments must be.
+    /// The compiled `inputSchema`; `None` if it is missing, invalid or redacted.
     pub input: Option<Schema>,
-    /// What its structured content must be.
+    /// The compiled `outputSchema`; `None` if it is missing, invalid or redacted.
     pub output: Option<Schema>,
-    /// Whether it says what its structured content must be.
+    /// Whether it has an `outputSchema`, even one that doesn't compile.
     pub has_output: bool,
-    /// Arguments that are repeated as headers: the path to each, and the header's name.
+    /// Arguments that clients repeat as headers (`x-mcp-header`, since 2026-07-28): the path to each, and the header's name.
     pub headers: Vec<(Vec<String>, String)>,
 }
 
@@ -24,14 +24,14 @@ pub struct Tool {
 #[derive(Debug, Default)]
 pub struct Tools {
     known: BTreeMap<String, Tool>,
-    /// The names on the pages of the listing that is under way.
+    /// The names on earlier pages of a listing whose last page was not seen yet.
     page_names: BTreeSet<String>,
-    /// Whether all pages of a listing were seen, and nothing has been said to have changed since.
+    /// Whether all pages of a listing were seen, without a `list_changed` notification since.
     complete: bool,
 }
 
 impl Tools {
-    /// How many are remembered.
+    /// Tools kept per session. Bounds the memory that a hostile server can take.
     const MOST: usize = 20_000;
 
     /// The tool of that name.
@@ -39,7 +39,7 @@ impl Tools {
         self.known.get(name)
     }
 
-    /// Whether every tool is known.
+    /// Whether every tool of the server is known, so that an unknown name is an error.
     pub fn are_all_known(&self) -> bool {
         self.complete
     }
@@ -53,7 +53,7 @@ impl Tools {
         self.complete = false;
     }
 
-    /// Takes a page of a listing.
+    /// Adds a page of a `tools/list` result.
     pub(crate) fn list(&mut self, line: u64, result: Value<'_>, is_first: bool) {
         if is_first {
             self.page_names.clear();

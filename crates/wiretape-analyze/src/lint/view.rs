@@ -1,8 +1,8 @@
-//! What a check is shown: one payload, line, exchange or trace, with all that is known around it.
+//! The input of checks: a payload, line, exchange or trace, with the state before it.
 
 use super::exchange::Exchange;
 use super::revision::Revision;
-use super::session::{Asked, Session, TraceFacts};
+use super::session::{RequestFacts, Session, TraceFacts};
 use crate::call::Call;
 use crate::reading::Meaning;
 use std::borrow::Cow;
@@ -11,38 +11,38 @@ use wiretape_trace::format::{End, HttpContext, Stamp};
 use wiretape_trace::message::{Direction, Envelope, MessageKind};
 use wiretape_trace::value::Value;
 
-/// One payload, and what was known before it.
+/// A payload, with the state before it.
 pub struct PayloadView<'a> {
-    /// The trace.
+    /// Facts about the whole trace.
     pub trace: &'a TraceFacts,
-    /// Its session.
+    /// The session it belongs to, as known before this line.
     pub session: &'a Session,
     /// The HTTP exchange that carries it.
     pub exchange: Option<&'a Exchange>,
-    /// What its line says of that exchange.
+    /// The HTTP part of its line.
     pub http: Option<&'a HttpContext>,
-    /// When it was seen.
+    /// When its line was observed.
     pub stamp: &'a Stamp<'a>,
-    /// Who sent it.
+    /// The direction it was sent in.
     pub direction: Direction,
-    /// Its bytes.
+    /// The JSON as it crossed the wire.
     pub raw: &'a [u8],
-    /// What it says of itself.
+    /// Its parsed envelope: kind, id, method, defects.
     pub envelope: &'a Envelope<'a>,
-    /// What it means to the calls around it.
+    /// Its role: which call it starts, answers or belongs to.
     pub meaning: Meaning,
-    /// The line of the open request whose id this request takes.
+    /// The line of the pending request whose id this request reuses.
     pub displaced: Option<u64>,
-    /// Its revision.
+    /// The revision that applies; `None` if nothing names one.
     pub revision: Option<Revision>,
-    /// What is remembered of the request that it answers.
-    pub asked: Option<&'a Asked>,
-    /// Whether it stands in a batch.
+    /// The facts about the request that it answers.
+    pub request: Option<&'a RequestFacts>,
+    /// Whether it is part of a batch.
     pub in_batch: bool,
     pub(crate) parsed: Parsed<'a>,
 }
 
-/// Its parts, read when they are first asked for.
+/// Its parts, parsed on first use: most rules reject a payload by its method alone.
 #[derive(Default)]
 pub(crate) struct Parsed<'a> {
     params: OnceCell<Option<Value<'a>>>,
@@ -50,17 +50,17 @@ pub(crate) struct Parsed<'a> {
 }
 
 impl<'a> PayloadView<'a> {
-    /// Its method.
+    /// The method, for requests and notifications.
     pub fn method(&self) -> Option<&str> {
         self.envelope.method.as_deref()
     }
 
-    /// Whether it is a request, of this method.
+    /// Whether it is a request with this method.
     pub fn is_request(&self, method: &str) -> bool {
         self.envelope.kind == MessageKind::Request && self.method() == Some(method)
     }
 
-    /// Whether it is a notification, of this method.
+    /// Whether it is a notification with this method.
     pub fn is_notification(&self, method: &str) -> bool {
         self.envelope.kind == MessageKind::Notification && self.method() == Some(method)
     }
@@ -70,32 +70,32 @@ impl<'a> PayloadView<'a> {
         self.direction == Direction::ClientToServer
     }
 
-    /// Its `params`.
+    /// The `params` member, parsed once.
     pub fn params(&self) -> Option<Value<'a>> {
         *self.parsed.params.get_or_init(|| Value::parse(self.envelope.params?).ok())
     }
 
-    /// A value in its `params`.
+    /// The value at a path in its `params`.
     pub fn param(&self, path: &[&str]) -> Option<Value<'a>> {
         self.params()?.at_path(path)
     }
 
-    /// A string in its `params`.
+    /// The string at a path in its `params`.
     pub fn param_text(&self, path: &[&str]) -> Option<Cow<'a, str>> {
         self.param(path)?.string()
     }
 
-    /// Its `result`.
+    /// The `result` member, parsed once.
     pub fn result(&self) -> Option<Value<'a>> {
         *self.parsed.result.get_or_init(|| Value::parse(self.envelope.result?).ok())
     }
 
-    /// Its `result`, if it answers a request of this method.
+    /// Its `result`, if it answers a request with this method.
     pub fn result_of(&self, method: &str) -> Option<Value<'a>> {
-        self.asked.filter(|asked| asked.method == method).and_then(|_| self.result())
+        self.request.filter(|request| request.method == method).and_then(|_| self.result())
     }
 
-    /// Where `_meta` may stand, as it is there: a pointer and the value.
+    /// Its `_meta`, in `params` or `result`: a pointer and the value.
     pub fn meta(&self) -> Option<(&'static str, Value<'a>)> {
         let of = |holder: Option<Value<'a>>, pointer| {
             holder.and_then(|holder| holder.get("_meta")).map(|meta| (pointer, meta))
@@ -103,97 +103,97 @@ impl<'a> PayloadView<'a> {
         of(self.params(), "/params/_meta").or_else(|| of(self.result(), "/result/_meta"))
     }
 
-    /// Whether it came on a stream that was taken up again, where messages may come twice.
+    /// Whether it came on a resumed stream, where a server may send messages again.
     pub fn is_redelivered(&self) -> bool {
         self.exchange.is_some_and(Exchange::is_resumed)
     }
 }
 
-/// One line with a message.
+/// A line with a message or a batch.
 pub struct MessageView<'a> {
-    /// The trace.
+    /// Facts about the whole trace.
     pub trace: &'a TraceFacts,
-    /// Its session.
+    /// The session it belongs to, as known before this line.
     pub session: &'a Session,
     /// The revision of its session.
     pub revision: Option<Revision>,
-    /// Who sent it.
+    /// The direction it was sent in.
     pub direction: Direction,
-    /// Its bytes.
+    /// The JSON as it crossed the wire.
     pub raw: &'a [u8],
-    /// What is said of the line beside its payload.
+    /// The line's `wire` words, such as `bom`.
     pub wire: &'a [String],
     /// The exchange that carries it.
     pub exchange: Option<&'a Exchange>,
-    /// What its line says of that exchange.
+    /// The HTTP part of its line.
     pub http: Option<&'a HttpContext>,
 }
 
-/// One line that is not JSON.
+/// A line that is not JSON.
 pub struct TextView<'a> {
-    /// The trace.
+    /// Facts about the whole trace.
     pub trace: &'a TraceFacts,
-    /// Who sent it.
+    /// The direction it was sent in.
     pub direction: Direction,
-    /// It.
+    /// The text of the line.
     pub text: &'a str,
     /// Whether its bytes are not UTF-8.
     pub is_binary: bool,
-    /// Whether it is a piece of JSON: its first line, or a later one.
+    /// Whether it is a fragment of JSON.
     pub piece: Piece,
     /// The exchange that carries it.
     pub exchange: Option<&'a Exchange>,
-    /// What the line says of that exchange.
+    /// The HTTP part of the line.
     pub http: Option<&'a HttpContext>,
 }
 
-/// Whether a line is a piece of JSON that was spread over several.
+/// Whether a line is a fragment of JSON that spans several lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
-    /// It is none.
+    /// It is not a fragment of JSON.
     None,
-    /// It is the first.
+    /// It is the first fragment.
     First,
-    /// It goes on with one.
+    /// It is a later fragment.
     Later,
 }
 
-/// An HTTP exchange whose response's head is known.
+/// An HTTP exchange with the head of its response.
 pub struct ExchangeView<'a> {
-    /// The trace.
+    /// Facts about the whole trace.
     pub trace: &'a TraceFacts,
-    /// Its session.
+    /// The session it belongs to, as known before this line.
     pub session: &'a Session,
-    /// It.
+    /// The exchange, with the response's head.
     pub exchange: &'a Exchange,
-    /// What the line says that brought the response's head.
+    /// The HTTP part of the line with the response's head.
     pub http: &'a HttpContext,
-    /// Its revision.
+    /// The revision that applies; `None` if nothing names one.
     pub revision: Option<Revision>,
 }
 
 /// The end of a trace.
 pub struct TraceEnd<'a> {
-    /// The trace.
+    /// Facts about the whole trace.
     pub trace: &'a TraceFacts,
-    /// The sessions, in the order of their ids.
+    /// The sessions, sorted by id.
     pub sessions: Vec<&'a Session>,
-    /// How the recording ended, if it has an end, and the line of that.
+    /// The `end` record and its line, if the recording has one.
     pub end: Option<(u64, &'a End)>,
-    /// The last line of standard error.
+    /// The last line of standard error, shortened.
     pub last_stderr: Option<&'a str>,
 }
 
 /// A call that had no answer when the trace ended.
 pub struct UnansweredCall<'a> {
-    /// The trace.
+    /// Facts about the whole trace.
     pub trace: &'a TraceFacts,
-    /// The call.
+    /// The call without an answer.
     pub call: &'a Call,
-    /// What is remembered of its request.
-    pub asked: &'a Asked,
+    /// The facts about its request.
+    pub request: &'a RequestFacts,
     /// The exchange that carried the request.
     pub exchange: Option<&'a Exchange>,
-    /// The time of the last line.
+    /// The time of the last line, in microseconds since the recording began.
     pub us: Option<u64>,
 }

@@ -1,4 +1,6 @@
-//! What an interpretation hands out, and who takes it.
+//! The interface between the interpretation of a trace and everything that uses it.
+//!
+//! Callbacks instead of returned events: an event would have to own its payload, and most analyses only look at it.
 
 use super::LineView;
 use crate::call::{Call, PendingCall};
@@ -6,23 +8,23 @@ use crate::operation::Operation;
 use std::sync::Arc;
 use wiretape_trace::message::{Direction, Envelope};
 
-/// Takes what a recording means, in the order of its lines.
+/// Receives the interpretation of a recording, in the order of its lines.
 pub trait Analysis {
-    /// What it keeps with each call while that is open.
+    /// Its own data per pending call.
     type PerCall: Default;
 
-    /// A line begins; what its payloads mean follows.
+    /// A line starts; its payloads follow.
     fn begin_line(&mut self, line: &LineView<'_, '_>) {
         let _ = line;
     }
 
-    /// A payload was observed. `own` is what is kept with the call that it belongs to: the one that a request begins, that
-    /// progress or a cancellation is for, or that an answer ends; that one is [`closed`](Self::closed) next.
+    /// A payload was observed. `own` is the data of its call: the one that a request starts, that progress or a cancellation
+    /// refers to, or that an answer ends; an answered call is [`closed`](Self::closed) next.
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
         let _ = (seen, own);
     }
 
-    /// The HTTP exchange of an open call has ended without an answer; one may still come on another stream.
+    /// The HTTP exchange of a pending call ended without an answer; one may still come on another stream.
     fn doomed(&mut self, line: &LineView<'_, '_>, call: &PendingCall, own: &mut Self::PerCall) {
         let _ = (line, call, own);
     }
@@ -30,68 +32,68 @@ pub trait Analysis {
     /// A call has its outcome.
     fn closed(&mut self, closed: &Closed<'_, '_>, own: Self::PerCall);
 
-    /// An operation has come to its end, or the recording has.
+    /// An operation is complete, or the recording ended.
     fn operation_closed(&mut self, operation: &Operation) {
         let _ = operation;
     }
 
-    /// All of a line was handed out.
+    /// A line is complete.
     fn end_line(&mut self, line: &LineView<'_, '_>) {
         let _ = line;
     }
 }
 
-/// A payload, and what it means.
+/// A payload and its meaning.
 #[derive(Debug)]
 pub struct Seen<'s, 'a> {
-    /// Its line.
+    /// The line that contains it.
     pub line: &'s LineView<'s, 'a>,
-    /// Who sent it, if that is known.
+    /// Its direction, if known.
     pub direction: Option<Direction>,
     /// The session that its line names.
     pub session: Option<&'s Arc<str>>,
-    /// Its bytes.
+    /// The JSON of the payload.
     pub raw: &'a [u8],
-    /// Its place in the line's batch, from 0.
+    /// Its index in a batch, from 0.
     pub index: usize,
-    /// What it says of itself.
+    /// Its scanned envelope.
     pub envelope: &'s Envelope<'a>,
-    /// What it means to the calls around it.
+    /// Its role among the calls.
     pub meaning: Meaning,
-    /// The open call that it belongs to.
+    /// The pending call that it belongs to.
     pub pending: Option<&'s PendingCall>,
-    /// For what the server says of its own accord: the client's call during which it does.
+    /// For unsolicited server messages: the number of the client's call during which they come.
     pub during: Option<u64>,
     /// The number of the first call of the operation that it belongs to.
     pub operation: Option<u64>,
 }
 
-/// What a payload means to the calls around it.
+/// The role of a payload among the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// A request: it begins the call of this number.
+    /// A request, which starts a call.
     Request {
         /// Counts the requests of the recording from 1.
         number: u64,
     },
-    /// The response that ends the call of this number.
+    /// The response that ends a call.
     Answer {
-        /// The call's number.
+        /// The number of the call.
         number: u64,
     },
-    /// A response that no open request waits for.
+    /// A response that matches no pending request.
     Orphan,
     /// Progress of a call.
     Progress {
-        /// The call's number, if one is open under that token.
+        /// The number of the pending call with that token, if there is one.
         of: Option<u64>,
     },
     /// The cancellation of a call.
     Cancellation {
-        /// The call's number, if it is open.
+        /// The number of the call, if it is pending.
         of: Option<u64>,
     },
-    /// Something else, or of unknown direction.
+    /// Anything else, or a message of unknown direction.
     Other,
 }
 
@@ -106,20 +108,20 @@ impl Meaning {
     }
 }
 
-/// A call that has its outcome.
+/// A call with its outcome.
 #[derive(Debug)]
 pub struct Closed<'s, 'a> {
-    /// The call.
+    /// The completed call.
     pub call: &'s Call,
-    /// What ended it.
+    /// The cause of its end.
     pub cause: Cause,
-    /// Its answer, if that is a message.
+    /// The envelope of its answer, if that is a message.
     pub answer: Option<&'s Envelope<'a>>,
-    /// The answer's bytes; empty if there is none.
+    /// The JSON of the answer; empty if there is none.
     pub raw: &'a [u8],
-    /// The answer's place in its line's batch, from 0.
+    /// The index of the answer in a batch, from 0.
     pub index: usize,
-    /// The line that ended it; `None` if the trace just stops.
+    /// The line that ended it; `None` if the trace was cut off.
     pub line: Option<&'s LineView<'s, 'a>>,
 }
 
@@ -130,16 +132,16 @@ impl<'s, 'a> Closed<'s, 'a> {
     }
 }
 
-/// What ended a call.
+/// The cause of a call's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A response.
+    /// A response message.
     Answer,
     /// The status of its HTTP exchange.
     HttpStatus,
     /// Its id can't be answered: a later request took it, or it has none that could be repeated.
     Id,
-    /// The recording's end.
+    /// The end of the recording.
     End,
 }
 

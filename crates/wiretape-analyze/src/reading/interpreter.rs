@@ -1,8 +1,8 @@
-//! Works out what the lines of a recording mean.
+//! The interpreter: turns lines into calls, operations and outcomes, and reports them to an analysis.
 
 use super::{Analysis, Cause, Closed, LineView, Meaning, Seen};
 use crate::call::{
-    Answered, Asked, Call, CallTracker, ExchangeEffect, Opened, Outcome, PendingCall, Place, Source,
+    Answered, Call, CallTracker, ExchangeEffect, ObservedAt, Opened, Outcome, PendingCall, Place, Source,
     outcome_at_end,
 };
 use crate::clock::TraceClock;
@@ -14,14 +14,14 @@ use wiretape_trace::protocol::method;
 /// Whether more of a recording can come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordingState {
-    /// It is being written: what is open is pending.
+    /// It is still being written: open calls are pending.
     Running,
-    /// It is over, or was cut off: what is open stays unanswered.
+    /// It ended or was cut off: open calls stay unanswered.
     Over,
 }
 
 impl RecordingState {
-    /// The outcome of a call that is open when the trace just stops.
+    /// The outcome of open calls at the end of the file, if there is no `end` line.
     pub fn outcome(self) -> Outcome {
         match self {
             RecordingState::Running => Outcome::Pending,
@@ -36,8 +36,8 @@ pub struct Reading<A: Analysis> {
     tracker: CallTracker<A::PerCall>,
     operations: OperationTracker,
     clock: TraceClock,
-    /// The latest time of any line: what is pending has lasted until then.
-    now: Asked,
+    /// The latest time of any line: pending calls have lasted until then.
+    now: ObservedAt,
     analysis: A,
 }
 
@@ -48,28 +48,28 @@ impl<A: Analysis + Default> Default for Reading<A> {
 }
 
 impl<A: Analysis> Reading<A> {
-    /// At the start of a recording.
+    /// A reading before the first line.
     pub fn new(analysis: A) -> Self {
         Reading {
             tracker: CallTracker::default(),
             operations: OperationTracker::default(),
             clock: TraceClock::default(),
-            now: Asked::default(),
+            now: ObservedAt::default(),
             analysis,
         }
     }
 
-    /// The analysis, with what it has so far.
+    /// The analysis with its results so far.
     pub fn analysis(&self) -> &A {
         &self.analysis
     }
 
-    /// The same, to be changed.
+    /// The analysis, mutably.
     pub fn analysis_mut(&mut self) -> &mut A {
         &mut self.analysis
     }
 
-    /// An id as calls are known by it.
+    /// An id in the form in which calls are matched.
     pub fn key(&self, id: Id<'_>) -> Id<'static> {
         self.tracker.key(id)
     }
@@ -79,13 +79,13 @@ impl<A: Analysis> Reading<A> {
         &self.clock
     }
 
-    /// The open calls as they are now, and what the analysis keeps with each.
+    /// The pending calls as of now, with the analysis' data.
     pub fn pending(&self, state: RecordingState) -> impl Iterator<Item = (Call, &A::PerCall)> {
         let now = self.now;
         self.tracker.all_pending().map(move |(call, own)| (call.as_if_ended(state.outcome(), now), own))
     }
 
-    /// Takes the next line.
+    /// Interprets the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
         if let Record::Meta(meta) = &line.record {
             self.meta(meta);
@@ -102,13 +102,13 @@ impl<A: Analysis> Reading<A> {
         self.analysis.end_line(&view);
     }
 
-    /// The trace just stops here: closes what is open, and gives the analysis back.
+    /// Ends the trace: closes pending calls and returns the analysis.
     pub fn finish(mut self, state: RecordingState) -> A {
         self.end_recording(state);
         self.analysis
     }
 
-    /// The recording just stops here, and what follows is another one for the same analysis.
+    /// Ends the recording; the next line belongs to another one for the same analysis.
     pub fn end_recording(&mut self, state: RecordingState) {
         self.close_all(state.outcome(), self.now, None);
         for operation in std::mem::take(&mut self.operations).finish() {
@@ -116,7 +116,7 @@ impl<A: Analysis> Reading<A> {
         }
         self.tracker = CallTracker::default();
         self.clock = TraceClock::default();
-        self.now = Asked::default();
+        self.now = ObservedAt::default();
     }
 
     fn meta(&mut self, meta: &Meta) {
@@ -141,7 +141,7 @@ impl<A: Analysis> Reading<A> {
         let mut source = Source {
             place: Place { line: view.line.number, seq: message.stamp.seq },
             stamp: &message.stamp,
-            // What has no known direction opens and answers nothing.
+            // A placeholder: a message without a known direction is never matched.
             direction: direction.unwrap_or(Direction::ClientToServer),
             session,
             exchange: view.exchange(),
@@ -187,7 +187,7 @@ impl<A: Analysis> Reading<A> {
         if let Some((call, _)) = self.tracker.pending_mut(number) {
             operation = self.operations.request(call, envelope, source.stamp);
         }
-        // The older call is over before the request that takes its id begins; a request that can't be answered begins first.
+        // A call that loses its id ends before the new request starts; a request that can't be answered starts first.
         let own_end = unanswered.as_ref().is_some_and(|(call, _)| call.number == number);
         if own_end {
             self.seen(payload, Meaning::Request { number }, operation);
@@ -249,12 +249,12 @@ impl<A: Analysis> Reading<A> {
     }
 
     fn end(&mut self, view: &LineView<'_, '_>, end: &End) {
-        let ended = Asked::of(&end.stamp);
-        let now = Asked { us: self.now.us.max(ended.us), wall_ms: self.now.wall_ms.max(ended.wall_ms) };
+        let ended = ObservedAt::of(&end.stamp);
+        let now = ObservedAt { us: self.now.us.max(ended.us), wall_ms: self.now.wall_ms.max(ended.wall_ms) };
         self.close_all(outcome_at_end(end), now, Some(view));
     }
 
-    fn close_all(&mut self, otherwise: Outcome, now: Asked, view: Option<&LineView<'_, '_>>) {
+    fn close_all(&mut self, otherwise: Outcome, now: ObservedAt, view: Option<&LineView<'_, '_>>) {
         for (call, own) in self.tracker.close_all(otherwise, now) {
             self.analysis.closed(&Closed::without_answer(&call, Cause::End, view), own);
         }
@@ -273,7 +273,7 @@ impl<A: Analysis> Reading<A> {
     }
 }
 
-/// A payload on its way.
+/// A payload with its context, on the way to the analysis.
 struct Payload<'s, 'a> {
     view: &'s LineView<'s, 'a>,
     source: &'s Source<'s>,

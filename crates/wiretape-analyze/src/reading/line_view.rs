@@ -1,13 +1,15 @@
-//! A line, with its time and what it says of its HTTP exchange.
+//! A line with its time and its HTTP context.
+//!
+//! Several analyses and the interpreter need the HTTP part of the same line, so it is parsed at most once, and lazily.
 
 use std::cell::OnceCell;
 use wiretape_trace::format::{HttpContext, Line, Record};
 use wiretape_trace::value::Value;
 
-/// A line of a trace, as analyses see it.
+/// A line of a trace, for analyses.
 #[derive(Debug)]
 pub struct LineView<'s, 'a> {
-    /// The line.
+    /// The parsed line.
     pub line: &'s Line<'a>,
     /// When it was observed, in microseconds since 1970. It never runs backwards within a recording.
     pub at_us: i64,
@@ -26,20 +28,20 @@ impl<'s, 'a> LineView<'s, 'a> {
         LineView { line, at_us, http, context: OnceCell::new() }
     }
 
-    /// What the line says of its exchange. It is parsed once, on first use: most analyses need the number alone.
+    /// The HTTP context of the line. Parsed once, on first use: most analyses need only the number.
     pub fn http(&self) -> Option<&HttpContext> {
         let http = self.http?;
         Some(self.context.get_or_init(|| HttpContext::parse(http)))
     }
 
-    /// The number of the exchange that carried it.
+    /// The number of its HTTP exchange.
     pub fn exchange(&self) -> Option<u64> {
         exchange_number(self.http?)
     }
 }
 
-/// The number of an exchange. It is the first member wherever this program wrote the line, so that the heads behind it need
-/// no lexing.
+/// The number of an exchange. In lines that this program wrote, it is the first member, so the heads after it need no
+/// lexing.
 fn exchange_number(http: &[u8]) -> Option<u64> {
     if let Some(rest) = http.strip_prefix(b"{\"x\":") {
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -1,13 +1,13 @@
 //! The one interpretation of a trace.
 //!
-//! A [`Reading`] is fed the lines of a recording, in order, and works out what they mean: which request a response answers,
-//! how each call went and how long it took, which operation and session it belongs to, and what the end of the recording
-//! means for what was still open. Everything that shows, counts, checks, exports or plays calls is an [`Analysis`]: it is
-//! handed these facts and decides none of them itself. So a call has the same outcome and the same duration wherever it
-//! appears.
+//! A [`Reading`] is fed the lines of a recording in order and interprets them: which request a response answers, the outcome
+//! and duration of each call, its operation and session, and what the end of the recording means for pending calls.
+//! Everything that shows, counts, checks, exports or replays calls is an [`Analysis`]: it receives these facts and decides
+//! none of them itself. So a call has the same outcome and duration on every screen.
 //!
-//! Each analysis keeps what it needs of an open call with that call ([`Analysis::PerCall`]), not in a map of its own. Two
-//! analyses share one read of a file as a pair: `Reading::new((first, second))`.
+//! An analysis keeps its own data per pending call with that call ([`Analysis::PerCall`]) instead of in a map: a map would
+//! need the same rules for reused ids and ended recordings again. Two analyses share one read of a file as a pair:
+//! `Reading::new((first, second))`.
 //!
 //! ```
 //! use wiretape_analyze::call::Outcome;

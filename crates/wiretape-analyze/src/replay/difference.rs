@@ -1,4 +1,4 @@
-//! How a request departs from a recorded one, in words.
+//! The differences between a request and a recorded one, as text.
 
 use crate::json_diff::{Difference, Differences};
 use std::borrow::Cow;
@@ -7,25 +7,25 @@ use std::sync::LazyLock;
 use wiretape_trace::redact::Redactor;
 use wiretape_trace::value::Value;
 
-/// A place where a request departs from a recorded one.
+/// One difference between a request and a recorded one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departure {
     /// The part of the message and the JSON pointer in it.
     pub path: String,
-    /// What was recorded there, shortened; `None` if nothing was.
+    /// The recorded value, shortened; `None` if there was none.
     pub recorded: Option<String>,
-    /// What is there now.
+    /// The current value, shortened; `None` if there is none.
     pub asked: Option<String>,
 }
 
-/// How many departures are told.
-pub(super) const TOLD: usize = 5;
+/// Differences shown per message.
+pub(super) const MAX_DEPARTURES: usize = 5;
 
-/// Longer values are cut.
+/// Characters shown of a value.
 const SHOWN: usize = 80;
 
 impl Departure {
-    /// The first differences of a part of two messages, without the secrets in them.
+    /// The first differences between a part of two messages, with secrets redacted.
     pub(super) fn of_all(
         part: &str,
         (recorded, asked): (&[u8], &[u8]),
@@ -33,16 +33,16 @@ impl Departure {
         diff: impl for<'a> Fn(&'a [u8], &'a [u8]) -> Differences<'a>,
     ) -> Vec<Self> {
         let found = diff(recorded, asked);
-        let first = || found.list.iter().take(TOLD);
+        let first = || found.list.iter().take(MAX_DEPARTURES);
         let Some(secrets) = secrets.filter(|_| !found.list.is_empty()) else {
             return first().map(|difference| Self::of(part, difference)).collect();
         };
-        let clean = secrets.taken_out_of(recorded).zip(secrets.taken_out_of(asked));
-        let told: Vec<Self> = clean.map_or_else(Vec::new, |(recorded, asked)| {
+        let clean = secrets.redact(recorded).zip(secrets.redact(asked));
+        let shown: Vec<Self> = clean.map_or_else(Vec::new, |(recorded, asked)| {
             let found = diff(&recorded, &asked);
-            found.list.iter().take(TOLD).map(|difference| Self::of(part, difference)).collect()
+            found.list.iter().take(MAX_DEPARTURES).map(|difference| Self::of(part, difference)).collect()
         });
-        if told.is_empty() { first().map(|difference| Self::at(part, difference)).collect() } else { told }
+        if shown.is_empty() { first().map(|difference| Self::at(part, difference)).collect() } else { shown }
     }
 
     fn of(part: &str, difference: &Difference<'_>) -> Self {
@@ -50,23 +50,23 @@ impl Departure {
         Departure { recorded, asked, ..Self::at(part, difference) }
     }
 
-    /// Only where it is: nothing else of it may be told.
+    /// The path alone, for values that must not be shown.
     fn at(part: &str, difference: &Difference<'_>) -> Self {
         Departure { path: format!("{part}{}", difference.pointer), recorded: None, asked: None }
     }
 }
 
-/// What must not be told. How it is found out is made ready when it is needed first: most replays miss nothing, and have to start
-/// soon.
+/// Redacts reported values. The redactor is built on first use: most replays have no miss, and building it would delay the
+/// start.
 pub struct Secrets(LazyLock<Option<Redactor>, Box<dyn FnOnce() -> Option<Redactor> + Send>>);
 
 impl Secrets {
-    /// Secrets that this redactor knows. Without one, nothing that may be a secret is told.
+    /// Redaction by this redactor. If it can't be built, only paths are shown, never values.
     pub fn new(redactor: impl FnOnce() -> Option<Redactor> + Send + 'static) -> Self {
         Secrets(LazyLock::new(Box::new(redactor)))
     }
 
-    fn taken_out_of<'m>(&self, json: &'m [u8]) -> Option<Cow<'m, [u8]>> {
+    fn redact<'m>(&self, json: &'m [u8]) -> Option<Cow<'m, [u8]>> {
         self.0.as_ref()?.json(json).ok()
     }
 }
@@ -83,13 +83,13 @@ impl fmt::Display for Departure {
         match (&self.recorded, &self.asked) {
             (Some(recorded), Some(asked)) => write!(f, "{path} was {recorded} and is {asked}"),
             (Some(recorded), None) => write!(f, "{path} was {recorded} and is missing"),
-            (None, Some(asked)) => write!(f, "{path} was not there and is {asked}"),
-            (None, None) => write!(f, "{path} is another"),
+            (None, Some(asked)) => write!(f, "{path} was missing and is {asked}"),
+            (None, None) => write!(f, "{path} differs"),
         }
     }
 }
 
-/// Departures, one after the other.
+/// All differences in one line.
 pub(super) fn in_words(departures: &[Departure]) -> String {
     departures.iter().map(Departure::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -1,4 +1,4 @@
-//! Recorded messages with another id or token, and otherwise byte for byte as they were.
+//! Replaces the id or token of recorded messages; all other bytes stay as recorded.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use wiretape_trace::json::{Lexer, SyntaxError, Token};
 use wiretape_trace::splice::{Edit, splice};
 use wiretape_trace::value::Value;
 
-/// The `_meta` key that says which subscription a message belongs to.
+/// The `_meta` key with the id of a subscription (since 2026-07-28).
 const SUBSCRIPTION: &str = wiretape_trace::protocol::meta_key::SUBSCRIPTION_ID;
 
-/// A message with another id.
+/// The message with a new id.
 pub fn with_id(message: &[u8], id: &[u8]) -> Vec<u8> {
     match id_places(message).as_deref() {
         Ok([place]) => with_id_at(message.to_vec(), place.clone(), id),
@@ -21,7 +21,7 @@ pub fn with_id(message: &[u8], id: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The same, where the id's place is known.
+/// The same at a known position, without scanning the message.
 pub(super) fn with_id_at(mut message: Vec<u8>, place: Range<usize>, id: &[u8]) -> Vec<u8> {
     if place.len() == id.len() {
         message[place].copy_from_slice(id);
@@ -31,7 +31,7 @@ pub(super) fn with_id_at(mut message: Vec<u8>, place: Range<usize>, id: &[u8]) -
     message
 }
 
-/// Where the values of a message's `id` members stand.
+/// The byte ranges of the values of a message's `id` members.
 fn id_places(message: &[u8]) -> Result<Vec<Range<usize>>, SyntaxError> {
     let mut lexer = Lexer::new(message);
     let mut places = Vec::with_capacity(1);
@@ -51,12 +51,12 @@ pub fn id_of(message: &[u8]) -> Option<&[u8]> {
     id_places(message).ok()?.pop().map(|place| &message[place])
 }
 
-/// A notification of progress, under another token.
+/// A progress notification with a new token.
 pub(crate) fn with_token(message: &[u8], token: &[u8]) -> Vec<u8> {
     replaced(message, &["params", "progressToken"], token)
 }
 
-/// A message of a subscription, under the id of a live one; `listeners` maps recorded ids to live ones.
+/// A subscription message with the id of the live request; `listeners` maps recorded ids to live ones.
 pub(super) fn with_subscription(
     message: Vec<u8>,
     listeners: &HashMap<Vec<u8>, Listener>,
@@ -78,7 +78,7 @@ pub(super) fn with_subscription(
     (message, None)
 }
 
-/// A live request that listens.
+/// A live subscription.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) number: u64,
@@ -86,12 +86,12 @@ pub(super) struct Listener {
     pub(super) id: Vec<u8>,
 }
 
-/// An id without its quotes: some servers name a subscription by the text of the id.
+/// An id without quotes: some servers send the id of a subscription as a string.
 pub(super) fn bare(id: &[u8]) -> &[u8] {
     id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\"")).unwrap_or(id)
 }
 
-/// Another value at the end of a path of names.
+/// The message with the value at a path replaced.
 pub fn replaced(message: &[u8], path: &[&str], with: &[u8]) -> Vec<u8> {
     match value_at(message, path) {
         Some(value) => splice(message, &[(value.offset..value.offset + value.raw.len(), with.to_vec())]),

@@ -1,4 +1,4 @@
-//! Faults that are injected, the same in every run with the same seed.
+//! Injected faults, deterministic for a seed.
 
 use crate::filter::{Filter, Subject, parse_duration};
 use crate::fingerprint::{combine, text};
@@ -6,25 +6,25 @@ use std::fmt;
 use std::str::FromStr;
 use wiretape_trace::message::Direction;
 
-/// What goes wrong.
+/// What an injected fault does to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// The call fails with this code.
     Error(i64),
-    /// The answer comes so many microseconds late.
+    /// The answer is delayed by this many microseconds.
     Delay(u64),
-    /// Nothing comes.
+    /// The call is never answered.
     Hang,
-    /// Everything comes but the answer.
+    /// Everything except the answer is sent.
     Drop,
-    /// The answer breaks off in the middle.
+    /// The answer is cut in the middle.
     Truncate,
-    /// The server goes away instead of answering.
+    /// The connection is closed instead of an answer.
     Disconnect,
 }
 
 impl FaultKind {
-    /// Its name, for people and programs.
+    /// The name, in text and JSON output.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Error(_) => "error",
@@ -37,7 +37,7 @@ impl FaultKind {
     }
 }
 
-/// Which calls go wrong, how, and how often.
+/// A fault: which calls it affects, how, and how often.
 ///
 /// ```
 /// use wiretape_analyze::replay::Fault;
@@ -48,17 +48,17 @@ impl FaultKind {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// What goes wrong.
+    /// What the fault does to a call.
     pub kind: FaultKind,
     filter: Filter,
     probability: f64,
     written: String,
-    /// The fingerprint of what was written, which tells the draws of faults apart.
+    /// A hash of the text, so that two faults draw different random numbers.
     text: u64,
 }
 
 impl Fault {
-    /// Whether it may strike a call of this method, for this tool.
+    /// Whether it may affect a call.
     pub fn is_for(&self, method: &str, tool: Option<&str>) -> bool {
         let direction = Some(Direction::ClientToServer);
         let subject = Subject { method: Some(method), tool, direction, ..Subject::default() };
@@ -72,24 +72,24 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A text is not a fault.
+/// Why a text is not a valid fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    /// Nothing goes wrong.
-    #[error("say what goes wrong: error=CODE, delay=TIME, hang, drop, truncate or disconnect")]
+    /// No kind of fault was given.
+    #[error("no fault given: use error=CODE, delay=TIME, hang, drop, truncate or disconnect")]
     Nothing,
-    /// Two things go wrong.
-    #[error("`{0}` is one too many: a fault is of one kind")]
+    /// Two kinds of fault were given.
+    #[error("`{0}`: only one kind of fault is allowed")]
     Twice(String),
-    /// A value makes no sense.
+    /// A value is invalid.
     #[error("`{word}`: {expected}")]
     Value {
-        /// What was written.
+        /// The part of the fault that is wrong.
         word: String,
-        /// What can be.
+        /// What is allowed there.
         expected: &'static str,
     },
-    /// The calls can't be told.
+    /// The filter is invalid.
     #[error("{0}")]
     Filter(String),
 }
@@ -101,8 +101,10 @@ impl FromStr for Fault {
         let (mut kind, mut probability, mut rest) = (None, 1.0, Vec::new());
         for word in written.split_whitespace() {
             if let Some(value) = word.strip_prefix("p=") {
-                probability = parse_probability(value)
-                    .ok_or(FaultError::Value { word: word.to_owned(), expected: "a number from 0 to 1" })?;
+                probability = parse_probability(value).ok_or(FaultError::Value {
+                    word: word.to_owned(),
+                    expected: "must be a number from 0 to 1",
+                })?;
             } else if let Some(parsed) = parse_kind(word)? {
                 if kind.replace(parsed).is_some() {
                     return Err(FaultError::Twice(word.to_owned()));
@@ -121,10 +123,10 @@ fn parse_kind(word: &str) -> Result<Option<FaultKind>, FaultError> {
     let value = |expected| FaultError::Value { word: word.to_owned(), expected };
     Ok(Some(match word.split_once('=') {
         Some(("error", code)) => {
-            FaultKind::Error(code.parse().map_err(|_| value("a code is an integer: error=-32000"))?)
+            FaultKind::Error(code.parse().map_err(|_| value("the code must be an integer: error=-32000"))?)
         }
         Some(("delay", time)) => {
-            FaultKind::Delay(parse_duration(time).ok_or(value("a time is written like 200ms or 2s"))?)
+            FaultKind::Delay(parse_duration(time).ok_or(value("write the time as 200ms or 2s"))?)
         }
         None if word == "hang" => FaultKind::Hang,
         None if word == "drop" => FaultKind::Drop,
@@ -141,28 +143,30 @@ fn parse_probability(text: &str) -> Option<f64> {
 fn parse_filter(text: &str) -> Result<Filter, FaultError> {
     let filter = Filter::parse(text).map_err(|error| FaultError::Filter(error.to_string()))?;
     if filter.asks_for_calls() || filter.needles().next().is_some() {
-        let message = "calls are chosen before they are answered: by tool: and method: only".to_owned();
+        let message =
+            "only `tool:` and `method:` can be used here: faults are chosen before the call is answered"
+                .to_owned();
         return Err(FaultError::Filter(message));
     }
     Ok(filter)
 }
 
-/// All that goes wrong, and the seed that decides when.
+/// The faults of a replay and their seed.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// The faults, the first of which to strike counts.
+    /// The faults; the first one that applies is injected.
     pub list: Vec<Fault>,
-    /// Decides when they strike.
+    /// The seed of the random draws.
     pub seed: u64,
 }
 
 impl Faults {
-    /// What goes wrong with a call: with this key, the so manyth time that it comes. It doesn't depend on when others come,
-    /// so that clients that do several things at once meet the same faults in every run.
+    /// The fault for the `time`-th call with this key. It depends on nothing else, so that a concurrent client gets the same
+    /// faults in every run.
     pub fn strike(&self, method: &str, tool: Option<&str>, key: u64, time: u64) -> Option<FaultKind> {
         let chance = |fault: &Fault| {
             let drawn = combine(combine(self.seed, fault.text), combine(key, time));
-            // 53 bits make a number from 0 to 1.
+            // 53 bits: the precision of a float between 0 and 1.
             (drawn >> 11) as f64 / (1u64 << 53) as f64
         };
         let strikes = |fault: &&Fault| fault.is_for(method, tool) && chance(fault) < fault.probability;

@@ -1,21 +1,21 @@
-//! As much of a request as is needed to recognise it by its words.
+//! The fast path of replay: just enough of a request to look it up by its bytes, without parsing the params.
 
 use std::ops::Range;
 use wiretape_trace::json::{Lexeme, Lexer, Token};
 
-/// A request, looked at but not into.
+/// The parts of a request, unparsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Glance<'m> {
-    /// Where its id stands.
+    /// The byte range of its id.
     pub(super) id: Range<usize>,
     pub(super) method: &'m [u8],
-    /// Taken to reach to the end of the request if they follow all else: whoever finds the same bytes in a recorded request knows
-    /// that they are JSON.
+    /// If they are the last member, they are assumed to reach to the end of the request, unchecked: only a recorded request with
+    /// the same bytes matches, and that one was parsed.
     pub(super) params: Option<&'m [u8]>,
 }
 
 impl<'m> Glance<'m> {
-    /// Looks at a message; `None` if it is no request, or an odd one.
+    /// Scans a message; `None` if it is not a request or has an unusual form.
     pub(super) fn at(message: &'m [u8]) -> Option<Self> {
         let mut lexer = Lexer::new(message);
         let (mut id, mut method, mut params) = (None, None, None);
@@ -53,7 +53,7 @@ fn next(lexer: &mut Lexer<'_>) -> Option<Lexeme> {
     lexer.next_token().ok().flatten()
 }
 
-/// The value of the last member, from what stands behind its name.
+/// The value of the last member, from the bytes after its key.
 fn to_the_end(rest: &[u8]) -> Option<&[u8]> {
     let value = rest.strip_prefix(b":")?.strip_suffix(b"}")?;
     Some(value.strip_prefix(b" ").unwrap_or(value))

@@ -1,4 +1,5 @@
-//! `initialize`, `server/discover` and `ping`: what a server answers to any client, whatever was recorded.
+//! `initialize` and `server/discover`: answered for every client, whatever was recorded. Any client must be able to connect,
+//! with another name, version or revision than the recorded one.
 
 use super::edit::replaced;
 use super::tape::{Payloads, Recorded, Tape};
@@ -8,17 +9,17 @@ use serde_json::{Map, Value as Json, json};
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
-/// JSON-RPC's code for a method that a server doesn't know.
+/// JSON-RPC's code for an unknown method.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The revision that a client asks for.
+/// The revision that a client requests.
 pub(super) fn wanted_revision(params: Option<&[u8]>) -> Option<String> {
     let params = Value::parse(params?).ok()?;
     params.get("protocolVersion")?.string().map(std::borrow::Cow::into_owned)
 }
 
-/// The recorded `initialize` that answers a client best: one that asked for the same revision, else the first. One that failed does
-/// only if there is no other.
+/// The best recorded `initialize` for a client: one for the same revision, else the first. A failed one is used only if there
+/// is no other.
 pub(super) fn recorded_initialize(
     tape: &Tape,
     payloads: &impl Payloads,
@@ -35,12 +36,12 @@ pub(super) fn recorded_initialize(
         .or_else(|| best(tape, "initialize", Recorded::is_answered, &mut is_same, &is_used))
 }
 
-/// The recorded `server/discover` that answers a client best: one that asked the same, else the first that did not fail.
+/// The best recorded `server/discover` for a client: an equal request, else the first that succeeded.
 pub(super) fn recorded_discover(tape: &Tape, key: u64, is_used: impl Fn(u32) -> bool) -> Option<u32> {
     best(tape, "server/discover", |call| call.outcome == Outcome::Ok, |call| call.key() == key, is_used)
 }
 
-/// Of the calls of a method that may be played, the first that is not used; else the last. Those that asked the same come first.
+/// Of the playable calls of a method, the first unused one, else the last; equal requests are preferred.
 fn best(
     tape: &Tape,
     method: &str,
@@ -55,8 +56,8 @@ fn best(
     candidates.iter().copied().find(|number| !is_used(*number)).or_else(|| candidates.last().copied())
 }
 
-/// A recorded answer to `initialize`, for a client that asks for this revision: an older one that is known is agreed to, a
-/// newer one is not.
+/// A recorded answer to `initialize` for a client that requests this revision: a known older one is accepted, a newer one is
+/// answered with the recorded revision.
 pub(super) fn negotiated(answer: Vec<u8>, wanted: Option<&str>) -> Vec<u8> {
     let recorded = Envelope::scan(&answer).result.and_then(|result| wanted_revision(Some(result)));
     let recorded = recorded.as_deref().and_then(Revision::parse);
@@ -68,7 +69,7 @@ pub(super) fn negotiated(answer: Vec<u8>, wanted: Option<&str>) -> Vec<u8> {
     }
 }
 
-/// An answer to `initialize` for a trace that has none.
+/// A default answer to `initialize`, for a trace without one.
 pub(super) fn made_up_initialize(tape: &Tape, wanted: Option<&str>) -> Json {
     let wanted = wanted.and_then(Revision::parse).filter(|revision| !revision.is_stateless());
     json!({
@@ -78,7 +79,7 @@ pub(super) fn made_up_initialize(tape: &Tape, wanted: Option<&str>) -> Json {
     })
 }
 
-/// An answer to `server/discover` for a trace of the stateless era that has none.
+/// A default answer to `server/discover`, for a stateless trace without one.
 pub(super) fn made_up_discover(tape: &Tape) -> Json {
     json!({
         "resultType": "complete",
@@ -95,7 +96,7 @@ fn server_info(tape: &Tape) -> Json {
     json!({ "name": name, "version": "0" })
 }
 
-/// What a server must be able to do to have answered what was recorded.
+/// The capabilities that the recorded methods imply.
 fn capabilities(tape: &Tape) -> Json {
     let mut capabilities = Map::new();
     for kind in tape.kinds() {

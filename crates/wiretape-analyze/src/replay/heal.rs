@@ -1,11 +1,11 @@
-//! Schemas that another program's redaction has damaged: `"token": "[REDACTED]"` where the schema of an argument named
-//! `token` stood. A client would refuse the whole list for one of them.
+//! Repairs schemas that another program's redaction damaged: `"token": "[REDACTED]"` in place of the schema of an argument
+//! named `token`. A client would reject the whole list because of one.
 
 use wiretape_trace::json::{Lexeme, Lexer, SyntaxError, Token};
 use wiretape_trace::redact::markers;
 use wiretape_trace::splice::{Edit, splice};
 
-/// What a value stands for.
+/// The role of a value in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Message,
@@ -13,17 +13,17 @@ enum Role {
     Tools,
     Tool,
     Params,
-    /// What a client is asked for in several round trips, by name, and one of these.
+    /// `inputRequests` of a multi-round-trip result, by name, and one of them.
     Inputs,
     Input,
-    /// A schema that must be of an object.
+    /// A schema that must have type `object`.
     Whole,
     Schema,
-    /// Schemas by name.
+    /// An object of schemas by name, such as `properties`.
     Map,
-    /// Schemas in a list.
+    /// A list of schemas.
     List,
-    /// What a person is asked for, its fields, and one of these, which must have a type.
+    /// The requested schema of an elicitation, its properties, and one of them, which must have a type.
     Form,
     Fields,
     Field,
@@ -78,7 +78,7 @@ impl Role {
         }
     }
 
-    /// What can stand there, if a text can't.
+    /// The replacement for a string that isn't allowed there.
     fn substitute(self) -> Option<&'static str> {
         match self {
             Role::Whole => Some(r#"{"type":"object"}"#),
@@ -92,7 +92,7 @@ impl Role {
     }
 }
 
-/// A message whose schemas are schemas again, and how many were damaged; `None` if none was.
+/// The message with repaired schemas, and their number; `None` if none was damaged.
 pub(super) fn healed(message: &[u8]) -> Option<(Vec<u8>, usize)> {
     let edits = edits(message).ok().filter(|edits| !edits.is_empty())?;
     Some((splice(message, &edits), edits.len()))

@@ -1,4 +1,4 @@
-//! What counts when two requests are compared.
+//! How requests are compared: what has to be equal, in which order, and how often.
 
 use super::difference::{Departure, Secrets};
 use crate::fingerprint::{combine, fingerprint_without, in_order, text};
@@ -9,55 +9,55 @@ use std::sync::{Arc, LazyLock};
 use wiretape_trace::redact::markers;
 use wiretape_trace::value::Value;
 
-/// How much of a request must be as it was recorded.
+/// How closely a request must match a recorded one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything but the token under which progress comes.
+    /// Everything except the progress token.
     Exact,
-    /// Everything but what a client says of itself, and trace contexts.
+    /// Everything except the client's `_meta` about itself and trace contexts.
     #[default]
     Default,
-    /// As by default; otherwise the nearest call of the same method and tool.
+    /// As by default; without a match, the most similar call of the same method and tool.
     Loose,
 }
 
-/// In which order calls may come.
+/// The order in which calls may come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// In any.
+    /// In any order.
     #[default]
     Free,
-    /// As they were recorded. Calls that were open at the same time may change places.
+    /// As recorded. Calls that were in flight at the same time may be swapped.
     Recorded,
 }
 
-/// What becomes of a call that comes more often than it was recorded.
+/// What to do with a call that comes more often than recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Repeats {
-    /// The last answer is given again.
+    /// Repeat the last answer.
     #[default]
     Last,
     /// It is a miss.
     Never,
 }
 
-/// What a client makes up for each request.
+/// Values that a client generates for each request.
 const ALWAYS: &[&str] = &["params/_meta/progressToken"];
 
-/// More differences of two requests are not looked for.
+/// Differences that are counted per pair of requests; more make no difference to which is nearest.
 const MAX_DIFFERENCES: usize = 50;
 
 /// How requests are compared with recorded ones.
 #[derive(Debug, Clone)]
 pub struct Matching {
-    /// How much must be the same.
+    /// How closely requests must match.
     pub mode: Mode,
-    /// In which order calls may come.
+    /// The order in which calls may come.
     pub order: Order,
-    /// What becomes of repeats.
+    /// What to do with repeated calls.
     pub repeats: Repeats,
-    params: Left,
-    without_input: Left,
+    params: IgnoredParams,
+    without_input: IgnoredParams,
     answers: Volatile,
     secrets: Option<Arc<Secrets>>,
 }
@@ -69,13 +69,14 @@ impl Default for Matching {
 }
 
 impl Matching {
-    /// Compares so, and leaves out what `ignore` names.
+    /// A comparison that also ignores the paths in `ignore`.
     pub fn new(mode: Mode, order: Order, repeats: Repeats, ignore: &[PathPattern]) -> Self {
         let mut volatile = Volatile::nothing();
-        // Cursors, states and ids of tasks count: a server makes them up, and a client that is told the recorded ones repeats them.
+        // Cursors, request states and task ids count, although a server generates them: the client received the
+        // recorded ones and repeats them.
         let by_default = if mode == Mode::Exact { &[] } else { META };
         for pattern in ALWAYS.iter().chain(by_default) {
-            volatile.add(&pattern.parse().expect("the defaults are patterns"));
+            volatile.add(&pattern.parse().expect("the default patterns are constants that the tests parse"));
         }
         let mut answers = Volatile::defaults();
         for pattern in ignore {
@@ -83,27 +84,27 @@ impl Matching {
             answers.add(pattern);
         }
         let params = volatile.of(Part::Params);
-        let without_input = Left::new(&params.with(&["inputResponses"]));
-        let params = Left::new(params);
+        let without_input = IgnoredParams::new(&params.with(&["inputResponses"]));
+        let params = IgnoredParams::new(params);
         Matching { mode, order, repeats, params, without_input, answers, secrets: None }
     }
 
-    /// Compares as before, and keeps secrets where it tells how messages differ.
+    /// The same comparison with secrets redacted in reported differences.
     pub fn keeping(self, secrets: Secrets) -> Self {
         Matching { secrets: Some(Arc::new(secrets)), ..self }
     }
 
-    /// By what a request is known: equal for requests that ask the same.
+    /// The key of a request: equal for requests that match.
     pub fn key(&self, method: &str, params: Option<&[u8]>) -> u64 {
         key(method, params, &self.params)
     }
 
-    /// The same, whatever the client brought that the server had asked for.
+    /// The same without the `inputResponses` of a retry (2026-07-28, patterns/mrtr).
     pub(super) fn key_without_input(&self, method: &str, params: Option<&[u8]>) -> u64 {
         key(method, params, &self.without_input)
     }
 
-    /// How the parameters of a request differ from recorded ones. What was redacted is like anything.
+    /// The differences between the params of two requests. A redacted value matches anything.
     pub fn differences<'a>(&self, recorded: Option<&'a [u8]>, asked: Option<&'a [u8]>) -> Differences<'a> {
         let value = |params: Option<&'a [u8]>| Value::parse(params.unwrap_or(NO_PARAMS)).ok();
         let (Some(recorded), Some(asked)) = (value(recorded), value(asked)) else {
@@ -113,7 +114,7 @@ impl Matching {
         diff_beyond((recorded, asked), paths, MAX_DIFFERENCES, REDACTED)
     }
 
-    /// The same in words.
+    /// The same as text.
     pub(super) fn departures(&self, recorded: Option<&[u8]>, asked: Option<&[u8]>) -> Vec<Departure> {
         let both = (recorded.unwrap_or(NO_PARAMS), asked.unwrap_or(NO_PARAMS));
         Departure::of_all("params", both, self.secrets.as_deref(), |recorded, asked| {
@@ -121,7 +122,7 @@ impl Matching {
         })
     }
 
-    /// How a part of a client's answer departs from the recorded one.
+    /// The differences between a part of a client's answer and the recorded one.
     pub(super) fn departures_of_answer(&self, part: Part, recorded: &[u8], live: &[u8]) -> Vec<Departure> {
         Departure::of_all(part.name(), (recorded, live), self.secrets.as_deref(), |recorded, live| {
             let values = Value::parse(recorded).ok().zip(Value::parse(live).ok());
@@ -131,36 +132,38 @@ impl Matching {
         })
     }
 
-    /// What is left out where answers are compared.
+    /// The paths that are ignored when answers are compared.
     pub fn answers(&self, part: Part) -> &Paths {
         self.answers.of(part)
     }
 }
 
-/// By what a request is known that is word for word like another: much sooner told than its key.
+/// A hash of the bytes of method and params. Equal requests may differ in it, but it needs no parsing: the fast path that
+/// makes replay 0.8× a bare server instead of 0.15× ("Replay" in docs/benchmarks.md).
 pub(super) fn words(method: &[u8], params: Option<&[u8]>) -> u64 {
     in_order([method, params.unwrap_or(NO_PARAMS)])
 }
 
-/// A request without parameters asks what one with empty ones does.
+/// A request without params equals one with empty params.
 const NO_PARAMS: &[u8] = b"{}";
 
-fn key(method: &str, params: Option<&[u8]>, left: &Left) -> u64 {
+fn key(method: &str, params: Option<&[u8]>, left: &IgnoredParams) -> u64 {
     let params = params.unwrap_or(NO_PARAMS);
     let (paths, start) = left.of([params]);
     combine(text(method), fingerprint_without(params, paths, start))
 }
 
-/// What is left out of parameters. A `_meta` of which nothing is left is like none at all, and so are no arguments like empty ones:
-/// some clients send `{}` where others send nothing.
+/// The ignored paths of params. A `_meta` with only ignored members equals none, and missing arguments equal empty ones: some
+/// clients send `{}` where others send nothing.
 #[derive(Debug, Clone)]
-struct Left {
-    /// By what of the two is there: both, only the arguments, only `_meta`, none.
+struct IgnoredParams {
+    /// Precomputed for each combination: neither ignored, `_meta`, `arguments`, both. Building paths per request would cost
+    /// more than comparing most of them.
     variants: [(Paths, Trail); 4],
     at_meta: Trail,
 }
 
-impl Left {
+impl IgnoredParams {
     fn new(paths: &Paths) -> Self {
         let at_meta = paths.member(&paths.start(), "_meta").unwrap_or_default();
         let variants = [&[][..], &["_meta"], &["arguments"], &["_meta", "arguments"]].map(|names| {
@@ -168,18 +171,18 @@ impl Left {
             let start = paths.start();
             (paths, start)
         });
-        Left { variants, at_meta }
+        IgnoredParams { variants, at_meta }
     }
 
-    /// What is left out where all of these are compared.
+    /// The paths to ignore when these params are compared.
     fn of<const N: usize>(&self, params: [&[u8]; N]) -> &(Paths, Trail) {
-        let no_meta = params.iter().all(|params| self.leaves_nothing_of_meta(params));
+        let no_meta = params.iter().all(|params| self.ignores_all_of_meta(params));
         let no_arguments = params.iter().all(|params| has_no_arguments(params));
         &self.variants[usize::from(no_meta) + 2 * usize::from(no_arguments)]
     }
 
-    fn leaves_nothing_of_meta(&self, params: &[u8]) -> bool {
-        // Made once: most parameters are shorter than making it takes.
+    fn ignores_all_of_meta(&self, params: &[u8]) -> bool {
+        // A finder is built once: building it takes longer than searching most params.
         static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("_meta"));
         if META.find(params).is_none() {
             return true;
@@ -200,7 +203,7 @@ fn has_no_arguments(params: &[u8]) -> bool {
     if places.peek().is_none() {
         return true;
     }
-    // Mostly there are some: then nothing has to be read as JSON.
+    // Most calls have arguments; a byte search settles those without parsing.
     places.any(|at| is_followed_by_nothing(&params[at + "\"arguments\"".len()..])) && {
         let arguments = Value::parse(params).ok().and_then(|params| params.get("arguments"));
         let mut is_empty = true;
@@ -211,16 +214,16 @@ fn has_no_arguments(params: &[u8]) -> bool {
     }
 }
 
-/// Whether a name's value is an empty object, as it seems.
+/// Whether the bytes after a name look like an empty object. A heuristic that decides whether to parse.
 fn is_followed_by_nothing(rest: &[u8]) -> bool {
     let mut bytes = rest.iter().filter(|byte| !byte.is_ascii_whitespace());
     [b':', b'{', b'}'].iter().all(|expected| bytes.next() == Some(expected))
 }
 
-/// What was redacted is like anything.
+/// A redacted value matches anything.
 const REDACTED: Alike<'static> = Alike { is_alike: &may_have_been, is_told: false };
 
-/// Whether a value may have stood where something was redacted.
+/// Whether a value may be what was redacted in the recording.
 pub(crate) fn may_have_been(recorded: Value<'_>, asked: Value<'_>) -> bool {
     let Some(pattern) = recorded.string_bytes() else { return false };
     let places = markers(&pattern);
@@ -231,7 +234,7 @@ pub(crate) fn may_have_been(recorded: Value<'_>, asked: Value<'_>) -> bool {
     }
 }
 
-/// Whether a text has what stands around the markers, in that order.
+/// Whether a text contains the parts around the markers, in order.
 fn fits(pattern: &[u8], places: &[std::ops::Range<usize>], text: &[u8]) -> bool {
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return pattern == text };
     let (head, tail) = (&pattern[..first.start], &pattern[last.end..]);

@@ -1,23 +1,23 @@
-//! A trace as a server: which recorded call a request means, and what is said to whom, in which order.
+//! Replay: a trace as a server.
 //!
-//! This module is pure. [`TapeBuilder`] reads a trace once and keeps an index of it, a [`Tape`]: where the messages of each
-//! call stand in the file, and by what a request is known. [`Cursor`] finds the recorded call that a request means.
-//! [`Player`] plays a tape to one client: messages in, messages out, time as a value. Where the bytes come from ([`Payloads`])
-//! and how they travel is for the edge.
+//! This module is pure. [`TapeBuilder`] reads a trace once and builds a [`Tape`]: an index of the messages of each call in
+//! the file, and of the keys of requests. [`Cursor`] finds the recorded call that a request matches. [`Player`] plays a tape to
+//! one client: messages in, messages out, time as a value. Reading the file ([`Payloads`]) and moving the bytes is up to the
+//! caller.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `matching` | what counts when two requests are compared |
+//! | `matching` | how requests are compared |
 //! | `tape` | the index of a trace |
-//! | `cursor` | the recorded call that a request means, or the nearest to it |
-//! | `difference` | how a request departs from a recorded one, in words |
+//! | `cursor` | the recorded call that a request matches, or the nearest one |
+//! | `difference` | the differences between a request and a recorded one, as text |
 //! | `edit` | recorded messages with another id or token |
-//! | `glance` | requests that are recognised by their words |
-//! | `heal` | schemas that redaction has damaged |
+//! | `glance` | the fast path: requests that are byte for byte recorded ones |
+//! | `heal` | repairs schemas that redaction damaged |
 //! | `handshake` | `initialize`, `server/discover` and `ping` |
-//! | `fault` | failures on purpose |
+//! | `fault` | injected faults |
 //! | `player` | one client's session |
-//! | `tally` | what was used, and what was missed |
+//! | `tally` | counts of used calls and misses |
 
 mod cursor;
 mod difference;
@@ -33,7 +33,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 
-pub use cursor::{Cursor, Found, How, Miss, MissReason, Nearest};
+pub use cursor::{Cursor, Match, MatchKind, Miss, MissReason, Nearest};
 pub use difference::{Departure, Secrets};
 pub(crate) use edit::with_token;
 pub use edit::{id_of, replaced, with_id};

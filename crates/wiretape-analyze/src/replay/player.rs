@@ -1,9 +1,9 @@
-//! One client's session with a tape: what it sends comes in, what it is to be sent goes out.
+//! Plays a tape to one client: its messages in, the server's messages out.
 //!
-//! Nothing here waits or knows a clock. Whoever moves the bytes says what time it is, asks for the [`Player::deadline`], and
-//! calls [`Player::tick`] when it has come.
+//! Sans-IO: nothing here waits or reads a clock. The caller passes the time with each message, asks for the
+//! [`Player::deadline`], and calls [`Player::tick`] when it is reached. So transcripts test every timing without sleeping.
 
-use super::cursor::{Cursor, Found, How, Miss, MissReason, kind};
+use super::cursor::{Cursor, Match, MatchKind, Miss, MissReason, kind};
 use super::difference::Departure;
 use super::edit::{self, Listener};
 use super::fault::{FaultKind, Faults};
@@ -27,16 +27,16 @@ use wiretape_trace::message::{Defect, Envelope, Id, MessageKind, is_batch, paylo
 use wiretape_trace::redact::is_redacted;
 use wiretape_trace::value::Value;
 
-/// JSON-RPC's code for errors of an implementation.
+/// The error code of a miss, from JSON-RPC's range for implementation-defined server errors.
 const CODE: i64 = -32000;
 
 /// How fast a tape is played.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Speed(f64);
 
-/// A text is not a speed.
+/// The text is not a valid speed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a speed is 0 (at once), 1 (as recorded), or how many times as fast")]
+#[error("speed must be 0 (no delays), 1 (as recorded) or a factor")]
 pub struct SpeedError;
 
 impl FromStr for Speed {
@@ -49,7 +49,7 @@ impl FromStr for Speed {
 }
 
 impl Speed {
-    /// Whether everything comes at once.
+    /// Whether messages are sent without the recorded delays.
     pub fn is_at_once(self) -> bool {
         self.0 == 0.0
     }
@@ -59,89 +59,89 @@ impl Speed {
     }
 }
 
-/// What becomes of a request that has no recorded answer.
+/// What to do with a request that has no recorded answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenMissed {
-    /// It fails.
+    /// The client gets an error.
     #[default]
     Error,
-    /// It has an empty result.
+    /// The client gets an empty result.
     Empty,
-    /// A real server is asked.
+    /// The request is forwarded to a real server.
     PassOn,
 }
 
-/// How a tape is played.
+/// The options of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Setting {
     /// How requests are compared.
     pub matching: Matching,
-    /// How fast.
+    /// The playback speed.
     pub speed: Speed,
-    /// What becomes of a request that has no recorded answer.
+    /// What to do with a request that has no recorded answer.
     pub when_missed: WhenMissed,
-    /// What goes wrong on purpose.
+    /// The faults to inject.
     pub faults: Faults,
-    /// So many microseconds a client is given to answer a question; without, as long as it likes.
+    /// Microseconds that a client has to answer a server request; `None` waits forever.
     pub patience_us: Option<u64>,
 }
 
 impl Setting {
-    /// Whether a recorded call is played as soon as it is asked for, whatever else was, and as it went.
+    /// Whether nothing but the request itself decides its answer, so that the fast path applies.
     fn is_plain(&self) -> bool {
         self.matching.order == Order::Free && self.speed.is_at_once() && self.faults.list.is_empty()
     }
 }
 
-/// Something to be done.
+/// What the caller has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Send a message to the client.
     Send {
-        /// The request during which it is said; `None` if it is said between calls.
+        /// The request that it belongs to; `None` between calls.
         during: Option<u64>,
-        /// The message.
+        /// The JSON of the message.
         message: Vec<u8>,
     },
-    /// Send the answer to a request. Nothing more is said during it.
+    /// Send the answer to a request. Nothing follows for it.
     Answer {
-        /// The request.
+        /// The number of the request.
         to: u64,
-        /// The message.
+        /// The JSON of the message.
         message: Vec<u8>,
     },
-    /// Send these bytes, which break off, in place of the answer.
+    /// Send a truncated answer.
     BreakOff {
-        /// The request.
+        /// The number of the request.
         to: u64,
-        /// The beginning of the answer.
+        /// The first half of the answer.
         message: Vec<u8>,
-        /// What is left out, for a client that can ask for it again.
+        /// The second half, for a client that resumes the stream.
         rest: Vec<u8>,
     },
-    /// Close the connection, in place of the answer to a request.
+    /// Close the connection instead of answering.
     Disconnect {
-        /// The request.
+        /// The number of the request.
         to: u64,
-        /// The answer, for a client that can ask for it again.
+        /// The answer, for a client that resumes the stream.
         message: Vec<u8>,
     },
-    /// Nothing more is said during a request: the client has taken it back.
+    /// Stop answering a request: the client cancelled it.
     Close {
-        /// The request.
+        /// The number of the request.
         request: u64,
     },
-    /// Ask a real server.
+    /// Forward the request to a real server.
     PassOn {
-        /// The request.
+        /// The number of the request.
         request: u64,
-        /// The message.
+        /// The JSON of the message.
         message: Vec<u8>,
-        /// Why it has to be asked.
+        /// Why the tape has no answer.
         miss: Box<Miss>,
     },
-    /// Tell whoever started the replay.
-    Tell(Notice),
+    /// Show a notice to the user.
+    Notify(Notice),
 }
 
 /// Plays a tape to one client.
@@ -152,33 +152,33 @@ pub struct Player<P> {
     setting: Arc<Setting>,
     tally: Arc<Mutex<Tally>>,
     cursor: Cursor,
-    /// Requests that are being answered, by number.
-    live: HashMap<u64, Live>,
+    /// Requests in flight, by number.
+    live: HashMap<u64, LiveRequest>,
     ids: HashMap<Vec<u8>, u64>,
-    /// Questions that wait for the client, by the ids under which they were asked.
+    /// Server requests that wait for the client's answer, by their ids: the client's request and the recorded question.
     questions: HashMap<u64, (u64, u32)>,
     listeners: HashMap<Vec<u8>, Listener>,
     timers: BTreeSet<(u64, u64)>,
     requests: u64,
     asked: u64,
     handshake: Handshake,
-    /// How often each key came, if something goes wrong on purpose.
+    /// How often each key came. Counted only if faults are injected.
     times: HashMap<u64, u64>,
     buffer: Vec<u8>,
 }
 
-/// Whether the client has said that it is ready.
+/// Whether the client has sent `notifications/initialized`.
 #[derive(Debug, Default)]
 enum Handshake {
-    /// Requests that go on when it has.
+    /// Not yet; these requests continue when it has.
     Open(Vec<u64>),
     #[default]
     Done,
 }
 
-/// A request that is being answered.
+/// A request in flight.
 #[derive(Debug)]
-struct Live {
+struct LiveRequest {
     /// The bytes of its id.
     id: Vec<u8>,
     /// The bytes of its progress token.
@@ -186,26 +186,26 @@ struct Live {
     call: u32,
     step: usize,
     heard_us: u64,
-    /// Questions that the client has answered.
+    /// The server requests that the client has answered.
     replied: Vec<u32>,
-    /// The question whose answer is waited for, and until when.
+    /// The server request whose answer is awaited, and the deadline in microseconds.
     waits: Option<(u32, u64)>,
     is_repeat: bool,
     is_answered: bool,
     fault: Option<FaultKind>,
-    /// For `initialize`: the revision that the client asks for.
+    /// For `initialize`: the revision that the client requests.
     initialize: Option<Option<String>>,
 }
 
-/// Whether a request is through.
+/// Whether a request is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Played {
-    Through,
-    GoesOn,
+enum Progress {
+    Done,
+    Pending,
 }
 
 impl<P: Payloads> Player<P> {
-    /// At the beginning of a session.
+    /// A player at the start of a session.
     pub fn new(tape: Arc<Tape>, payloads: P, setting: Arc<Setting>, tally: Arc<Mutex<Tally>>) -> Self {
         Player {
             tape,
@@ -226,17 +226,17 @@ impl<P: Payloads> Player<P> {
         }
     }
 
-    /// When there is something to be done though nothing comes in.
+    /// When [`Player::tick`] has to be called, in microseconds; `None` if nothing is scheduled.
     pub fn deadline(&self) -> Option<u64> {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// How many requests are not answered yet.
+    /// The number of requests without an answer so far.
     pub fn open_requests(&self) -> usize {
         self.live.values().filter(|live| !live.is_answered).count()
     }
 
-    /// Takes a message, or a batch of them. Returns the numbers of the requests in it.
+    /// Handles a message or a batch. Returns the numbers of the requests in it.
     pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Range<u64> {
         let before = self.requests;
         if is_batch(message) {
@@ -260,15 +260,15 @@ impl<P: Payloads> Player<P> {
         }
     }
 
-    /// Does what is due.
+    /// Performs what is due.
     pub fn tick(&mut self, now_us: u64, actions: &mut Vec<Action>) {
         while let Some((due, number)) = self.timers.first().copied().filter(|(due, _)| *due <= now_us) {
             self.timers.remove(&(due, number));
-            self.go_on(number, now_us, actions);
+            self.resume(number, now_us, actions);
         }
     }
 
-    /// Whoever sent a request doesn't want the answer any more.
+    /// Cancels a request: its answer is not sent.
     pub fn cancel(&mut self, number: u64) {
         if let Some(live) = self.live.remove(&number) {
             self.ids.remove(&live.id);
@@ -276,8 +276,9 @@ impl<P: Payloads> Player<P> {
         }
     }
 
-    /// Answers a request that is word for word a recorded one, if nothing is to be said but the answer. That is so for most, and
-    /// all else takes several times as long. Returns its number; `None` if it is another, which nothing was done about.
+    /// The fast path: answers a request that is byte for byte a recorded one whose call is just an answer. Most are, and the
+    /// full path takes about five times as long ("Replay" in docs/benchmarks.md). Returns the request's number; `None` if the
+    /// request needs the full path, in which case nothing has changed.
     pub fn answer_at_sight(&mut self, message: &[u8], actions: &mut Vec<Action>) -> Option<u64> {
         if !self.setting.is_plain() {
             return None;
@@ -288,7 +289,8 @@ impl<P: Payloads> Player<P> {
         if !tape.chain(chain).is_plain {
             return None;
         }
-        let found = self.cursor.take_or_repeat(&tape, &self.setting.matching, chain, How::Same)?;
+        let found = self.cursor.take_or_repeat(&tape, &self.setting.matching, chain, MatchKind::Same)?;
+        // Numbered only now: a request that needs the full path must not be counted twice.
         self.requests += 1;
         self.lock_tally().use_call(found.call, &found.how);
         let (call, id) = (tape.call(found.call), &message[request.id]);
@@ -302,7 +304,7 @@ impl<P: Payloads> Player<P> {
     fn request(&mut self, message: &[u8], envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
         self.requests += 1;
         let number = self.requests;
-        // As it is written in the request.
+        // The bytes as written: a number may have more digits than any numeric type.
         let id = envelope.id_place.clone().map_or(&b"null"[..], |place| &message[place]).to_vec();
         match envelope.method.as_deref() {
             Some("initialize") => self.initialize(number, id, envelope, now_us, actions),
@@ -311,16 +313,16 @@ impl<P: Payloads> Player<P> {
                 Ok(found) if self.has_no_answer(&found) => {
                     let reason = MissReason::NotAnswered;
                     let miss = Miss { kind: kind(envelope), reason, nearest: None, unasked: None };
-                    self.missed(number, &id, message, envelope, Box::new(miss), actions);
+                    self.handle_miss(number, &id, message, envelope, Box::new(miss), actions);
                 }
-                Ok(found) => self.found(number, id, envelope, &found, now_us, actions),
-                Err(miss) => self.missed(number, &id, message, envelope, miss, actions),
+                Ok(found) => self.play_match(number, id, envelope, &found, now_us, actions),
+                Err(miss) => self.handle_miss(number, &id, message, envelope, miss, actions),
             },
         }
     }
 
-    /// Whether a call was never answered, though it should have been.
-    fn has_no_answer(&self, found: &Found) -> bool {
+    /// Whether a call has no answer although it should have one.
+    fn has_no_answer(&self, found: &Match) -> bool {
         let call = self.tape.call(found.call);
         !call.is_answered() && !stays_silent(&self.tape, call)
     }
@@ -339,19 +341,26 @@ impl<P: Payloads> Player<P> {
             recorded_initialize(&self.tape, &self.payloads, wanted.as_deref(), |call| cursor.is_used(call));
         let Some(call) = recorded else {
             let result = made_up_initialize(&self.tape, wanted.as_deref());
-            actions.push(Action::Tell(Notice::MadeUp { method: "initialize" }));
+            actions.push(Action::Notify(Notice::MadeUp { method: "initialize" }));
             return actions.push(answer(number, &id, &json!({ "result": result })));
         };
         self.handshake = Handshake::Open(Vec::new());
+        // A client may reconnect; the handshake is answered each time, whatever was used before.
         let is_repeat = self.cursor.is_used(call);
         self.cursor.mark(call);
-        self.lock_tally().use_call(call, &How::Same);
-        let fault = self.strike(envelope, self.tape.call(call).key(), actions);
-        let live = Live::new(id, envelope, call, now_us);
-        self.begin(number, Live { is_repeat, fault, initialize: Some(wanted), ..live }, now_us, actions);
+        self.lock_tally().use_call(call, &MatchKind::Same);
+        let fault = self.inject_fault(envelope, self.tape.call(call).key(), actions);
+        let live = LiveRequest::new(id, envelope, call, now_us);
+        self.start(
+            number,
+            LiveRequest { is_repeat, fault, initialize: Some(wanted), ..live },
+            now_us,
+            actions,
+        );
     }
 
-    /// A server of the time before knows of no such thing, whatever it said: that is how a client finds out.
+    /// A server with sessions must answer "method not found", whatever was recorded: that is how a client detects it
+    /// (since 2026-07-28).
     fn discover(
         &mut self,
         number: u64,
@@ -364,7 +373,7 @@ impl<P: Payloads> Player<P> {
             let probe = self.tape.of_method("server/discover").map(|(call, _)| call);
             if let Some(call) = probe.into_iter().find(|call| !self.cursor.is_used(*call)) {
                 self.cursor.mark(call);
-                self.lock_tally().use_call(call, &How::Same);
+                self.lock_tally().use_call(call, &MatchKind::Same);
             }
             let error = json!({ "code": METHOD_NOT_FOUND, "message": "Method not found" });
             return actions.push(answer(number, &id, &json!({ "error": error })));
@@ -372,38 +381,38 @@ impl<P: Payloads> Player<P> {
         let key = self.setting.matching.key("server/discover", envelope.params);
         let cursor = &self.cursor;
         let Some(call) = recorded_discover(&self.tape, key, |call| cursor.is_used(call)) else {
-            actions.push(Action::Tell(Notice::MadeUp { method: "server/discover" }));
+            actions.push(Action::Notify(Notice::MadeUp { method: "server/discover" }));
             return actions.push(answer(number, &id, &json!({ "result": made_up_discover(&self.tape) })));
         };
-        let found = Found { call, how: How::Same, is_repeat: self.cursor.is_used(call) };
+        let found = Match { call, how: MatchKind::Same, is_repeat: self.cursor.is_used(call) };
         self.cursor.mark(call);
-        self.found(number, id, envelope, &found, now_us, actions);
+        self.play_match(number, id, envelope, &found, now_us, actions);
     }
 
-    fn found(
+    fn play_match(
         &mut self,
         number: u64,
         id: Vec<u8>,
         envelope: &Envelope<'_>,
-        found: &Found,
+        found: &Match,
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
         let tape = Arc::clone(&self.tape);
         let call = tape.call(found.call);
         self.lock_tally().use_call(found.call, &found.how);
-        if let Some(notice) = told(&tape, call, &found.how) {
-            actions.push(Action::Tell(notice));
+        if let Some(notice) = match_notice(&tape, call, &found.how) {
+            actions.push(Action::Notify(notice));
         }
-        let fault = self.strike(envelope, call.key(), actions);
+        let fault = self.inject_fault(envelope, call.key(), actions);
         if envelope.method.as_deref() == Some(LISTEN) {
             self.listen(number, &id, call.request);
         }
-        let live = Live::new(id, envelope, found.call, now_us);
-        self.begin(number, Live { is_repeat: found.is_repeat, fault, ..live }, now_us, actions);
+        let live = LiveRequest::new(id, envelope, found.call, now_us);
+        self.start(number, LiveRequest { is_repeat: found.is_repeat, fault, ..live }, now_us, actions);
     }
 
-    /// News under the recorded request's id is from now on news under this one's.
+    /// Maps the recorded subscription id to the live request's id, for notifications.
     fn listen(&mut self, number: u64, id: &[u8], recorded: Span) {
         if self.payloads.read(recorded, &mut self.buffer).is_err() {
             return;
@@ -414,7 +423,12 @@ impl<P: Payloads> Player<P> {
         }
     }
 
-    fn strike(&mut self, envelope: &Envelope<'_>, key: u64, actions: &mut Vec<Action>) -> Option<FaultKind> {
+    fn inject_fault(
+        &mut self,
+        envelope: &Envelope<'_>,
+        key: u64,
+        actions: &mut Vec<Action>,
+    ) -> Option<FaultKind> {
         if self.setting.faults.list.is_empty() {
             return None;
         }
@@ -423,11 +437,11 @@ impl<P: Payloads> Player<P> {
         let method = envelope.method.as_deref().unwrap_or_default();
         let fault = self.setting.faults.strike(method, envelope.tool(), key, *time)?;
         self.lock_tally().strike();
-        actions.push(Action::Tell(Notice::Struck { kind: kind(envelope), fault }));
+        actions.push(Action::Notify(Notice::Struck { kind: kind(envelope), fault }));
         Some(fault)
     }
 
-    fn missed(
+    fn handle_miss(
         &mut self,
         number: u64,
         id: &[u8],
@@ -436,6 +450,7 @@ impl<P: Payloads> Player<P> {
         miss: Box<Miss>,
         actions: &mut Vec<Action>,
     ) {
+        // Keep-alive pings are answered even if none was recorded: a client would drop the connection.
         if envelope.method.as_deref() == Some("ping") {
             return actions.push(answer(number, id, &json!({ "result": {} })));
         }
@@ -443,11 +458,11 @@ impl<P: Payloads> Player<P> {
             self.lock_tally().pass_on();
             return actions.push(Action::PassOn { request: number, message: message.to_vec(), miss });
         }
-        self.failed(number, id, envelope, miss, actions);
+        self.answer_miss(number, id, envelope, miss, actions);
     }
 
-    /// There is no recorded answer, and nobody else to ask.
-    fn failed(
+    /// Answers a request that has no recorded answer and is not forwarded.
+    fn answer_miss(
         &mut self,
         number: u64,
         id: &[u8],
@@ -462,56 +477,64 @@ impl<P: Payloads> Player<P> {
             }
             WhenMissed::Error | WhenMissed::PassOn => json!({ "error": error_of(&miss) }),
         };
-        actions.push(Action::Tell(Notice::Missed(miss)));
+        actions.push(Action::Notify(Notice::Missed(miss)));
         actions.push(answer(number, id, &outcome));
     }
 
-    fn begin(&mut self, number: u64, mut live: Live, now_us: u64, actions: &mut Vec<Action>) {
+    fn start(&mut self, number: u64, mut live: LiveRequest, now_us: u64, actions: &mut Vec<Action>) {
         if live.fault == Some(FaultKind::Hang)
-            || self.play(number, &mut live, now_us, actions) == Played::GoesOn
+            || self.play(number, &mut live, now_us, actions) == Progress::Pending
         {
             self.ids.insert(live.id.clone(), number);
             self.live.insert(number, live);
         }
     }
 
-    fn go_on(&mut self, number: u64, now_us: u64, actions: &mut Vec<Action>) {
+    fn resume(&mut self, number: u64, now_us: u64, actions: &mut Vec<Action>) {
         let Some(mut live) = self.live.remove(&number) else { return };
-        if self.play(number, &mut live, now_us, actions) == Played::GoesOn {
+        if self.play(number, &mut live, now_us, actions) == Progress::Pending {
             self.live.insert(number, live);
         } else {
             self.ids.remove(&live.id);
         }
     }
 
-    /// Says what is next in a call, until it is through or something has to be waited for.
-    fn play(&mut self, number: u64, live: &mut Live, now_us: u64, actions: &mut Vec<Action>) -> Played {
+    /// Plays the steps of a call until it is complete or has to wait.
+    fn play(
+        &mut self,
+        number: u64,
+        live: &mut LiveRequest,
+        now_us: u64,
+        actions: &mut Vec<Action>,
+    ) -> Progress {
         let tape = Arc::clone(&self.tape);
         let call = tape.call(live.call);
         let steps = tape.steps(call);
         while let Some(step) = steps.get(live.step) {
+            // Messages after the answer are sent once; repeating them would, for example, announce list
+            // changes again.
             if live.is_answered && live.is_repeat {
-                return Played::Through;
+                return Progress::Done;
             }
             if self.has_to_wait(number, live, step, now_us) {
-                return Played::GoesOn;
+                return Progress::Pending;
             }
             let is_through = match step.kind {
                 StepKind::Notification => self.notify(number, live, call, step.span, actions),
-                StepKind::Question => self.ask(number, live, call, step, actions),
+                StepKind::Question => self.send_question(number, live, call, step, actions),
                 StepKind::Reply => self.stop_waiting(live, call, step, actions),
                 StepKind::Answer => self.answer(number, live, call, step, actions),
             };
-            if is_through == Played::Through {
-                return Played::Through;
+            if is_through == Progress::Done {
+                return Progress::Done;
             }
             live.step += 1;
         }
-        if live.is_answered { Played::Through } else { Played::GoesOn }
+        if live.is_answered { Progress::Done } else { Progress::Pending }
     }
 
-    /// Whether the next step can't be taken yet; then somebody will be reminded.
-    fn has_to_wait(&mut self, number: u64, live: &mut Live, step: &Step, now_us: u64) -> bool {
+    /// Whether the next step has to wait. If so, a timer or the client's next message resumes it.
+    fn has_to_wait(&mut self, number: u64, live: &mut LiveRequest, step: &Step, now_us: u64) -> bool {
         if live.is_answered
             && live.initialize.is_some()
             && let Handshake::Open(waiting) = &mut self.handshake
@@ -534,7 +557,13 @@ impl<P: Payloads> Player<P> {
         false
     }
 
-    fn has_to_wait_for_client(&mut self, number: u64, live: &mut Live, question: u32, now_us: u64) -> bool {
+    fn has_to_wait_for_client(
+        &mut self,
+        number: u64,
+        live: &mut LiveRequest,
+        question: u32,
+        now_us: u64,
+    ) -> bool {
         if live.replied.contains(&question) {
             live.heard_us = now_us;
             return false;
@@ -554,81 +583,81 @@ impl<P: Payloads> Player<P> {
         true
     }
 
-    /// The client has answered, or has been waited for long enough.
+    /// Ends the wait for the client's answer: it came, or the patience ran out.
     fn stop_waiting(
         &mut self,
-        live: &mut Live,
+        live: &mut LiveRequest,
         call: &Recorded,
         step: &Step,
         actions: &mut Vec<Action>,
-    ) -> Played {
+    ) -> Progress {
         if !live.replied.contains(&step.question) {
             let kind = self.tape.kind(call).clone();
-            actions.push(Action::Tell(Notice::NoReply { kind }));
+            actions.push(Action::Notify(Notice::NoReply { kind }));
         }
         live.waits = None;
-        Played::GoesOn
+        Progress::Pending
     }
 
     fn notify(
         &mut self,
         number: u64,
-        live: &Live,
+        live: &LiveRequest,
         call: &Recorded,
         span: Span,
         actions: &mut Vec<Action>,
-    ) -> Played {
-        let Some(message) = self.read(call, span, actions) else { return Played::GoesOn };
+    ) -> Progress {
+        let Some(message) = self.read(call, span, actions) else { return Progress::Pending };
         let is_progress = Envelope::scan(&message).progress_token.is_some();
         let message = match &live.token {
             Some(token) if is_progress => edit::with_token(&message, token),
-            // Nobody asked to be told.
-            None if is_progress => return Played::GoesOn,
+            // This client sent no progress token.
+            None if is_progress => return Progress::Pending,
             _ => message,
         };
         let (message, listener) = edit::with_subscription(message, &self.listeners);
         let during = listener.or(Some(number).filter(|_| !live.is_answered));
         actions.push(Action::Send { during, message });
-        Played::GoesOn
+        Progress::Pending
     }
 
-    fn ask(
+    fn send_question(
         &mut self,
         number: u64,
-        live: &Live,
+        live: &LiveRequest,
         call: &Recorded,
         step: &Step,
         actions: &mut Vec<Action>,
-    ) -> Played {
-        let Some(message) = self.read(call, step.span, actions) else { return Played::GoesOn };
+    ) -> Progress {
+        let Some(message) = self.read(call, step.span, actions) else { return Progress::Pending };
         self.asked += 1;
         self.questions.insert(self.asked, (number, step.question));
         let message = edit::with_id(&message, self.asked.to_string().as_bytes());
         let during = Some(number).filter(|_| !live.is_answered);
         actions.push(Action::Send { during, message });
-        Played::GoesOn
+        Progress::Pending
     }
 
     fn answer(
         &mut self,
         number: u64,
-        live: &mut Live,
+        live: &mut LiveRequest,
         call: &Recorded,
         step: &Step,
         actions: &mut Vec<Action>,
-    ) -> Played {
+    ) -> Progress {
         match live.fault {
-            Some(FaultKind::Drop) => return Played::Through,
+            Some(FaultKind::Drop) => return Progress::Done,
             Some(FaultKind::Error(code)) => {
-                let error = json!({ "code": code, "message": "wiretape: failed on purpose" });
+                let error = json!({ "code": code, "message": "wiretape: injected fault" });
                 actions.push(answer(number, &live.id, &json!({ "error": error })));
-                return Played::Through;
+                return Progress::Done;
             }
             _ => {}
         }
         let Some(mut message) = self.read_answer(&live.id, call, step, actions) else {
             actions.push(self.unreadable(number, &live.id, call));
-            return Played::Through;
+            return Progress::Done;
         };
         if let Some(wanted) = &live.initialize {
             message = negotiated(message, wanted.as_deref());
@@ -637,21 +666,21 @@ impl<P: Payloads> Player<P> {
             Some(FaultKind::Truncate) => {
                 let rest = message.split_off(message.len() / 2);
                 actions.push(Action::BreakOff { to: number, message, rest });
-                Played::Through
+                Progress::Done
             }
             Some(FaultKind::Disconnect) => {
                 actions.push(Action::Disconnect { to: number, message });
-                Played::Through
+                Progress::Done
             }
             _ => {
                 actions.push(Action::Answer { to: number, message });
                 live.is_answered = true;
-                Played::GoesOn
+                Progress::Pending
             }
         }
     }
 
-    /// The trace has lost the answer to a request: that is a miss.
+    /// Answers with a miss, because the recorded answer can't be read.
     fn unreadable(&self, number: u64, id: &[u8], call: &Recorded) -> Action {
         let kind = self.tape.kind(call).clone();
         let miss = Miss { kind, reason: MissReason::Unreadable, nearest: None, unasked: None };
@@ -659,7 +688,7 @@ impl<P: Payloads> Player<P> {
         answer(number, id, &json!({ "error": error_of(&miss) }))
     }
 
-    /// A recorded answer under the id of a request.
+    /// A recorded answer with the id of the live request.
     fn read_answer(
         &self,
         id: &[u8],
@@ -676,36 +705,36 @@ impl<P: Payloads> Player<P> {
         Some(edit::with_subscription(answer, &self.listeners).0)
     }
 
-    /// A recorded message, with its schemas whole.
+    /// A recorded message, with damaged schemas repaired.
     fn read(&self, call: &Recorded, span: Span, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let recorded = self.read_as_it_is(span, 0, actions)?;
         Some(self.healed(call, &recorded, actions).unwrap_or(recorded))
     }
 
-    /// A recorded message, with room for some more bytes.
+    /// A recorded message as is. `room` is spare capacity for a longer id, which saves a reallocation per answer.
     fn read_as_it_is(&self, span: Span, room: usize, actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let mut message = Vec::with_capacity(span.len as usize + room);
         if let Err(error) = self.payloads.read(span, &mut message) {
             let reason = match error.kind() {
-                std::io::ErrorKind::UnexpectedEof => "it has become shorter".to_owned(),
+                std::io::ErrorKind::UnexpectedEof => "the file was truncated".to_owned(),
                 _ => error.to_string(),
             };
-            actions.push(Action::Tell(Notice::Unreadable { reason }));
+            actions.push(Action::Notify(Notice::Unreadable { reason }));
             return None;
         }
         Some(message)
     }
 
-    /// A recorded message with its schemas whole, if some are not.
+    /// The message with repaired schemas; `None` if none is damaged.
     fn healed(&self, call: &Recorded, message: &[u8], actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let (healed, places) = Some(message).filter(|message| is_redacted(message)).and_then(healed)?;
         self.lock_tally().heal(places);
         let kind = self.tape.kind(call).clone();
-        actions.push(Action::Tell(Notice::Healed { kind, places }));
+        actions.push(Action::Notify(Notice::Healed { kind, places }));
         Some(healed)
     }
 
-    /// The client answers a question.
+    /// Handles the client's answer to a server request.
     fn reply(&mut self, envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
         let Some(Id::Number(id)) = &envelope.id else { return };
         let Some((number, question)) = id.parse().ok().and_then(|id: u64| self.questions.remove(&id)) else {
@@ -721,7 +750,7 @@ impl<P: Payloads> Player<P> {
             self.compare_reply(call, step.span, envelope, actions);
         }
         if waits {
-            self.go_on(number, now_us, actions);
+            self.resume(number, now_us, actions);
         }
     }
 
@@ -734,7 +763,7 @@ impl<P: Payloads> Player<P> {
         if !departures.is_empty() {
             self.lock_tally().other_reply();
             let kind = self.tape.kind(call).clone();
-            actions.push(Action::Tell(Notice::OtherReply { kind, departures }));
+            actions.push(Action::Notify(Notice::OtherReply { kind, departures }));
         }
     }
 
@@ -750,7 +779,7 @@ impl<P: Payloads> Player<P> {
             }
             Some("notifications/initialized") => {
                 if let Handshake::Open(waiting) = std::mem::take(&mut self.handshake) {
-                    waiting.into_iter().for_each(|number| self.go_on(number, now_us, actions));
+                    waiting.into_iter().for_each(|number| self.resume(number, now_us, actions));
                 }
             }
             _ => {}
@@ -762,9 +791,9 @@ impl<P: Payloads> Player<P> {
     }
 }
 
-impl Live {
+impl LiveRequest {
     fn new(id: Vec<u8>, envelope: &Envelope<'_>, call: u32, now_us: u64) -> Self {
-        Live {
+        LiveRequest {
             id,
             token: envelope.progress_token.as_ref().map(id_bytes),
             call,
@@ -787,26 +816,26 @@ fn id_bytes(id: &Id<'_>) -> Vec<u8> {
     }
 }
 
-/// Whether having no answer is how a call was answered.
+/// Whether the recorded behaviour is to never answer: a subscription, or a cancelled call.
 fn stays_silent(tape: &Tape, call: &Recorded) -> bool {
     &*tape.kind(call).method == LISTEN || matches!(call.outcome, Outcome::Cancelled | Outcome::TimedOut)
 }
 
-/// What is worth telling of how a call was found.
-fn told(tape: &Tape, call: &Recorded, how: &How) -> Option<Notice> {
+/// The notice for an inexact match.
+fn match_notice(tape: &Tape, call: &Recorded, how: &MatchKind) -> Option<Notice> {
     let kind = || tape.kind(call).clone();
     match how {
-        How::Same | How::Redacted => None,
-        How::OtherInput(departures) => {
+        MatchKind::Same | MatchKind::Redacted => None,
+        MatchKind::OtherInput(departures) => {
             Some(Notice::OtherInput { kind: kind(), departures: departures.clone() })
         }
-        How::Nearest(departures) => {
+        MatchKind::Nearest(departures) => {
             Some(Notice::Nearest { kind: kind(), line: call.line, departures: departures.clone() })
         }
     }
 }
 
-/// How a client's answer departs from the recorded one.
+/// The differences between a client's answer and the recorded one.
 fn reply_departures(matching: &Matching, recorded: &Envelope<'_>, live: &Envelope<'_>) -> Vec<Departure> {
     let part = |envelope: &Envelope<'_>| if envelope.error.is_some() { Part::Error } else { Part::Result };
     let (was, is) = (part(recorded), part(live));
@@ -826,25 +855,25 @@ fn not_a_message(envelope: &Envelope<'_>) -> Action {
         Some(defect @ Defect::NotJson(_)) => {
             json!({ "code": -32700, "message": format!("wiretape: {defect}") })
         }
-        _ => json!({ "code": -32600, "message": "wiretape: this is no JSON-RPC message" }),
+        _ => json!({ "code": -32600, "message": "wiretape: not a JSON-RPC message" }),
     };
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": error });
     Action::Send { during: None, message: message.to_string().into_bytes() }
 }
 
-/// The answer to a request, with this outcome.
+/// An answer with the given result or error.
 fn answer(to: u64, id: &[u8], outcome: &Json) -> Action {
     let outcome = outcome.to_string();
-    // The id's bytes are the caller's own, digits beyond any number type included.
+    // The id is spliced in as bytes: as a JSON number it could lose digits.
     let message = [br#"{"jsonrpc":"2.0","id":"#, id, b",", &outcome.as_bytes()[1..]].concat();
     Action::Answer { to, message }
 }
 
-/// What becomes of a request that was passed on, and that the real server can't be asked: it is missed after all.
+/// Turns a forwarded request into a miss, because the real server is not available.
 pub fn missed_after_all(to: u64, id: &[u8], miss: Box<Miss>, tally: &mut Tally) -> [Action; 2] {
     tally.miss_after_all(&miss);
     let answer = answer(to, id, &json!({ "error": error_of(&miss) }));
-    [Action::Tell(Notice::Missed(miss)), answer]
+    [Action::Notify(Notice::Missed(miss)), answer]
 }
 
 fn error_of(miss: &Miss) -> Json {
@@ -859,7 +888,7 @@ fn error_of(miss: &Miss) -> Json {
     })
 }
 
-/// A result with nothing in it.
+/// An empty result that is valid for a method.
 fn empty_result(method: &str) -> Json {
     match method {
         "tools/call" => json!({ "content": [] }),

@@ -1,35 +1,35 @@
-//! What was used of a tape, and what was missed: over all the clients that it was played to.
+//! Counts used calls and misses of a tape, over all clients.
 
-use super::cursor::{How, Miss};
+use super::cursor::{MatchKind, Miss};
 use super::difference::{Departure, in_words};
 use super::fault::FaultKind;
 use super::tape::{Kind, Recorded, Tape};
 use std::fmt;
 
-/// So many misses are kept; more are counted.
+/// Misses that are kept; the rest are only counted.
 const MAX_MISSES: usize = 1000;
 
 /// How often a recorded call was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallTally {
-    /// How often its answer was given.
+    /// How often its answer was sent.
     pub used: u32,
-    /// How often it was not the same that was asked: the nearest, or with another input.
+    /// How often it matched only as the nearest call or with other input.
     pub inexact: u32,
-    /// How often it was the same but for what was redacted.
+    /// How often it matched except for redacted values.
     pub redacted: u32,
 }
 
-/// A request that had no recorded answer.
+/// A request without a recorded answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissNote {
-    /// Why, and what comes nearest.
+    /// The reason and the nearest call.
     pub miss: Miss,
-    /// How often it was missed in the same way.
+    /// How often the same miss occurred.
     pub times: u64,
 }
 
-/// What was used, and what was missed.
+/// The counts of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     calls: Vec<CallTally>,
@@ -42,7 +42,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing was used yet.
+    /// A tally before the first request.
     pub fn new(tape: &Tape) -> Self {
         Tally { calls: vec![CallTally::default(); tape.calls().len()], ..Self::default() }
     }
@@ -52,54 +52,54 @@ impl Tally {
         &self.calls
     }
 
-    /// What was missed.
+    /// The misses, in the order in which they occurred.
     pub fn misses(&self) -> &[MissNote] {
         &self.misses
     }
 
-    /// How many requests had no recorded answer.
+    /// The number of requests without a recorded answer.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// How many requests a real server took instead.
+    /// The number of requests forwarded to a real server.
     pub fn passed_on(&self) -> u64 {
         self.passed_on
     }
 
-    /// How many of the server's questions the client answered otherwise than was recorded.
+    /// The number of server requests that the client answered differently.
     pub fn other_replies(&self) -> u64 {
         self.other_replies
     }
 
-    /// How many calls a fault was injected into.
+    /// The number of injected faults.
     pub fn struck(&self) -> u64 {
         self.struck
     }
 
-    /// How many damaged schemas were healed.
+    /// The number of repaired schemas.
     pub fn healed(&self) -> u64 {
         self.healed
     }
 
-    /// How many recorded calls were used.
+    /// The number of recorded calls that were used.
     pub fn used(&self) -> usize {
         self.calls.iter().filter(|call| call.used > 0).count()
     }
 
-    /// The recorded calls that nobody asked for, but for those that nobody need ask for.
+    /// The recorded calls that were not used, except those that a client may leave out.
     pub fn unused<'t>(&'t self, tape: &'t Tape) -> impl Iterator<Item = &'t Recorded> {
         let calls = tape.calls().iter().zip(&self.calls);
         calls.filter(|(call, tally)| tally.used == 0 && !tape.may_be_left_out(call)).map(|(call, _)| call)
     }
 
-    pub(super) fn use_call(&mut self, call: u32, how: &How) {
+    pub(super) fn use_call(&mut self, call: u32, how: &MatchKind) {
         let Some(tally) = self.calls.get_mut(call as usize) else { return };
         tally.used += 1;
         match how {
-            How::Same => {}
-            How::Redacted => tally.redacted += 1,
-            How::OtherInput(_) | How::Nearest(_) => tally.inexact += 1,
+            MatchKind::Same => {}
+            MatchKind::Redacted => tally.redacted += 1,
+            MatchKind::OtherInput(_) | MatchKind::Nearest(_) => tally.inexact += 1,
         }
     }
 
@@ -116,7 +116,7 @@ impl Tally {
         self.passed_on += 1;
     }
 
-    /// The real server could not be asked.
+    /// Counts a forwarded request as a miss after all.
     pub(super) fn miss_after_all(&mut self, miss: &Miss) {
         self.passed_on = self.passed_on.saturating_sub(1);
         self.miss(miss);
@@ -135,66 +135,66 @@ impl Tally {
     }
 }
 
-/// Something that whoever started the replay should know at once.
+/// Something that the user should know at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// A request has no recorded answer.
     Missed(Box<Miss>),
-    /// A request was answered as the one that comes nearest.
+    /// A request was answered with the nearest call.
     Nearest {
-        /// What it is for.
+        /// Its method and name.
         kind: Kind,
         /// The line of the recorded request.
         line: u64,
-        /// How it departs from that.
+        /// The first differences from the recorded request.
         departures: Vec<Departure>,
     },
-    /// The client brought something else than was recorded.
+    /// The client's input differs from the recording.
     OtherInput {
-        /// What the call is for.
+        /// The method and name of the call.
         kind: Kind,
-        /// How it departs.
+        /// The first differences from the recording.
         departures: Vec<Departure>,
     },
-    /// The client answered a question otherwise than was recorded.
+    /// The client answered a server request differently.
     OtherReply {
-        /// What the call is for during which it was asked.
+        /// The method and name of the call during which it was sent.
         kind: Kind,
-        /// How it departs.
+        /// The first differences from the recording.
         departures: Vec<Departure>,
     },
-    /// The client did not answer a question.
+    /// The client did not answer a server request in time.
     NoReply {
-        /// What the call is for during which it was asked.
+        /// The method and name of the call during which it was sent.
         kind: Kind,
     },
-    /// Schemas were damaged, and are whole again.
+    /// Damaged schemas were repaired.
     Healed {
-        /// What the call is for.
+        /// The method and name of the call.
         kind: Kind,
-        /// How many.
+        /// The number of repaired schemas.
         places: usize,
     },
-    /// The trace has no handshake; one was made up.
+    /// The trace has no handshake; a default answer was sent.
     MadeUp {
-        /// The method.
+        /// The method that the trace does not have.
         method: &'static str,
     },
-    /// A fault was injected into a call. One that is only delayed succeeds all the same.
+    /// A fault was injected into a call. A delayed call still succeeds.
     Struck {
-        /// What the call is for.
+        /// The method and name of the call.
         kind: Kind,
-        /// What goes wrong.
+        /// The fault that was injected.
         fault: FaultKind,
     },
-    /// The trace can't be read any more.
+    /// The trace can't be read.
     Unreadable {
-        /// Why.
+        /// The cause, as the system words it.
         reason: String,
     },
-    /// The trace of what a real server says can't be written.
+    /// The messages of a real server can't be recorded.
     NotRecorded {
-        /// Why.
+        /// The cause, as the system words it.
         reason: String,
     },
 }
@@ -204,31 +204,27 @@ impl fmt::Display for Notice {
         match self {
             Notice::Missed(miss) => write!(f, "missed: {miss}"),
             Notice::Nearest { kind, line, departures } => {
-                write!(f, "answered as the nearest, line {line}: {kind}: {}", in_words(departures))
+                write!(f, "answered with the nearest match, line {line}: {kind}: {}", in_words(departures))
             }
             Notice::OtherInput { kind, departures } => {
-                write!(
-                    f,
-                    "the client brought something else than was recorded: {kind}: {}",
-                    in_words(departures)
-                )
+                write!(f, "the client's input differs from the recording: {kind}: {}", in_words(departures))
             }
             Notice::OtherReply { kind, departures } => {
                 let departures = in_words(departures);
-                write!(f, "the client answered otherwise than was recorded, during {kind}: {departures}")
+                write!(f, "the client's answer during {kind} differs from the recording: {departures}")
             }
             Notice::NoReply { kind } => {
-                write!(f, "the client did not answer what it was asked during {kind}; going on without")
+                write!(f, "the client did not answer a server request during {kind}; continuing without")
             }
             Notice::Healed { kind, places } => write!(
                 f,
-                "{places} schema(s) in {kind} were damaged by another program's redaction; anything is allowed there now"
+                "{places} schema(s) in {kind} were damaged by another program's redaction; they now accept anything"
             ),
-            Notice::MadeUp { method } => write!(f, "the trace has no `{method}`; the answer is made up"),
+            Notice::MadeUp { method } => write!(f, "the trace has no `{method}`; using a default answer"),
             Notice::Struck { kind, fault } => write!(f, "injected fault ({}): {kind}", fault.name()),
-            Notice::Unreadable { reason } => write!(f, "can't read the trace any more: {reason}"),
+            Notice::Unreadable { reason } => write!(f, "can't read the trace: {reason}"),
             Notice::NotRecorded { reason } => {
-                write!(f, "what the real server says is not recorded: {reason}")
+                write!(f, "can't record the real server's messages: {reason}")
             }
         }
     }

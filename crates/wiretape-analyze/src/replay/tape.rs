@@ -1,7 +1,7 @@
-//! The index of a trace: where the messages of each call stand, and by what its request is known.
+//! The tape: an index of a trace, with the position of each message and the key of each request.
 //!
-//! The messages themselves stay in the file. What the server says while a call is open belongs to that call; what it says
-//! between calls belongs to the one that was answered last, and follows its answer.
+//! The messages stay in the file: a trace of 1 GB takes 83 MB ("Replay" in docs/benchmarks.md). A server message during a
+//! call belongs to that call; one between calls belongs to the call that was answered last, and follows its answer.
 
 use super::matching::{Matching, words};
 use crate::call::{Outcome, PendingCall};
@@ -17,33 +17,33 @@ use wiretape_trace::message::{Defect, Direction, Envelope};
 use wiretape_trace::protocol::{meta_key, method};
 use wiretape_trace::redact::is_redacted;
 
-/// Made once: most parameters are shorter than making it takes.
+/// Finders are built once: building one takes longer than searching most params.
 static INPUT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("inputResponses"));
 static STATELESS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(meta_key::PROTOCOL_VERSION));
 
-/// A request that is open for as long as its client wants news.
+/// A request that stays open for as long as its client is subscribed (2026-07-28).
 pub(super) const LISTEN: &str = method::LISTEN;
 
-/// Where a payload stands in a trace.
+/// The position of a payload in a trace file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
-    /// Its first byte.
+    /// The offset of its first byte in the file.
     pub offset: u64,
-    /// How long it is.
+    /// Its length in bytes.
     pub len: u32,
 }
 
 impl Span {
-    /// Where a payload of a line stands in the file; `None` if it is longer than any message.
+    /// The position of a payload in the file; `None` if it is not part of the line or longer than 4 GB.
     pub fn of(line: &Line<'_>, payload: &[u8]) -> Option<Self> {
         let within = (payload.as_ptr() as usize).checked_sub(line.bytes.as_ptr() as usize)?;
         Some(Span { offset: line.offset + within as u64, len: u32::try_from(payload.len()).ok()? })
     }
 }
 
-/// Hands out the payloads of a trace.
+/// Reads payloads of a trace.
 pub trait Payloads {
-    /// Puts the bytes at a place into `into`, and nothing else.
+    /// Replaces the content of `into` with the bytes of a payload.
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()>;
 }
 
@@ -53,7 +53,7 @@ impl<P: Payloads + ?Sized> Payloads for Arc<P> {
     }
 }
 
-/// A trace in memory.
+/// A trace in memory, for tests and small files.
 impl Payloads for Vec<u8> {
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
         let bytes =
@@ -64,12 +64,12 @@ impl Payloads for Vec<u8> {
     }
 }
 
-/// What a call is for.
+/// The method and name of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// The method.
+    /// The JSON-RPC method.
     pub method: Arc<str>,
-    /// The tool or prompt.
+    /// The name, for `tools/call` and `prompts/get`.
     pub name: Option<Arc<str>>,
 }
 
@@ -82,25 +82,25 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// A call of the client, as it was recorded.
+/// A recorded call of the client.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// The line of its request.
     pub line: u64,
-    /// Its request.
+    /// The bytes of its request.
     pub request: Span,
-    /// What became of it.
+    /// Its outcome in the recording.
     pub outcome: Outcome,
     kind: u32,
     key: u64,
-    /// The line of its answer; 0 if there is none.
+    /// The line of its answer; 0 if there is none. Saves 8 bytes per call over an `Option`.
     answer_line: u64,
     /// The chain of calls with its key.
     pub(super) chain: u32,
-    /// The next call in that.
+    /// The next call in that chain.
     next: Option<u32>,
     steps: (u32, u32),
-    /// Whether the server found fault with how it was sent.
+    /// Whether the server rejected the HTTP request itself (status 400).
     is_refused: bool,
 }
 
@@ -110,18 +110,18 @@ impl Recorded {
         self.answer_line > 0
     }
 
-    /// Whether it came to an end that can be played: an answer, or none because it was cancelled.
+    /// Whether its end can be replayed: an answer, or silence because it was cancelled.
     fn has_end(&self) -> bool {
         self.is_answered() || matches!(self.outcome, Outcome::Cancelled | Outcome::TimedOut)
     }
 
-    /// Whether it is what its request is answered with. What is wrong with headers, or with what a client says of itself, is
-    /// found anew in each request.
+    /// Whether it is a valid answer to an equal request. A rejected one is not: headers and `_meta` are checked anew for each
+    /// live request.
     pub(super) fn counts(&self) -> bool {
         self.has_end() && !self.is_refused
     }
 
-    /// By what its request is known.
+    /// The key of its request; see [`Matching::key`].
     pub fn key(&self) -> u64 {
         self.key
     }
@@ -132,19 +132,19 @@ impl Recorded {
     }
 }
 
-/// Something that was said in a call after its request.
+/// A message of a call after its request.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     call: u32,
-    /// Where its id stands.
+    /// The position of its id in the message.
     pub(super) id: IdPlace,
-    /// What it is.
+    /// The kind of message.
     pub kind: StepKind,
-    /// The number of the server's question, for [`StepKind::Question`] and [`StepKind::Reply`].
+    /// The number of the server request, for [`StepKind::Question`] and [`StepKind::Reply`].
     pub question: u32,
-    /// Where it stands.
+    /// The bytes of the message.
     pub span: Span,
-    /// Microseconds since the step before, or since the request.
+    /// Microseconds since the previous step, or since the request.
     pub gap_us: u32,
 }
 
@@ -154,11 +154,11 @@ impl Step {
     }
 }
 
-/// Where the id of a message stands in it.
+/// The position of the id in a message, so that an answer gets its new id without parsing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct IdPlace {
     at: u32,
-    /// 0 if it has to be looked for: there is none, or more than one, or it is very long.
+    /// 0 if the message has to be scanned: it has no id, several, or a very long one.
     len: u16,
 }
 
@@ -173,45 +173,45 @@ impl IdPlace {
         Some(IdPlace { at: u32::try_from(place.start).ok()?, len: u16::try_from(place.len()).ok()? })
     }
 
-    /// Its bytes, if they need not be looked for.
+    /// Its byte range; `None` if the message has to be scanned.
     pub(super) fn range(self) -> Option<Range<usize>> {
         let at = self.at as usize;
         (self.len > 0).then_some(at..at + usize::from(self.len))
     }
 }
 
-/// What is said in a call.
+/// The kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// A notification of the server.
+    /// A notification from the server.
     Notification,
-    /// A request of the server.
+    /// A request from the server.
     Question,
-    /// The client's answer to one.
+    /// The client's answer to a server request.
     Reply,
     /// The answer to the call.
     Answer,
 }
 
-/// Calls with one key: the first and the last.
+/// The calls with one key, as a linked list: first and last; `Recorded::next` links them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chain {
     pub(super) first: u32,
     pub(super) last: u32,
-    /// Whether nothing is to be said in any of them but the recorded answer.
+    /// Whether each of them is just an answer, so that the fast path applies.
     pub(super) is_plain: bool,
 }
 
-/// Numbers by keys.
+/// Chain or call numbers by request key.
 type ByKey = HashMap<u64, u32, BuildHasherDefault<KeyHasher>>;
 
-/// A key is a hash already.
+/// The keys are hashes already; hashing them again would only cost time.
 #[derive(Debug, Default)]
 struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are numbers");
+        unreachable!("ByKey has u64 keys, which hash by write_u64 alone");
     }
 
     fn write_u64(&mut self, key: u64) {
@@ -231,13 +231,13 @@ pub struct Tape {
     kinds: Vec<Kind>,
     kind_numbers: HashMap<Kind, u32>,
     chains: Vec<Chain>,
-    /// The numbers of chains, by what their calls ask.
+    /// Chain numbers by request key.
     by_key: ByKey,
-    /// The first call that asks so, word for word.
+    /// The first call by the hash of its bytes: the fast path.
     by_words: ByKey,
-    /// By key without what the server had asked for: calls that bring such.
+    /// Calls with `inputResponses`, by their key without them.
     with_input: HashMap<u64, Vec<u32>>,
-    /// By kind: the first call of each key, and those with something redacted in the request.
+    /// By kind: the first call of each key, and the calls with redacted requests.
     distinct: Vec<Vec<u32>>,
     redacted: Vec<Vec<u32>>,
     is_modern: bool,
@@ -250,44 +250,44 @@ impl Tape {
         &self.calls
     }
 
-    /// What a call is for.
+    /// The method and name of a call.
     pub fn kind(&self, call: &Recorded) -> &Kind {
         &self.kinds[call.kind as usize]
     }
 
-    /// What the calls are for, in the order in which that was met.
+    /// All kinds, in the order of their first call.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// What was said in a call after its request, in order. What follows the answer was said before the next call.
+    /// The messages of a call after its request, in order. Those after the answer came before the next call.
     pub fn steps(&self, call: &Recorded) -> &[Step] {
         &self.steps[call.steps.0 as usize..call.steps.1 as usize]
     }
 
-    /// Where the answer to a call stands among all that was said, if there is one.
+    /// The file offset of a call's answer, if it has one.
     pub(super) fn answered_at(&self, call: &Recorded) -> Option<u64> {
         let mut steps = self.steps(call).iter();
         steps.find(|step| step.kind == StepKind::Answer).map(|step| step.span.offset)
     }
 
-    /// Whether there are requests of the stateless era.
+    /// Whether the trace has stateless requests (since 2026-07-28).
     pub fn is_modern(&self) -> bool {
         self.is_modern
     }
 
-    /// The name that the trace gives itself.
+    /// The label of the trace.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Whether a client need not ask for a call: the handshake and pings come as they come, and what was never answered or
-    /// was refused can't be asked for.
+    /// Whether a client may leave out a call without a finding: handshake, pings, and calls that were rejected or never
+    /// answered.
     pub fn may_be_left_out(&self, call: &Recorded) -> bool {
         self.comes_by_itself(call) || !call.counts()
     }
 
-    /// Whether a call belongs to the handshake, asks whether anybody is there, or was refused for how it was sent.
+    /// Whether a call is part of the handshake, a ping, or was rejected by the HTTP layer.
     pub(super) fn comes_by_itself(&self, call: &Recorded) -> bool {
         call.is_refused || matches!(&*self.kind(call).method, "initialize" | "server/discover" | "ping")
     }
@@ -298,7 +298,7 @@ impl Tape {
         (0..).zip(&self.calls).filter(move |(_, call)| of_method(call))
     }
 
-    /// Whether nothing is to be said in a call but the recorded answer.
+    /// Whether a call is just an answer, so that the fast path applies.
     fn is_plain(&self, call: u32) -> bool {
         let call = self.call(call);
         let is_more = matches!(&*self.kind(call).method, "initialize" | "server/discover" | LISTEN);
@@ -310,13 +310,13 @@ impl Tape {
         &self.calls[number as usize]
     }
 
-    /// The number of the chain of calls that ask the same as a request.
+    /// The number of the chain of calls that match a request.
     pub(super) fn chain_of(&self, matching: &Matching, method: &str, params: Option<&[u8]>) -> Option<u32> {
         let in_words = self.chain_in_words(method.as_bytes(), params);
         in_words.or_else(|| self.by_key.get(&matching.key(method, params)).copied())
     }
 
-    /// The number of the chain of calls that ask the same, if one of them does so word for word.
+    /// The number of the chain that matches, if one of its requests is byte for byte equal.
     pub(super) fn chain_in_words(&self, method: &[u8], params: Option<&[u8]>) -> Option<u32> {
         self.by_words.get(&words(method, params)).map(|call| self.call(*call).chain)
     }
@@ -342,7 +342,7 @@ impl Tape {
         self.redacted.get(kind as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The first call of each key: of a kind, or of all kinds of its method.
+    /// The first call of each key of a kind; if the kind is unknown, of all kinds of its method.
     pub(super) fn distinct(&self, kind: &Kind) -> Vec<u32> {
         let of_kind = self.kind_number(kind).map(|kind| self.distinct[kind as usize].clone());
         of_kind.unwrap_or_else(|| {
@@ -353,14 +353,14 @@ impl Tape {
     }
 }
 
-/// Makes a [`Tape`] of one or more traces.
+/// Builds a [`Tape`] from one or more traces.
 #[derive(Debug)]
 pub struct TapeBuilder<'m> {
     reading: Reading<Taping<'m>>,
 }
 
 impl<'m> TapeBuilder<'m> {
-    /// At the start of a trace, whose requests are going to be compared like this.
+    /// A builder for requests that will be compared by `matching`.
     pub fn new(matching: &'m Matching) -> Self {
         TapeBuilder {
             reading: Reading::new(Taping {
@@ -376,12 +376,12 @@ impl<'m> TapeBuilder<'m> {
         }
     }
 
-    /// Takes the next line.
+    /// Adds the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
         self.reading.observe(line);
     }
 
-    /// Continues with another trace: what is open in the one before stays without an answer.
+    /// Continues with another trace. Pending calls of the previous one stay unanswered.
     pub fn next_trace(&mut self) {
         self.reading.end_recording(RecordingState::Over);
         let taping = self.reading.analysis_mut();
@@ -395,8 +395,8 @@ impl<'m> TapeBuilder<'m> {
     }
 }
 
-/// The tape, while it is made. What is said during a call goes to that call, whichever payload says it, so the calls and
-/// questions that are open are found by their numbers.
+/// The tape under construction. Server messages belong to a call by its number, whichever payload they are in, so pending
+/// calls and server requests are kept in maps by number.
 #[derive(Debug)]
 struct Taping<'m> {
     matching: &'m Matching,
@@ -404,21 +404,21 @@ struct Taping<'m> {
     open: HashMap<u64, OpenCall>,
     questions: HashMap<u64, Question>,
     asked: u32,
-    /// The call that was answered last, and what was heard in it last.
+    /// The call that was answered last.
     last: Option<OpenCall>,
     names: HashMap<Box<str>, Arc<str>>,
-    /// Where the payload at hand stands.
+    /// The position of the current payload.
     span: Option<Span>,
 }
 
-/// A client's call, and when something was heard in it last.
+/// A pending call, and the time of its last message.
 #[derive(Debug, Clone, Copy)]
 struct OpenCall {
     number: u32,
     heard_us: Option<u64>,
 }
 
-/// A question of the server that waits for its reply.
+/// A server request that waits for the client's answer.
 #[derive(Debug, Clone, Copy)]
 struct Question {
     number: u32,
@@ -447,13 +447,13 @@ impl Analysis for Taping<'_> {
             Meaning::Request { number } if is_from_server => self.question(number, seen, span),
             Meaning::Request { number } => self.request(number, seen, span),
             Meaning::Progress { of } if is_from_server => {
-                self.said(of.or(seen.during), seen.line, Step::new(StepKind::Notification, span));
+                self.push_step(of.or(seen.during), seen.line, Step::new(StepKind::Notification, span));
             }
             Meaning::Other if is_from_server && seen.envelope.method.is_some() => {
-                self.said(seen.during, seen.line, Step::new(StepKind::Notification, span));
+                self.push_step(seen.during, seen.line, Step::new(StepKind::Notification, span));
             }
-            // An answer comes when its call is closed. That the server takes a question back, or what the client says
-            // unasked, can't be played.
+            // Answers are handled by `closed`. A server's cancellation of its own request and unsolicited client messages
+            // can't be replayed.
             _ => {}
         }
     }
@@ -494,7 +494,7 @@ impl Taping<'_> {
         if params.is_some_and(is_redacted) {
             self.tape.redacted[kind as usize].push(call);
         }
-        // Clients of the stateless era ask servers of any whether they know of it.
+        // A `server/discover` alone doesn't make the trace stateless: clients probe older servers with it.
         self.tape.is_modern |= has(&STATELESS) && method != "server/discover";
         self.tape.by_words.entry(words(method.as_bytes(), params)).or_insert(call);
         self.tape.calls.push(Recorded {
@@ -513,14 +513,14 @@ impl Taping<'_> {
     }
 
     fn question(&mut self, number: u64, seen: &Seen<'_, '_>, span: Span) {
-        // Whether the other side is alive is not part of what was said.
+        // Pings are not replayed: they depend on timing.
         if seen.envelope.method.as_deref() == Some(method::PING) {
             return;
         }
         let during = seen.pending.and_then(PendingCall::parent).or(seen.during);
         self.asked += 1;
         let step = Step { question: self.asked, ..Step::new(StepKind::Question, span) };
-        if let Some(call) = self.said(during, seen.line, step) {
+        if let Some(call) = self.push_step(during, seen.line, step) {
             self.questions.insert(number, Question { number: self.asked, call, during });
         }
     }
@@ -530,7 +530,7 @@ impl Taping<'_> {
         let call = question.call;
         let step = Step::new(StepKind::Reply, span);
         self.tape.steps.push(Step { call, question: question.number, ..step });
-        // The time that the client took is its own.
+        // The client's thinking time must not count towards the server's delays.
         let open = question.during.and_then(|number| self.open.get_mut(&number));
         if let Some(open) = open.or(self.last.as_mut()).filter(|open| open.number == call) {
             open.heard_us = time_us(view);
@@ -542,12 +542,12 @@ impl Taping<'_> {
         let call = &mut self.tape.calls[closed.number as usize];
         call.answer_line = view.line.number;
         call.is_refused = call.outcome == Outcome::ProtocolError && is_bad_request(view);
-        // It is the last one now.
-        self.said(None, view, step);
+        // The call is in `last` now, so the step is added there.
+        self.push_step(None, view, step);
     }
 
-    /// Notes what the server says, in the call of this number or else behind the last one that was answered.
-    fn said(&mut self, during: Option<u64>, view: &LineView<'_, '_>, step: Step) -> Option<u32> {
+    /// Adds a server message to a pending call, or else after the call that was answered last.
+    fn push_step(&mut self, during: Option<u64>, view: &LineView<'_, '_>, step: Step) -> Option<u32> {
         let during = during.filter(|number| !self.only_listens(*number));
         let open = during.and_then(|number| self.open.get_mut(&number)).or(self.last.as_mut())?;
         let now = time_us(view);
@@ -559,7 +559,7 @@ impl Taping<'_> {
         Some(call)
     }
 
-    /// Whether an open call does nothing but listen while others come and go: what is said then follows the last of those.
+    /// Whether a pending call is a subscription with later calls beside it: then messages belong to those.
     fn only_listens(&self, number: u64) -> bool {
         let (Some(open), Some(last)) = (self.open.get(&number), self.last) else { return false };
         let kind = self.tape.kind(self.tape.call(open.number));
@@ -567,6 +567,7 @@ impl Taping<'_> {
     }
 
     fn kind(&mut self, method: &str, name: Option<&str>) -> u32 {
+        // Resources have too many URIs to be kinds of their own.
         let is_named = matches!(method, "tools/call" | "prompts/get");
         let method = self.intern(method);
         let name = name.filter(|_| is_named).map(|name| self.intern(name));
@@ -592,7 +593,7 @@ impl Taping<'_> {
 
     fn finish(self) -> Tape {
         let mut tape = self.tape;
-        // Stable: what was said in a call stays in order.
+        // The sort is stable, so the messages of a call stay in order.
         tape.steps.sort_by_key(|step| step.call);
         let mut at = 0;
         while let Some(step) = tape.steps.get(at) {
@@ -608,11 +609,12 @@ impl Taping<'_> {
     }
 }
 
-/// Links calls with the same key. One without an answer counts only if there is no other, and if it has not been
-/// cancelled: then having no answer is how it is answered. One that was refused counts only if there is no other, too.
+/// Links calls with the same key. A call that was rejected or never answered is used only if there is no other; a cancelled
+/// one counts, because silence is its answer.
 fn chain(tape: &mut Tape) {
     tape.distinct = vec![Vec::new(); tape.kinds.len()];
     let numbers = || 0..index(tape.calls.len());
+    // Usable calls first, so that a chain starts with an unusable one only if it has no other.
     let order: Vec<u32> = numbers()
         .filter(|number| tape.call(*number).counts())
         .chain(numbers().filter(|number| !tape.call(*number).counts()))
@@ -637,7 +639,7 @@ fn chain(tape: &mut Tape) {
     }
 }
 
-/// Whether an exchange says that its request was a bad one.
+/// Whether the HTTP status is 400.
 fn is_bad_request(view: &LineView<'_, '_>) -> bool {
     let response = view.http().and_then(|http| http.response.as_ref());
     response.is_some_and(|response| response.status == 400)
@@ -651,13 +653,13 @@ fn is_json(envelope: &Envelope<'_>) -> bool {
     !matches!(envelope.defects.last(), Some(Defect::NotJson(_)))
 }
 
-/// A payload that nobody looked at when its line was read, and that has more behind it than belongs to it.
+/// The exact bytes of a payload that was not parsed when its line was read and may have trailing bytes.
 fn whole<'l>(line: &Line<'l>, raw: &[u8]) -> Option<&'l [u8]> {
     let Record::Message(message) = parse_line(line.bytes) else { return None };
     (message.raw.as_ptr() == raw.as_ptr()).then_some(message.raw)
 }
 
-/// When a line was observed, on the finest clock that it has.
+/// When a line was observed, in microseconds, on the finest clock that it has.
 fn time_us(view: &LineView<'_, '_>) -> Option<u64> {
     let stamp: &Stamp<'_> = view.line.record.stamp()?;
     let wall = || u64::try_from(stamp.wall_ms()?).ok()?.checked_mul(1000);

@@ -72,7 +72,7 @@ fn told(actions: Vec<Action>) -> Vec<String> {
         Action::Disconnect { .. } => "disconnect".to_owned(),
         Action::Close { request } => format!("close {request}"),
         Action::PassOn { message, .. } => format!("pass on {}", text(message)),
-        Action::Tell(notice) => format!("# {notice}"),
+        Action::Notify(notice) => format!("# {notice}"),
     };
     actions.into_iter().map(tell).collect()
 }
@@ -169,8 +169,8 @@ fn a_strict_tape_answers_no_more_often_than_it_was_recorded() {
     assert_eq!(
         session.say(ADD),
         [
-            "# missed: every recorded call that asks this was used: tools/call add; nearest is line 1",
-            r#".{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"data":{"nearest":{"call":"tools/call add","differences":[],"line":1},"reason":"used-up","source":"wiretape"},"message":"wiretape replay: every recorded call that asks this was used: tools/call add; nearest is line 1"}}"#
+            "# missed: all matching recorded calls are used up: tools/call add; nearest is line 1",
+            r#".{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"data":{"nearest":{"call":"tools/call add","differences":[],"line":1},"reason":"used-up","source":"wiretape"},"message":"wiretape replay: all matching recorded calls are used up: tools/call add; nearest is line 1"}}"#
         ]
     );
     assert_eq!(session.tally().missed(), 1);
@@ -185,17 +185,17 @@ fn a_miss_names_the_nearest_and_the_difference() {
     check(
         &mut session,
         call("1", "add", r#"{"a":1,"b":3}"#),
-        "no recorded call asks this: tools/call add; nearest is line 1: params/arguments/b was 2 and is 3",
+        "no recorded call matches: tools/call add; nearest is line 1: params/arguments/b was 2 and is 3",
     );
     check(
         &mut session,
         call("1", "sub", r#"{"a":1,"b":2}"#),
-        "no recorded call asks this: tools/call sub; nearest is line 1, tools/call add: params/name was \"add\" and is \"sub\"",
+        "no recorded call matches: tools/call sub; nearest is line 1, tools/call add: params/name was \"add\" and is \"sub\"",
     );
     check(
         &mut session,
         r#"{"id":1,"method":"prompts/list"}"#.to_owned(),
-        "no recorded call asks this: prompts/list",
+        "no recorded call matches: prompts/list",
     );
 }
 
@@ -206,7 +206,7 @@ fn a_loose_tape_takes_the_nearest_and_says_so() {
     assert_eq!(
         answers,
         [
-            "# answered as the nearest, line 1: tools/call add: params/arguments/b was 2 and is 9",
+            "# answered with the nearest match, line 1: tools/call add: params/arguments/b was 2 and is 9",
             r#".{"jsonrpc":"2.0","id":5,"result":{"sum": 3.0}}"#
         ]
     );
@@ -237,10 +237,10 @@ fn what_nobody_can_answer_is_missed_after_all() {
     let actions = missed_after_all(request, b"5", miss, &mut session.tally.lock().unwrap());
     let [notice, answer] = told(actions.into()).try_into().unwrap();
     assert!(
-        notice.starts_with("# missed: no recorded call asks this: tools/call sub; nearest is line"),
+        notice.starts_with("# missed: no recorded call matches: tools/call sub; nearest is line"),
         "{notice}"
     );
-    assert!(notice.ends_with("; the real server can't be asked: it has gone"), "{notice}");
+    assert!(notice.ends_with("; can't forward to the real server: it has gone"), "{notice}");
     assert!(answer.starts_with(r#".{"jsonrpc":"2.0","id":5,"error":{"code":"#), "{answer}");
     assert_eq!((session.tally().missed(), session.tally().passed_on()), (1, 0));
 }
@@ -259,12 +259,12 @@ fn calls_in_recorded_order_may_change_places_only_if_they_overlap() {
     let mut session = Session::new(&IN_ORDER, setting(Mode::Default, Order::Recorded, Repeats::Last));
     let ask =
         |session: &mut Session, method| session.say(&format!(r#"{{"id":1,"method":"{method}"}}"#))[0].clone();
-    assert_eq!(ask(&mut session, "x/c"), "# missed: x/c is not what comes next; next is line 1, x/a");
+    assert_eq!(ask(&mut session, "x/c"), "# missed: x/c is out of order; next is line 1, x/a");
     assert_eq!(ask(&mut session, "x/b"), r#".{"id":1,"result":{"r":"b"}}"#);
     assert_eq!(ask(&mut session, "x/a"), r#".{"id":1,"result":{"r":"a"}}"#);
-    assert_eq!(ask(&mut session, "x/a"), "# missed: x/a is not what comes next; next is line 5, x/c");
+    assert_eq!(ask(&mut session, "x/a"), "# missed: x/a is out of order; next is line 5, x/c");
     assert_eq!(ask(&mut session, "x/c"), r#".{"id":1,"result":{"r":"c"}}"#);
-    assert!(ask(&mut session, "x/c").starts_with("# missed: every recorded call"));
+    assert!(ask(&mut session, "x/c").starts_with("# missed: all matching recorded calls"));
 }
 
 #[test]
@@ -346,20 +346,20 @@ fn everything_comes_in_its_place() {
         session.say(LONG),
         [
             r#"{"method":"notifications/progress","params":{"progressToken":77,"progress":1}}"#,
-            "# 1 schema(s) in x/long were damaged by another program's redaction; anything is allowed there now",
+            "# 1 schema(s) in x/long were damaged by another program's redaction; they now accept anything",
             r#"{"id":2,"method":"sampling/createMessage","params":{"maxTokens":1000}}"#,
         ]
     );
     assert_eq!(
         session.say(r#"{"id":2,"result":{"text":"ho"}}"#),
         [
-            r#"# the client answered otherwise than was recorded, during x/long: result/text was "hi" and is "ho""#,
+            r#"# the client's answer during x/long differs from the recording: result/text was "hi" and is "ho""#,
             r#".{"id":"L","result":{"done":true}}"#,
             r#"{"method":"notifications/tools/list_changed"}"#,
         ]
     );
     assert_eq!(session.player.open_requests(), 0);
-    // Whoever doesn't ask for progress isn't told, and what followed the answer follows it once.
+    // Without a token there is no progress, and messages after the answer are sent once.
     let again = session.say(r#"{"id":5,"method":"x/long","params":{}}"#);
     assert_eq!(again.len(), 2, "{again:?}");
     assert_eq!(session.say(r#"{"id":3,"result":{"text":"hi"}}"#), [r#".{"id":5,"result":{"done":true}}"#]);
@@ -410,7 +410,10 @@ fn what_was_never_answered_is_a_miss_and_what_was_cancelled_stays_open() {
         ("in", 3, r#"{"method":"notifications/cancelled","params":{"requestId":2}}"#),
     ];
     let mut session = Session::new(&said, Setting::default());
-    assert_eq!(session.say(r#"{"id":1,"method":"x/a"}"#)[0], "# missed: x/a was recorded and never answered");
+    assert_eq!(
+        session.say(r#"{"id":1,"method":"x/a"}"#)[0],
+        "# missed: x/a was never answered in the recording"
+    );
     let asking = Setting { when_missed: WhenMissed::PassOn, ..Setting::default() };
     let passed = Session::new(&said, asking).say(r#"{"id":1,"method":"x/a"}"#);
     assert_eq!(passed, [r#"pass on {"id":1,"method":"x/a"}"#]);
@@ -497,7 +500,7 @@ fn faults_come_in_place_of_the_answer() {
     };
     check(
         "error=-7",
-        &[r#".{"jsonrpc":"2.0","id":1,"error":{"code":-7,"message":"wiretape: failed on purpose"}}"#],
+        &[r#".{"jsonrpc":"2.0","id":1,"error":{"code":-7,"message":"wiretape: injected fault"}}"#],
     );
     check("hang", &[]);
     check("drop", &[]);
@@ -535,7 +538,7 @@ fn what_stands_behind_a_payload_is_no_part_of_it() {
 #[test]
 fn an_empty_tape_answers_nothing_and_says_so() {
     let mut session = Session::new(&[], Setting::default());
-    assert_eq!(session.say(ADD)[0], "# missed: no recorded call asks this: tools/call add");
+    assert_eq!(session.say(ADD)[0], "# missed: no recorded call matches: tools/call add");
     assert!(session.say(r#"{"id":2,"method":"initialize"}"#)[1].contains("protocolVersion"));
 }
 

@@ -1,5 +1,8 @@
-//! What a server makes up and a client repeats: cursors, states, tasks, ids, tokens. A request that repeats a recorded one
-//! must repeat the live one instead.
+//! Generated values that a client repeats: cursors, request states, task ids, other ids and tokens. Where a recorded request
+//! repeats a recorded value, the live request has to repeat the live one.
+//!
+//! A wrong substitution would send a call to another object than intended, so values are learned only from members that the
+//! protocol defines to be repeated, from values that look generated in both answers, and from redaction markers.
 
 use crate::json_diff::{Alike, diff_beyond};
 use crate::looks::Runs;
@@ -14,51 +17,51 @@ use wiretape_trace::redact::markers;
 use wiretape_trace::splice::{Edit, splice};
 use wiretape_trace::value::Value;
 
-/// Members of results that the protocol wants repeated, wherever they stand.
+/// Members of results that clients repeat by protocol.
 const REPEATED: [&str; 3] = ["nextCursor", "requestState", "taskId"];
 
 /// Members of requests that repeat them.
 const REPEATING: [&str; 3] = ["cursor", "requestState", "taskId"];
 
-/// What these answer tells what a server is.
+/// Methods whose results are written by the server's author, not generated.
 const SAYS_WHAT_IT_IS: [&str; 4] = ["initialize", "server/discover", "tools/list", "prompts/list"];
 
-/// More differences of two results are not looked into.
+/// Differences between two results that are examined.
 const MAX_DIFFERENCES: usize = 100_000;
 
-/// Deeper places are not looked into.
+/// Levels of nesting that are searched for repeated members.
 const MAX_DEPTH: usize = 16;
 
-/// Texts that are JSON are looked into: many tools answer so.
+/// Strings that hold JSON are parsed: many tools return their result that way.
 static LOOK_INTO_TEXTS: LazyLock<Volatile> = LazyLock::new(Volatile::defaults);
 
-/// What some programs put in the place of every secret.
+/// The marker of programs that use the same one for every secret.
 const ANY_SECRET: &str = "[REDACTED]";
 
-/// An id has so many characters.
+/// The length of an id, in bytes.
 const ID_LENGTH: std::ops::RangeInclusive<usize> = 4..=512;
 
-/// A number of so many digits is one.
+/// Digits from which on a number may be an id.
 const MANY_DIGITS: usize = 6;
 
-/// What was made up, recorded and live.
+/// Recorded values and their live counterparts.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
-    /// Ids, and what stands for secrets: what each is now.
+pub(super) struct CarriedValues {
+    /// Live values by recorded id or redaction marker.
     live: HashMap<String, String>,
-    /// What the protocol wants repeated, in its own places: what it is now; `None` if the server was not asked for it, or answered
-    /// otherwise.
+    /// Live values by recorded value, for the members that the protocol defines; `None` if the call was skipped or its
+    /// result has no such value.
     repeated: HashMap<String, Option<String>>,
 }
 
-impl Carried {
-    /// A call of this method was answered, or was not made at all.
+impl CarriedValues {
+    /// Learns from an answer. `live` is `None` if the call was skipped or not answered.
     pub(super) fn learn(&mut self, runs: &Runs, method: &str, recorded: &[u8], live: Option<&[u8]>) {
         let result = |message| Envelope::scan(message).result.and_then(|result| Value::parse(result).ok());
         let Some(recorded) = result(recorded) else { return };
         let live = live.and_then(result);
         self.learn_repeated(recorded, live, 0);
-        // What a server says of itself and of its tools was written by somebody: a new version is no id.
+        // Definitions are written by people: a new version number must not be taken for an id.
         let Some(live) = live.filter(|_| !SAYS_WHAT_IT_IS.contains(&method)) else { return };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| runs.may_have_become(recorded, live);
         let alike = Alike { is_alike: &is_alike, is_told: true };
@@ -73,7 +76,7 @@ impl Carried {
         }
     }
 
-    /// What the protocol wants repeated.
+    /// Learns the members that the protocol defines.
     fn learn_repeated(&mut self, recorded: Value<'_>, live: Option<Value<'_>>, depth: usize) {
         if depth > MAX_DEPTH || !recorded.is_object() {
             return;
@@ -106,7 +109,7 @@ impl Carried {
         }
     }
 
-    /// What a request needs that there is not, if there is such.
+    /// The member of a request whose live value is unknown, if there is one.
     pub(super) fn lacks(&self, request: &[u8]) -> Option<&'static str> {
         let params = Value::parse(Envelope::scan(request).params?).ok()?;
         REPEATING.into_iter().find(|name| {
@@ -115,13 +118,13 @@ impl Carried {
         })
     }
 
-    /// Whether a request repeats something that a server made up.
+    /// Whether a request has a member that repeats a server's value.
     pub(super) fn is_repeating(request: &[u8]) -> bool {
         let params = Envelope::scan(request).params.and_then(|params| Value::parse(params).ok());
         params.is_some_and(|params| REPEATING.into_iter().any(|name| params.get(name).is_some()))
     }
 
-    /// A request, or the answer to one, as it is to be made now.
+    /// Replaces recorded values by live ones in a message.
     pub(super) fn put_into(&self, message: Vec<u8>) -> Vec<u8> {
         if self.live.is_empty() && self.repeated.is_empty() {
             return message;
@@ -153,14 +156,14 @@ impl Carried {
                 None => self.replaced(&text),
             };
             if let Some(now) = now {
-                let json = serde_json::to_vec(&now).expect("a string always serializes");
+                let json = serde_json::to_vec(&now).expect("serializing a string to memory can't fail");
                 edits.push((start + lexeme.start..start + lexeme.end, json));
             }
         }
         Some(edits)
     }
 
-    /// A text with what the server makes up now, if that is another.
+    /// A text with recorded values replaced; `None` if it stays the same.
     fn replaced(&self, text: &str) -> Option<String> {
         if let Some(live) = self.live.get(text) {
             return (live != text).then(|| live.clone());
@@ -175,16 +178,17 @@ impl Carried {
     }
 }
 
-/// The parts of a text that may be ids: what stands for a secret, and whole words.
+/// The parts of a text that may be ids: redaction markers and whole words. Replacing parts of words would corrupt others.
 fn parts(text: &str) -> Vec<Range<usize>> {
     static WORD: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\[REDACTED:[^\]]*\]|[0-9A-Za-z_-]+").expect("the pattern is a pattern")
+        Regex::new(r"\[REDACTED:[^\]]*\]|[0-9A-Za-z_-]+")
+            .expect("the pattern is a constant, compiled by the tests")
     });
     WORD.find_iter(text).map(|word| word.range()).collect()
 }
 
-/// Whether a text looks like an id: letters and digits mixed, or many digits. That a version is another now is no reason to ask
-/// for another.
+/// Whether a text looks like an id: letters and digits mixed, or many digits. A version such as `1.1.0` must not: a changed
+/// version is no reason to change requests.
 fn may_be_id(text: &str) -> bool {
     let is_plain = || text.bytes().all(|byte| byte.is_ascii_graphic());
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
@@ -193,13 +197,13 @@ fn may_be_id(text: &str) -> bool {
     ID_LENGTH.contains(&text.len()) && (is_mixed || is_number) && is_plain()
 }
 
-/// What stands now where a secret was taken out, if there was one.
+/// The redaction marker in a recorded text, and the live value in its place.
 fn redacted<'t>(recorded: &'t str, live: &'t str) -> Option<(&'t str, &'t str)> {
     let places = markers(recorded.as_bytes());
     let [place] = places.as_slice() else { return None };
     let (head, tail) = (recorded.get(..place.start)?, recorded.get(place.end..)?);
     let secret = live.strip_prefix(head)?.strip_suffix(tail)?;
-    // Nobody knows which secret a mark means that is the same for all.
+    // A marker that is the same for all secrets doesn't identify one.
     let marker = recorded.get(place.clone()).filter(|marker| *marker != ANY_SECRET)?;
     Some((marker, secret))
 }
@@ -208,10 +212,10 @@ fn redacted<'t>(recorded: &'t str, live: &'t str) -> Option<(&'t str, &'t str)> 
 mod tests {
     use super::*;
 
-    fn carried(recorded: &str, live: Option<&str>) -> Carried {
+    fn carried(recorded: &str, live: Option<&str>) -> CarriedValues {
         let runs = Runs::default();
         let answer = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-        let mut carried = Carried::default();
+        let mut carried = CarriedValues::default();
         carried.learn(
             &runs,
             "tools/call",
@@ -286,7 +290,7 @@ mod tests {
         assert_eq!(never.lacks(&request(r#"{"cursor":"b"}"#)), None);
         let otherwise = carried(r#"{"requestState":"a"}"#, Some("{}"));
         assert_eq!(otherwise.lacks(&request(r#"{"requestState":"a"}"#)), Some("requestState"));
-        assert!(Carried::is_repeating(&request(r#"{"taskId":"a"}"#)));
-        assert!(!Carried::is_repeating(&request(r#"{"id":"a"}"#)));
+        assert!(CarriedValues::is_repeating(&request(r#"{"taskId":"a"}"#)));
+        assert!(!CarriedValues::is_repeating(&request(r#"{"id":"a"}"#)));
     }
 }

@@ -1,13 +1,17 @@
-//! Makes the calls of a recorded client again: what the server says comes in, what it is to be sent goes out.
+//! Sends the requests of a recorded client to a server: the server's messages in, the client's messages out.
 //!
-//! Nothing here waits or knows a clock. Whoever moves the bytes says what time it is, asks for the [`Driver::deadline`], and
-//! calls [`Driver::tick`] when it has come.
+//! Sans-IO, like [`crate::replay`]: nothing here waits or reads a clock. The caller passes the time with each message, asks
+//! for the [`Driver::deadline`], and calls [`Driver::tick`] when it is reached.
+//!
+//! A verification may run against a production server, so it must do no harm: unless the user allows writes, a tool is
+//! skipped if the recorded or the live server lists it without `readOnlyHint`; redaction markers are never sent; and
+//! server requests are answered only as the recorded client answered them.
 
-use super::carry::Carried;
-use super::offers::{self, Offered, is_offer, without_secrets};
+use super::carry::CarriedValues;
+use super::offers::{self, OfferCollector, is_offer, without_secrets};
 use super::questions::Questions;
 use super::script::{self, LISTEN, Plan, Script, Skip, Writes};
-use super::verdict::{Change, Checked, Found, Judge, Missing, Verdict, Verified, error_text, verdict};
+use super::verdict::{Change, Checked, Judge, MessageDiff, Missing, Verdict, Verified, error_text, verdict};
 use crate::definitions::{Definitions, ListKind};
 use crate::diff::{Ignored, Pace};
 use crate::lint::Revision;
@@ -25,77 +29,77 @@ use wiretape_trace::protocol::meta_key;
 use wiretape_trace::redact::{Redactor, is_redacted};
 use wiretape_trace::value::Value;
 
-/// More pages of a list are not asked for.
+/// Pages of a list that are requested: a server that returns pages forever is not followed.
 const MAX_PAGES: usize = 100;
 
-/// How a server is driven, and by what it is judged.
+/// The options of a verification.
 #[derive(Debug)]
 pub struct Setting {
-    /// What doesn't count.
+    /// The paths that are ignored when answers are compared.
     pub ignored: Ignored,
-    /// How the server's questions are compared.
+    /// How server requests are matched to recorded ones.
     pub matching: Matching,
-    /// So many calls are open at a time.
+    /// The number of calls in flight at a time.
     pub concurrency: usize,
-    /// So many microseconds an answer may take.
+    /// The timeout of an answer, in microseconds.
     pub timeout_us: u64,
-    /// What is too slow; without, nothing is.
+    /// When a call counts as slower; `None` never does.
     pub pace: Option<Pace>,
-    /// Whether calls are made that may change something.
+    /// Whether calls that may have side effects are sent.
     pub writes: Writes,
-    /// Takes secrets out of what is told.
+    /// Redacts secrets in what is reported.
     pub redactor: Option<Arc<Redactor>>,
-    /// Milliseconds since 1970 at the beginning.
+    /// The start of the run, in milliseconds since 1970.
     pub started_ms: i64,
-    /// Whether what is said now is wanted.
+    /// Whether a new trace is written.
     pub keeps: Keeps,
 }
 
-/// What is kept of what is said.
+/// Which messages are kept for a new trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keeps {
-    /// Nothing.
+    /// No new trace is written.
     #[default]
     Nothing,
-    /// All that makes a new trace: [`Action::Keep`] tells of it.
+    /// All messages of a new trace, by [`Action::Keep`].
     NewTrace,
 }
 
-/// Something to be done.
+/// What the caller has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Send a message to the server.
     Send(Vec<u8>),
-    /// End the connection, and begin another.
+    /// Close the connection and open another.
     Reconnect,
-    /// This belongs to a trace of what is said now.
+    /// Add a message to the new trace.
     Keep(Direction, Vec<u8>),
-    /// Tell whoever started this.
-    Tell(Notice),
-    /// A call has its verdict: the last one of what [`Driver::checked`] has.
+    /// Show a notice to the user.
+    Notify(Notice),
+    /// A call has its verdict: the last one in [`Driver::checked`].
     Judged,
-    /// There is nothing more to be done.
+    /// The verification is complete.
     Done,
 }
 
-/// Something that whoever started this should know at once.
+/// Something that the user should know at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The server says something that is no message.
+    /// The server sent something that is not a message.
     NotAMessage {
-        /// What it says, without secrets.
+        /// The text, redacted.
         text: String,
     },
-    /// The server asks for something that the recorded one did not.
+    /// The server sent a request that the recorded one did not.
     NotAsked {
-        /// The method.
+        /// The method of the server's request.
         method: String,
     },
-    /// The trace has no handshake; one was made up.
+    /// The trace has no handshake; a default one was used.
     MadeUp,
-    /// The trace can't be read any more.
+    /// The trace can't be read.
     Unreadable {
-        /// Why.
+        /// The cause, as the system words it.
         reason: String,
     },
 }
@@ -103,20 +107,22 @@ pub enum Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Notice::NotAMessage { text } => write!(f, "the server said something that is no message: {text}"),
+            Notice::NotAMessage { text } => {
+                write!(f, "the server sent something that is not a message: {text}")
+            }
             Notice::NotAsked { method } => {
                 write!(
                     f,
-                    "the server asks for `{method}`, which it did not there when it was recorded; it was refused"
+                    "the server sent `{method}`, which the recording does not have here; it was rejected"
                 )
             }
-            Notice::MadeUp => f.write_str("the trace has no handshake; one was made up"),
-            Notice::Unreadable { reason } => write!(f, "can't read the trace any more: {reason}"),
+            Notice::MadeUp => f.write_str("the trace has no handshake; using a default one"),
+            Notice::Unreadable { reason } => write!(f, "can't read the trace: {reason}"),
         }
     }
 }
 
-/// Makes the calls of a recorded client again.
+/// Drives a server with the requests of a recorded client.
 #[derive(Debug)]
 pub struct Driver<P> {
     script: Arc<Script>,
@@ -125,93 +131,93 @@ pub struct Driver<P> {
     runs: Runs,
     /// The next call of the tape.
     next: u32,
-    /// How many of the client's remarks were made.
+    /// The number of client notifications sent so far.
     remarked: usize,
-    /// Calls that wait for their answers, by our ids.
-    open: BTreeMap<u64, Open>,
-    /// A request of our own, which no client made.
-    own: Option<(u64, Own)>,
+    /// Requests in flight, by our ids.
+    open: BTreeMap<u64, PendingRequest>,
+    /// A request of our own in flight, which the recorded client did not send.
+    own: Option<(u64, OwnRequest)>,
     pages: usize,
-    /// Pages that are still to be asked for.
-    rest: VecDeque<Rest>,
+    /// Pages that are still to be requested.
+    rest: VecDeque<RemainingPages>,
     ids: u64,
     connection: Connection,
-    carried: Carried,
+    carried: CarriedValues,
     questions: Questions,
-    /// What the recorded server offered.
+    /// The definitions of the recorded server.
     offered: Definitions,
-    /// What the server offers now.
-    offers: Offered,
-    /// What it says when we ask of our own accord: only for us to know.
-    told: Offered,
+    /// The live definitions that count for the drift.
+    offers: OfferCollector,
+    /// Definitions from our own requests: only used to decide which calls are safe.
+    probed: OfferCollector,
     checked: Vec<Checked>,
-    /// How many calls were skipped until now that may change something.
+    /// The number of skipped calls so far that may have side effects.
     skipped_writes: u64,
-    /// Whether the server has said something that is no message.
+    /// Whether the server has sent something that is not a message; reported once.
     is_polluted: bool,
     is_done: bool,
 }
 
-/// How far a connection has come.
+/// The state of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connection {
-    /// Nothing was said.
+    /// No message was sent yet.
     New,
-    /// Calls can be made.
+    /// Calls can be sent.
     Ready,
-    /// The server has gone, or doesn't want to talk.
+    /// The server exited, or rejected the handshake.
     Over,
 }
 
-/// A call that waits for its answer.
+/// A request in flight.
 #[derive(Debug)]
-struct Open {
+struct PendingRequest {
     call: u32,
     sent_us: u64,
     due_us: u64,
-    /// What the server asked otherwise.
-    found: Found,
-    /// How many calls before it were skipped that may change something.
+    /// Differences in the server's requests so far.
+    found: MessageDiff,
+    /// The number of skipped calls before it that may have side effects.
     skipped_writes: u64,
-    /// What the server says in words, if it answers with an error.
+    /// The server's error message, if it answers with an error.
     error: Option<String>,
 }
 
-impl Open {
+impl PendingRequest {
     fn new(call: u32, sent_us: u64, due_us: u64, skipped_writes: u64) -> Self {
-        Open { call, sent_us, due_us, found: Found::default(), skipped_writes, error: None }
+        PendingRequest { call, sent_us, due_us, found: MessageDiff::default(), skipped_writes, error: None }
     }
 }
 
-/// What we ask of our own accord.
+/// A request of our own.
 #[derive(Debug)]
-enum Own {
+enum OwnRequest {
     Initialize,
     Tools,
-    /// The rest of a list that had no more pages when it was recorded.
-    Rest(Rest),
+    /// The next page of a list that had only one page in the recording.
+    Pages(RemainingPages),
 }
 
-/// A page of a list that the recorded client had no reason to ask for.
+/// A page of a list that the recorded client did not request.
 #[derive(Debug)]
-struct Rest {
+struct RemainingPages {
     kind: ListKind,
     cursor: String,
     number: usize,
-    /// The call that the list is the answer to, and what is to be said of it when the rest is there.
-    call: Open,
+    /// The call that the list answers, and its verdict so far.
+    call: PendingRequest,
     verdict: Verdict,
     answered_us: u64,
 }
 
 impl<P: Payloads> Driver<P> {
-    /// At the beginning.
+    /// A driver before its first message.
     pub fn new(script: Arc<Script>, payloads: P, setting: Setting) -> Self {
         let questions = Questions::read(&script, &payloads, &setting.matching);
         let runs = runs(&script, &payloads, setting.started_ms);
-        let offered = Offered::recorded(&script, &payloads, setting.redactor.clone());
-        let offers = Offered::new(setting.redactor.clone());
-        let told = Offered::new(setting.redactor.clone());
+        let offered = OfferCollector::recorded(&script, &payloads, setting.redactor.clone());
+        let offers = OfferCollector::new(setting.redactor.clone());
+        let probed = OfferCollector::new(setting.redactor.clone());
         Driver {
             script,
             payloads,
@@ -225,11 +231,11 @@ impl<P: Payloads> Driver<P> {
             rest: VecDeque::new(),
             ids: 0,
             connection: Connection::New,
-            carried: Carried::default(),
+            carried: CarriedValues::default(),
             questions,
             offered,
             offers,
-            told,
+            probed,
             checked: Vec::new(),
             skipped_writes: 0,
             is_polluted: false,
@@ -237,35 +243,36 @@ impl<P: Payloads> Driver<P> {
         }
     }
 
-    /// The calls that have their verdict, in the order in which they got it.
+    /// The calls that have a verdict, in the order of the verdicts.
     pub fn checked(&self) -> &[Checked] {
         &self.checked
     }
 
-    /// How many calls there are.
+    /// The number of recorded calls.
     pub fn len(&self) -> usize {
         self.script.tape().calls().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no recorded calls.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// When there is something to be done though nothing comes in.
+    /// When [`Driver::tick`] has to be called, in microseconds; `None` if nothing is in flight.
     pub fn deadline(&self) -> Option<u64> {
         self.open.values().map(|open| open.due_us).min()
     }
 
-    /// All that came of it.
+    /// The result.
     pub fn finish(self) -> Verified {
         let mut calls = self.checked;
+        // Verdicts come in the order of the answers; the report is in the order of the requests.
         calls.sort_by_key(|checked| checked.call);
         let drift = offers::compare(self.offered, &self.offers.finish());
         Verified { calls, drift }
     }
 
-    /// Begins, or goes on.
+    /// Sends everything that can be sent now. Call it once to start.
     pub fn go_on(&mut self, now_us: u64, actions: &mut Vec<Action>) {
         let now_ms = self.setting.started_ms.saturating_add(i64::try_from(now_us / 1000).unwrap_or(i64::MAX));
         self.runs.live.end = now_ms;
@@ -280,11 +287,11 @@ impl<P: Payloads> Driver<P> {
         self.next as usize >= self.len()
     }
 
-    /// Does the next thing; whether there was one that can be done now.
+    /// Performs the next step. Returns whether there was one.
     fn step(&mut self, now_us: u64, actions: &mut Vec<Action>) -> bool {
         if let Some(rest) = self.rest.pop_front() {
             let (kind, cursor) = (rest.kind, rest.cursor.clone());
-            self.ask_for_list(Own::Rest(rest), kind, Some(&cursor), now_us, actions);
+            self.request_list(OwnRequest::Pages(rest), kind, Some(&cursor), now_us, actions);
             return true;
         }
         if self.is_at_end() {
@@ -303,25 +310,25 @@ impl<P: Payloads> Driver<P> {
             return true;
         }
         match self.connection {
-            // What became of one session is nothing to the next.
+            // A failed session must not fail the next one.
             Connection::Over if is_introduction => self.begin_session(actions),
             Connection::Over => {
                 self.skip(self.next, Skip::Gone, actions);
                 self.next += 1;
             }
             Connection::New if !is_introduction && !script.tape().is_modern() => {
-                self.introduce_ourselves(actions, now_us);
+                self.send_default_initialize(actions, now_us);
             }
             Connection::Ready if is_initialize => {
-                // The client's last words in a session are for the server that it had.
-                self.remark(call, actions);
+                // Notifications at the end of a session belong to its server, so they are sent before the reconnect.
+                self.send_remarks(call, actions);
                 self.begin_session(actions);
             }
-            Connection::New | Connection::Ready if self.has_to_ask_about(call) => {
-                self.ask_for_tools(None, now_us, actions);
+            Connection::New | Connection::Ready if self.needs_tool_list(call) => {
+                self.request_tools(None, now_us, actions);
             }
             Connection::New | Connection::Ready => {
-                self.remark(call, actions);
+                self.send_remarks(call, actions);
                 self.call(self.next, now_us, actions);
                 self.next += 1;
             }
@@ -334,7 +341,7 @@ impl<P: Payloads> Driver<P> {
         actions.push(Action::Reconnect);
     }
 
-    /// Whether others must be answered first.
+    /// Whether the call has to wait for others: for the concurrency limit, the handshake, or a generated value.
     fn has_to_wait(&mut self, call: &Recorded, is_initialize: bool) -> bool {
         let tape = self.script.tape();
         let waiting = self.open.values().filter(|open| &*tape.kind(tape.call(open.call)).method != LISTEN);
@@ -348,11 +355,11 @@ impl<P: Payloads> Driver<P> {
             || (count > 0 && (is_initialize || self.is_repeating(call)))
     }
 
-    /// Whether a call may repeat something that the server made up.
+    /// Whether a call may repeat a value that the server generated in an answer that is still in flight.
     fn is_repeating(&self, call: &Recorded) -> bool {
         let mut request = Vec::new();
         self.payloads.read(call.request, &mut request).is_ok()
-            && (Carried::is_repeating(&request) || !looks::ids(&request).is_empty())
+            && (CarriedValues::is_repeating(&request) || !looks::ids(&request).is_empty())
     }
 
     fn next_id(&mut self) -> u64 {
@@ -360,39 +367,39 @@ impl<P: Payloads> Driver<P> {
         self.ids
     }
 
-    /// Whether the server has not said yet what the tool does that is to be called: it may do something else than when it was
-    /// recorded. It is asked once.
-    fn has_to_ask_about(&self, call: &Recorded) -> bool {
+    /// Whether the live server's annotations of a tool are unknown: it may have side effects now. The list is requested
+    /// once.
+    fn needs_tool_list(&self, call: &Recorded) -> bool {
         let tool = script::tool(self.script.tape(), call);
         self.setting.writes == Writes::Skip
             && self.pages == 0
             && tool.is_some_and(|tool| self.only_reads(tool).is_none())
     }
 
-    /// Whether a tool says now that it changes nothing; `None` if the server has not said.
+    /// Whether the live server annotates a tool with `readOnlyHint`; `None` if it has not listed it.
     fn only_reads(&self, tool: &str) -> Option<bool> {
-        let says = |offered: &Offered| script::only_reads(offered.so_far(), tool);
-        says(&self.offers).or_else(|| says(&self.told))
+        let says = |offered: &OfferCollector| script::only_reads(offered.so_far(), tool);
+        says(&self.offers).or_else(|| says(&self.probed))
     }
 
-    fn introduce_ourselves(&mut self, actions: &mut Vec<Action>, now_us: u64) {
-        actions.push(Action::Tell(Notice::MadeUp));
+    fn send_default_initialize(&mut self, actions: &mut Vec<Action>, now_us: u64) {
+        actions.push(Action::Notify(Notice::MadeUp));
         let params = json!({
             "protocolVersion": Revision::V2025_11_25.name(),
             "capabilities": { "sampling": {}, "elicitation": {}, "roots": {} },
             "clientInfo": { "name": "wiretape", "version": "0" },
         });
-        self.ask(Own::Initialize, "initialize", &params, now_us, actions);
+        self.send_own(OwnRequest::Initialize, "initialize", &params, now_us, actions);
     }
 
-    fn ask_for_tools(&mut self, cursor: Option<&str>, now_us: u64, actions: &mut Vec<Action>) {
+    fn request_tools(&mut self, cursor: Option<&str>, now_us: u64, actions: &mut Vec<Action>) {
         self.pages += 1;
-        self.ask_for_list(Own::Tools, ListKind::Tools, cursor, now_us, actions);
+        self.request_list(OwnRequest::Tools, ListKind::Tools, cursor, now_us, actions);
     }
 
-    fn ask_for_list(
+    fn request_list(
         &mut self,
-        own: Own,
+        own: OwnRequest,
         kind: ListKind,
         cursor: Option<&str>,
         now_us: u64,
@@ -405,16 +412,16 @@ impl<P: Payloads> Driver<P> {
         if let Some(meta) = self.modern_meta() {
             params["_meta"] = meta;
         }
-        self.ask(own, kind.method(), &params, now_us, actions);
+        self.send_own(own, kind.method(), &params, now_us, actions);
     }
 
-    /// The rest of a list could not be read: nobody knows what is on it.
-    fn rest_failed(&mut self, rest: Rest, reason: &str, actions: &mut Vec<Action>) {
+    /// The remaining pages can't be read, so the list can't be compared.
+    fn fail_pages(&mut self, rest: RemainingPages, reason: &str, actions: &mut Vec<Action>) {
         let verdict = Verdict::Missing(Missing::Rest(reason.to_owned()));
-        self.heard(rest.call, verdict, rest.answered_us, actions);
+        self.conclude(rest.call, verdict, rest.answered_us, actions);
     }
 
-    /// What a client of the stateless era says of itself with each request.
+    /// The recorded client's `_meta` for our own stateless requests (2026-07-28, basic#meta).
     fn modern_meta(&self) -> Option<Json> {
         if !self.script.tape().is_modern() {
             return None;
@@ -430,31 +437,38 @@ impl<P: Payloads> Driver<P> {
         })
     }
 
-    fn ask(&mut self, own: Own, method: &str, params: &Json, now_us: u64, actions: &mut Vec<Action>) {
+    fn send_own(
+        &mut self,
+        own: OwnRequest,
+        method: &str,
+        params: &Json,
+        now_us: u64,
+        actions: &mut Vec<Action>,
+    ) {
         let id = self.next_id();
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        if let Own::Rest(_) = own {
-            self.keep(Direction::ClientToServer, request.as_bytes(), actions);
+        if let OwnRequest::Pages(_) = own {
+            self.push_keep(Direction::ClientToServer, request.as_bytes(), actions);
         }
-        self.hears(&own).hear(Direction::ClientToServer, 0, request.as_bytes());
+        self.collector_of(&own).observe(Direction::ClientToServer, 0, request.as_bytes());
         self.own = Some((id, own));
         let due_us = now_us.saturating_add(self.setting.timeout_us);
-        // It has a place among the others for its deadline's sake.
-        self.open.insert(id, Open::new(u32::MAX, now_us, due_us, 0));
+        // Also in `open`, so that its timeout is handled like the others. `u32::MAX` is never a call number.
+        self.open.insert(id, PendingRequest::new(u32::MAX, now_us, due_us, 0));
         actions.push(Action::Send(request.into_bytes()));
     }
 
-    /// Whom a request of our own, and its answer, are for.
-    fn hears(&mut self, own: &Own) -> &mut Offered {
+    /// The collector for a request of our own and its answer.
+    fn collector_of(&mut self, own: &OwnRequest) -> &mut OfferCollector {
         match own {
-            Own::Initialize | Own::Tools => &mut self.told,
-            Own::Rest(_) => &mut self.offers,
+            OwnRequest::Initialize | OwnRequest::Tools => &mut self.probed,
+            OwnRequest::Pages(_) => &mut self.offers,
         }
     }
 
-    /// Says what the client said unasked before a call. Before the handshake nobody listens: what was said before that belongs to
-    /// a session that has failed.
-    fn remark(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
+    /// Sends the notifications that the client sent before a call. Those before the handshake are dropped: they belong to a
+    /// session that failed.
+    fn send_remarks(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
         let is_heard =
             self.connection != Connection::New || !script::is_introduction(self.script.tape(), call);
         while let Some(span) = self.script.remarks.get(self.remarked).copied() {
@@ -480,15 +494,17 @@ impl<P: Payloads> Driver<P> {
         let id = self.next_id();
         let request = self.carried.put_into(renumbered(&recorded, id));
         if is_offer(&script.tape().kind(call).method) {
-            self.offers.hear(Direction::ClientToServer, call.line, &request);
+            self.offers.observe(Direction::ClientToServer, call.line, &request);
         }
+        // A call that took long in the recording may take long again: three times its time, at least the
+        // timeout.
         let took_us = script::recorded_us(script.tape(), call).unwrap_or(0);
         let due_us = now_us.saturating_add(self.setting.timeout_us.max(took_us.saturating_mul(3)));
-        self.open.insert(id, Open::new(number, now_us, due_us, self.skipped_writes));
+        self.open.insert(id, PendingRequest::new(number, now_us, due_us, self.skipped_writes));
         self.send(request, actions);
     }
 
-    /// Why a call is better not made, after all that is known now.
+    /// Why a call has to be skipped, by what is known now.
     fn reason_to_skip(&self, call: &Recorded, request: &[u8]) -> Option<Skip> {
         if let Some(what) = self.carried.lacks(request) {
             return Some(Skip::Depends(what));
@@ -505,7 +521,7 @@ impl<P: Payloads> Driver<P> {
         }
     }
 
-    /// Whether something was taken out of what the client answered to a question during a call.
+    /// Whether an answer of the recorded client during a call was redacted.
     fn has_redacted_reply(&self, call: &Recorded) -> bool {
         let mut reply = Vec::new();
         let replies = self.script.tape().steps(call).iter().filter(|step| step.kind == StepKind::Reply);
@@ -527,7 +543,7 @@ impl<P: Payloads> Driver<P> {
             self.skipped_writes += 1;
         }
         let recorded_us = script::recorded_us(script.tape(), call);
-        self.judged(
+        self.push_verdict(
             Checked {
                 call: number,
                 verdict: Verdict::Skipped(skip),
@@ -541,7 +557,7 @@ impl<P: Payloads> Driver<P> {
         );
     }
 
-    /// Whether a call that is skipped may have changed something when it was recorded.
+    /// Whether a skipped call may have had side effects in the recording.
     fn may_write(&self, call: &Recorded, skip: Skip) -> bool {
         match skip {
             Skip::Writes | Skip::WritesNow => true,
@@ -553,7 +569,7 @@ impl<P: Payloads> Driver<P> {
         }
     }
 
-    /// What was not asked now stays in a new trace as it was.
+    /// Copies a skipped call to the new trace as recorded.
     fn keep_as_recorded(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
         if self.setting.keeps == Keeps::Nothing {
             return;
@@ -593,13 +609,13 @@ impl<P: Payloads> Driver<P> {
         match self.payloads.read(span, &mut bytes) {
             Ok(()) => Some(bytes),
             Err(error) => {
-                actions.push(Action::Tell(Notice::Unreadable { reason: error.to_string() }));
+                actions.push(Action::Notify(Notice::Unreadable { reason: error.to_string() }));
                 None
             }
         }
     }
 
-    /// Takes what the server says.
+    /// Handles a message of the server.
     pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) {
         for payload in payloads(message) {
             let envelope = Envelope::scan(payload);
@@ -608,7 +624,7 @@ impl<P: Payloads> Driver<P> {
                 MessageKind::Request => self.question(payload, &envelope, actions),
                 MessageKind::Notification => {
                     self.notification(&envelope, now_us, actions);
-                    self.keep(Direction::ServerToClient, payload, actions);
+                    self.push_keep(Direction::ServerToClient, payload, actions);
                 }
                 MessageKind::Batch | MessageKind::NotJsonRpc => self.not_a_message(payload, actions),
             }
@@ -618,62 +634,64 @@ impl<P: Payloads> Driver<P> {
 
     fn response(&mut self, payload: &[u8], envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
         let Some(Id::Number(id)) = &envelope.id else { return };
-        // What comes too late was missed already.
+        // A late answer: its call has a verdict already.
         let Some(id) = id.parse::<u64>().ok().filter(|id| self.open.contains_key(id)) else { return };
         let Some(open) = self.open.remove(&id) else { return };
         if let Some((_, own)) = self.own.take_if(|(own, _)| *own == id) {
-            return self.answered_ourselves(own, payload, envelope, now_us, actions);
+            return self.handle_own_response(own, payload, envelope, now_us, actions);
         }
         let call = self.script.tape().call(open.call);
         if is_offer(&self.script.tape().kind(call).method) {
-            self.offers.hear(Direction::ServerToClient, call.line, payload);
+            self.offers.observe(Direction::ServerToClient, call.line, payload);
         }
-        self.keep(Direction::ServerToClient, payload, actions);
-        self.answered(open, payload, envelope, now_us, actions);
+        self.push_keep(Direction::ServerToClient, payload, actions);
+        self.handle_answer(open, payload, envelope, now_us, actions);
     }
 
-    /// A request of our own is answered.
-    fn answered_ourselves(
+    /// Handles the answer to a request of our own.
+    fn handle_own_response(
         &mut self,
-        own: Own,
+        own: OwnRequest,
         payload: &[u8],
         envelope: &Envelope<'_>,
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
-        self.hears(&own).hear(Direction::ServerToClient, 0, payload);
+        self.collector_of(&own).observe(Direction::ServerToClient, 0, payload);
         match own {
-            Own::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
-            Own::Initialize => self.greeted(actions),
-            Own::Tools => match next_cursor(envelope).filter(|_| self.pages < MAX_PAGES) {
-                Some(cursor) => self.ask_for_tools(Some(&cursor), now_us, actions),
+            OwnRequest::Initialize if envelope.error.is_some() => self.connection = Connection::Over,
+            OwnRequest::Initialize => self.send_initialized(actions),
+            OwnRequest::Tools => match next_cursor(envelope).filter(|_| self.pages < MAX_PAGES) {
+                Some(cursor) => self.request_tools(Some(&cursor), now_us, actions),
                 None => self.connection = Connection::Ready,
             },
-            Own::Rest(rest) => {
-                self.keep(Direction::ServerToClient, payload, actions);
-                self.rest_answered(rest, envelope, actions);
+            OwnRequest::Pages(rest) => {
+                self.push_keep(Direction::ServerToClient, payload, actions);
+                self.handle_page(rest, envelope, actions);
             }
         }
     }
 
-    fn rest_answered(&mut self, rest: Rest, envelope: &Envelope<'_>, actions: &mut Vec<Action>) {
+    fn handle_page(&mut self, rest: RemainingPages, envelope: &Envelope<'_>, actions: &mut Vec<Action>) {
         match next_cursor(envelope) {
-            _ if envelope.error.is_some() => self.rest_failed(rest, "it is answered with an error", actions),
-            Some(_) if rest.number >= MAX_PAGES => self.rest_failed(rest, "it has too many pages", actions),
-            Some(cursor) => self.rest.push_front(Rest { cursor, number: rest.number + 1, ..rest }),
-            None => self.heard(rest.call, rest.verdict, rest.answered_us, actions),
+            _ if envelope.error.is_some() => {
+                self.fail_pages(rest, "the server answered with an error", actions);
+            }
+            Some(_) if rest.number >= MAX_PAGES => self.fail_pages(rest, "too many pages", actions),
+            Some(cursor) => self.rest.push_front(RemainingPages { cursor, number: rest.number + 1, ..rest }),
+            None => self.conclude(rest.call, rest.verdict, rest.answered_us, actions),
         }
     }
 
-    fn greeted(&mut self, actions: &mut Vec<Action>) {
+    fn send_initialized(&mut self, actions: &mut Vec<Action>) {
         self.connection = Connection::Ready;
         self.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec(), actions);
     }
 
-    /// A call is answered.
-    fn answered(
+    /// Handles the answer to a recorded call.
+    fn handle_answer(
         &mut self,
-        open: Open,
+        open: PendingRequest,
         payload: &[u8],
         envelope: &Envelope<'_>,
         now_us: u64,
@@ -685,19 +703,21 @@ impl<P: Payloads> Driver<P> {
         let method = &tape.kind(call).method;
         match (&**method, envelope.error.is_some()) {
             ("initialize", true) => self.connection = Connection::Over,
-            ("initialize", false) => self.greeted(actions),
-            // A client asks so which era it is, and goes on with the other if the server doesn't know.
+            ("initialize", false) => self.send_initialized(actions),
+            // A probe: an older server answers with an error, and the client continues with `initialize`.
             ("server/discover", true) => {}
             _ if self.connection == Connection::New => self.connection = Connection::Ready,
             _ => {}
         }
         let Some(recorded) = script::answer(tape, call).and_then(|span| self.read(span, actions)) else {
-            // One that listens was told that nothing more comes.
-            return self.heard(open, Verdict::Same, now_us, actions);
+            // A subscription has no recorded answer; its end is not compared.
+            return self.conclude(open, Verdict::Same, now_us, actions);
         };
         self.carried.learn(&self.runs, method, &recorded, Some(payload));
         let (recorded, live) = (self.clean(&recorded), self.clean(payload));
         let mut found = self.judge().answers(method, &recorded, &live);
+        // With several calls in flight, a server request may be attributed to another call, so this is
+        // checked only in sequence.
         let unasked = self.questions.unasked(open.call);
         let unasked = unasked.filter(|_| self.setting.concurrency <= 1).map(|question| Change {
             place: "asked".to_owned(),
@@ -708,43 +728,50 @@ impl<P: Payloads> Driver<P> {
         found.more |= open.found.more;
         let verdict = verdict(&recorded, &live, &found);
         let error = (verdict == Verdict::NewError).then(|| error_text(&live)).flatten();
-        let call = Open { found, error, ..open };
-        // A list that was whole may have more pages now: what is missing from the first may stand on another.
+        let call = PendingRequest { found, error, ..open };
+        // A list that had one page may have several now. Without the others, moved entries would count as removed.
         let was_whole = next_cursor(&Envelope::scan(&recorded)).is_none();
         let more = ListKind::of_method(method).zip(next_cursor(envelope)).filter(|_| was_whole);
         match more {
             Some((kind, cursor)) => {
-                self.rest.push_back(Rest { kind, cursor, number: 2, call, verdict, answered_us: now_us });
+                self.rest.push_back(RemainingPages {
+                    kind,
+                    cursor,
+                    number: 2,
+                    call,
+                    verdict,
+                    answered_us: now_us,
+                });
             }
-            None => self.heard(call, verdict, now_us, actions),
+            None => self.conclude(call, verdict, now_us, actions),
         }
     }
 
-    fn heard(&mut self, open: Open, verdict: Verdict, now_us: u64, actions: &mut Vec<Action>) {
+    fn conclude(&mut self, open: PendingRequest, verdict: Verdict, now_us: u64, actions: &mut Vec<Action>) {
         let tape = self.script.tape();
         let call = tape.call(open.call);
         let recorded_us = script::recorded_us(tape, call);
         let took_us = now_us.saturating_sub(open.sent_us);
         let is_slower = || {
-            // How long a server takes to start is nothing that it does.
+            // The handshake includes the start of the server, which varies.
             let pace = self.setting.pace.filter(|_| !script::is_introduction(tape, call)).zip(recorded_us);
             pace.is_some_and(|(pace, recorded_us)| pace.is_slower(recorded_us, took_us))
         };
         let verdict = match verdict {
             Verdict::Same if is_slower() => Verdict::Slower,
-            // A server that was not told to write can't have what was read back.
+            // Without the skipped writes, the server can't have the data that the recording read back.
             Verdict::Changed | Verdict::NewError if open.skipped_writes > 0 && reads_state(tape, call) => {
                 Verdict::Inconclusive { skipped_writes: open.skipped_writes }
             }
             verdict => verdict,
         };
-        let (Found { changes, more }, error) = (open.found, open.error);
+        let (MessageDiff { changes, more }, error) = (open.found, open.error);
         let checked =
             Checked { call: open.call, verdict, changes, more, error, took_us: Some(took_us), recorded_us };
-        self.judged(checked, actions);
+        self.push_verdict(checked, actions);
     }
 
-    fn judged(&mut self, checked: Checked, actions: &mut Vec<Action>) {
+    fn push_verdict(&mut self, checked: Checked, actions: &mut Vec<Action>) {
         self.checked.push(checked);
         actions.push(Action::Judged);
     }
@@ -753,22 +780,22 @@ impl<P: Payloads> Driver<P> {
         Judge { ignored: &self.setting.ignored, runs: &self.runs }
     }
 
-    /// A message without secrets.
+    /// Redacts a message.
     fn clean<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
         let redactor = self.setting.redactor.as_ref();
         redactor.map_or(Cow::Borrowed(message), |redactor| without_secrets(redactor, message))
     }
 
-    /// Tells of the first of them: a server that writes its log there has many.
+    /// Reports only the first one: a server that logs to standard output sends many.
     fn not_a_message(&mut self, payload: &[u8], actions: &mut Vec<Action>) {
         if !std::mem::replace(&mut self.is_polluted, true) {
             let text = self.shown(payload);
-            actions.push(Action::Tell(Notice::NotAMessage { text }));
+            actions.push(Action::Notify(Notice::NotAMessage { text }));
         }
     }
 
     fn shown(&self, text: &[u8]) -> String {
-        /// More is not shown.
+        /// Characters that are shown.
         const LONG: usize = 200;
         let text = self.setting.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.text(text));
         let text = String::from_utf8_lossy(&text);
@@ -776,7 +803,7 @@ impl<P: Payloads> Driver<P> {
         if shown.len() < text.len() { format!("{shown}…") } else { shown }
     }
 
-    /// The server asks something.
+    /// Handles a request of the server.
     fn question(&mut self, payload: &[u8], envelope: &Envelope<'_>, actions: &mut Vec<Action>) {
         let Some(id) = id_of(payload) else { return };
         let method = envelope.method.as_deref().unwrap_or_default();
@@ -784,27 +811,27 @@ impl<P: Payloads> Driver<P> {
             let pong = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":{}}"#].concat();
             return actions.push(Action::Send(pong));
         }
-        self.keep(Direction::ServerToClient, payload, actions);
+        self.push_keep(Direction::ServerToClient, payload, actions);
         let open: Vec<u32> = self.open.values().map(|open| open.call).collect();
         let Some(reply) = self.questions.find(&self.setting.matching, envelope, &open) else {
             return self.refuse(id, method, actions);
         };
         self.compare_question(reply.question, payload, actions);
-        // What the recorded client left open stays so.
+        // The recorded client did not answer, so we don't either.
         let Some(message) = reply.span.and_then(|span| self.read(span, actions)) else { return };
         let message = self.carried.put_into(message);
         if is_redacted(&message) {
-            // Nobody ever answers with what stands for a secret.
-            let error = br#","error":{"code":-32603,"message":"wiretape: a secret was taken out of the recorded answer"}}"#;
+            // A redaction marker is never sent: the server could store or show it as a real value.
+            let error = br#","error":{"code":-32603,"message":"wiretape: the recorded answer contains a redacted secret"}}"#;
             return self.send([br#"{"jsonrpc":"2.0","id":"#, id, error].concat(), actions);
         }
         self.send(with_id(&message, id), actions);
     }
 
     fn refuse(&mut self, id: &[u8], method: &str, actions: &mut Vec<Action>) {
-        actions.push(Action::Tell(Notice::NotAsked { method: method.to_owned() }));
+        actions.push(Action::Notify(Notice::NotAsked { method: method.to_owned() }));
         let error =
-            br#","error":{"code":-32601,"message":"wiretape: this was not asked when it was recorded"}}"#;
+            br#","error":{"code":-32601,"message":"wiretape: the recording has no such request here"}}"#;
         self.send([br#"{"jsonrpc":"2.0","id":"#, id, error].concat(), actions);
         let asked = Change {
             place: "asked".to_owned(),
@@ -828,7 +855,7 @@ impl<P: Payloads> Driver<P> {
         }
     }
 
-    /// A call that listens is through when it is told that the server has understood.
+    /// A subscription counts as answered when it is acknowledged.
     fn notification(&mut self, envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
         if envelope.method.as_deref() != Some("notifications/subscriptions/acknowledged") {
             return;
@@ -838,43 +865,45 @@ impl<P: Payloads> Driver<P> {
             .and_then(|params| params.at_path(&["_meta", meta_key::SUBSCRIPTION_ID]))
             .and_then(|id| String::from_utf8_lossy(id.raw).trim_matches('"').parse::<u64>().ok());
         if let Some(open) = id.and_then(|id| self.open.remove(&id)) {
-            self.heard(open, Verdict::Same, now_us, actions);
+            self.conclude(open, Verdict::Same, now_us, actions);
         }
     }
 
-    /// Gives up what has taken too long.
+    /// Handles timeouts.
     pub fn tick(&mut self, now_us: u64, actions: &mut Vec<Action>) {
         let late: Vec<u64> =
             self.open.iter().filter(|(_, open)| open.due_us <= now_us).map(|(id, _)| *id).collect();
         for id in late {
             let Some(open) = self.open.remove(&id) else { continue };
             match self.own.take_if(|(own, _)| *own == id) {
-                Some((_, Own::Initialize)) => self.connection = Connection::Over,
-                Some((_, Own::Tools)) => self.connection = Connection::Ready,
-                Some((_, Own::Rest(rest))) => self.rest_failed(rest, "no answer in time", actions),
-                None => self.missed(open, Missing::TimedOut, actions),
+                Some((_, OwnRequest::Initialize)) => self.connection = Connection::Over,
+                Some((_, OwnRequest::Tools)) => self.connection = Connection::Ready,
+                Some((_, OwnRequest::Pages(rest))) => self.fail_pages(rest, "timed out", actions),
+                None => self.conclude_missing(open, Missing::TimedOut, actions),
             }
         }
         self.go_on(now_us, actions);
     }
 
-    /// The server has gone.
+    /// The server exited or closed the connection.
     pub fn gone(&mut self, reason: &str, now_us: u64, actions: &mut Vec<Action>) {
         self.connection = Connection::Over;
-        let under_way = if let Some((_, Own::Rest(rest))) = self.own.take() { Some(rest) } else { None };
+        // A list whose remaining pages were pending has no verdict yet.
+        let under_way =
+            if let Some((_, OwnRequest::Pages(rest))) = self.own.take() { Some(rest) } else { None };
         for rest in under_way.into_iter().chain(std::mem::take(&mut self.rest)) {
-            self.rest_failed(rest, reason, actions);
+            self.fail_pages(rest, reason, actions);
         }
         for open in std::mem::take(&mut self.open).into_values() {
-            self.missed(open, Missing::Gone(reason.to_owned()), actions);
+            self.conclude_missing(open, Missing::Gone(reason.to_owned()), actions);
         }
         self.go_on(now_us, actions);
     }
 
-    fn missed(&mut self, open: Open, missing: Missing, actions: &mut Vec<Action>) {
+    fn conclude_missing(&mut self, open: PendingRequest, missing: Missing, actions: &mut Vec<Action>) {
         let script = Arc::clone(&self.script);
         let tape = script.tape();
-        // Requests of our own are nobody's call.
+        // A request of our own has no call and no verdict.
         let Some(call) = tape.calls().get(open.call as usize) else { return };
         if script::is_introduction(tape, call) {
             self.connection = Connection::Over;
@@ -883,52 +912,52 @@ impl<P: Payloads> Driver<P> {
             self.carried.learn(&self.runs, &tape.kind(call).method, &recorded, None);
         }
         let recorded_us = script::recorded_us(tape, call);
-        let Found { changes, more } = open.found;
+        let MessageDiff { changes, more } = open.found;
         let verdict = Verdict::Missing(missing);
         let checked =
             Checked { call: open.call, verdict, changes, more, error: None, took_us: None, recorded_us };
-        self.judged(checked, actions);
+        self.push_verdict(checked, actions);
     }
 
-    /// Sends a message that a client would.
+    /// Sends a message and keeps it for the new trace.
     fn send(&self, message: Vec<u8>, actions: &mut Vec<Action>) {
-        self.keep(Direction::ClientToServer, &message, actions);
+        self.push_keep(Direction::ClientToServer, &message, actions);
         actions.push(Action::Send(message));
     }
 
-    fn keep(&self, direction: Direction, message: &[u8], actions: &mut Vec<Action>) {
+    fn push_keep(&self, direction: Direction, message: &[u8], actions: &mut Vec<Action>) {
         if self.setting.keeps == Keeps::NewTrace {
             actions.push(Action::Keep(direction, message.to_vec()));
         }
     }
 }
 
-/// Whether what a call answers may depend on what was written before. What a server says of itself and of its tools does not.
+/// Whether an answer may depend on earlier writes. The server's definitions of itself, its tools and prompts don't.
 fn reads_state(tape: &Tape, call: &Recorded) -> bool {
     let method = &*tape.kind(call).method;
     !script::is_introduction(tape, call) && !matches!(method, "tools/list" | "prompts/list" | "ping")
 }
 
-/// When the trace was recorded, and what its client said; and that it is said again from now on.
+/// The time ranges of both runs, and the possible ids in the recorded requests.
 fn runs(script: &Script, payloads: &impl Payloads, started_ms: i64) -> Runs {
     let recorded = script.recorded_ms.clone();
     let mut runs = Runs { recorded, live: started_ms..started_ms, ..Runs::default() };
     let mut request = Vec::new();
     for (call, _) in script.entries().filter(|(_, plan)| *plan == Plan::Send) {
         if payloads.read(call.request, &mut request).is_ok() {
-            runs.hear(&request);
+            runs.remember_request(&request);
         }
     }
     runs
 }
 
-/// Where a list goes on.
+/// The cursor of the next page.
 fn next_cursor(answer: &Envelope<'_>) -> Option<String> {
     let result = Value::parse(answer.result?).ok()?;
     result.get("nextCursor")?.string().map(Cow::into_owned)
 }
 
-/// A request under another id, which is also what its progress goes by.
+/// A request with a new id, which is also its progress token.
 fn renumbered(request: &[u8], id: u64) -> Vec<u8> {
     let id = id.to_string();
     replaced(&with_id(request, id.as_bytes()), &["params", "_meta", "progressToken"], id.as_bytes())

@@ -1,17 +1,17 @@
-//! A trace as a test of a server: its client's side is said again, and what the server answers is compared.
+//! Verify: a trace as a test of a server. The client's recorded requests are sent again, and the answers are compared.
 //!
-//! This module is pure. [`ScriptBuilder`] reads a trace once and makes a [`Script`] of it: the calls, what is to become of each,
-//! and what the server offered. [`Driver`] makes the calls: messages in, messages out, time as a value. What came of it is
-//! [`Verified`]. Where the bytes come from and how they travel is for the edge, as in [`crate::replay`].
+//! This module is pure. [`ScriptBuilder`] reads a trace once and builds a [`Script`]: the calls, a plan for each, and the
+//! server's definitions. [`Driver`] sends the requests: messages in, messages out, time as a value. The result is
+//! [`Verified`]. Reading files and moving bytes is up to the caller, as in [`crate::replay`].
 //!
 //! | module | holds |
 //! |---|---|
-//! | `script` | what the client said, and what of it better is not said again |
+//! | `script` | the recorded client messages, and which of them are skipped |
 //! | `driver` | one run against a server |
-//! | `carry` | what a server makes up and its client repeats |
-//! | `questions` | what the server asks its client |
-//! | `offers` | what the server offers, then and now |
-//! | `verdict` | how answers are compared, and what came of it |
+//! | `carry` | generated values that requests repeat: cursors, ids, tokens |
+//! | `questions` | server requests and their recorded answers |
+//! | `offers` | the server's definitions, recorded and live |
+//! | `verdict` | compares answers; the results |
 
 mod carry;
 mod driver;

@@ -1,5 +1,5 @@
-//! What a server offers, then and now. Secrets are taken out of both before they are compared: what a server says of itself
-//! and of its tools is shown to people and programs.
+//! The recorded and the live definitions of a server. Both are redacted before they are compared, because the differences
+//! are shown.
 
 use super::script::{self, Script};
 use crate::definitions::{Collector, Definition, Definitions, ListKind, Listing};
@@ -16,39 +16,39 @@ use wiretape_trace::redact::{Redactor, is_redacted};
 use wiretape_trace::splice::{Edit, splice};
 use wiretape_trace::value::Value;
 
-/// More differences of two definitions are not looked at.
+/// Differences between two definitions that are examined.
 const MAX_DIFFERENCES: usize = 1000;
 
-/// A message without secrets.
+/// Redacts a message; as text if it is not JSON.
 pub fn without_secrets<'m>(redactor: &Redactor, message: &'m [u8]) -> Cow<'m, [u8]> {
     redactor.json(message).unwrap_or_else(|_| redactor.text(message))
 }
 
-/// Whether an answer to this method says what a server offers.
+/// Whether the results of a method hold definitions.
 pub(super) fn is_offer(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover") || ListKind::of_method(method).is_some()
 }
 
-/// Gathers what a server offers from what is said.
+/// Collects the definitions in the messages of a run.
 #[derive(Debug)]
-pub(super) struct Offered {
+pub(super) struct OfferCollector {
     reader: Reading<Collector>,
     redactor: Option<Arc<Redactor>>,
 }
 
-impl Offered {
+impl OfferCollector {
     pub(super) fn new(redactor: Option<Arc<Redactor>>) -> Self {
-        Offered { reader: Reading::default(), redactor }
+        OfferCollector { reader: Reading::default(), redactor }
     }
 
-    /// All that the recorded server offered.
+    /// The definitions of the recorded server.
     pub(super) fn recorded(
         script: &Script,
         payloads: &impl Payloads,
         redactor: Option<Arc<Redactor>>,
     ) -> Definitions {
         let tape = script.tape();
-        let mut offered = Offered::new(redactor);
+        let mut offered = OfferCollector::new(redactor);
         let mut bytes = Vec::new();
         for call in tape.calls().iter().filter(|call| is_offer(&tape.kind(call).method)) {
             let answer = script::answer(tape, call).zip(call.answer_line());
@@ -56,15 +56,15 @@ impl Offered {
             let request = (Direction::ClientToServer, call.request, call.line);
             for (direction, span, line) in std::iter::once(request).chain(answer) {
                 if payloads.read(span, &mut bytes).is_ok() {
-                    offered.hear(direction, line, &bytes);
+                    offered.observe(direction, line, &bytes);
                 }
             }
         }
         offered.finish()
     }
 
-    /// Takes a request, or its answer.
-    pub(super) fn hear(&mut self, direction: Direction, line: u64, payload: &[u8]) {
+    /// Adds a request or its answer.
+    pub(super) fn observe(&mut self, direction: Direction, line: u64, payload: &[u8]) {
         let redactor = self.redactor.as_deref();
         let clean = redactor.map_or(Cow::Borrowed(payload), |redactor| without_secrets(redactor, payload));
         let message = Message {
@@ -78,7 +78,7 @@ impl Offered {
         self.reader.observe(&Line { number: line, offset: 0, bytes: b"", record });
     }
 
-    /// What was heard so far, but for lists of which more pages are to come.
+    /// The definitions so far, without lists that have pages to come.
     pub(super) fn so_far(&self) -> &Definitions {
         self.reader.analysis().so_far()
     }
@@ -88,13 +88,13 @@ impl Offered {
     }
 }
 
-/// What has become of what the server offered.
+/// Compares the recorded definitions with the live ones.
 pub(super) fn compare(mut recorded: Definitions, live: &Definitions) -> Drift {
     fill_in(&mut recorded, live);
     drift::compare(&recorded, live)
 }
 
-/// What was taken out when it was recorded is like anything: it is taken for what stands there now.
+/// Fills redacted values in the recorded definitions with the live ones: a redacted value matches anything.
 fn fill_in(recorded: &mut Definitions, live: &Definitions) {
     for (fact, was) in &mut recorded.server {
         if let Some(is) = live.server.get(fact) {
@@ -112,7 +112,7 @@ fn fill_in(recorded: &mut Definitions, live: &Definitions) {
     }
 }
 
-/// Something may have been taken out of what an entry goes by: a resource's URI may hold a password.
+/// Fills redacted names: the URI of a resource may contain a password.
 fn fill_in_names(kind: ListKind, recorded: &mut Listing, live: &Listing) {
     let redacted: Vec<String> =
         recorded.entries.keys().filter(|name| is_redacted(name.as_bytes())).cloned().collect();
@@ -133,7 +133,7 @@ fn member<'d>(definition: &'d [u8], name: &str) -> Option<Value<'d>> {
     Value::parse(definition).ok()?.get(name)
 }
 
-/// A definition with what stands now where something was taken out.
+/// A definition with redacted values replaced by the live ones.
 fn filled_in(recorded: &[u8], live: &[u8]) -> Vec<u8> {
     let (Ok(was), Ok(is)) = (Value::parse(recorded), Value::parse(live)) else { return recorded.to_vec() };
     if !is_redacted(recorded) {

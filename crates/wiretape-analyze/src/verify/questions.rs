@@ -1,36 +1,36 @@
-//! What the recorded server asked its client, and what that answered: the live server is answered the same.
+//! The recorded server's requests to its client, and the recorded answers, which the live server gets again.
 
 use super::script::Script;
 use crate::replay::{Matching, Payloads, Span, StepKind};
 use std::collections::HashMap;
 use wiretape_trace::message::Envelope;
 
-/// A question of the recorded server.
+/// A request of the recorded server.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// The call during which it was asked.
+    /// The call during which it was sent.
     pub(super) call: u32,
     pub(super) method: String,
     key: u64,
     pub(super) request: Span,
     reply: Option<Span>,
-    /// Whether it was asked before the answer to its call.
+    /// Whether it was sent before its call was answered.
     pub(super) is_within: bool,
     pub(super) is_asked: bool,
 }
 
-/// All questions of the recorded server, in order.
+/// All requests of the recorded server, in order.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     list: Vec<Question>,
 }
 
-/// What a live question is answered.
+/// The answer to a live server request.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// The number of the recorded question.
+    /// The index of the recorded request.
     pub(super) question: usize,
-    /// What the recorded client answered; `None` if it didn't.
+    /// The recorded answer; `None` if there was none.
     pub(super) span: Option<Span>,
 }
 
@@ -80,9 +80,9 @@ impl Questions {
         &self.list[question]
     }
 
-    /// The recorded question that a live one repeats: of the calls that are open, or one that was asked between calls, and of those
-    /// the one that asks the same. What was agreed to in one call is not agreed to in another, nor twice; which directories there
-    /// are can be asked at any time.
+    /// The recorded request that a live one repeats: from a call in flight or from between calls, preferably an equal one.
+    /// Consent in one call is no consent in another, nor twice, so each answer is used once; only `roots/list` may be
+    /// repeated at any time.
     pub(super) fn find(&mut self, matching: &Matching, asked: &Envelope<'_>, open: &[u32]) -> Option<Reply> {
         let method = asked.method.as_deref().unwrap_or_default();
         let key = matching.key(method, asked.params);
@@ -102,7 +102,7 @@ impl Questions {
         Some(Reply { question: found, span })
     }
 
-    /// What was asked during a call when it was recorded, and was not now.
+    /// The recorded requests of a call that the live server did not send.
     pub(super) fn unasked(&self, call: u32) -> impl Iterator<Item = &Question> {
         self.list
             .iter()

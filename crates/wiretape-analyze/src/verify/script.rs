@@ -1,4 +1,4 @@
-//! What a recorded client said, to be said again: which calls, in which order, and which of them better not.
+//! The script: the recorded client messages in order, with a plan for each call.
 
 use crate::call::Outcome;
 use crate::definitions::{Collector, Definitions, ListKind};
@@ -16,68 +16,68 @@ use wiretape_trace::message::{Direction, Envelope, MessageKind, payloads};
 use wiretape_trace::redact::is_redacted;
 use wiretape_trace::value::Value;
 
-/// A request that is open for as long as its client wants news.
+/// A request that stays open for as long as its client is subscribed (2026-07-28).
 pub(super) const LISTEN: &str = "subscriptions/listen";
 
-/// By this a client takes a request back. What was taken back is not asked for.
+/// Cancels a request. Cancelled calls are not sent again.
 const CANCELLED: &str = "notifications/cancelled";
 
-/// What is not repeated: that the client is ready is said after the handshake.
+/// Notifications that the driver sends itself or that belong to other requests.
 const SAID_ANYWAY: [&str; 2] = ["notifications/initialized", "notifications/progress"];
 
-/// What a recorded client said.
+/// The messages of a recorded client.
 #[derive(Debug)]
 pub struct Script {
     tape: Tape,
-    /// What becomes of each call of the tape.
+    /// The plan for each call of the tape.
     plans: Vec<Plan>,
-    /// What the client said unasked, in order.
+    /// The client's notifications, in order.
     pub(super) remarks: Vec<Span>,
     cancellations: Vec<Cancellation>,
     definitions: Definitions,
     pub(super) recorded_ms: Range<i64>,
 }
 
-/// That the client doesn't want an answer any more.
+/// A recorded cancellation.
 #[derive(Debug)]
 struct Cancellation {
-    /// The id of the request, as it is written.
+    /// The id of the cancelled request, as written.
     id: Vec<u8>,
     span: Span,
 }
 
-/// What is to become of a recorded call.
+/// What to do with a recorded call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
-    /// It is made again.
+    /// Send it again.
     Send,
-    /// It is not.
+    /// The call is skipped.
     Skip(Skip),
 }
 
-/// Why a call is not made again.
+/// Why a call is not sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skip {
-    /// It was not asked for.
+    /// The user's filter excludes it.
     NotSelected,
-    /// It may change something: its tool doesn't say that it only reads.
+    /// It may have side effects: its tool is not annotated with `readOnlyHint`.
     Writes,
-    /// Its tool said that it only reads when it was recorded, and doesn't any more.
+    /// Its tool was annotated with `readOnlyHint` in the recording and is not any more.
     WritesNow,
-    /// It was cancelled when it was recorded.
+    /// It was cancelled in the recording.
     Cancelled,
-    /// It was never answered when it was recorded.
+    /// It was never answered in the recording.
     NeverAnswered,
-    /// Something was taken out of it, and nothing has brought it back.
+    /// It contains a redacted secret that the live server has not sent.
     Redacted,
-    /// It repeats what the server made up in a call that was not made, or that went otherwise.
+    /// It repeats a generated value from a call that was skipped or had a different result: the member.
     Depends(&'static str),
-    /// The server was gone.
+    /// The server exited or closed the connection before.
     Gone,
 }
 
 impl Skip {
-    /// Its name, for other programs.
+    /// The name in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Skip::NotSelected => "not-selected",
@@ -98,24 +98,24 @@ impl fmt::Display for Skip {
             Skip::NotSelected => f.write_str("not selected"),
             Skip::Writes => f.write_str("not annotated as readOnlyHint"),
             Skip::WritesNow => f.write_str("no longer annotated as readOnlyHint"),
-            Skip::Cancelled => f.write_str("was cancelled when it was recorded"),
-            Skip::NeverAnswered => f.write_str("was never answered when it was recorded"),
-            Skip::Redacted => f.write_str("a secret was taken out of it"),
+            Skip::Cancelled => f.write_str("was cancelled in the recording"),
+            Skip::NeverAnswered => f.write_str("was never answered in the recording"),
+            Skip::Redacted => f.write_str("contains a redacted secret"),
             Skip::Depends(what) => {
-                write!(f, "its `{what}` comes from a call that was skipped, or that went otherwise")
+                write!(f, "its `{what}` comes from a call that was skipped or had a different result")
             }
-            Skip::Gone => f.write_str("the server was gone"),
+            Skip::Gone => f.write_str("the server was no longer available"),
         }
     }
 }
 
-/// Whether calls that may change something are made.
+/// Whether calls that may have side effects are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Writes {
-    /// Only tools are called that say that they only read.
+    /// Only tools with `readOnlyHint` are called.
     #[default]
     Skip,
-    /// All are.
+    /// All tools are called.
     Allow,
 }
 
@@ -125,22 +125,22 @@ impl Script {
         &self.tape
     }
 
-    /// What the recorded server offered.
+    /// The definitions of the recorded server.
     pub fn definitions(&self) -> &Definitions {
         &self.definitions
     }
 
-    /// The calls with what is to become of them, in the order of their requests.
+    /// The calls with their plans, in the order of their requests.
     pub fn entries(&self) -> impl Iterator<Item = (&Recorded, Plan)> {
         self.tape.calls().iter().zip(self.plans.iter().copied())
     }
 
-    /// What is to become of a call.
+    /// The plan for a call.
     pub fn plan(&self, call: u32) -> Plan {
         self.plans[call as usize]
     }
 
-    /// Skips the calls that a filter doesn't let through. The handshake is always made. Whether the filter lets anything through.
+    /// Skips the calls that don't match a filter, except the handshake. Returns whether any call matches.
     pub fn select(&mut self, filter: &Filter, payloads: &impl Payloads) -> bool {
         let finders: Vec<TextFinder> =
             filter.needles().map(|needle| TextFinder::literal(&needle.text)).collect();
@@ -160,8 +160,8 @@ impl Script {
         lets_through
     }
 
-    /// Skips the calls that may change something, as far as the trace tells. What it doesn't tell of is left to the server's word
-    /// when it runs.
+    /// Skips the calls of tools that the trace lists without `readOnlyHint`. Tools that the trace doesn't list are decided by
+    /// the live server's annotations.
     pub fn skip_writes(&mut self) {
         for (call, plan) in self.tape.calls().iter().zip(&mut self.plans) {
             let tool = tool(&self.tape, call);
@@ -173,7 +173,7 @@ impl Script {
         }
     }
 
-    /// Looks at the recorded messages as if they were compared, so that patterns know whether they match anything in them.
+    /// Runs the ignore patterns over the recorded messages, so that a pattern that matches nothing can be reported.
     pub fn compare_with_itself(&self, ignored: &Ignored, payloads: &impl Payloads) {
         let look = |method: &str, part: Part, json: Option<&[u8]>| {
             let paths = ignored.of(method, part);
@@ -195,17 +195,18 @@ impl Script {
         }
     }
 
-    /// Where the client takes back a call, whose request has this id.
+    /// The recorded cancellation of a call.
     pub(super) fn cancellation(&self, call: &Recorded, id: &[u8]) -> Option<Span> {
         if !matches!(call.outcome, Outcome::Cancelled | Outcome::TimedOut) {
             return None;
         }
+        // Ids may be reused, so only cancellations after the request count.
         let later = self.cancellations.partition_point(|said| said.span.offset < call.request.offset);
         let meant = self.cancellations[later..].iter().find(|said| said.id == id);
         meant.map(|said| said.span)
     }
 
-    /// Tools that are going to be called though the trace doesn't say what they do.
+    /// Tools that will be called although the trace doesn't list them.
     pub fn unknown_tools(&self) -> impl Iterator<Item = &str> {
         let sent = self.entries().filter(|(_, plan)| *plan == Plan::Send);
         let tools = sent.filter_map(|(call, _)| tool(&self.tape, call));
@@ -213,7 +214,7 @@ impl Script {
     }
 }
 
-/// The tool that a call is for.
+/// The tool that a call names.
 pub(super) fn tool<'t>(tape: &'t Tape, call: &Recorded) -> Option<&'t str> {
     let kind = tape.kind(call);
     kind.name.as_deref().filter(|_| &*kind.method == "tools/call")
@@ -224,13 +225,13 @@ pub(super) fn is_introduction(tape: &Tape, call: &Recorded) -> bool {
     matches!(&*tape.kind(call).method, "initialize" | "server/discover")
 }
 
-/// What a tool says of itself.
+/// The definition of a tool.
 pub(super) fn listed<'d>(definitions: &'d Definitions, tool: &str) -> Option<&'d [u8]> {
     let listing = definitions.lists.get(&ListKind::Tools)?;
     listing.entries.get(tool).map(|definition| definition.raw.as_slice())
 }
 
-/// Whether a tool says that it changes nothing; `None` if it was not listed.
+/// Whether a tool has `readOnlyHint`; `None` if it was not listed.
 pub(super) fn only_reads(definitions: &Definitions, tool: &str) -> Option<bool> {
     let definition = Value::parse(listed(definitions, tool)?).ok()?;
     let hint = definition.at_path(&["annotations", "readOnlyHint"]);
@@ -257,20 +258,20 @@ fn is_in_call(tape: &Tape, call: &Recorded, finder: &TextFinder, payloads: &impl
     is_in(call.request) || answer(tape, call).is_some_and(is_in)
 }
 
-/// Where the answer to a call stands.
+/// The position of a call's answer.
 pub(super) fn answer(tape: &Tape, call: &Recorded) -> Option<Span> {
     let mut steps = tape.steps(call).iter();
     steps.find(|step| step.kind == StepKind::Answer).map(|step| step.span)
 }
 
-/// Microseconds that the recorded server took for a call itself: without those that it waited for the client.
+/// The recorded server's own time for a call in microseconds, without the time it waited for the client.
 pub(super) fn recorded_us(tape: &Tape, call: &Recorded) -> Option<u64> {
     let steps = tape.steps(call);
     let answer = steps.iter().position(|step| step.kind == StepKind::Answer)?;
     Some(steps[..=answer].iter().map(|step| u64::from(step.gap_us)).sum())
 }
 
-/// Makes a [`Script`] of a trace.
+/// Builds a [`Script`] from a trace.
 #[derive(Debug)]
 pub struct ScriptBuilder<'m> {
     tape: TapeBuilder<'m>,
@@ -281,7 +282,7 @@ pub struct ScriptBuilder<'m> {
 }
 
 impl<'m> ScriptBuilder<'m> {
-    /// At the start of a trace, whose questions to the client are going to be compared so.
+    /// A builder for server requests that will be compared by `matching`.
     pub fn new(matching: &'m Matching) -> Self {
         ScriptBuilder {
             tape: TapeBuilder::new(matching),
@@ -292,7 +293,7 @@ impl<'m> ScriptBuilder<'m> {
         }
     }
 
-    /// Takes the next line.
+    /// Adds the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
         self.tape.observe(line);
         self.definitions.observe(line);
@@ -302,12 +303,12 @@ impl<'m> ScriptBuilder<'m> {
             *run = run.start.min(ms)..run.end.max(ms);
         }
         if message.dir.known() == Some(Direction::ClientToServer) {
-            payloads(message.raw).into_iter().for_each(|payload| self.heard(line, payload));
+            payloads(message.raw).into_iter().for_each(|payload| self.record_notification(line, payload));
         }
     }
 
-    /// Notes what the client says unasked.
-    fn heard(&mut self, line: &Line<'_>, payload: &[u8]) {
+    /// Records a notification of the client.
+    fn record_notification(&mut self, line: &Line<'_>, payload: &[u8]) {
         let envelope = Envelope::scan(payload);
         let Some(method) = envelope.method.as_deref().filter(|_| envelope.kind == MessageKind::Notification)
         else {
@@ -323,12 +324,12 @@ impl<'m> ScriptBuilder<'m> {
         }
     }
 
-    /// Goes on with another trace.
+    /// Continues with another trace.
     pub fn next_trace(&mut self) {
         self.tape.next_trace();
     }
 
-    /// What the client said.
+    /// The script of all lines.
     pub fn finish(self) -> Script {
         let tape = self.tape.finish();
         let plans = tape.calls().iter().map(|call| first_plan(&tape, call)).collect();

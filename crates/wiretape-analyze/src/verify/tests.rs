@@ -109,7 +109,7 @@ fn run_script(
                 Action::Keep(direction, message) => {
                     kept.push((direction, serde_json::from_slice(&message).unwrap()));
                 }
-                Action::Tell(notice) => told.push(notice.to_string()),
+                Action::Notify(notice) => told.push(notice.to_string()),
                 Action::Judged => {}
                 Action::Done => is_done = true,
             }
@@ -230,7 +230,7 @@ fn only_tools_that_read_are_called() {
     assert_eq!(all.verdicts(), ["same"; 5]);
 }
 
-/// A server that was not told to write can't have what was read back. That is no change of the server.
+/// Without the skipped writes, the server can't have the data that was read back. That is not a change of the server.
 #[test]
 fn a_read_after_a_skipped_write_is_inconclusive() {
     let read = (call("read").0, call("read").1);
@@ -351,7 +351,7 @@ fn a_redacted_definition_hides_no_other_change() {
     let ran = run_with(&said, setting(), server(|_, _| tools("x", json!(["a"]))));
     let sentences: Vec<&str> =
         ran.verified.drift.changes.iter().map(|change| change.sentence.as_str()).collect();
-    assert_eq!(sentences, ["the tool `t`: the argument `a` must be given now"]);
+    assert_eq!(sentences, ["the tool `t`: the argument `a` is now required"]);
 }
 
 /// Whatever else is asked, and when.
@@ -469,7 +469,7 @@ fn the_servers_questions_are_answered_as_recorded() {
     assert!(more.told[0].contains("`roots/list`"), "{:?}", more.told);
 }
 
-/// What a client agreed to once, it has not agreed to for ever.
+/// Consent is used once.
 #[test]
 fn a_question_that_was_not_asked_there_is_refused() {
     let ask = |id: u64, text: &str| json!({"jsonrpc":"2.0","id":id,"method":"elicitation/create","params":{"message":text}});
@@ -635,7 +635,7 @@ fn what_a_client_says_last_is_said_to_the_server_that_it_had() {
     let whole = ["initialize", "notifications/initialized", "tools/call"];
     let last = ["notifications/roots/list_changed", "reconnect"];
     assert_eq!(heard(false), [&whole[..], &last, &whole].concat());
-    // A server that didn't want to talk doesn't hear it, and neither does the next.
+    // A server that rejected the handshake doesn't get it, nor does the next one.
     assert_eq!(heard(true), [&["initialize", "reconnect"][..], &whole].concat());
 }
 
@@ -657,7 +657,7 @@ fn calls_go_side_by_side_if_they_may() {
             Some("initialize") => vec![json!({"jsonrpc":"2.0","id":message["id"],"result":introduction()})],
             Some("tools/call") => {
                 open.push(message["id"].clone());
-                // Two are there before one is answered, but for the last.
+                // Two are in flight before one is answered, except for the last.
                 let ready = if open.len() == 2 || message["params"]["name"] == "c" {
                     std::mem::take(&mut open)
                 } else {
@@ -814,7 +814,7 @@ fn many_ids_are_as_good_as_one() {
     assert_eq!(ran.verdicts(), ["same", "same"], "{}", ran.of(1));
 }
 
-/// A new version is what verify is for: the client goes on to ask for the one that it asked for.
+/// A new server version is what verify is for: the client keeps requesting the version that it requested.
 #[test]
 fn what_a_server_says_of_itself_is_put_into_no_request() {
     let params = json!({"name":"install","arguments":{"version":"v1.0.0"}});
@@ -850,7 +850,7 @@ fn a_list_that_has_more_pages_now_is_read_to_its_end() {
         assert_eq!(ran.verdicts(), ["same", "same"]);
     };
     check(&["c"], &[]);
-    check(&[], &["the tool `c` is gone"]);
+    check(&[], &["the tool `c` was removed"]);
     // What can't be read is not taken for the same.
     let fails = |answer: Option<Json>| {
         let mut good = server(|_, _| page(&["a"], Some("2")));

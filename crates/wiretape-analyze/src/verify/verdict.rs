@@ -1,4 +1,4 @@
-//! What became of the calls that were made again.
+//! The results of a verification: a verdict per call, and the drift of definitions.
 
 use super::script::Skip;
 use crate::call::Outcome;
@@ -11,51 +11,51 @@ use std::fmt;
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
-/// How the answer to a call compares with the recorded one.
+/// How a live answer compares with the recorded one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is the same.
+    /// The answers are equal, except for ignored and generated values.
     Same,
-    /// It is another.
+    /// The answer differs from the recorded one.
     Changed,
-    /// It is an error, and was none.
+    /// The answer is an error; the recorded one was not.
     NewError,
-    /// It is another, but so many calls before it were skipped that may have changed what it reads. Says nothing of the server.
+    /// The answer differs, but skipped calls may have changed the state that it reads. Says nothing about the server.
     Inconclusive {
-        /// How many.
+        /// The number of skipped calls.
         skipped_writes: u64,
     },
-    /// There is none.
+    /// There is no answer.
     Missing(Missing),
-    /// It is the same, and takes much longer.
+    /// The answers are equal, but the live one took much longer.
     Slower,
-    /// The call was not made.
+    /// The call was not sent.
     Skipped(Skip),
 }
 
-/// Why there is no answer.
+/// Why an answer is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// It took too long.
+    /// The timeout expired.
     TimedOut,
-    /// The server went away.
+    /// The server exited or closed the connection: the reason.
     Gone(String),
-    /// It is a list that goes on, and the rest of it can't be read.
+    /// A list has more pages, which can't be read: the reason.
     Rest(String),
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Missing::TimedOut => f.write_str("no answer in time"),
+            Missing::TimedOut => f.write_str("timed out"),
             Missing::Gone(reason) => f.write_str(reason),
-            Missing::Rest(reason) => write!(f, "the list goes on, and the rest can't be read: {reason}"),
+            Missing::Rest(reason) => write!(f, "the list has more pages, which can't be read: {reason}"),
         }
     }
 }
 
 impl Verdict {
-    /// Its name, for people and other programs.
+    /// The name, in text and JSON output.
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Same => "same",
@@ -68,7 +68,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the server does not do what it did. What the server was not asked for because it was gone tells against it, too.
+    /// Whether the verification fails because of it. Calls that were skipped because the server was gone count, too.
     pub fn is_failure(&self) -> bool {
         match self {
             Verdict::Same | Verdict::Inconclusive { .. } => false,
@@ -78,59 +78,59 @@ impl Verdict {
     }
 }
 
-/// A call, and what became of it.
+/// A call and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// The number of the call in the tape.
     pub call: u32,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What is another: in the answer, and in what the server asked meanwhile.
+    /// The differences in the answer and in the server's requests during the call.
     pub changes: Vec<Change>,
-    /// Whether there are more.
+    /// Whether there are more differences than listed.
     pub more: bool,
-    /// What the server says in words, if it answers with an error and did not before.
+    /// The server's error message, for [`Verdict::NewError`].
     pub error: Option<String>,
-    /// Microseconds that the server took, if it answered.
+    /// The server's time for the live answer, in microseconds.
     pub took_us: Option<u64>,
-    /// Microseconds that it took when it was recorded.
+    /// The server's time in the recording, in microseconds.
     pub recorded_us: Option<u64>,
 }
 
-/// Something that is another than was recorded.
+/// A difference from the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Where: the part of the message, and the JSON pointer in it.
+    /// The part of the message and the JSON pointer into it.
     pub place: String,
-    /// What was recorded there, as JSON; `None` if nothing was.
+    /// The recorded value, as JSON; `None` if there was none.
     pub before: Option<Vec<u8>>,
-    /// What is there now.
+    /// The live value, as JSON; `None` if there is none.
     pub after: Option<Vec<u8>>,
 }
 
-/// All that came of it.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The calls, in the order of their requests.
     pub calls: Vec<Checked>,
-    /// What has become of what the server offers.
+    /// The changes of the server's definitions.
     pub drift: Drift,
 }
 
-/// Which changes of what a server offers count.
+/// Which changes of definitions count as failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Offers {
-    /// All.
+    /// Every change counts.
     #[default]
     Any,
-    /// Those that break who calls.
+    /// Changes that break existing callers.
     Breaking,
-    /// None.
+    /// No change counts.
     None,
 }
 
 impl Offers {
-    /// Whether a change counts. That a server has a new version is why it is looked at.
+    /// Whether a change counts. A new server version never does: it is why one verifies.
     pub fn count(self, change: &Drifted) -> bool {
         match self {
             _ if change.kind == ChangeKind::ServerInfo => false,
@@ -142,13 +142,13 @@ impl Offers {
 }
 
 impl Verified {
-    /// Whether the server does not do or offer what it did.
+    /// Whether the verification failed.
     pub fn is_failure(&self, offers: Offers) -> bool {
         self.calls.iter().any(|call| call.verdict.is_failure())
             || self.drift.changes.iter().any(|change| offers.count(change))
     }
 
-    /// How many calls there are of each verdict, by its name.
+    /// The number of calls per verdict.
     pub fn counts(&self) -> [(&'static str, u64); 7] {
         let names = ["same", "changed", "new error", "inconclusive", "missing", "slower", "skipped"];
         names.map(|name| {
@@ -158,35 +158,37 @@ impl Verified {
     }
 }
 
-/// How answers are compared.
+/// Compares messages.
 #[derive(Debug)]
 pub(super) struct Judge<'j> {
     pub(super) ignored: &'j Ignored,
     pub(super) runs: &'j Runs,
 }
 
-/// So many differences of a message are told.
+/// Differences reported per message.
 const MAX_CHANGES: usize = 100;
 
-/// Longer values are told by their beginning.
+/// Bytes of a value that are reported; longer ones are cut.
 const MAX_VALUE: usize = 16 * 1024;
 
-/// The differences of two messages.
+/// The differences between two messages.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct MessageDiff {
     pub(super) changes: Vec<Change>,
     pub(super) more: bool,
 }
 
 impl Judge<'_> {
-    /// How the answer to a call of this method differs from the recorded one.
-    pub(super) fn answers(&self, method: &str, recorded: &[u8], live: &[u8]) -> Found {
+    /// The differences between two answers to a method.
+    pub(super) fn answers(&self, method: &str, recorded: &[u8], live: &[u8]) -> MessageDiff {
         let payloads = |response| CallPayloads { request: b"{}", response: Some(response) };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
         let alike = Alike { is_alike: &is_alike, is_told: false };
         let both = (payloads(recorded), payloads(live));
         match compare_beyond(self.ignored, method, both, SideAlike::both(alike)).answer {
-            Answer::Alike(part, found) => told(part.name(), &found, self.ignored.of(method, part), alike),
+            Answer::Alike(part, found) => {
+                message_diff(part.name(), &found, self.ignored.of(method, part), alike)
+            }
             Answer::Other { before, after } => {
                 let raw = |side: Option<(Part, Value<'_>)>| {
                     side.map(|(part, value)| {
@@ -198,38 +200,38 @@ impl Judge<'_> {
                     before: raw(before).map(shortened),
                     after: raw(after).map(shortened),
                 };
-                Found { changes: vec![change], more: false }
+                MessageDiff { changes: vec![change], more: false }
             }
         }
     }
 
-    /// How a question of the server differs from the recorded one.
-    pub(super) fn questions(&self, method: &str, recorded: &[u8], live: &[u8]) -> Found {
+    /// The differences between two server requests.
+    pub(super) fn questions(&self, method: &str, recorded: &[u8], live: &[u8]) -> MessageDiff {
         let request = |request| CallPayloads { request, response: None };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
         let alike = Alike { is_alike: &is_alike, is_told: false };
         let both = (request(recorded), request(live));
         let found = compare_beyond(self.ignored, method, both, SideAlike::both(alike)).params;
-        told(&format!("{method} params"), &found, self.ignored.of(method, Part::Params), alike)
+        message_diff(&format!("{method} params"), &found, self.ignored.of(method, Part::Params), alike)
     }
 }
 
-fn told(place: &str, found: &Differences<'_>, paths: &Paths, alike: Alike<'_>) -> Found {
-    let mut told = Found { changes: Vec::new(), more: found.more };
+fn message_diff(place: &str, found: &Differences<'_>, paths: &Paths, alike: Alike<'_>) -> MessageDiff {
+    let mut shown = MessageDiff { changes: Vec::new(), more: found.more };
     for difference in &found.list {
         match difference.inside(paths) {
             Some(inside) => {
                 let found = inside.differences_beyond(paths, MAX_CHANGES, Some(alike));
                 let within = format!("{place}{} in JSON: ", difference.pointer);
-                told.changes.extend(found.list.iter().map(|difference| change(&within, difference)));
-                told.more |= found.more;
+                shown.changes.extend(found.list.iter().map(|difference| change(&within, difference)));
+                shown.more |= found.more;
             }
-            None => told.changes.push(change(place, difference)),
+            None => shown.changes.push(change(place, difference)),
         }
     }
-    told.more |= told.changes.len() > MAX_CHANGES;
-    told.changes.truncate(MAX_CHANGES);
-    told
+    shown.more |= shown.changes.len() > MAX_CHANGES;
+    shown.changes.truncate(MAX_CHANGES);
+    shown
 }
 
 fn change(place: &str, difference: &Difference<'_>) -> Change {
@@ -241,17 +243,17 @@ fn change(place: &str, difference: &Difference<'_>) -> Change {
     }
 }
 
-/// A value, or the beginning of a long one as a string.
+/// A value; a long one is cut and wrapped in a string, so that it stays valid JSON.
 fn shortened(json: Vec<u8>) -> Vec<u8> {
     if json.len() <= MAX_VALUE {
         return json;
     }
     let beginning = String::from_utf8_lossy(&json[..MAX_VALUE]);
-    serde_json::to_vec(&format!("{beginning}…")).expect("a string always serializes")
+    serde_json::to_vec(&format!("{beginning}…")).expect("serializing a string to memory can't fail")
 }
 
-/// What the answers say of the call.
-pub(super) fn verdict(recorded: &[u8], live: &[u8], found: &Found) -> Verdict {
+/// The verdict for two answers and their differences.
+pub(super) fn verdict(recorded: &[u8], live: &[u8], found: &MessageDiff) -> Verdict {
     let failed = |message| Outcome::of_response(&Envelope::scan(message)).is_error();
     if failed(live) && !failed(recorded) {
         return Verdict::NewError;
@@ -259,9 +261,9 @@ pub(super) fn verdict(recorded: &[u8], live: &[u8], found: &Found) -> Verdict {
     if found.changes.is_empty() && !found.more { Verdict::Same } else { Verdict::Changed }
 }
 
-/// What an error says in words: its message, or the first text of a result with `isError`.
+/// The text of an error: its message, or the first text of a result with `isError`.
 pub(super) fn error_text(answer: &[u8]) -> Option<String> {
-    /// More is not told.
+    /// Characters that are kept.
     const LONG: usize = 500;
     let envelope = Envelope::scan(answer);
     let text = match (envelope.error, envelope.result) {

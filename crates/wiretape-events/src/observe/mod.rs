@@ -78,7 +78,7 @@ impl Observer {
 
     /// When [`look`](Observer::look) should be called at the latest.
     pub fn next_look(&self) -> Option<Instant> {
-        let late = (!self.late.is_empty()).then(|| self.clock.now().instant + self.session_idle / 10);
+        let late = self.late.pause(self.session_idle).map(|pause| self.clock.now().instant + pause);
         self.sessions.next_look().into_iter().chain(late).min()
     }
 

@@ -8,7 +8,7 @@ use crate::raw::Raw;
 use crate::transaction::{Streamed, Transaction};
 use bytes::Bytes;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wiretape_analyze::call::{ClosingMeans, Outcome};
 use wiretape_analyze::definitions::Page;
 use wiretape_trace::format::{Ended, Head};
@@ -115,6 +115,7 @@ impl Observed {
             Some(later) => timings.ended_us.saturating_add(us(later)),
             None => timings.ended_us.saturating_sub(us(ended_at - streamed.at)),
         };
+        self.transaction.ended_at = streamed.at;
         timings.responded_us = Some(timings.ended_us);
         // What had come before was the body of the POST, which says nothing.
         timings.first_byte_us = Some(timings.ended_us);
@@ -135,12 +136,11 @@ impl Observed {
         })
     }
 
-    /// When its answer had come, in milliseconds since 1970; without one, when it ended.
-    pub(super) fn answered_ms(&self) -> i64 {
+    /// When its answer had come; without one, when it ended.
+    pub(super) fn answered_at(&self) -> Instant {
         let timings = &self.transaction.timings;
         let answered = timings.responded_us.filter(|_| self.is_answered());
-        let ms = answered.map(|us| i64::try_from(us / 1000).unwrap_or(i64::MAX));
-        ms.map_or_else(|| self.transaction.ended_ms(), |ms| timings.started.wall_ms.saturating_add(ms))
+        self.transaction.instant(answered.unwrap_or(timings.ended_us))
     }
 
     /// The stream that the answer was to come on is gone.

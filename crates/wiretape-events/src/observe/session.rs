@@ -35,7 +35,7 @@ pub(super) struct Sessions {
 /// That a client gave a request up.
 struct Cancellation {
     at: Instant,
-    sent_ms: i64,
+    sent: Instant,
     outcome: Outcome,
 }
 
@@ -133,7 +133,7 @@ impl Sessions {
     pub(super) fn take_cancelled(&mut self, session: &Session, observed: &Observed) -> Option<Outcome> {
         let mut ids = observed.calls.iter().filter_map(|call| call.id.as_ref());
         let cancellation = ids.find_map(|id| self.cancelled.remove(&(session.key.clone(), text(id))))?;
-        let is_in_time = !observed.is_answered() || cancellation.sent_ms <= observed.answered_ms();
+        let is_in_time = !observed.is_answered() || cancellation.sent <= observed.answered_at();
         is_in_time.then_some(cancellation.outcome)
     }
 
@@ -255,8 +255,8 @@ impl Sessions {
     fn note_cancellations(&mut self, session: &Session, observed: &Observed, now: Instant) {
         for (id, outcome) in observed.cancels() {
             if self.cancelled.len() < MAX_CANCELLED {
-                let sent_ms = observed.transaction.timings.started.wall_ms;
-                let cancellation = Cancellation { at: now, sent_ms, outcome };
+                let sent = observed.transaction.instant(0);
+                let cancellation = Cancellation { at: now, sent, outcome };
                 self.cancelled.insert((session.key.clone(), id), cancellation);
             }
         }

@@ -4,6 +4,7 @@
 //! transaction of its own; none is ever changed once it was released.
 
 use super::error::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
 
@@ -26,15 +27,30 @@ pub(super) enum Standing {
     Store(i64),
 }
 
+/// Distrusts what a file brings along: functions with side effects can't be called from its schema, and its schema can't be
+/// rewritten by writing to it.
+pub(super) fn harden(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    Ok(())
+}
+
 /// Finds out what a file is, and refuses what is another program's or a newer one's.
 pub(super) fn standing(connection: &Connection, path: &Path, known: i64) -> Result<Standing, StoreError> {
     let of_sqlite = |source| StoreError::from_sqlite(path.to_owned(), source);
     let application = pragma(connection, "application_id").map_err(of_sqlite)?;
     let version = pragma(connection, "user_version").map_err(of_sqlite)?;
-    let tables: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+    let (tables, programs): (i64, i64) = connection
+        .query_row(
+            "SELECT count(*), count(*) FILTER (WHERE type NOT IN ('table', 'index')) FROM sqlite_schema",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
         .map_err(of_sqlite)?;
     match (application, version) {
+        // A store has no views and no triggers. In a file from someone else they are SQL that would run under our queries: a
+        // view in the place of a table can take forever, and a trigger runs on every row that is loaded.
+        _ if programs > 0 => Err(StoreError::Foreign { path: path.to_owned() }),
         (0, 0) if tables == 0 => Ok(Standing::Empty),
         (APPLICATION_ID, version) if version > known => {
             Err(StoreError::Newer { path: path.to_owned(), version, known })
@@ -109,5 +125,11 @@ mod tests {
         assert!(matches!(check(&format!("{ours} PRAGMA user_version = 2;")), Err(StoreError::Newer { .. })));
         assert!(matches!(check("CREATE TABLE notes (text TEXT);"), Err(StoreError::Foreign { .. })));
         assert!(matches!(check("PRAGMA application_id = 7;"), Err(StoreError::Foreign { .. })));
+        let view = format!("{ours} PRAGMA user_version = 1; CREATE VIEW operation AS SELECT 1;");
+        assert!(matches!(check(&view), Err(StoreError::Foreign { .. })), "a view is SQL that would run");
+        let trigger = format!(
+            "{ours} PRAGMA user_version = 1; CREATE TABLE call (n); CREATE TRIGGER t AFTER INSERT ON call BEGIN SELECT 1; END;"
+        );
+        assert!(matches!(check(&trigger), Err(StoreError::Foreign { .. })), "so is a trigger");
     }
 }

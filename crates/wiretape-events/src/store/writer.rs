@@ -172,6 +172,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         return Err(rusqlite::Error::SqliteFailure(error, None));
     }
+    schema::harden(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)
 }

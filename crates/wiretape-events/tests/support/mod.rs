@@ -116,6 +116,7 @@ pub(crate) fn transaction(request: &str, response: &str) -> Transaction {
         response: bytes(response),
         request_bytes: request.len() as u64,
         response_bytes: 60,
+        is_resumable: false,
         is_html: false,
         csp_applied: false,
         trace: None,

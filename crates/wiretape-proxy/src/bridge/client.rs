@@ -1,10 +1,10 @@
-//! Requests over kept connections, and bodies.
+//! The HTTP client of the bridge: requests over keep-alive connections, and response bodies.
 
 use super::failure::{Failure, Reason};
 use crate::http::body::ProxyBody;
 use crate::http::decode::Decoder;
 use crate::http::headers;
-use crate::http::upstream::{Connector, SendFailure, Sender, Speak, Target};
+use crate::http::upstream::{Connector, HttpPreference, SendFailure, Sender, Target};
 use crate::record::pump::lock;
 use bytes::Bytes;
 use http::{Request, Response, response};
@@ -17,12 +17,12 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use wiretape_trace::framing::{SseEvent, SseFramer};
 
-/// How long reaching the server may take.
-const CONNECT: Duration = Duration::from_secs(10);
-/// Common servers close a connection that was silent for five seconds. A request that meets its end could not be
-/// told from one that was served, so a connection is let go before.
-const KEPT: Duration = Duration::from_secs(3);
-/// The largest message.
+/// The time for connecting to the server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an idle connection is kept. Common servers close one after five seconds, and a request that is sent at that moment
+/// can't be retried safely, since the server may have processed it.
+const KEEP_ALIVE: Duration = Duration::from_secs(3);
+/// The largest message, in bytes.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024 * 1024;
 
 /// Sends requests to one server.
@@ -34,20 +34,20 @@ pub(super) struct HttpClient {
 
 impl HttpClient {
     pub(super) fn new(target: Target) -> Arc<Self> {
-        Arc::new(HttpClient { connector: Connector::new(CONNECT), target, kept: Mutex::default() })
+        Arc::new(HttpClient { connector: Connector::new(CONNECT_TIMEOUT), target, kept: Mutex::default() })
     }
 
-    /// `http://host:port`.
+    /// The server's origin, for messages.
     pub(super) fn server(&self) -> String {
         self.target.origin().to_string()
     }
 
-    /// Sends a request and waits for the head of the response. `sent` is called once the request is on its way.
+    /// Sends a request and waits for the head of the response. `sent` is called once the connection has taken the request.
     pub(super) async fn send(
         self: &Arc<Self>,
         mut request: Request<ProxyBody>,
         sent: impl FnOnce(),
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ServerResponse, Failure> {
         let mut sent = Some(sent);
         let mut kept = self.take_kept();
         loop {
@@ -57,7 +57,7 @@ impl HttpClient {
                 None => self.connect().await?,
             };
             match send_over(&mut sender, request, &mut sent).await {
-                Ok(response) => return Ok(Answer::new(response, sender, Arc::clone(self))),
+                Ok(response) => return Ok(ServerResponse::new(response, sender, Arc::clone(self))),
                 Err(SendFailure { unsent: Some(unsent), .. }) if !is_new => request = unsent,
                 Err(failure) => return Err(Failure::talking(&self.server(), &failure.error)),
             }
@@ -65,14 +65,14 @@ impl HttpClient {
     }
 
     async fn connect(&self) -> Result<Sender, Failure> {
-        // Setting up TLS takes a lot of room, and is seldom done.
-        let connected = Box::pin(self.connector.connect(&self.target, Speak::Http1)).await;
+        // Boxed, because the future of a TLS handshake is large and rarely needed.
+        let connected = Box::pin(self.connector.connect(&self.target, HttpPreference::Http1)).await;
         connected.map_err(|refusal| Failure::connecting(&self.server(), &refusal))
     }
 
     fn take_kept(&self) -> Option<Sender> {
         let mut kept = lock(&self.kept);
-        kept.retain(|(since, sender)| since.elapsed() < KEPT && !sender.is_closed());
+        kept.retain(|(since, sender)| since.elapsed() < KEEP_ALIVE && !sender.is_closed());
         let ready = kept.iter().rposition(|(_, sender)| sender.is_ready())?;
         Some(kept.swap_remove(ready).1)
     }
@@ -88,7 +88,7 @@ async fn send_over(
     sent: &mut Option<impl FnOnce()>,
 ) -> Result<Response<Incoming>, SendFailure> {
     let mut sending = pin!(sender.send(request));
-    // The first poll hands the request to the connection.
+    // The first poll hands the request to the connection, which fixes its order; waiting for the response may take minutes.
     let first = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx))).await;
     if let Some(sent) = sent.take() {
         sent();
@@ -99,8 +99,8 @@ async fn send_over(
     }
 }
 
-/// A response, whose body is still to come.
-pub(super) struct Answer {
+/// A response whose body has not been read yet.
+pub(super) struct ServerResponse {
     pub(super) parts: response::Parts,
     body: Incoming,
     decoder: Option<Decoder>,
@@ -108,15 +108,15 @@ pub(super) struct Answer {
     sender: Option<Sender>,
 }
 
-impl Answer {
+impl ServerResponse {
     fn new(response: Response<Incoming>, sender: Sender, client: Arc<HttpClient>) -> Self {
         let (parts, body) = response.into_parts();
         let encoding = headers::content_encoding(&parts.headers);
         let decoder = encoding.and_then(|encoding| Decoder::new(encoding, MAX_MESSAGE));
-        Answer { parts, body, decoder, client, sender: Some(sender) }
+        ServerResponse { parts, body, decoder, client, sender: Some(sender) }
     }
 
-    /// The next piece of the body. After the last the connection can be used again.
+    /// The next decoded chunk of the body. After the last one the connection is kept for the next request.
     async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             let Some(frame) = self.body.frame().await else {
@@ -129,18 +129,19 @@ impl Answer {
             let Ok(data) = frame.into_data() else { continue };
             let Some(decoder) = &mut self.decoder else { return Ok(Some(data)) };
             let decoded = decoder.push(&data);
-            let broken = |_| Failure::new(Reason::Broken, "the answer's encoding can't be undone");
+            let broken = |_| Failure::new(Reason::Broken, "the response can't be decoded");
             return decoded.map(|bytes| Some(Bytes::from(bytes))).map_err(broken);
         }
     }
 
-    /// The whole body, if it is not larger than this.
+    /// The whole body, if it has at most `limit` bytes.
     pub(super) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, Failure> {
         let mut whole = Vec::new();
         while let Some(bytes) = self.next().await? {
             whole.extend_from_slice(&bytes);
             if whole.len() > limit {
-                let message = format!("the answer of {} is larger than {limit} bytes", self.client.server());
+                let message =
+                    format!("the response of {} is larger than {limit} bytes", self.client.server());
                 return Err(Failure::new(Reason::TooLarge, message));
             }
         }
@@ -152,18 +153,18 @@ impl Answer {
     }
 }
 
-/// A response whose body is a stream of events.
-pub(super) struct Events {
-    answer: Answer,
+/// A response whose body is an event stream.
+pub(super) struct EventStream {
+    answer: ServerResponse,
     framer: SseFramer,
 }
 
-impl Events {
-    pub(super) fn of(answer: Answer) -> Self {
-        Events { answer, framer: SseFramer::new() }
+impl EventStream {
+    pub(super) fn of(answer: ServerResponse) -> Self {
+        EventStream { answer, framer: SseFramer::new() }
     }
 
-    /// The next event; the last one may be torn.
+    /// The next event; the last one may be cut off.
     pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, Failure> {
         loop {
             if let Some(event) = self.framer.next_event() {

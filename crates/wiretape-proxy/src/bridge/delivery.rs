@@ -1,13 +1,24 @@
-//! One message of the client's: the request, the answer, the resumption.
+//! The delivery of one message of the client: the request, the response, resuming its stream.
+//!
+//! **Why this shape.** The client's lines are taken one by one, but requests must not wait for each other's responses. So each
+//! message becomes a task, and `deliver` returns as soon as the next message may follow: for a request once it is sent, for a
+//! notification or a response once the server has accepted it (servers process POSTs concurrently, and `initialized` must not
+//! overtake `initialize`). The `waiting` channel says when; it is also released by dropping it, so that no path of a task can
+//! block the client for ever.
+//!
+//! Which requests are unanswered is shared ([`PendingRequests`]), because responses may arrive in the POST's own response, on a
+//! resumed
+//! stream, or on the one stream of HTTP+SSE, and because each request must be answered exactly once: by the server or, if it
+//! fails, by an error of the bridge.
 
-use super::client::{Answer, Events, MAX_MESSAGE};
-use super::failure::{self, Failure, Named, Reason, Token};
+use super::client::{EventStream, MAX_MESSAGE, ServerResponse};
+use super::failure::{self, Failure, Reason, SessionHeader, Token};
 use super::listening::Cursor;
-use super::outgoing::{Line, Outgoing, same};
+use super::outgoing::{ClientLine, ClientMessage, same};
 use super::recording::Exchange;
-use super::renewal::{Agreed, Asker, Initializing};
-use super::run::{Bridge, InFlight, Open};
-use super::session::{Era, Mode, Session};
+use super::renewal::{HandshakeResult, Initiator, PendingInitialize};
+use super::run::{Bridge, InFlightMessage, PendingRequests};
+use super::session::{Era, Session, TransportMode};
 use crate::http::body::ProxyBody;
 use crate::http::exchange::{is_message, one_line};
 use crate::http::headers;
@@ -22,47 +33,47 @@ use wiretape_trace::format::{SseContext, Wire};
 use wiretape_trace::json;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind, payloads};
 
-/// As much of an error's body is read, and for so long.
+/// The limits for reading the body of an error response, in bytes and in time.
 const MAX_ERROR: usize = 64 * 1024;
-const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A message on its way.
+/// A message that is being delivered.
 struct Delivery {
-    message: Outgoing,
-    open: Open,
+    message: ClientMessage,
+    open: PendingRequests,
     era: Era,
     /// The session that the request names.
     session: Option<HeaderValue>,
     exchange: Exchange,
-    /// Who waits until the next message may go.
-    waiting: Option<oneshot::Sender<Agreed>>,
+    /// Released when the next message may be sent.
+    waiting: Option<oneshot::Sender<HandshakeResult>>,
 }
 
 impl Bridge {
-    /// Takes a line of the client's. Returns when the next one may go: when a request is on its way, when another
-    /// message is accepted, when `initialize` is answered.
-    pub(super) async fn deliver(self: &Arc<Self>, line: Line) {
+    /// Delivers a line of the client. Returns when the next one may be sent: when a request is sent, another message is
+    /// accepted, or `initialize` is answered.
+    pub(super) async fn deliver(self: &Arc<Self>, line: ClientLine) {
         if line.bytes.trim_ascii().is_empty() {
-            return self.recording.line(Direction::ClientToServer, line.wire, &line.bytes);
+            return self.recording.record_line(Direction::ClientToServer, line.wire, &line.bytes);
         }
-        let message = Outgoing::read(line);
-        self.note_handshake(&message);
+        let message = ClientMessage::read(line);
+        self.remember_handshake(&message);
         if message.is("initialize") {
-            let _ = self.begin_anew();
-        } else if lock(&self.session).mode == Mode::Lost {
-            // If that fails, the message is refused below.
+            let _ = self.reset_session();
+        } else if lock(&self.session).mode == TransportMode::Lost {
+            // If that fails, the message gets an error below.
             let _ = self.renew(None).await;
         }
         let era = lock(&self.session).era_of(&message);
         if let Some(id) = &message.cancels
             && self.cancel(id, era)
         {
-            let Line { bytes, wire } = &message.line;
-            return self.recording.line(Direction::ClientToServer, *wire, bytes);
+            let ClientLine { bytes, wire } = &message.line;
+            return self.recording.record_line(Direction::ClientToServer, *wire, bytes);
         }
         let session = lock(&self.session).id.clone();
         let (request, mut exchange) = self.post(&message);
-        exchange.line(Direction::ClientToServer, message.line.wire, &message.line.bytes, None);
+        exchange.record_line(Direction::ClientToServer, message.line.wire, &message.line.bytes, None);
         let (waiting, go_on) = oneshot::channel();
         let open = Arc::new(Mutex::new(message.requests.clone()));
         let asks = !message.requests.is_empty();
@@ -72,20 +83,21 @@ impl Bridge {
         if delivery.message.is("initialize")
             && let Some(id) = delivery.message.requests.first()
         {
-            let initializing = |waiting| Initializing { id: id.clone(), waiting, asker: Asker::Client };
+            let initializing =
+                |waiting| PendingInitialize { id: id.clone(), waiting, initiator: Initiator::Client };
             *lock(&self.initializing) = delivery.waiting.take().map(initializing);
         }
         let bridge = Arc::clone(self);
-        let task = self.spawn(async move { bridge.carry(delivery, request).await });
+        let task = self.spawn(async move { bridge.send_message(delivery, request).await });
         if asks {
-            self.set_off(InFlight { open, era, method, task });
+            self.track_in_flight(InFlightMessage { open, era, method, task });
         }
-        // Whoever holds the other end lets go of it in any case.
+        // Resolves in any case: the task drops the sender when it ends.
         let _ = go_on.await;
     }
 
-    /// A client that begins again has nothing to do with what was before.
-    pub(super) fn begin_anew(&self) -> Session {
+    /// Resets the session when the client begins a new one. Returns the old one.
+    pub(super) fn reset_session(&self) -> Session {
         let before = lock(&self.session).reset();
         self.recording.set_session(None);
         if let Some(listener) = lock(&self.listener).take() {
@@ -94,10 +106,10 @@ impl Bridge {
         before
     }
 
-    /// The client takes a request back. Whether that is all there is to do: since 2026-07-28 closing the stream says
-    /// it, and before, the notification itself does.
+    /// Cancels a request. Returns whether the notification must not be sent: since MCP 2026-07-28 closing the stream cancels a
+    /// request; before, the notification does.
     fn cancel(&self, id: &Id<'_>, era: Era) -> bool {
-        let found = self.with_open(id, |one| {
+        let found = self.with_pending(id, |one| {
             lock(&one.open).retain(|open| !same(open, id));
             if one.era == Era::Stateless {
                 one.task.abort();
@@ -108,46 +120,46 @@ impl Bridge {
     }
 
     /// The request that carries a message.
-    pub(super) fn post(&self, message: &Outgoing) -> (Request<ProxyBody>, Exchange) {
+    pub(super) fn post(&self, message: &ClientMessage) -> (Request<ProxyBody>, Exchange) {
         let mut session = lock(&self.session);
         let headers = session.post(message, &self.url, &self.secrets);
         let target = match &session.mode {
-            Mode::Paired { endpoint } => endpoint.clone(),
-            Mode::Streamable | Mode::Lost => self.url.target(),
+            TransportMode::HttpSse { endpoint } => endpoint.clone(),
+            TransportMode::Streamable | TransportMode::Lost => self.url.target(),
         };
         drop(session);
         self.request(Method::POST, &target, headers, message.line.bytes.clone())
     }
 
-    async fn carry(self: Arc<Self>, mut delivery: Delivery, request: Request<ProxyBody>) {
+    async fn send_message(self: Arc<Self>, mut delivery: Delivery, request: Request<ProxyBody>) {
         let _permit = match self.permits.try_acquire() {
             Ok(permit) => Some(permit),
-            // An answer to the server must not wait for the requests that wait for it.
+            // A response to the server must not wait for a permit: the requests that hold them may wait for that response.
             Err(_) if delivery.message.requests.is_empty() => None,
             Err(_) => {
                 delivery.waiting = None;
                 self.permits.acquire().await.ok()
             }
         };
-        let carried = self.try_carry(&mut delivery, request).await;
+        let carried = self.try_send_message(&mut delivery, request).await;
         match carried {
             Ok(()) => delivery.exchange.end(Ended::Complete, None),
             Err(failure) => {
-                self.fail(&delivery.open, &failure, Some(&mut delivery.exchange)).await;
+                self.fail_requests(&delivery.open, &failure, Some(&mut delivery.exchange)).await;
                 if !delivery.message.readable {
-                    self.refuse(None, &failure, Some(&mut delivery.exchange)).await;
+                    self.send_error(None, &failure, Some(&mut delivery.exchange)).await;
                 }
             }
         }
     }
 
-    async fn try_carry(
+    async fn try_send_message(
         self: &Arc<Self>,
         delivery: &mut Delivery,
         request: Request<ProxyBody>,
     ) -> Result<(), Failure> {
         let mode = lock(&self.session).mode.clone();
-        if mode == Mode::Lost {
+        if mode == TransportMode::Lost {
             let message =
                 format!("the stream of {} has ended, and a new one can't be opened", self.client.server());
             return Err(Failure::new(Reason::SessionGone, message));
@@ -155,41 +167,45 @@ impl Bridge {
         let asks = !delivery.message.requests.is_empty();
         let waiting = if asks { delivery.waiting.take() } else { None };
         let answer = self.client.send(request, || drop(waiting)).await?;
-        delivery.exchange.answered(&answer.parts);
+        delivery.exchange.record_response_head(&answer.parts);
         let answer = match answer.parts.status.is_success() {
             true => answer,
-            false => match self.refused(delivery, answer).await? {
+            false => match self.handle_refusal(delivery, answer).await? {
                 Some(answer) => answer,
                 None => return Ok(()),
             },
         };
-        self.accepted(delivery, answer).await
+        self.handle_success(delivery, answer).await
     }
 
-    /// The server has taken the message.
-    async fn accepted(self: &Arc<Self>, delivery: &mut Delivery, mut answer: Answer) -> Result<(), Failure> {
+    /// Handles a response with a status of success.
+    async fn handle_success(
+        self: &Arc<Self>,
+        delivery: &mut Delivery,
+        mut answer: ServerResponse,
+    ) -> Result<(), Failure> {
         let mode = lock(&self.session).mode.clone();
         if delivery.message.is("initialize") {
             self.enter_session(&answer);
         }
-        if delivery.message.is("notifications/initialized") && mode == Mode::Streamable {
-            self.stand_by();
+        if delivery.message.is("notifications/initialized") && mode == TransportMode::Streamable {
+            self.open_listening_stream();
         }
         delivery.waiting = None;
-        if matches!(mode, Mode::Paired { .. }) {
-            // The answer comes on the stream; here is only a receipt.
+        if matches!(mode, TransportMode::HttpSse { .. }) {
+            // With HTTP+SSE the response arrives on the stream; this one is only a receipt.
             let _ = answer.whole(MAX_ERROR).await;
             return Ok(());
         }
         if answer.is_event_stream() {
-            return self.hear_out(delivery, answer).await;
+            return self.receive_stream(delivery, answer).await;
         }
         let body = answer.whole(MAX_MESSAGE).await?;
         if !body.trim_ascii().is_empty() {
             let is_json = json::is_utf8(&body) && json::validate(&body).is_ok();
             match is_json && is_message(&body) {
-                true => self.pass_on(&body, &mut delivery.exchange, None).await,
-                false => delivery.exchange.note(&body),
+                true => self.forward_to_client(&body, &mut delivery.exchange, None).await,
+                false => delivery.exchange.note_body(&body),
             }
         }
         self.check_answered(delivery, answer.parts.status)
@@ -200,21 +216,23 @@ impl Bridge {
             return Ok(());
         }
         let message =
-            format!("{} accepted the request (HTTP {status}) and did not answer it", self.client.server());
+            format!("{} accepted the request (HTTP {status}) but did not answer it", self.client.server());
         Err(Failure::new(Reason::NoAnswer, message))
     }
 
-    /// The server has begun a session.
-    pub(super) fn enter_session(&self, answer: &Answer) {
+    /// Takes over the session id that the server has assigned.
+    pub(super) fn enter_session(&self, answer: &ServerResponse) {
         let id = answer.parts.headers.get(headers::SESSION).cloned();
         self.recording.set_session(id.as_ref().and_then(|id| id.to_str().ok()));
         lock(&self.session).id = id;
     }
 
-    /// Hears a stream to its end, and resumes it if it ends too early.
-    async fn hear_out(&self, delivery: &mut Delivery, answer: Answer) -> Result<(), Failure> {
+    /// Receives a stream to its end, and resumes it if it ends before all requests are answered.
+    async fn receive_stream(&self, delivery: &mut Delivery, answer: ServerResponse) -> Result<(), Failure> {
         let mut cursor = Cursor::default();
-        let heard = self.listen(&mut Events::of(answer), &mut delivery.exchange, &mut cursor, None).await;
+        let heard = self
+            .receive_events(&mut EventStream::of(answer), &mut delivery.exchange, &mut cursor, None)
+            .await;
         if lock(&delivery.open).is_empty() {
             if let Err(failure) = &heard {
                 delivery.exchange.end(failure.ended(), Some(&failure.message));
@@ -222,7 +240,7 @@ impl Bridge {
             return Ok(());
         }
         let unanswered = heard.err().unwrap_or_else(|| {
-            let message = format!("{} ended the stream before it answered", self.client.server());
+            let message = format!("{} closed the stream before it answered", self.client.server());
             Failure::new(Reason::NoAnswer, message)
         });
         if delivery.era == Era::Stateless || !cursor.can_resume() {
@@ -232,21 +250,22 @@ impl Bridge {
         self.resume(&delivery.open, cursor, unanswered).await
     }
 
-    /// The server did not want the message. If it may take it in another way, that is tried: what it answers then is returned.
-    /// `None` if the refusal itself answers the message.
-    async fn refused(
+    /// Handles a response with an error status. If the message may succeed in another way, that is tried, and the new response
+    /// is returned. `None` if the error response itself answers the message.
+    async fn handle_refusal(
         self: &Arc<Self>,
         delivery: &mut Delivery,
-        mut answer: Answer,
-    ) -> Result<Option<Answer>, Failure> {
-        let failure = self.explain(&mut answer, &delivery.open, &mut delivery.exchange).await;
+        mut answer: ServerResponse,
+    ) -> Result<Option<ServerResponse>, Failure> {
+        let failure = self.error_of(&mut answer, &delivery.open, &mut delivery.exchange).await;
         let Some(failure) = failure else { return Ok(None) };
         if delivery.message.is("initialize") {
-            // A server from before 2025-03-26 takes messages at an endpoint that its stream names.
+            // The client's side of backwards compatibility (MCP 2025-11-25, basic/transports): a server of HTTP+SSE rejects the
+            // POST, and names its endpoint on a stream.
             let may_be_older = matches!(failure.status, Some(400 | 404 | 405));
-            let endpoint = if may_be_older { self.pair().await } else { None };
+            let endpoint = if may_be_older { self.connect_http_sse().await } else { None };
             let Some(endpoint) = endpoint else { return Err(failure) };
-            lock(&self.session).mode = Mode::Paired { endpoint };
+            lock(&self.session).mode = TransportMode::HttpSse { endpoint };
         } else if failure.reason == Reason::SessionGone {
             self.renew(delivery.session.as_ref()).await.map_err(|why| failure.after(&why))?;
         } else {
@@ -255,50 +274,56 @@ impl Bridge {
         self.post_again(delivery).await
     }
 
-    /// Sends a message again, which the trace has already. `None` if it is refused again, and the refusal answers it.
-    async fn post_again(&self, delivery: &mut Delivery) -> Result<Option<Answer>, Failure> {
+    /// Sends a message again, which is already in the trace. `None` if it is refused again, and the refusal answers it.
+    async fn post_again(&self, delivery: &mut Delivery) -> Result<Option<ServerResponse>, Failure> {
         let (request, mut exchange) = self.post(&delivery.message);
-        exchange.repeats(&mut delivery.exchange);
+        exchange.record_repeat(&mut delivery.exchange);
         delivery.exchange = exchange;
         let mut answer = self.client.send(request, || ()).await?;
-        delivery.exchange.answered(&answer.parts);
+        delivery.exchange.record_response_head(&answer.parts);
         if answer.parts.status.is_success() {
             return Ok(Some(answer));
         }
-        let failure = self.explain(&mut answer, &delivery.open, &mut delivery.exchange).await;
+        let failure = self.error_of(&mut answer, &delivery.open, &mut delivery.exchange).await;
         failure.map_or(Ok(None), Err)
     }
 
-    /// What a status that is none of success means; nothing if its body answers the request.
-    pub(super) async fn explain(
+    /// The failure that an error status means; `None` if the response's body answers the request.
+    pub(super) async fn error_of(
         &self,
-        answer: &mut Answer,
-        open: &Open,
+        answer: &mut ServerResponse,
+        open: &PendingRequests,
         exchange: &mut Exchange,
     ) -> Option<Failure> {
         let status = answer.parts.status;
-        let body = tokio::time::timeout(ERROR_PATIENCE, answer.whole(MAX_ERROR)).await;
+        let body = tokio::time::timeout(ERROR_TIMEOUT, answer.whole(MAX_ERROR)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         if answers(&body, open) {
-            self.pass_on(&body, exchange, None).await;
+            self.forward_to_client(&body, exchange, None).await;
             return None;
         }
         if !body.is_empty() {
-            exchange.note(&body);
+            exchange.note_body(&body);
         }
         let detail = error_message(&body).or_else(|| redirection(answer));
         let token = if self.secrets.names(&header::AUTHORIZATION) { Token::Given } else { Token::Missing };
-        let named = if lock(&self.session).id.is_some() { Named::Session } else { Named::Nothing };
+        let named =
+            if lock(&self.session).id.is_some() { SessionHeader::Sent } else { SessionHeader::Absent };
         Some(failure::status(&self.address(), status, detail.as_deref(), token, named))
     }
 
-    /// Hands what the server said to the client, once it is in the trace.
-    pub(super) async fn pass_on(&self, data: &[u8], exchange: &mut Exchange, sse: Option<&SseContext>) {
+    /// Records a message of the server and forwards it to the client.
+    pub(super) async fn forward_to_client(
+        &self,
+        data: &[u8],
+        exchange: &mut Exchange,
+        sse: Option<&SseContext>,
+    ) {
         let line = one_line(data);
-        exchange.line(Direction::ServerToClient, Wire::default(), &line, sse);
+        exchange.record_line(Direction::ServerToClient, Wire::default(), &line, sse);
         let answered = answered_in(&line);
         for (id, payload) in &answered {
-            self.learn(id, payload);
+            self.learn_from_answer(id, payload);
         }
         let is_for_us = self.is_answer_to_us(&answered);
         if !is_for_us {
@@ -306,33 +331,37 @@ impl Bridge {
         }
         for (id, payload) in &answered {
             if !is_for_us {
-                self.with_open(id, |one| lock(&one.open).retain(|open| !same(open, id)));
+                self.with_pending(id, |one| lock(&one.open).retain(|open| !same(open, id)));
             }
             let answered = lock(&self.initializing).take_if(|initialize| same(&initialize.id, id));
             if let Some(initialize) = answered {
-                let agreed = if Envelope::scan(payload).result.is_some() { Agreed::Yes } else { Agreed::No };
-                // The one that waits may have given up.
+                let agreed = if Envelope::scan(payload).result.is_some() {
+                    HandshakeResult::Accepted
+                } else {
+                    HandshakeResult::Rejected
+                };
+                // The receiver may have timed out.
                 let _ = initialize.waiting.send(agreed);
             }
         }
     }
 
-    /// What an answer says that the next requests must know.
-    fn learn(&self, id: &Id<'_>, payload: &[u8]) {
+    /// Remembers what later requests need from a response: the agreed revision, and the parameters of tools.
+    fn learn_from_answer(&self, id: &Id<'_>, payload: &[u8]) {
         let initialized =
             lock(&self.initializing).as_ref().is_some_and(|initialize| same(&initialize.id, id));
         if initialized && let Some(version) = agreed_version(payload) {
             lock(&self.session).agree_on(&version);
         }
         let listed =
-            |one: &InFlight| one.era == Era::Stateless && one.method.as_deref() == Some("tools/list");
-        if self.with_open(id, listed) == Some(true) {
+            |one: &InFlightMessage| one.era == Era::Stateless && one.method.as_deref() == Some("tools/list");
+        if self.with_pending(id, listed) == Some(true) {
             lock(&self.session).parameters.learn(payload);
         }
     }
 }
 
-/// The responses in a line.
+/// The responses in a line, with their ids.
 fn answered_in(line: &[u8]) -> Vec<(Id<'static>, &[u8])> {
     let read = |payload| {
         let envelope = Envelope::scan(payload);
@@ -342,7 +371,7 @@ fn answered_in(line: &[u8]) -> Vec<(Id<'static>, &[u8])> {
     payloads(line).into_iter().filter_map(read).collect()
 }
 
-fn answers(body: &[u8], open: &Open) -> bool {
+fn answers(body: &[u8], open: &PendingRequests) -> bool {
     let open = lock(open);
     answered_in(body).iter().any(|(id, _)| open.iter().any(|open| same(open, id)))
 }
@@ -357,7 +386,7 @@ fn agreed_version(payload: &[u8]) -> Option<String> {
     serde_json::from_slice::<Initialized>(result).ok().map(|result| result.version)
 }
 
-/// What the server said in words: the message of a JSON-RPC error.
+/// The message of a JSON-RPC error in a response.
 fn error_message(body: &[u8]) -> Option<String> {
     const LONGEST: usize = 200;
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
@@ -365,9 +394,9 @@ fn error_message(body: &[u8]) -> Option<String> {
     Some(message.chars().filter(|c| !c.is_control()).take(LONGEST).collect())
 }
 
-fn redirection(answer: &Answer) -> Option<String> {
+fn redirection(answer: &ServerResponse) -> Option<String> {
     let location = answer.parts.headers.get(header::LOCATION)?.to_str().ok()?;
-    // A query may hold anything.
+    // A query may contain secrets.
     let location = location.split('?').next()?;
-    answer.parts.status.is_redirection().then(|| format!("it is at {location}; give that as --url"))
+    answer.parts.status.is_redirection().then(|| format!("the server moved to {location}; use that as --url"))
 }

@@ -1,4 +1,4 @@
-//! What the client is told when there is no answer.
+//! The errors that the client gets for requests without a response.
 
 use super::outgoing::as_json;
 use crate::http::refusal::Refusal;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use wiretape_events::Ended;
 use wiretape_trace::message::Id;
 
-/// JSON-RPC's code for errors of an implementation.
+/// The first of JSON-RPC 2.0's codes for implementation-defined server errors (section 5.1).
 const CODE: i64 = -32000;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) reason: Reason,
@@ -17,24 +17,24 @@ pub(super) struct Failure {
     pub(super) message: String,
 }
 
-/// The kinds of failure.
+/// The kind of a failure; its name is part of the error's `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// There is no connection.
+    /// The server can't be connected to.
     Unreachable,
-    /// It took too long.
+    /// A timeout has expired.
     Timeout,
     /// The connection broke.
     Broken,
-    /// The server wants a token, or another one.
+    /// The server requires a token, or another one.
     Unauthorized,
-    /// The server does not know the session any more.
+    /// The server does not know the session.
     SessionGone,
-    /// The server answered with another status than one of success.
+    /// The server responded with an error status.
     Status,
-    /// The server answered, but not what was asked.
+    /// The server responded, but did not answer the request.
     NoAnswer,
-    /// The answer is larger than allowed.
+    /// The response is larger than allowed.
     TooLarge,
 }
 
@@ -58,32 +58,29 @@ impl Failure {
         Failure { reason, status: None, message: message.into() }
     }
 
-    /// A connection that could not be made.
+    /// A connection that could not be opened.
     pub(super) fn connecting(server: &str, refusal: &Refusal) -> Self {
         if refusal.ended == Ended::Timeout {
-            return Self::new(
-                Reason::Timeout,
-                format!("can't reach {server}: there was no connection in time"),
-            );
+            return Self::new(Reason::Timeout, format!("can't reach {server}: the connection timed out"));
         }
         let why =
             refusal.message.split_once(&format!("{server}: ")).map_or(&*refusal.message, |(_, why)| why);
         Self::new(Reason::Unreachable, format!("can't reach {server}: {why}"))
     }
 
-    /// A connection that broke, or never spoke HTTP.
+    /// A connection that broke, or on which the server doesn't speak HTTP.
     pub(super) fn talking(server: &str, error: &hyper::Error) -> Self {
         if error.is_parse() {
             return Self::new(Reason::Broken, format!("{server} does not speak HTTP ({error})"));
         }
         if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-            return Self::new(Reason::Broken, format!("{server} closed the connection before it answered"));
+            return Self::new(Reason::Broken, format!("{server} closed the connection before it responded"));
         }
         let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
         Self::new(Reason::Broken, format!("the connection to {server} broke: {error}{cause}"))
     }
 
-    /// The line that answers a request.
+    /// The JSON-RPC error for a request.
     pub(super) fn answer(&self, id: Option<&Id<'_>>) -> Vec<u8> {
         let mut data = json!({ "source": "wiretape", "reason": self.reason.name() });
         if let Some(status) = self.status {
@@ -94,7 +91,7 @@ impl Failure {
         json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
     }
 
-    /// Why there is no talking to the server, if that is what an answer of ours says.
+    /// The message of an error of ours that means that the server can't be used at all; `None` for any other line.
     pub(super) fn no_connection(answer: &[u8]) -> Option<String> {
         memchr::memmem::find(answer, br#""source":"wiretape""#)?;
         let error = serde_json::from_slice::<Value>(answer).ok()?["error"].take();
@@ -104,10 +101,10 @@ impl Failure {
         Some(message.strip_prefix("wiretape: ").unwrap_or(message).to_owned())
     }
 
-    /// The same, and why a new session can't be begun either.
+    /// The failure, extended by the reason why a new session can't be started.
     pub(super) fn after(self, why: &Failure) -> Self {
         Failure {
-            message: format!("{}, and a new one can't be begun: {}", self.message, why.message),
+            message: format!("{}, and a new one can't be started: {}", self.message, why.message),
             ..self
         }
     }
@@ -123,13 +120,13 @@ impl Failure {
         }
     }
 
-    /// Whether asking again would be no use.
+    /// Whether retrying is pointless: the server has decided, and would decide the same again.
     pub(super) fn is_final(&self) -> bool {
         self.reason == Reason::TooLarge || self.status.is_some_and(|status| status < 500 && status != 429)
     }
 }
 
-/// Whether a token was given.
+/// Whether the user passed a token with `--header`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     Given,
@@ -138,40 +135,41 @@ pub(super) enum Token {
 
 /// Whether the request named a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
-    Session,
-    Nothing,
+pub(super) enum SessionHeader {
+    Sent,
+    Absent,
 }
 
-/// What a status says. `detail` is what the server said about it.
+/// The failure for an error status. `detail` is the server's own message.
 pub(super) fn status(
     server: &str,
     status: http::StatusCode,
     detail: Option<&str>,
     token: Token,
-    named: Named,
+    named: SessionHeader,
 ) -> Failure {
-    let said = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+    let server_detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
     let (reason, message) = match (status.as_u16(), token) {
         (401, Token::Missing) => (
             Reason::Unauthorized,
             format!(
-                "{server} requires authentication (HTTP 401){said}; pass a token with --header 'Authorization: Bearer …'"
+                "{server} requires authentication (HTTP 401){server_detail}; pass a token with --header 'Authorization: Bearer …'"
             ),
         ),
-        (401, Token::Given) => {
-            (Reason::Unauthorized, format!("{server} rejects the token given with --header (HTTP 401){said}"))
+        (401, Token::Given) => (
+            Reason::Unauthorized,
+            format!("{server} rejects the token given with --header (HTTP 401){server_detail}"),
+        ),
+        (status @ (400 | 404), _) if named == SessionHeader::Sent && is_session_gone(status, detail) => {
+            (Reason::SessionGone, format!("{server} has lost the session (HTTP {status}){server_detail}"))
         }
-        (status @ (400 | 404), _) if named == Named::Session && is_session_gone(status, detail) => {
-            (Reason::SessionGone, format!("{server} has lost the session (HTTP {status}){said}"))
-        }
-        _ => (Reason::Status, format!("{server} answered with HTTP {status}{said}")),
+        _ => (Reason::Status, format!("{server} responded with HTTP {status}{server_detail}")),
     };
     Failure { reason, status: Some(status.as_u16()), message }
 }
 
-/// Whether a refusal means that the server does not know the session. The specification asks for 404; servers made with older
-/// releases of the SDKs answer 400, and say why.
+/// Whether a refusal means that the server does not know the session. The specification requires 404 (MCP 2025-11-25,
+/// basic/transports, "Session Management"); servers with older SDKs respond with 400 and a message.
 fn is_session_gone(status: u16, detail: Option<&str>) -> bool {
     let says_so = |detail: &str| {
         let detail = detail.to_ascii_lowercase();
@@ -187,7 +185,7 @@ mod tests {
     #[test]
     fn the_client_gets_an_error_for_its_id() {
         let failure =
-            status("http://x", http::StatusCode::UNAUTHORIZED, None, Token::Missing, Named::Nothing);
+            status("http://x", http::StatusCode::UNAUTHORIZED, None, Token::Missing, SessionHeader::Absent);
         let answer: Value = serde_json::from_slice(&failure.answer(Some(&Id::String("a".into())))).unwrap();
         assert_eq!((&answer["id"], &answer["error"]["data"]["status"]), (&json!("a"), &json!(401)));
         assert_eq!(answer["error"]["data"]["reason"], "unauthorized");
@@ -201,15 +199,15 @@ mod tests {
             let code = http::StatusCode::from_u16(code).unwrap();
             status("http://x/mcp", code, detail, Token::Missing, named).reason
         };
-        assert_eq!(reason(404, None, Named::Session), Reason::SessionGone);
-        assert_eq!(reason(404, None, Named::Nothing), Reason::Status);
+        assert_eq!(reason(404, None, SessionHeader::Sent), Reason::SessionGone);
+        assert_eq!(reason(404, None, SessionHeader::Absent), Reason::Status);
         let no_session = Some("Bad Request: No valid session ID provided");
-        assert_eq!(reason(400, no_session, Named::Session), Reason::SessionGone);
+        assert_eq!(reason(400, no_session, SessionHeader::Sent), Reason::SessionGone);
         assert_eq!(
-            reason(400, Some("Bad Request: Server not initialized"), Named::Session),
+            reason(400, Some("Bad Request: Server not initialized"), SessionHeader::Sent),
             Reason::SessionGone
         );
-        assert_eq!(reason(400, Some("Invalid params"), Named::Session), Reason::Status);
-        assert_eq!(reason(500, no_session, Named::Session), Reason::Status);
+        assert_eq!(reason(400, Some("Invalid params"), SessionHeader::Sent), Reason::Status);
+        assert_eq!(reason(500, no_session, SessionHeader::Sent), Reason::Status);
     }
 }

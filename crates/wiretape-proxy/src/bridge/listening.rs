@@ -1,11 +1,16 @@
-//! Streams that the server may say something on at any time: the one that stands by, those that go on where another
-//! broke off, and the one that HTTP+SSE has for everything.
+//! Streams on which the server may send messages at any time: the listening stream of a session, resumed streams, and the one
+//! stream of HTTP+SSE.
+//!
+//! **Why this shape.** All three are the same loop over events with a [`Cursor`], which remembers what a resumption needs
+//! (`Last-Event-ID`, `retry`). They differ in when they give up: the listening stream never (a server may be restarted), unless
+//! the server refuses it; a request's stream after six attempts without any event, because a client waits for it; that of
+//! HTTP+SSE at once, because the session ends with it.
 
-use super::client::Events;
+use super::client::EventStream;
 use super::failure::{Failure, Reason};
 use super::recording::Exchange;
-use super::run::{Bridge, Open};
-use super::session::Mode;
+use super::run::{Bridge, PendingRequests};
+use super::session::TransportMode;
 use crate::record::pump::lock;
 use bytes::Bytes;
 use http::Method;
@@ -17,16 +22,16 @@ use wiretape_trace::framing::SseEvent;
 use wiretape_trace::json;
 use wiretape_trace::message::Direction;
 
-/// How long to wait before a stream is asked for again, if the server does not say.
-const RETRY: Duration = Duration::from_secs(1);
-/// How long at most, when it fails again and again.
-const LONGEST: Duration = Duration::from_secs(30);
-/// How often a request's stream is asked for without anything coming of it.
-const ATTEMPTS: u32 = 6;
-/// How long a server of HTTP+SSE may take to name its endpoint.
-const ENDPOINT: Duration = Duration::from_secs(10);
+/// The delay before a stream is reopened, if the server sends no `retry`.
+const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+/// The maximum delay of the exponential backoff.
+const MAX_RETRY: Duration = Duration::from_secs(30);
+/// The limit of consecutive attempts to resume a request's stream without receiving an event.
+const MAX_ATTEMPTS: u32 = 6;
+/// The time in which a server of HTTP+SSE must name its endpoint.
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a stream is.
+/// The position in a stream.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     last_event: Option<Vec<u8>>,
@@ -35,15 +40,15 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Whether the server can find the place again.
+    /// Whether the server has sent an event id to resume from.
     pub(super) fn can_resume(&self) -> bool {
         self.last_event.is_some()
     }
 
-    /// How long to wait after so many attempts of which nothing came.
+    /// The backoff after this many consecutive failures.
     fn delay(&self, failures: u32) -> Duration {
-        let usual = self.retry.unwrap_or(RETRY);
-        usual.saturating_mul(1 << failures.min(5)).min(LONGEST.max(usual))
+        let usual = self.retry.unwrap_or(DEFAULT_RETRY);
+        usual.saturating_mul(1 << failures.min(5)).min(MAX_RETRY.max(usual))
     }
 
     fn advance(&mut self, event: &SseEvent) {
@@ -58,22 +63,22 @@ impl Cursor {
 }
 
 impl Bridge {
-    /// Opens the stream that stands by, for what the server says unasked.
-    pub(super) fn stand_by(self: &Arc<Self>) {
+    /// Opens the session's listening stream, for the server's own messages.
+    pub(super) fn open_listening_stream(self: &Arc<Self>) {
         let bridge = Arc::clone(self);
-        let task = self.spawn(async move { bridge.listen_on().await });
+        let task = self.spawn(async move { bridge.keep_listening().await });
         if let Some(before) = lock(&self.listener).replace(task) {
             before.abort();
         }
     }
 
-    async fn listen_on(&self) {
+    async fn keep_listening(&self) {
         let mut cursor = Cursor::default();
         let mut failures: u32 = 0;
         loop {
             let before = cursor.events;
-            match self.listen_from(&mut cursor, None).await {
-                // The server has no such stream (405), or not for us.
+            match self.receive_from(&mut cursor, None).await {
+                // 405: the server has no such stream. Any other final error: not for this client.
                 Err(failure) if failure.is_final() => return,
                 _ => failures = if cursor.events > before { 0 } else { failures + 1 },
             }
@@ -81,21 +86,21 @@ impl Bridge {
         }
     }
 
-    /// Goes on with a request's stream until all of it is answered.
+    /// Resumes a request's stream until all its requests are answered.
     pub(super) async fn resume(
         &self,
-        open: &Open,
+        open: &PendingRequests,
         mut cursor: Cursor,
         mut why: Failure,
     ) -> Result<(), Failure> {
         let mut failures = 0;
         while !lock(open).is_empty() {
-            if failures >= ATTEMPTS {
+            if failures >= MAX_ATTEMPTS {
                 return Err(why);
             }
             tokio::time::sleep(cursor.delay(failures)).await;
             let before = cursor.events;
-            match self.listen_from(&mut cursor, Some(open)).await {
+            match self.receive_from(&mut cursor, Some(open)).await {
                 Err(failure) if failure.is_final() => return Err(failure),
                 Err(failure) => why = failure,
                 Ok(()) => {}
@@ -105,10 +110,10 @@ impl Bridge {
         Ok(())
     }
 
-    /// Asks for a stream, and hears it to its end.
-    async fn listen_from(&self, cursor: &mut Cursor, open: Option<&Open>) -> Result<(), Failure> {
+    /// Opens a stream and receives it to its end.
+    async fn receive_from(&self, cursor: &mut Cursor, open: Option<&PendingRequests>) -> Result<(), Failure> {
         let (mut events, mut exchange) = self.open_stream(cursor).await?;
-        let heard = self.listen(&mut events, &mut exchange, cursor, open).await;
+        let heard = self.receive_events(&mut events, &mut exchange, cursor, open).await;
         match &heard {
             Ok(()) => exchange.end(Ended::Complete, None),
             Err(failure) => exchange.end(failure.ended(), Some(&failure.message)),
@@ -116,7 +121,7 @@ impl Bridge {
         heard
     }
 
-    async fn open_stream(&self, cursor: &Cursor) -> Result<(Events, Exchange), Failure> {
+    async fn open_stream(&self, cursor: &Cursor) -> Result<(EventStream, Exchange), Failure> {
         let headers = lock(&self.session).get(cursor.last_event.as_deref(), &self.url, &self.secrets);
         let (request, mut exchange) = self.request(Method::GET, &self.url.target(), headers, Bytes::new());
         let mut answer = match self.client.send(request, || ()).await {
@@ -126,31 +131,31 @@ impl Bridge {
                 return Err(failure);
             }
         };
-        exchange.answered(&answer.parts);
+        exchange.record_response_head(&answer.parts);
         if answer.parts.status.is_success() && answer.is_event_stream() {
-            exchange.opened();
-            return Ok((Events::of(answer), exchange));
+            exchange.record_open();
+            return Ok((EventStream::of(answer), exchange));
         }
         exchange.end(Ended::Complete, None);
         if answer.parts.status.is_success() {
-            let message = format!("{} gave something that is no stream of events", self.client.server());
+            let message = format!("{} sent a response that is not an event stream", self.client.server());
             return Err(Failure { status: Some(406), ..Failure::new(Reason::NoAnswer, message) });
         }
         let nothing = Arc::new(Mutex::new(Vec::new()));
-        let failure = self.explain(&mut answer, &nothing, &mut exchange).await;
-        Err(failure.unwrap_or_else(|| Failure::new(Reason::NoAnswer, "there is no stream")))
+        let failure = self.error_of(&mut answer, &nothing, &mut exchange).await;
+        Err(failure.unwrap_or_else(|| Failure::new(Reason::NoAnswer, "the server has no stream")))
     }
 
-    /// Hears a stream to its end, or until nothing is open any more.
-    pub(super) async fn listen(
+    /// Receives a stream to its end, or until all the given requests are answered.
+    pub(super) async fn receive_events(
         &self,
-        events: &mut Events,
+        events: &mut EventStream,
         exchange: &mut Exchange,
         cursor: &mut Cursor,
-        open: Option<&Open>,
+        open: Option<&PendingRequests>,
     ) -> Result<(), Failure> {
         while let Some(event) = events.next().await? {
-            self.hear(&event, exchange, cursor).await;
+            self.receive_event(&event, exchange, cursor).await;
             if open.is_some_and(|open| lock(open).is_empty()) {
                 break;
             }
@@ -158,53 +163,53 @@ impl Bridge {
         Ok(())
     }
 
-    async fn hear(&self, event: &SseEvent, exchange: &mut Exchange, cursor: &mut Cursor) {
+    async fn receive_event(&self, event: &SseEvent, exchange: &mut Exchange, cursor: &mut Cursor) {
         let data = event.data.as_deref().unwrap_or_default();
         let sse = context(event);
         let is_message = matches!(event.event.as_deref(), None | Some(b"message"));
-        // What is torn is not dispatched, says the standard of event streams.
+        // An incomplete event at the end of a stream must not be dispatched (HTML standard, "Interpreting an event stream").
         if event.unterminated || !is_message || !json::is_utf8(data) || json::validate(data).is_err() {
             if event.data.is_some() || sse != SseContext::default() {
-                exchange.line(Direction::ServerToClient, Wire::default(), data, Some(&sse));
+                exchange.record_line(Direction::ServerToClient, Wire::default(), data, Some(&sse));
             }
         } else {
-            self.pass_on(data, exchange, Some(&sse)).await;
+            self.forward_to_client(data, exchange, Some(&sse)).await;
         }
         if !event.unterminated {
             cursor.advance(event);
         }
     }
 
-    /// Looks whether the server speaks HTTP+SSE, as it was before 2025-03-26; if so, says where messages go.
-    pub(super) async fn pair(self: &Arc<Self>) -> Option<String> {
+    /// Tries HTTP+SSE (MCP 2024-11-05). Returns the endpoint for messages if the server supports it.
+    pub(super) async fn connect_http_sse(self: &Arc<Self>) -> Option<String> {
         let (mut events, mut exchange) = self.open_stream(&Cursor::default()).await.ok()?;
-        let first = tokio::time::timeout(ENDPOINT, next_endpoint(&mut events, &mut exchange)).await;
+        let first = tokio::time::timeout(ENDPOINT_TIMEOUT, next_endpoint(&mut events, &mut exchange)).await;
         let endpoint = first.ok().flatten().and_then(|endpoint| self.url.resolve(&endpoint))?;
         let bridge = Arc::clone(self);
-        self.spawn(async move { bridge.listen_to_pair(events, exchange).await });
+        self.spawn(async move { bridge.receive_http_sse(events, exchange).await });
         Some(endpoint)
     }
 
-    /// Hears the one stream of HTTP+SSE. The session ends with it.
-    async fn listen_to_pair(&self, mut events: Events, mut exchange: Exchange) {
-        let heard = self.listen(&mut events, &mut exchange, &mut Cursor::default(), None).await;
+    /// Receives the one stream of HTTP+SSE. The session ends with it.
+    async fn receive_http_sse(&self, mut events: EventStream, mut exchange: Exchange) {
+        let heard = self.receive_events(&mut events, &mut exchange, &mut Cursor::default(), None).await;
         let failure = heard.err().unwrap_or_else(|| {
             let message =
-                format!("{} ended the stream; the next message begins a new session", self.client.server());
+                format!("{} closed the stream; the next message starts a new session", self.client.server());
             Failure::new(Reason::SessionGone, message)
         });
         exchange.end(failure.ended(), Some(&failure.message));
-        lock(&self.session).mode = Mode::Lost;
-        for open in self.all_open() {
-            self.fail(&open, &failure, None).await;
+        lock(&self.session).mode = TransportMode::Lost;
+        for open in self.all_pending() {
+            self.fail_requests(&open, &failure, None).await;
         }
     }
 }
 
-async fn next_endpoint(events: &mut Events, exchange: &mut Exchange) -> Option<String> {
+async fn next_endpoint(events: &mut EventStream, exchange: &mut Exchange) -> Option<String> {
     while let Ok(Some(event)) = events.next().await {
         let data = event.data.clone().unwrap_or_default();
-        exchange.line(Direction::ServerToClient, Wire::default(), &data, Some(&context(&event)));
+        exchange.record_line(Direction::ServerToClient, Wire::default(), &data, Some(&context(&event)));
         if event.event.as_deref() == Some(b"endpoint") {
             return String::from_utf8(data).ok();
         }
@@ -224,7 +229,7 @@ mod tests {
     #[test]
     fn a_cursor_follows_ids_and_honours_retry() {
         let mut cursor = Cursor::default();
-        assert_eq!((cursor.can_resume(), cursor.delay(0)), (false, RETRY));
+        assert_eq!((cursor.can_resume(), cursor.delay(0)), (false, DEFAULT_RETRY));
         cursor.advance(&SseEvent { id: Some(b"7".to_vec()), retry: Some(50), ..SseEvent::default() });
         assert_eq!((cursor.can_resume(), cursor.delay(0)), (true, Duration::from_millis(50)));
         assert_eq!(cursor.delay(2), Duration::from_millis(200));

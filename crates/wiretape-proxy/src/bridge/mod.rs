@@ -1,24 +1,24 @@
-//! `wiretape record --url`: a stdio client, and a server that is reached over HTTP.
+//! `wiretape record --url`: connects a stdio client to a server over HTTP, and records the session.
 //!
-//! Every line that the client writes is POSTed as it is; what the server says, in bodies and in streams, is written to
-//! standard output, one line each. Both are in the trace before they are passed on. Requests run side by side; other
-//! messages wait for the server to accept them, so that they arrive in the client's order.
+//! Every line of the client is POSTed as it is. The server's messages, in response bodies and event streams, are written to
+//! standard output, one per line. Both are in the trace before they are forwarded. Requests run concurrently; other messages wait
+//! for the server to accept them, so that they arrive in the client's order.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `options` | the server's URL, the secret headers, and what else there is to choose |
-//! | `run` | the beginning, the client's lines, and the end |
-//! | `outgoing` | what a line of the client's says |
-//! | `session` | what the server and the client have agreed on, and the headers that follow from it |
-//! | `parameters` | arguments of tools that are repeated in headers |
-//! | `delivery` | one message: the request, the answer, the resumption |
-//! | `renewal` | a session that the server has lost, begun anew |
-//! | `listening` | streams that the server may say something on at any time |
-//! | `client` | requests over kept connections, and bodies |
+//! | `options` | the server's URL, secret headers and other options |
+//! | `run` | start, the loop over the client's lines, shutdown |
+//! | `outgoing` | a parsed line of the client |
+//! | `session` | the agreed session, and the headers that follow from it |
+//! | `parameters` | tool arguments that are repeated in headers |
+//! | `delivery` | one message: the request, the response, resuming its stream |
+//! | `renewal` | restarting a session that the server has lost |
+//! | `listening` | streams on which the server may send messages at any time |
+//! | `client` | HTTP requests over keep-alive connections |
 //! | `recording` | the trace |
-//! | `failure` | what the client is told when there is no answer |
+//! | `failure` | errors for requests without a response |
 //! | `streams` | our standard streams |
-//! | `remote` | the same without a client's streams, for whoever has lines to send |
+//! | `remote` | the bridge without standard streams, for `replay` and `verify` |
 
 mod client;
 mod delivery;
@@ -37,5 +37,5 @@ mod streams;
 pub(crate) use parameters::{ToolParameters, header_text};
 
 pub use options::{BridgeOptions, HeaderError, SecretHeader, ServerUrl};
-pub(crate) use remote::{Heard, Remote};
+pub(crate) use remote::{Remote, RemoteEvent};
 pub use run::bridge;

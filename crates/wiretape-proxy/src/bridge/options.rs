@@ -1,10 +1,12 @@
-//! The server's URL, the secret headers, and what else there is to choose.
+//! The options of the bridge: the server's URL, secret headers, the trace.
 
 use crate::http::upstream::Target;
 use crate::http::{UpstreamUrl, UrlError};
 use crate::journal::JournalOptions;
 use crate::live::LiveOptions;
 use crate::warning::Warn;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
@@ -12,21 +14,21 @@ use std::fmt;
 use std::str::FromStr;
 use wiretape_trace::redact::Redactor;
 
-/// What to connect to, and how it is recorded.
+/// The options of the bridge.
 pub struct BridgeOptions {
-    /// The server.
+    /// The server's MCP endpoint.
     pub url: ServerUrl,
-    /// Sent with every request.
+    /// Headers that are sent with every request and never recorded.
     pub headers: Vec<SecretHeader>,
-    /// A name for the trace; the server's host if there is none.
+    /// The trace's label; the server's host if there is none.
     pub label: Option<String>,
-    /// Where the trace is written; without, there is none.
+    /// The trace's directory, rotation and tee; without it nothing is recorded.
     pub journal: Option<JournalOptions>,
-    /// Takes the secrets out; without it everything but the headers is written as it is.
+    /// Redacts secrets; without one everything but the headers is written as it is.
     pub redactor: Option<Redactor>,
-    /// Shows the trace live.
+    /// Serves the live view, if given.
     pub live: Option<LiveOptions>,
-    /// Called with what the user should know while the recording runs.
+    /// Receives warnings while the recording runs.
     pub warn: Warn,
 }
 
@@ -69,24 +71,24 @@ impl ServerUrl {
         self.server.host()
     }
 
-    /// The server, whatever the path.
+    /// The server without the path.
     pub(super) fn server(&self) -> Target {
         self.server.target()
     }
 
-    /// The URL without its query, which may hold anything.
+    /// The URL without its query, which may contain secrets.
     pub(super) fn without_query(&self) -> String {
         self.server.to_string()
     }
 
-    /// Path and query.
+    /// The request target: path and query.
     pub(super) fn target(&self) -> String {
         let path = if self.server.path().is_empty() { "/" } else { self.server.path() };
         self.query.as_ref().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
     }
 
-    /// Path and query of what a server names relative to this URL, if it is on the same server: nobody else is sent
-    /// the secret headers.
+    /// The request target of a reference relative to this URL, if it is on the same server. Otherwise the secret headers would
+    /// be sent to another one.
     pub(super) fn resolve(&self, reference: &str) -> Option<String> {
         let reference = reference.trim();
         if reference.contains("://") {
@@ -109,27 +111,27 @@ impl ServerUrl {
     }
 }
 
-/// A header whose value is nobody's business.
+/// A header with a secret value, which is neither shown nor recorded.
 #[derive(Clone)]
 pub struct SecretHeader {
     name: HeaderName,
     value: HeaderValue,
 }
 
-/// A header that can't be sent. The value is never told.
+/// Why a header can't be sent. The messages never contain the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// There is no colon.
+    /// The colon after the name is missing.
     #[error("a header looks like 'Name: value'")]
     NoColon,
-    /// The name is none.
-    #[error("the header's name is not one that HTTP allows")]
+    /// The name is not a token (RFC 9110, section 5.6.2).
+    #[error("the header's name has characters that HTTP does not allow")]
     Name,
-    /// The value is none.
+    /// The value has control characters.
     #[error("the value of the header `{0}` has characters that HTTP does not allow")]
     Value(String),
-    /// It belongs to the connection.
-    #[error("the header `{0}` is the connection's own, and can't be chosen")]
+    /// The header is set by the HTTP client itself.
+    #[error("the header `{0}` is set by the connection and can't be changed")]
     Reserved(String),
 }
 
@@ -155,19 +157,19 @@ impl fmt::Debug for SecretHeader {
     }
 }
 
-/// The secret headers together, and what must not be written of them.
+/// All secret headers, and the texts that must not be recorded because of them.
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
     headers: HeaderMap,
-    /// The values as they are, and as they stand in JSON; what contains another goes first.
+    /// The values as they are, and as escaped in JSON; longest first, so that a value is replaced before a part of it.
     plain: Vec<Vec<u8>>,
     escaped: Vec<Vec<u8>>,
 }
 
 impl Secrets {
-    /// What stands in the place of a value.
+    /// The replacement for a value.
     const MARKER: &str = "[REDACTED]";
-    /// What is shorter is no secret, and would be found everywhere.
+    /// The minimum length of a value that is replaced in bytes: a shorter one is not a secret, and would occur everywhere.
     const SHORTEST: usize = 6;
 
     pub(super) fn new(headers: &[SecretHeader]) -> Self {
@@ -176,14 +178,21 @@ impl Secrets {
             secrets.headers.append(name.clone(), value.clone());
             let whole = String::from_utf8_lossy(value.as_bytes()).into_owned();
             let token = whole.rsplit(' ').next().unwrap_or_default().to_owned();
-            for text in [whole, token].into_iter().filter(|text| text.len() >= Self::SHORTEST) {
-                let quoted = serde_json::to_string(&text).unwrap_or_default().into_bytes();
-                secrets.escaped.push(quoted[1..quoted.len() - 1].to_vec());
+            let (pair, password) = basic_pair(&token).unwrap_or_default();
+            let texts = [whole, token, pair, password];
+            for text in texts.into_iter().filter(|text| text.len() >= Self::SHORTEST) {
+                // As it is in JSON, and in JSON that is in a string, and once more.
+                let mut escaped = text.clone();
+                for _ in 0..3 {
+                    escaped = json_escaped(&escaped);
+                    secrets.escaped.push(escaped.clone().into_bytes());
+                }
                 secrets.plain.push(text.into_bytes());
             }
         }
         for texts in [&mut secrets.plain, &mut secrets.escaped] {
             texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+            texts.dedup();
         }
         secrets
     }
@@ -192,7 +201,7 @@ impl Secrets {
         self.headers.contains_key(name)
     }
 
-    /// Puts them into a request; what stood there by the same name goes.
+    /// Sets the headers in a request, replacing others of the same name.
     pub(super) fn add_to(&self, headers: &mut HeaderMap) {
         for name in self.headers.keys() {
             headers.remove(name);
@@ -200,7 +209,7 @@ impl Secrets {
         headers.extend(self.headers.clone());
     }
 
-    /// The headers as they may be recorded.
+    /// The headers for the recording, without secret values.
     pub(super) fn hidden(headers: &HeaderMap) -> HeaderMap {
         let mut hidden = headers.clone();
         for value in hidden.values_mut().filter(|value| value.is_sensitive()) {
@@ -209,12 +218,12 @@ impl Secrets {
         hidden
     }
 
-    /// JSON without any of the values, wherever they came from.
+    /// Replaces the values in JSON, wherever they occur: a server may echo a token.
     pub(super) fn scrub_json<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
         scrub(json, &self.escaped)
     }
 
-    /// Anything else without them.
+    /// Replaces the values in any other text.
     pub(super) fn scrub<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         scrub(bytes, &self.plain)
     }
@@ -222,6 +231,18 @@ impl Secrets {
     pub(super) fn scrub_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.scrub(text.as_bytes())).into_owned()
     }
+}
+
+/// The pair `user:password` that a token is in Base64, and its password.
+fn basic_pair(token: &str) -> Option<(String, String)> {
+    let pair = String::from_utf8(BASE64.decode(token).ok()?).ok()?;
+    let password = pair.split_once(':')?.1.to_owned();
+    Some((pair, password))
+}
+
+fn json_escaped(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
 fn scrub<'a>(bytes: &'a [u8], texts: &[Vec<u8>]) -> Cow<'a, [u8]> {
@@ -286,9 +307,19 @@ mod tests {
             assert_eq!(text.parse::<SecretHeader>().unwrap_err().to_string(), expected);
         };
         check("token abc", "a header looks like 'Name: value'");
-        check("a b: c", "the header's name is not one that HTTP allows");
+        check("a b: c", "the header's name has characters that HTTP does not allow");
         check("X-Key: a\u{1}b", "the value of the header `x-key` has characters that HTTP does not allow");
-        check("Host: x", "the header `host` is the connection's own, and can't be chosen");
+        check("Host: x", "the header `host` is set by the connection and can't be changed");
+    }
+
+    #[test]
+    fn values_are_scrubbed_in_json_within_strings_and_as_the_pair_of_basic() {
+        let headers = ["X-Phrase: say \"hello\"", "Authorization: Basic Ym9iOnN3b3JkZmlzaDk5"];
+        let headers: Vec<SecretHeader> = headers.iter().map(|header| header.parse().unwrap()).collect();
+        let secrets = Secrets::new(&headers);
+        let nested = serde_json::to_string(r#"{"a":"say \"hello\""}"#).unwrap();
+        assert_eq!(&*secrets.scrub_json(nested.as_bytes()), br#""{\"a\":\"[REDACTED]\"}""#);
+        assert_eq!(secrets.scrub_text("bob:swordfish99 or swordfish99"), "[REDACTED] or [REDACTED]");
     }
 
     #[test]

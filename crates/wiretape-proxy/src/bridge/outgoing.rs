@@ -1,4 +1,4 @@
-//! What a line of the client's says.
+//! A parsed line of the client.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -6,31 +6,31 @@ use serde_json::value::RawValue;
 use wiretape_trace::format::Wire;
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 
-/// A line of the client's.
+/// A line of the client, and how it was terminated.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct ClientLine {
     pub(super) bytes: Bytes,
     pub(super) wire: Wire,
 }
 
-/// A line, and what it says.
+/// A line with the parts of its message that the bridge needs.
 #[derive(Debug)]
-pub(super) struct Outgoing {
-    pub(super) line: Line,
-    /// The requests in it, which want an answer.
+pub(super) struct ClientMessage {
+    pub(super) line: ClientLine,
+    /// The ids of the requests in it: several in a batch.
     pub(super) requests: Vec<Id<'static>>,
-    /// It is JSON-RPC.
+    /// Whether it is JSON-RPC.
     pub(super) readable: bool,
     pub(super) method: Option<String>,
-    /// The tool, prompt or resource that it is for.
+    /// The name of the tool or prompt, or the resource's URI.
     pub(super) name: Option<String>,
-    /// The revision that it says it is of; older ones don't say.
+    /// The revision in its `_meta`, since MCP 2026-07-28.
     pub(super) version: Option<String>,
-    /// The request that it takes back.
+    /// The id of the request that it cancels.
     pub(super) cancels: Option<Id<'static>>,
 }
 
-/// As much of the parameters as matters here.
+/// The parameters that the bridge needs.
 #[derive(Deserialize)]
 struct Params<'a> {
     #[serde(rename = "_meta", borrow)]
@@ -49,8 +49,8 @@ struct RequestMeta {
     version: Option<String>,
 }
 
-impl Outgoing {
-    pub(super) fn read(line: Line) -> Self {
+impl ClientMessage {
+    pub(super) fn read(line: ClientLine) -> Self {
         let bytes = line.bytes.clone();
         let envelope = Envelope::scan(&bytes);
         let params = envelope.params.and_then(|params| serde_json::from_slice::<Params<'_>>(params).ok());
@@ -60,7 +60,7 @@ impl Outgoing {
             .filter(|_| envelope.method.as_deref() == Some("notifications/cancelled"))
             .and_then(|params| params.request_id)
             .and_then(|id| id_in(id.get()));
-        Outgoing {
+        ClientMessage {
             requests: requests_in(&bytes),
             readable: envelope.kind != MessageKind::NotJsonRpc,
             method: envelope.method.map(std::borrow::Cow::into_owned),
@@ -75,7 +75,7 @@ impl Outgoing {
         self.method.as_deref() == Some(method)
     }
 
-    /// The arguments of a call.
+    /// The arguments of a tool call. Parses the whole message, so it is only for tools with header parameters.
     pub(super) fn arguments(&self) -> Option<serde_json::Value> {
         let mut message: serde_json::Value = serde_json::from_slice(&self.line.bytes).ok()?;
         Some(message.get_mut("params")?.get_mut("arguments")?.take())
@@ -92,7 +92,7 @@ fn version_in(meta: &RawValue) -> Option<String> {
     serde_json::from_str::<RequestMeta>(meta.get()).ok()?.version
 }
 
-/// What the header `Mcp-Name` repeats (2026-07-28, "Standard Request Headers").
+/// The value of the header `Mcp-Name` (MCP 2026-07-28, basic/transports, "Standard Request Headers").
 fn named(method: &str, params: &Params<'_>) -> Option<String> {
     let value = match method {
         "tools/call" | "prompts/get" => params.name,
@@ -109,7 +109,7 @@ fn id_in(json: &str) -> Option<Id<'static>> {
     }
 }
 
-/// Whether two ids are the same. A peer may write `1.0` for `1`.
+/// Whether two ids are equal. A peer may respond with `1.0` to `1`.
 pub(super) fn same(a: &Id<'_>, b: &Id<'_>) -> bool {
     match (a, b) {
         (Id::Number(x), Id::Number(y)) if x != y => {
@@ -119,7 +119,7 @@ pub(super) fn same(a: &Id<'_>, b: &Id<'_>) -> bool {
     }
 }
 
-/// An id as JSON.
+/// The id as a JSON value.
 pub(super) fn as_json(id: &Id<'_>) -> serde_json::Value {
     match id {
         Id::String(text) => serde_json::Value::String(text.clone().into_owned()),
@@ -131,8 +131,8 @@ pub(super) fn as_json(id: &Id<'_>) -> serde_json::Value {
 mod tests {
     use super::*;
 
-    fn read(text: &'static str) -> Outgoing {
-        Outgoing::read(Line { bytes: Bytes::from_static(text.as_bytes()), wire: Wire::default() })
+    fn read(text: &'static str) -> ClientMessage {
+        ClientMessage::read(ClientLine { bytes: Bytes::from_static(text.as_bytes()), wire: Wire::default() })
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Arguments of tools that are repeated in headers: since 2026-07-28 a tool's input schema may mark a property with
-//! `x-mcp-header`, and the client must send its value as `Mcp-Param-…`, too.
+//! Tool arguments that are repeated in headers: since MCP 2026-07-28 a tool's input schema may mark a property with
+//! `x-mcp-header`, and the client must also send its value as `Mcp-Param-…`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,17 +11,18 @@ use std::collections::BTreeMap;
 /// The marked properties of the tools that the server has listed.
 #[derive(Debug, Default)]
 pub(crate) struct ToolParameters {
-    tools: BTreeMap<String, Vec<Marked>>,
+    tools: BTreeMap<String, Vec<HeaderParameter>>,
 }
 
+/// A property whose value is repeated in a header.
 #[derive(Debug)]
-struct Marked {
+struct HeaderParameter {
     path: Vec<String>,
     header: HeaderName,
 }
 
 impl ToolParameters {
-    /// Learns from the answer to `tools/list`.
+    /// Learns the marked properties from a response to `tools/list`.
     pub(crate) fn learn(&mut self, message: &[u8]) {
         let Ok(message) = serde_json::from_slice::<Value>(message) else { return };
         let tools = message.get("result").and_then(|result| result.get("tools")).and_then(Value::as_array);
@@ -49,7 +50,7 @@ impl ToolParameters {
         }
     }
 
-    /// Whether a call has the headers that it needs, and none of those that it must not have; otherwise what is wrong.
+    /// Checks that a call has exactly the headers that its arguments require.
     pub(crate) fn check(&self, headers: &HeaderMap, tool: &str, arguments: &Value) -> Result<(), String> {
         for marked in self.tools.get(tool).into_iter().flatten() {
             let (name, expected) = (&marked.header, marked.text(arguments));
@@ -61,15 +62,15 @@ impl ToolParameters {
             };
             if !is_right {
                 let expected = expected.as_deref().unwrap_or("missing");
-                return Err(format!("the header {name} is not as the argument, which is {expected:?}"));
+                return Err(format!("the header {name} does not match the argument, which is {expected:?}"));
             }
         }
         Ok(())
     }
 }
 
-impl Marked {
-    /// What its header says.
+impl HeaderParameter {
+    /// The expected value of the header.
     fn text(&self, arguments: &Value) -> Option<String> {
         match self.path.iter().try_fold(arguments, |value, key| value.get(key))? {
             Value::String(text) => Some(text.clone()),
@@ -79,25 +80,25 @@ impl Marked {
     }
 }
 
-/// Numbers may be written in several ways.
+/// Whether two values are equal, as texts or as numbers, which may be written in several ways.
 fn is_same(one: &str, other: &str) -> bool {
     one == other || one.parse::<f64>().is_ok_and(|one| other.parse::<f64>() == Ok(one))
 }
 
-/// Only what `properties` lead to counts.
-fn find(schema: &Value, path: &mut Vec<String>, marked: &mut Vec<Marked>) {
+/// Finds the marked properties of a schema. Only `properties` are followed, not references or combinators.
+fn find(schema: &Value, path: &mut Vec<String>, marked: &mut Vec<HeaderParameter>) {
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         path.push(name.clone());
         let token = property.get("x-mcp-header").and_then(Value::as_str);
         if let Some(Ok(header)) = token.map(|token| format!("mcp-param-{token}").parse()) {
-            marked.push(Marked { path: path.clone(), header });
+            marked.push(HeaderParameter { path: path.clone(), header });
         }
         find(property, path, marked);
         path.pop();
     }
 }
 
-/// A text as a header's value; what a header can't hold as it is stands there in base64.
+/// A text as a header value; in base64 if a header can't contain it as it is.
 pub(super) fn header_value(text: &str) -> Option<HeaderValue> {
     let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && text.trim() == text
@@ -106,7 +107,7 @@ pub(super) fn header_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(value).ok()
 }
 
-/// What a header's value says, in whichever way; `None` if it is damaged.
+/// The text of a header value, plain or base64; `None` if it can't be decoded.
 pub(crate) fn header_text(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),

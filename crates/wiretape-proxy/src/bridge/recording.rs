@@ -1,7 +1,10 @@
-//! The trace: every message with the exchange that carried it.
+//! The trace of the bridge: every message with the HTTP exchange that carried it.
+//!
+//! Like the proxy's `http::exchange`, an exchange writes its heads with the first line after they are known, and its end when it
+//! is dropped, if no message shows it. Here it has one owner, so there is no mutex around it.
 
 use super::options::{BridgeOptions, Secrets};
-use super::outgoing::Line;
+use super::outgoing::ClientLine;
 use crate::http::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, redacted, version};
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
@@ -20,21 +23,23 @@ use wiretape_trace::format::{
 use wiretape_trace::json;
 use wiretape_trace::message::Direction;
 use wiretape_trace::name;
-use wiretape_trace::redact::Redactor;
+use wiretape_trace::redact::{Redactor, SecretMemory};
 
-/// The trace of a session.
+/// The trace of the bridge's session.
 pub(super) struct Recording {
     clock: Clock,
     redactor: Option<Redactor>,
     secrets: Arc<Secrets>,
-    /// Where it is written, if it is.
+    /// What the session has named as a secret.
+    memory: SecretMemory,
+    /// `None` if nothing is recorded.
     journal: Option<Mutex<Journal>>,
     session: Mutex<Option<String>>,
     exchanges: AtomicU64,
     stopping: AtomicBool,
 }
 
-/// Whether something is JSON.
+/// Whether a line is JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
@@ -66,6 +71,7 @@ impl Recording {
             clock,
             redactor: options.redactor,
             secrets,
+            memory: SecretMemory::default(),
             journal: journal.map(Mutex::new),
             session: Mutex::new(None),
             exchanges: AtomicU64::new(1),
@@ -73,23 +79,30 @@ impl Recording {
         }
     }
 
-    /// A URL as it may be shown.
+    /// A redacted URL, for messages.
     pub(super) fn clean_url(&self, url: &str) -> String {
         self.secrets.scrub_text(&redact_target(self.redactor.as_ref(), url))
     }
 
-    /// The server has named the session.
+    /// The id and the name of an event as they may be written.
+    fn clean_sse(&self, sse: &SseContext) -> SseContext {
+        let redactor = self.redactor.as_ref();
+        let clean = |name: &String| self.secrets.scrub_text(&redact_name(redactor, name));
+        SseContext { event: sse.event.as_ref().map(clean), id: sse.id.as_ref().map(clean), retry: sse.retry }
+    }
+
+    /// Sets the session id of the lines from now on.
     pub(super) fn set_session(&self, session: Option<&str>) {
         let redactor = self.redactor.as_ref();
         *lock(&self.session) = session.map(|name| self.secrets.scrub_text(&redact_name(redactor, name)));
     }
 
-    /// From now on exchanges end because we do.
+    /// From now on exchanges that end are recorded as stopped by the bridge.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// A request is about to be sent.
+    /// Begins an exchange with a request's head.
     pub(super) fn exchange(
         self: &Arc<Self>,
         method: &Method,
@@ -119,12 +132,12 @@ impl Recording {
         }
     }
 
-    /// Something that no exchange carries.
-    pub(super) fn line(&self, dir: Direction, wire: Wire, bytes: &[u8]) {
+    /// Records a line that belongs to no exchange.
+    pub(super) fn record_line(&self, dir: Direction, wire: Wire, bytes: &[u8]) {
         self.write(dir, wire, bytes, None);
     }
 
-    /// The last line.
+    /// Writes the `end` line.
     pub(super) fn end(&self, reason: &str) -> RecordOutcome {
         let outcome = RecordOutcome { exit_code: 0, trace: None, lost: 0, spawn_error: None };
         let Some(journal) = &self.journal else { return outcome };
@@ -142,7 +155,7 @@ impl Recording {
         }
     }
 
-    /// What may be written, and what it is.
+    /// Redacts a line, and decides whether it is a message.
     fn clean<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, Kind) {
         if json::is_utf8(bytes)
             && let Some(clean) = self.clean_json(bytes)
@@ -151,26 +164,31 @@ impl Recording {
         }
         let redactor = self.redactor.as_ref();
         let clean = match self.secrets.scrub(bytes) {
-            Cow::Borrowed(bytes) => redactor.map_or(Cow::Borrowed(bytes), |redactor| redactor.text(bytes)),
+            Cow::Borrowed(bytes) => {
+                redactor.map_or(Cow::Borrowed(bytes), |redactor| redactor.text_with(bytes, &self.memory))
+            }
             Cow::Owned(bytes) => {
-                let clean = redactor.map(|redactor| redactor.text(&bytes).into_owned());
+                let clean = redactor.map(|redactor| redactor.text_with(&bytes, &self.memory).into_owned());
                 Cow::Owned(clean.unwrap_or(bytes))
             }
         };
         (clean, Kind::Text)
     }
 
-    /// What may be written, if that is JSON.
+    /// Redacts a line, if it is JSON.
     fn clean_json<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let redact = |bytes: &'a [u8]| match &self.redactor {
-            Some(redactor) => redactor.json(bytes).ok(),
+            Some(redactor) => redactor.json_with(bytes, &self.memory).ok(),
             None => json::validate(bytes).is_ok().then_some(Cow::Borrowed(bytes)),
         };
         match self.secrets.scrub_json(bytes) {
             Cow::Borrowed(bytes) => redact(bytes),
-            // A value that is all digits may have stood where no string can.
+            // Replacing a value that is all digits may have broken a number, so the result is validated again.
             Cow::Owned(scrubbed) => match &self.redactor {
-                Some(redactor) => redactor.json(&scrubbed).ok().map(|clean| Cow::Owned(clean.into_owned())),
+                Some(redactor) => {
+                    let clean = redactor.json_with(&scrubbed, &self.memory).ok();
+                    clean.map(|clean| Cow::Owned(clean.into_owned()))
+                }
                 None => json::validate(&scrubbed).is_ok().then_some(Cow::Owned(scrubbed)),
             },
         }
@@ -189,7 +207,7 @@ impl Recording {
     }
 }
 
-/// One exchange, as the trace sees it. How it ended is told when it is dropped, if no message has told.
+/// One exchange of the bridge. Its end is recorded when it is dropped, if no message shows it.
 pub(super) struct Exchange {
     recording: Arc<Recording>,
     x: u64,
@@ -197,70 +215,72 @@ pub(super) struct Exchange {
     /// The heads, until they are written.
     request: Option<Head>,
     response: Option<Head>,
-    /// A body that is no message.
+    /// A body that is not a message.
     note: Option<BodyNote>,
     opened: bool,
-    /// A line was written after which no other tells of the end.
+    /// Whether a line was written that doesn't show the end of the exchange, so that another must.
     open_ended: bool,
-    /// The exchange whose message this one sends again, until that is written.
+    /// The number of the exchange whose message is sent again, until it is written.
     again: Option<u64>,
     ended: Option<Ended>,
     error: Option<String>,
 }
 
 impl Exchange {
-    /// A line goes one way or the other.
-    pub(super) fn line(&mut self, dir: Direction, wire: Wire, bytes: &[u8], sse: Option<&SseContext>) {
+    /// Records a line in either direction.
+    pub(super) fn record_line(&mut self, dir: Direction, wire: Wire, bytes: &[u8], sse: Option<&SseContext>) {
         self.open_ended |= sse.is_some();
-        let http = self.context(&ExchangeNote { sse, ..ExchangeNote::default() });
+        let clean_sse = sse.map(|sse| self.recording.clean_sse(sse));
+        let http = self.context(&ExchangeNote { sse: clean_sse.as_ref(), ..ExchangeNote::default() });
         self.recording.write(dir, wire, bytes, Some(&http));
     }
 
-    /// An answer of our own, in the server's stead.
-    pub(super) fn own_answer(&mut self, bytes: &[u8]) {
+    /// Records a response of the bridge in place of the server's.
+    pub(super) fn record_own_answer(&mut self, bytes: &[u8]) {
         self.open_ended = true;
         let note = ExchangeNote { answers: Answers::Recorder, ..ExchangeNote::default() };
         let http = self.context(&note);
         self.recording.write(Direction::ServerToClient, Wire::default(), bytes, Some(&http));
     }
 
-    /// A message of our own, in the client's stead.
-    pub(super) fn own_message(&mut self, line: &Line) {
+    /// Records a message that the bridge sends in place of the client.
+    pub(super) fn record_own_message(&mut self, line: &ClientLine) {
         let note = ExchangeNote { answers: Answers::Recorder, ..ExchangeNote::default() };
         let http = self.context(&note);
         self.recording.write(Direction::ClientToServer, line.wire, &line.bytes, Some(&http));
     }
 
-    /// It sends again what another has sent, which the trace has already. That is told before the end of the other: what that one
-    /// was answered is nothing to the message any more.
-    pub(super) fn repeats(&mut self, other: &mut Exchange) {
+    /// Records that this exchange sends the message of another again, which is already in the trace. Written before the end of
+    /// the
+    /// other one, so that readers don't take its response for the message's answer.
+    pub(super) fn record_repeat(&mut self, other: &mut Exchange) {
         self.again = Some(other.x);
         self.http(&ExchangeNote::default());
         other.end(Ended::Complete, None);
     }
 
-    /// The response's head has come.
-    pub(super) fn answered(&mut self, parts: &response::Parts) {
+    /// Records the response's head.
+    pub(super) fn record_response_head(&mut self, parts: &response::Parts) {
         let redactor = self.recording.redactor.as_ref();
         let pairs = header_pairs(redactor, parts.headers.iter());
         let head = Head::response(parts.status.as_u16(), version(parts.version), pairs);
         self.response = Some(self.recording.head(head));
     }
 
-    /// A stream has begun, which may be silent for long.
-    pub(super) fn opened(&mut self) {
+    /// Records that a stream was opened: its first event may be a long time away.
+    pub(super) fn record_open(&mut self) {
         self.opened = true;
         self.http(&ExchangeNote { ended: Some("open"), ..ExchangeNote::default() });
     }
 
-    /// A body that is no message has come.
-    pub(super) fn note(&mut self, body: &[u8]) {
+    /// Notes the size and text of a body that is not a message.
+    pub(super) fn note_body(&mut self, body: &[u8]) {
         let (text, _) = self.recording.clean(&body[..body.len().min(MAX_NOTE)]);
         let text = (!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned());
         self.note = Some(BodyNote { bytes: body.len() as u64, text });
     }
 
-    /// It has ended.
+    /// Records how the exchange ended; the first call counts.
     pub(super) fn end(&mut self, ended: Ended, error: Option<&str>) {
         self.ended.get_or_insert(ended);
         self.error = error
@@ -290,12 +310,12 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let stopping = self.recording.stopping.load(Ordering::Relaxed);
         let ended = self.ended.unwrap_or(if stopping { Ended::Stopped } else { Ended::ClientClosed });
-        let untold = self.request.is_some()
+        let has_unwritten = self.request.is_some()
             || self.response.is_some()
             || self.note.is_some()
             || self.opened
             || self.open_ended;
-        if !untold && ended == Ended::Complete {
+        if !has_unwritten && ended == Ended::Complete {
             return;
         }
         let (note, error) = (self.note.take(), self.error.take());

@@ -1,8 +1,8 @@
-//! A server that is reached over HTTP, for whoever has lines to send to it and wants to know what it says.
+//! A server over HTTP for `replay` and `verify`, which send lines and get lines back on a callback.
 
 use super::failure::Failure;
 use super::options::{BridgeOptions, SecretHeader, ServerUrl};
-use super::outgoing::Line;
+use super::outgoing::ClientLine;
 use super::run::relay;
 use crate::warning::Warn;
 use bytes::Bytes;
@@ -11,50 +11,53 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 use wiretape_trace::format::Wire;
 
-/// So many lines wait to be sent: more than there are requests under way.
-const WAITING: usize = 1 << 17;
+/// The capacity of the queue of lines to send: more than there can be requests in flight, so that sending never blocks.
+const QUEUE_LINES: usize = 1 << 17;
 
-/// A connection to a server. It ends when it is dropped.
+/// A connection to a server, closed on drop.
 pub(crate) struct Remote {
-    lines: Option<mpsc::Sender<Line>>,
-    /// Tells that nobody wants to know any more.
+    lines: Option<mpsc::Sender<ClientLine>>,
+    /// Dropped to end the bridge even while it waits for the server.
     leave: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is heard from a server.
+/// An event of a remote server.
 #[derive(Debug)]
-pub(crate) enum Heard {
-    /// It said something.
+pub(crate) enum RemoteEvent {
+    /// The server sent a message.
     Line(Vec<u8>),
-    /// There is no talking to it.
+    /// The server can't be reached, for the given reason.
     Lost(String),
 }
 
 impl Remote {
-    /// Connects. What is heard is handed to `hear`, from another thread.
+    /// Starts the connection. `hear` is called with each event, on another thread.
     pub(crate) fn connect(
         url: ServerUrl,
         headers: Vec<SecretHeader>,
         warn: Warn,
-        hear: impl Fn(Heard) + Send + 'static,
+        hear: impl Fn(RemoteEvent) + Send + 'static,
     ) -> io::Result<Self> {
         let options =
             BridgeOptions { url, headers, label: None, journal: None, redactor: None, live: None, warn };
-        let (lines, receiver) = mpsc::channel(WAITING);
+        let (lines, receiver) = mpsc::channel(QUEUE_LINES);
         let (leave, left) = oneshot::channel();
         let said = move |line: Vec<u8>| {
             let line = line.trim_ascii_end();
-            hear(Failure::no_connection(line).map_or_else(|| Heard::Line(line.to_vec()), Heard::Lost));
+            hear(
+                Failure::no_connection(line)
+                    .map_or_else(|| RemoteEvent::Line(line.to_vec()), RemoteEvent::Lost),
+            );
         };
         let run = move || drop(relay(options, receiver, left, said));
         let thread = std::thread::Builder::new().name("remote".to_owned()).spawn(run)?;
         Ok(Remote { lines: Some(lines), leave: Some(leave), thread: Some(thread) })
     }
 
-    /// Sends a line, without waiting; whether somebody took it.
+    /// Queues a line without blocking. `false` if the connection has ended.
     pub(crate) fn send(&self, line: &[u8]) -> bool {
-        let line = Line { bytes: Bytes::copy_from_slice(line), wire: Wire::default() };
+        let line = ClientLine { bytes: Bytes::copy_from_slice(line), wire: Wire::default() };
         self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_ok())
     }
 }
@@ -64,7 +67,7 @@ impl Drop for Remote {
         drop(self.lines.take());
         drop(self.leave.take());
         if let Some(thread) = self.thread.take() {
-            // What went wrong in there has been told.
+            // Failures were already reported as events.
             let _ = thread.join();
         }
     }

@@ -1,17 +1,17 @@
-//! A session that the server has lost, begun anew.
+//! Restarting a session that the server has lost.
 //!
-//! A server that was restarted answers 404 to a session that it does not know, and the client must then begin a new one
-//! (2025-11-25, Transports, "Session Management"). A client on stdio knows nothing of sessions over HTTP, so that is done for it: what
-//! it began the session with is sent again, and then the message that was refused. Other messages are never repeated: whether a
-//! request that broke off was served can't be told.
+//! A server that was restarted responds with 404 to a session that it does not know, and the client must then start a new one
+//! (MCP 2025-11-25, basic/transports, "Session Management"). A stdio client doesn't know about HTTP sessions, so the bridge does
+//! it: it sends the client's handshake again, and then the message that was refused. Other messages are never repeated: whether
+//! the server has processed a request whose connection broke is unknown.
 
-use super::client::{Answer, Events};
+use super::client::{EventStream, ServerResponse};
 use super::failure::{Failure, Reason};
 use super::listening::Cursor;
-use super::outgoing::{Line, Outgoing, same};
+use super::outgoing::{ClientLine, ClientMessage, same};
 use super::recording::Exchange;
 use super::run::Bridge;
-use super::session::Mode;
+use super::session::TransportMode;
 use crate::record::pump::lock;
 use http::HeaderValue;
 use std::sync::Arc;
@@ -20,42 +20,42 @@ use tokio::sync::oneshot;
 use wiretape_events::Ended;
 use wiretape_trace::message::Id;
 
-/// How long the server may take to answer `initialize`.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time in which the server must answer `initialize`.
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An `initialize` that is under way.
-pub(super) struct Initializing {
+/// An `initialize` that is in flight.
+pub(super) struct PendingInitialize {
     pub(super) id: Id<'static>,
-    /// Who waits for the answer.
-    pub(super) waiting: oneshot::Sender<Agreed>,
-    pub(super) asker: Asker,
+    /// Notified of the answer.
+    pub(super) waiting: oneshot::Sender<HandshakeResult>,
+    pub(super) initiator: Initiator,
 }
 
-/// Who has sent an `initialize`.
+/// The sender of an `initialize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asker {
+pub(super) enum Initiator {
     Client,
-    /// The bridge, in the client's stead.
+    /// The bridge, in place of the client.
     Bridge,
 }
 
-/// Whether the server has begun a session.
+/// Whether the server has accepted an `initialize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Agreed {
-    Yes,
-    No,
+pub(super) enum HandshakeResult {
+    Accepted,
+    Rejected,
 }
 
-/// What the client began its session with.
+/// The messages with which the client started its session.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Handshake {
-    initialize: Option<Line>,
-    initialized: Option<Line>,
+    initialize: Option<ClientLine>,
+    initialized: Option<ClientLine>,
 }
 
 impl Bridge {
-    /// Remembers what a session begins with.
-    pub(super) fn note_handshake(&self, message: &Outgoing) {
+    /// Remembers the messages of the handshake.
+    pub(super) fn remember_handshake(&self, message: &ClientMessage) {
         if message.is("initialize") {
             *lock(&self.handshake) = Handshake { initialize: Some(message.line.clone()), initialized: None };
         } else if message.is("notifications/initialized") {
@@ -63,26 +63,31 @@ impl Bridge {
         }
     }
 
-    /// Whether all answers in a line are to an `initialize` of ours, which the client does not wait for.
+    /// Whether all responses in a line are for an `initialize` of the bridge, which the client must not get.
     pub(super) fn is_answer_to_us(&self, answered: &[(Id<'static>, &[u8])]) -> bool {
         let initializing = lock(&self.initializing);
-        let Some(ours) = initializing.as_ref().filter(|one| one.asker == Asker::Bridge) else { return false };
+        let Some(ours) = initializing.as_ref().filter(|one| one.initiator == Initiator::Bridge) else {
+            return false;
+        };
         !answered.is_empty() && answered.iter().all(|(id, _)| same(&ours.id, id))
     }
 
-    /// Begins a session in place of the one that the server has lost: this one, or that of a stream that has ended.
+    /// Starts a session in place of the lost one: that with the id `lost`, or that of an HTTP+SSE stream that has ended.
     pub(super) async fn renew(self: &Arc<Self>, lost: Option<&HeaderValue>) -> Result<(), Failure> {
         let _one_at_a_time = self.renewing.lock().await;
         let mode = lock(&self.session).mode.clone();
-        // Another message has met the same, and has done it already.
-        if mode != Mode::Lost && lock(&self.session).id.as_ref() != lost {
+        // Another message had the same failure and has already restarted the session.
+        if mode != TransportMode::Lost && lock(&self.session).id.as_ref() != lost {
             return Ok(());
         }
-        let before = self.begin_anew();
-        let renewed = self.shake_hands(&mode).await;
+        let before = self.reset_session();
+        let renewed = self.handshake_again(&mode).await;
         match &renewed {
             Ok(()) => {
-                self.tell(&format!("{} has lost the session; a new one was begun", self.client.server()));
+                self.warn_once(&format!(
+                    "{} has lost the session; a new one was started",
+                    self.client.server()
+                ));
             }
             Err(_) => {
                 *lock(&self.initializing) = None;
@@ -92,49 +97,55 @@ impl Bridge {
         renewed
     }
 
-    async fn shake_hands(self: &Arc<Self>, mode: &Mode) -> Result<(), Failure> {
+    async fn handshake_again(self: &Arc<Self>, mode: &TransportMode) -> Result<(), Failure> {
         let Handshake { initialize, initialized } = lock(&self.handshake).clone();
         let no_session = |why: &str| Failure::new(Reason::SessionGone, why);
         let initialize = initialize.ok_or_else(|| no_session("the client has never sent `initialize`"))?;
-        if *mode == Mode::Lost {
-            let endpoint =
-                self.pair().await.ok_or_else(|| no_session("the server has no stream any more"))?;
-            lock(&self.session).mode = Mode::Paired { endpoint };
+        if *mode == TransportMode::Lost {
+            let endpoint = self
+                .connect_http_sse()
+                .await
+                .ok_or_else(|| no_session("the server doesn't open a stream"))?;
+            lock(&self.session).mode = TransportMode::HttpSse { endpoint };
         }
-        match tokio::time::timeout(PATIENCE, self.initialize(Outgoing::read(initialize))).await {
-            Ok(Ok(Agreed::Yes)) => {}
-            Ok(Ok(Agreed::No)) => return Err(no_session("the server refuses `initialize`")),
+        match tokio::time::timeout(INITIALIZE_TIMEOUT, self.initialize(ClientMessage::read(initialize))).await
+        {
+            Ok(Ok(HandshakeResult::Accepted)) => {}
+            Ok(Ok(HandshakeResult::Rejected)) => return Err(no_session("the server rejects `initialize`")),
             Ok(Err(failure)) => return Err(failure),
             Err(_) => return Err(Failure::new(Reason::Timeout, "`initialize` was not answered in time")),
         }
         if let Some(line) = initialized {
-            self.send_own(Outgoing::read(line)).await?;
-            if lock(&self.session).mode == Mode::Streamable {
-                self.stand_by();
+            self.send_own(ClientMessage::read(line)).await?;
+            if lock(&self.session).mode == TransportMode::Streamable {
+                self.open_listening_stream();
             }
         }
         Ok(())
     }
 
-    async fn initialize(self: &Arc<Self>, message: Outgoing) -> Result<Agreed, Failure> {
+    async fn initialize(self: &Arc<Self>, message: ClientMessage) -> Result<HandshakeResult, Failure> {
         let (waiting, mut agreed) = oneshot::channel();
-        let Some(id) = message.requests.first().cloned() else { return Ok(Agreed::No) };
-        *lock(&self.initializing) = Some(Initializing { id, waiting, asker: Asker::Bridge });
+        let Some(id) = message.requests.first().cloned() else { return Ok(HandshakeResult::Rejected) };
+        *lock(&self.initializing) = Some(PendingInitialize { id, waiting, initiator: Initiator::Bridge });
         let (answer, mut exchange) = self.send_own(message).await?;
         self.enter_session(&answer);
         tokio::select! {
-            heard = self.hear_own(answer, &mut exchange) => heard?,
-            answered = &mut agreed => return Ok(answered.unwrap_or(Agreed::No)),
+            heard = self.receive_own(answer, &mut exchange) => heard?,
+            answered = &mut agreed => return Ok(answered.unwrap_or(HandshakeResult::Rejected)),
         }
         exchange.end(Ended::Complete, None);
-        // Over HTTP+SSE it comes on the stream.
-        Ok(agreed.await.unwrap_or(Agreed::No))
+        // With HTTP+SSE the response arrives on the stream.
+        Ok(agreed.await.unwrap_or(HandshakeResult::Rejected))
     }
 
-    /// Sends a message in the client's stead.
-    async fn send_own(self: &Arc<Self>, message: Outgoing) -> Result<(Answer, Exchange), Failure> {
+    /// Sends a message in place of the client.
+    async fn send_own(
+        self: &Arc<Self>,
+        message: ClientMessage,
+    ) -> Result<(ServerResponse, Exchange), Failure> {
         let (request, mut exchange) = self.post(&message);
-        exchange.own_message(&message.line);
+        exchange.record_own_message(&message.line);
         let answer = match self.client.send(request, || ()).await {
             Ok(answer) => answer,
             Err(failure) => {
@@ -142,24 +153,26 @@ impl Bridge {
                 return Err(failure);
             }
         };
-        exchange.answered(&answer.parts);
+        exchange.record_response_head(&answer.parts);
         exchange.end(Ended::Complete, None);
         if answer.parts.status.is_success() {
             return Ok((answer, exchange));
         }
-        let message = format!("{} answered with HTTP {}", self.address(), answer.parts.status);
+        let message = format!("{} responded with HTTP {}", self.address(), answer.parts.status);
         let status = Some(answer.parts.status.as_u16());
         Err(Failure { status, ..Failure::new(Reason::Status, message) })
     }
 
-    /// Hears what the server answers to a message of ours.
-    async fn hear_own(&self, mut answer: Answer, exchange: &mut Exchange) -> Result<(), Failure> {
+    /// Receives the server's response to a message of the bridge.
+    async fn receive_own(&self, mut answer: ServerResponse, exchange: &mut Exchange) -> Result<(), Failure> {
         if answer.is_event_stream() {
-            return self.listen(&mut Events::of(answer), exchange, &mut Cursor::default(), None).await;
+            return self
+                .receive_events(&mut EventStream::of(answer), exchange, &mut Cursor::default(), None)
+                .await;
         }
         let body = answer.whole(super::client::MAX_MESSAGE).await?;
         if !body.trim_ascii().is_empty() && wiretape_trace::json::validate(&body).is_ok() {
-            self.pass_on(&body, exchange, None).await;
+            self.forward_to_client(&body, exchange, None).await;
         }
         Ok(())
     }

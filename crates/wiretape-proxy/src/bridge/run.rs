@@ -1,11 +1,11 @@
-//! The beginning, the client's lines, and the end.
+//! Start, the loop over the client's lines, and shutdown.
 
 use super::client::HttpClient;
 use super::failure::{Failure, Reason};
 use super::options::{BridgeOptions, Secrets, ServerUrl};
-use super::outgoing::{Line, same};
+use super::outgoing::{ClientLine, same};
 use super::recording::{Exchange, Recording};
-use super::renewal::{Handshake, Initializing};
+use super::renewal::{Handshake, PendingInitialize};
 use super::session::{Era, Session};
 use super::streams::{Output, OutputEnd, Signals, input};
 use crate::http::body::ProxyBody;
@@ -23,12 +23,12 @@ use tokio::task::{AbortHandle, JoinSet};
 use wiretape_trace::format::Wire;
 use wiretape_trace::message::{Direction, Id};
 
-/// Requests that may be under way at a time.
+/// The limit of concurrent requests.
 const MAX_REQUESTS: usize = 256;
-/// How long the server may take to take note of the end.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// The time for the DELETE that ends the session.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A stdio client and an HTTP server, connected.
+/// The connection between a stdio client and an HTTP server.
 pub(super) struct Bridge {
     pub(super) url: ServerUrl,
     pub(super) secrets: Arc<Secrets>,
@@ -37,73 +37,73 @@ pub(super) struct Bridge {
     pub(super) session: Mutex<Session>,
     pub(super) output: Output,
     pub(super) permits: Semaphore,
-    /// The `initialize` that is under way.
-    pub(super) initializing: Mutex<Option<Initializing>>,
-    /// What the client began the session with, for when the server loses it.
+    /// The `initialize` that is in flight.
+    pub(super) initializing: Mutex<Option<PendingInitialize>>,
+    /// The client's handshake, for restarting the session if the server loses it.
     pub(super) handshake: Mutex<Handshake>,
-    /// Held by the one that begins a session anew.
+    /// Held while a session is restarted, so that concurrent failures restart it once.
     pub(super) renewing: tokio::sync::Mutex<()>,
-    /// The stream that stands by.
+    /// The task of the listening stream.
     pub(super) listener: Mutex<Option<AbortHandle>>,
-    in_flight: Mutex<Vec<InFlight>>,
+    in_flight: Mutex<Vec<InFlightMessage>>,
     tasks: Mutex<JoinSet<()>>,
     warn: Warn,
-    /// What the user was told last, who need not be told again.
-    told: Mutex<String>,
+    /// The last warning, which is not repeated.
+    last_warning: Mutex<String>,
 }
 
-/// The requests of a message that have no answer yet.
-pub(super) type Open = Arc<Mutex<Vec<Id<'static>>>>;
+/// The requests of a message that are not answered yet.
+pub(super) type PendingRequests = Arc<Mutex<Vec<Id<'static>>>>;
 
-/// A message with requests in it.
-pub(super) struct InFlight {
-    pub(super) open: Open,
+/// A message with requests that is being delivered.
+pub(super) struct InFlightMessage {
+    pub(super) open: PendingRequests,
     pub(super) era: Era,
     pub(super) method: Option<String>,
     pub(super) task: AbortHandle,
 }
 
-/// Why it is over.
+/// Why the bridge ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum BridgeEnd {
     InputEnded,
     OutputClosed,
     Signal,
 }
 
-impl End {
-    /// How long what is under way may take. Clients that end a server give it about two seconds.
-    fn moment(self) -> Duration {
+impl BridgeEnd {
+    /// The time for requests in flight to finish. Clients that end a server wait for about two seconds.
+    fn grace(self) -> Duration {
         match self {
-            End::InputEnded => Duration::from_millis(1500),
-            End::Signal => Duration::from_millis(500),
-            End::OutputClosed => Duration::ZERO,
+            BridgeEnd::InputEnded => Duration::from_millis(1500),
+            BridgeEnd::Signal => Duration::from_millis(500),
+            BridgeEnd::OutputClosed => Duration::ZERO,
         }
     }
 
     fn reason(self) -> &'static str {
         match self {
-            End::InputEnded => "the client ended the session",
-            End::OutputClosed => "the client does not read any more",
-            End::Signal => "a signal ended the recorder",
+            BridgeEnd::InputEnded => "the client ended the session",
+            BridgeEnd::OutputClosed => "the client closed its input",
+            BridgeEnd::Signal => "a signal stopped the recorder",
         }
     }
 }
 
-/// Connects our standard streams with a server that is reached over HTTP, until the client or a signal ends it.
+/// Connects our standard streams with a server over HTTP, until the client or a signal ends the session.
 pub fn bridge(options: BridgeOptions) -> io::Result<RecordOutcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(run(options));
-    // The thread that reads our input may wait for the client for ever.
+    // Not a plain drop: the thread that reads our stdin may block on the client for ever.
     runtime.shutdown_background();
     outcome
 }
 
-/// Connects whoever has lines to send with a server that is reached over HTTP, until there are no more lines or whoever has them
-/// leaves. What the server says is handed to `said`.
+/// Connects a channel of lines with a server over HTTP, until the channel is closed or `left` resolves. `said` is called with
+/// each line of the server.
 pub(super) fn relay(
     options: BridgeOptions,
-    mut lines: mpsc::Receiver<Line>,
+    mut lines: mpsc::Receiver<ClientLine>,
     left: oneshot::Receiver<()>,
     mut said: impl FnMut(Vec<u8>) + Send + 'static,
 ) -> io::Result<()> {
@@ -116,16 +116,16 @@ pub(super) fn relay(
             }
         });
         let bridge = Bridge::new(options, output);
-        // A server that takes nothing would be waited for, otherwise.
+        // `left` also ends a wait for a server that accepts no messages.
         tokio::select! {
             () = bridge.take_lines(&mut lines) => {}
             _ = left => {}
         }
         bridge.stop_listening();
-        let _ = tokio::time::timeout(FAREWELL, bridge.say_goodbye()).await;
+        let _ = tokio::time::timeout(DELETE_TIMEOUT, bridge.delete_session()).await;
         bridge.drop_tasks().await;
         drop(bridge);
-        // It ends when nobody can say anything any more.
+        // Ends once all senders of the output are dropped, so that no line is lost.
         let _ = hearing.await;
     });
     Ok(())
@@ -137,11 +137,11 @@ async fn run(options: BridgeOptions) -> io::Result<RecordOutcome> {
     let (output, mut output_end) = Output::start()?;
     let bridge = Bridge::new(options, output);
     let end = tokio::select! {
-        () = bridge.take_lines(&mut lines) => End::InputEnded,
-        () = output_end.closed() => End::OutputClosed,
-        () = signals.next() => End::Signal,
+        () = bridge.take_lines(&mut lines) => BridgeEnd::InputEnded,
+        () = output_end.closed() => BridgeEnd::OutputClosed,
+        () = signals.next() => BridgeEnd::Signal,
     };
-    Ok(bridge.wind_up(end, output_end, signals).await)
+    Ok(bridge.shut_down(end, output_end, signals).await)
 }
 
 impl Bridge {
@@ -163,17 +163,17 @@ impl Bridge {
             in_flight: Mutex::default(),
             tasks: Mutex::default(),
             warn,
-            told: Mutex::default(),
+            last_warning: Mutex::default(),
         })
     }
 
-    async fn take_lines(self: &Arc<Self>, lines: &mut mpsc::Receiver<Line>) {
+    async fn take_lines(self: &Arc<Self>, lines: &mut mpsc::Receiver<ClientLine>) {
         while let Some(line) = lines.recv().await {
             self.deliver(line).await;
         }
     }
 
-    /// A request, and its exchange.
+    /// Builds a request, and begins its exchange in the trace.
     pub(super) fn request(
         &self,
         method: Method,
@@ -184,56 +184,62 @@ impl Bridge {
         let exchange = self.recording.exchange(&method, target, &headers);
         let mut request = Request::new(ProxyBody::from(body));
         *request.method_mut() = method;
-        *request.uri_mut() = target.parse().expect("targets were parsed before");
+        *request.uri_mut() = target.parse().expect("targets come from `ServerUrl`, which has parsed them");
         *request.headers_mut() = headers;
         (request, exchange)
     }
 
-    /// Where the server is, for people.
+    /// The server's redacted URL, for messages.
     pub(super) fn address(&self) -> String {
         self.recording.clean_url(&self.url.without_query())
     }
 
-    /// Does something beside everything else.
+    /// Runs a task until it ends or the bridge does.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work)
     }
 
-    pub(super) fn set_off(&self, in_flight: InFlight) {
+    pub(super) fn track_in_flight(&self, in_flight: InFlightMessage) {
         let mut all = lock(&self.in_flight);
         all.retain(|one| !one.task.is_finished() || !lock(&one.open).is_empty());
         all.push(in_flight);
     }
 
-    /// Looks for the message that holds a request without an answer.
-    pub(super) fn with_open<T>(&self, id: &Id<'_>, then: impl FnOnce(&InFlight) -> T) -> Option<T> {
+    /// Calls `then` with the message that contains an unanswered request.
+    pub(super) fn with_pending<T>(&self, id: &Id<'_>, then: impl FnOnce(&InFlightMessage) -> T) -> Option<T> {
         let all = lock(&self.in_flight);
         all.iter().find(|one| lock(&one.open).iter().any(|open| same(open, id))).map(then)
     }
 
-    /// All requests without an answer.
-    pub(super) fn all_open(&self) -> Vec<Open> {
+    /// The unanswered requests of all messages.
+    pub(super) fn all_pending(&self) -> Vec<PendingRequests> {
         lock(&self.in_flight).iter().map(|one| Arc::clone(&one.open)).collect()
     }
 
-    /// Answers requests that the server does not answer, and tells the user why.
-    pub(super) async fn fail(&self, open: &Open, failure: &Failure, mut exchange: Option<&mut Exchange>) {
+    /// Answers requests with an error, and warns the user.
+    pub(super) async fn fail_requests(
+        &self,
+        open: &PendingRequests,
+        failure: &Failure,
+        mut exchange: Option<&mut Exchange>,
+    ) {
         let failure = &Failure { message: self.secrets.scrub_text(&failure.message), ..failure.clone() };
-        let is_probe = |one: &InFlight| one.method.as_deref() == Some("server/discover");
+        let is_probe = |one: &InFlightMessage| one.method.as_deref() == Some("server/discover");
         let first = lock(open).first().cloned();
-        let probed = first.is_some_and(|id| self.with_open(&id, is_probe) == Some(true));
-        // Clients ask so whether the server is a newer one; that an older one says no is as it should be.
+        let probed = first.is_some_and(|id| self.with_pending(&id, is_probe) == Some(true));
+        // Clients send `server/discover` to find out whether the server supports MCP 2026-07-28. An older server's refusal is
+        // expected, and not worth a warning.
         if !(probed && failure.reason == Reason::Status) {
-            self.tell(&failure.message);
+            self.warn_once(&failure.message);
         }
         if let Some(exchange) = exchange.as_deref_mut() {
             exchange.end(failure.ended(), Some(&failure.message));
         }
         let ids = lock(open).clone();
         for id in ids {
-            self.refuse(Some(&id), failure, exchange.as_deref_mut()).await;
+            self.send_error(Some(&id), failure, exchange.as_deref_mut()).await;
             lock(open).retain(|open| *open != id);
             let mut initializing = lock(&self.initializing);
             if initializing.as_ref().is_some_and(|initialize| initialize.id == id) {
@@ -242,8 +248,8 @@ impl Bridge {
         }
     }
 
-    /// An answer of our own.
-    pub(super) async fn refuse(
+    /// Sends the client an error of the bridge.
+    pub(super) async fn send_error(
         &self,
         id: Option<&Id<'_>>,
         failure: &Failure,
@@ -251,37 +257,37 @@ impl Bridge {
     ) {
         let answer = failure.answer(id);
         match exchange {
-            Some(exchange) => exchange.own_answer(&answer),
-            None => self.recording.line(Direction::ServerToClient, Wire::default(), &answer),
+            Some(exchange) => exchange.record_own_answer(&answer),
+            None => self.recording.record_line(Direction::ServerToClient, Wire::default(), &answer),
         }
         self.output.line(&answer).await;
     }
 
-    /// Tells the user, once.
-    pub(super) fn tell(&self, message: &str) {
-        let mut told = lock(&self.told);
+    /// Warns the user, unless the last warning was the same.
+    pub(super) fn warn_once(&self, message: &str) {
+        let mut told = lock(&self.last_warning);
         if *told != message {
             message.clone_into(&mut told);
             (self.warn)(Warning::Bridge { message: message.to_owned() });
         }
     }
 
-    /// Lets what is under way come to its end, for a moment, and ends the session.
-    async fn wind_up(
+    /// Waits briefly for requests in flight, ends the session, and closes the trace.
+    async fn shut_down(
         self: Arc<Self>,
-        end: End,
+        end: BridgeEnd,
         output_end: OutputEnd,
         mut signals: Signals,
     ) -> RecordOutcome {
         tokio::select! {
             () = self.all_answered() => {}
-            () = tokio::time::sleep(end.moment()) => {}
+            () = tokio::time::sleep(end.grace()) => {}
             () = signals.next() => {}
         }
         self.stop_listening();
         tokio::select! {
-            () = self.say_goodbye() => {}
-            () = tokio::time::sleep(FAREWELL) => {}
+            () = self.delete_session() => {}
+            () = tokio::time::sleep(DELETE_TIMEOUT) => {}
             () = signals.next() => {}
         }
         self.drop_tasks().await;
@@ -308,18 +314,19 @@ impl Bridge {
 
     async fn all_answered(&self) {
         const STEP: Duration = Duration::from_millis(5);
-        while self.all_open().iter().any(|open| !lock(open).is_empty()) {
+        while self.all_pending().iter().any(|open| !lock(open).is_empty()) {
             tokio::time::sleep(STEP).await;
         }
     }
 
-    /// Ends the session, if the server has given it a name. It need not agree: 405 means that it ends sessions itself.
-    async fn say_goodbye(&self) {
+    /// Ends the session with a DELETE, if it has an id. The status doesn't matter: 405 means that clients can't end sessions
+    /// (MCP 2025-11-25, basic/transports, "Session Management").
+    async fn delete_session(&self) {
         let Some(headers) = lock(&self.session).delete(&self.url, &self.secrets) else { return };
         let (request, mut exchange) = self.request(Method::DELETE, &self.url.target(), headers, Bytes::new());
         match self.client.send(request, || ()).await {
             Ok(answer) => {
-                exchange.answered(&answer.parts);
+                exchange.record_response_head(&answer.parts);
                 exchange.end(wiretape_events::Ended::Complete, None);
             }
             Err(failure) => exchange.end(failure.ended(), Some(&failure.message)),

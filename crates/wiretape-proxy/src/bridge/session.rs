@@ -1,7 +1,7 @@
-//! What the server and the client have agreed on, and the headers that follow from it.
+//! What client and server have agreed on, and the request headers that follow from it.
 
 use super::options::{Secrets, ServerUrl};
-use super::outgoing::Outgoing;
+use super::outgoing::ClientMessage;
 use super::parameters::{ToolParameters, header_value};
 use crate::http::headers::SESSION;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, USER_AGENT};
@@ -12,65 +12,65 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What the server and the client have agreed on.
+/// The state of the session with the server.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// The server's name for it.
+    /// The session id that the server has assigned.
     pub(super) id: Option<HeaderValue>,
-    /// The revision that `initialize` settled on.
+    /// The revision that `initialize` has negotiated.
     version: Option<HeaderValue>,
-    /// The last revision that a request said it was of.
+    /// The last revision in the `_meta` of a request, since MCP 2026-07-28.
     stateless: Option<String>,
     pub(super) parameters: ToolParameters,
-    pub(super) mode: Mode,
+    pub(super) mode: TransportMode,
 }
 
-/// How the server is talked to.
+/// The HTTP transport of the server.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// Every message is a POST that is answered in its own response.
+pub(super) enum TransportMode {
+    /// Streamable HTTP: every message is a POST that is answered in its own response.
     #[default]
     Streamable,
-    /// HTTP+SSE: messages are POSTed to this target, and answered on the one stream.
-    Paired { endpoint: String },
-    /// There was such a stream, and it has ended.
+    /// HTTP+SSE: messages are POSTed to this target, and answered on one common stream.
+    HttpSse { endpoint: String },
+    /// HTTP+SSE after the stream has ended.
     Lost,
 }
 
-/// Which kind of revision a message belongs to.
+/// The family of MCP revisions that a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// Until 2025-11-25: sessions, and streams that can be resumed.
+    /// Up to 2025-11-25: sessions, and streams that can be resumed.
     Sessions,
-    /// Since 2026-07-28: every request stands for itself, and closing its stream takes it back.
+    /// Since 2026-07-28: every request is independent, and closing its stream cancels it.
     Stateless,
 }
 
 impl Session {
-    /// A session begins anew. Returns what was agreed on before.
+    /// Resets the session and returns the old state. Header parameters are kept: they belong to the server's tools.
     pub(super) fn reset(&mut self) -> Session {
         let parameters = std::mem::take(&mut self.parameters);
         std::mem::replace(self, Session { parameters, ..Session::default() })
     }
 
-    /// There is no new session: what was agreed on before counts again.
+    /// Restores the old state, if no new session could be started.
     pub(super) fn restore(&mut self, before: Session) {
         let parameters = std::mem::take(&mut self.parameters);
         *self = Session { parameters, ..before };
     }
 
-    /// The server has answered `initialize`.
+    /// Sets the revision that `initialize` has negotiated.
     pub(super) fn agree_on(&mut self, version: &str) {
         self.version = HeaderValue::try_from(version).ok();
     }
 
-    pub(super) fn era_of(&self, message: &Outgoing) -> Era {
+    pub(super) fn era_of(&self, message: &ClientMessage) -> Era {
         let stateless = message.version.is_some() || (self.version.is_none() && self.stateless.is_some());
         if stateless && !message.is("initialize") { Era::Stateless } else { Era::Sessions }
     }
 
-    /// The headers of a message.
-    pub(super) fn post(&mut self, message: &Outgoing, url: &ServerUrl, secrets: &Secrets) -> HeaderMap {
+    /// The headers of the POST of a message.
+    pub(super) fn post(&mut self, message: &ClientMessage, url: &ServerUrl, secrets: &Secrets) -> HeaderMap {
         let mut headers = common(url);
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -83,7 +83,7 @@ impl Session {
         headers
     }
 
-    /// The headers of a request for a stream.
+    /// The headers of the GET for a stream.
     pub(super) fn get(&self, last_event: Option<&[u8]>, url: &ServerUrl, secrets: &Secrets) -> HeaderMap {
         let mut headers = common(url);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -95,7 +95,7 @@ impl Session {
         headers
     }
 
-    /// The headers of the request that ends the session, if there is one.
+    /// The headers of the DELETE that ends the session, if it has an id.
     pub(super) fn delete(&self, url: &ServerUrl, secrets: &Secrets) -> Option<HeaderMap> {
         self.id.as_ref()?;
         let mut headers = common(url);
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    fn describe(&mut self, headers: &mut HeaderMap, message: &Outgoing) {
+    fn describe(&mut self, headers: &mut HeaderMap, message: &ClientMessage) {
         if let Some(version) = &message.version {
             self.stateless = Some(version.clone());
         }
@@ -143,14 +143,14 @@ fn common(url: &ServerUrl) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outgoing::Line;
+    use super::super::outgoing::ClientLine;
     use super::*;
     use wiretape_trace::format::Wire;
 
     fn names(session: &mut Session, text: &'static str) -> Vec<String> {
-        let line = Line { bytes: text.as_bytes().into(), wire: Wire::default() };
+        let line = ClientLine { bytes: text.as_bytes().into(), wire: Wire::default() };
         let url = "http://x.example/mcp".parse().unwrap();
-        let headers = session.post(&Outgoing::read(line), &url, &Secrets::default());
+        let headers = session.post(&ClientMessage::read(line), &url, &Secrets::default());
         let mut names: Vec<String> = headers
             .iter()
             .filter(|(name, _)| name.as_str().starts_with("mcp-"))

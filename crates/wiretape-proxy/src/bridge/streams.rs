@@ -1,8 +1,8 @@
-//! Our standard streams, each with a thread of its own, and the signals that end us.
+//! Our standard streams, each on a separate thread, and the signals that end the bridge.
 
-use super::outgoing::Line;
+use super::outgoing::ClientLine;
 use crate::platform::StandardStreams;
-use crate::record::pump::{is_passing, write_all};
+use crate::record::pump::{is_retryable, write_all};
 use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,49 +10,49 @@ use tokio::sync::{mpsc, oneshot, watch};
 use wiretape_trace::format::Wire;
 use wiretape_trace::framing::LineFramer;
 
-/// As many lines wait, in each direction.
-const WAITING: usize = 16;
-/// As much as a pipe holds.
+/// The capacity of the queue in each direction, in lines. Small: back-pressure should reach the peers.
+const QUEUE_LINES: usize = 16;
+/// Bytes per read: the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 
-/// The client's lines.
-pub(super) fn input() -> io::Result<mpsc::Receiver<Line>> {
+/// Reads the client's lines on a thread.
+pub(super) fn input() -> io::Result<mpsc::Receiver<ClientLine>> {
     let stdin = StandardStreams::stdin()?;
-    let (sender, receiver) = mpsc::channel(WAITING);
+    let (sender, receiver) = mpsc::channel(QUEUE_LINES);
     std::thread::spawn(move || read_lines(stdin, &sender));
     Ok(receiver)
 }
 
-fn read_lines(mut stdin: File, lines: &mpsc::Sender<Line>) {
+fn read_lines(mut stdin: File, lines: &mpsc::Sender<ClientLine>) {
     let mut framer = LineFramer::new();
     let mut chunk = vec![0; CHUNK];
     loop {
         match stdin.read(&mut chunk) {
             Ok(0) => break,
             Ok(read) => framer.push(&chunk[..read]),
-            Err(error) if is_passing(&error) => continue,
+            Err(error) if is_retryable(&error) => continue,
             Err(_) => break,
         }
         while let Some(frame) = framer.next_frame() {
-            let line = Line { bytes: Bytes::copy_from_slice(frame.bytes), wire: Wire::from(frame) };
+            let line = ClientLine { bytes: Bytes::copy_from_slice(frame.bytes), wire: Wire::from(frame) };
             if lines.blocking_send(line).is_err() {
                 return;
             }
         }
     }
     if let Some(frame) = framer.finish() {
-        let line = Line { bytes: Bytes::copy_from_slice(frame.bytes), wire: Wire::from(frame) };
-        // If nobody wants it, we are ending.
+        let line = ClientLine { bytes: Bytes::copy_from_slice(frame.bytes), wire: Wire::from(frame) };
+        // Fails only when the bridge is already ending.
         let _ = lines.blocking_send(line);
     }
 }
 
-/// What the client reads.
+/// The lines to the client.
 pub(super) struct Output {
     lines: mpsc::Sender<Vec<u8>>,
 }
 
-/// Knows when the client's output has come to its end.
+/// The end of the output to the client.
 pub(super) struct OutputEnd {
     closed: watch::Receiver<bool>,
     written: oneshot::Receiver<()>,
@@ -61,29 +61,29 @@ pub(super) struct OutputEnd {
 impl Output {
     pub(super) fn start() -> io::Result<(Self, OutputEnd)> {
         let stdout = StandardStreams::stdout()?;
-        let (lines, receiver) = mpsc::channel(WAITING);
-        let (tell_closed, closed) = watch::channel(false);
-        let (tell_written, written) = oneshot::channel();
+        let (lines, receiver) = mpsc::channel(QUEUE_LINES);
+        let (closed_sender, closed) = watch::channel(false);
+        let (written_sender, written) = oneshot::channel();
         std::thread::spawn(move || {
-            write_lines(stdout, receiver, &tell_closed);
-            // If nobody waits for it, nobody needs to know.
-            let _ = tell_written.send(());
+            write_lines(stdout, receiver, &closed_sender);
+            // The receiver is gone if the bridge ended without waiting.
+            let _ = written_sender.send(());
         });
         Ok((Output { lines }, OutputEnd { closed, written }))
     }
 
-    /// What is said goes to whoever has the other end of a channel, a line each, as it would go to a client.
+    /// An output to a channel instead of a client.
     pub(super) fn to_channel() -> (Self, mpsc::Receiver<Vec<u8>>) {
-        let (lines, receiver) = mpsc::channel(WAITING);
+        let (lines, receiver) = mpsc::channel(QUEUE_LINES);
         (Output { lines }, receiver)
     }
 
-    /// Hands a line to the client; waits for as long as it does not read.
+    /// Writes a line to the client. Waits while the client doesn't read.
     pub(super) async fn line(&self, line: &[u8]) {
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
-        // A client that has gone is noticed by whoever watches over the end.
+        // Fails when the client is gone, which `OutputEnd` reports.
         let _ = self.lines.send(bytes).await;
     }
 }
@@ -98,20 +98,20 @@ fn write_lines(mut stdout: File, mut lines: mpsc::Receiver<Vec<u8>>, closed: &wa
 }
 
 impl OutputEnd {
-    /// Waits until the client does not read any more.
+    /// Waits until the client closes its end.
     pub(super) async fn closed(&mut self) {
         if self.closed.wait_for(|closed| *closed).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until all is written, once nobody can write any more.
+    /// Waits until everything is written, after all senders are dropped.
     pub(super) async fn written(self) {
         let _ = self.written.await;
     }
 }
 
-/// The signals that end us.
+/// The signals that end the bridge.
 pub(super) struct Signals {
     #[cfg(unix)]
     signals: [tokio::signal::unix::Signal; 3],

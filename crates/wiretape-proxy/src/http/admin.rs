@@ -1,7 +1,7 @@
-//! Is it alive, is it ready, what does it do: on a port of its own, so that no path of an upstream is taken.
+//! The admin port: liveness, readiness, version, status and metrics. A separate port, so that no path of an upstream is taken.
 
 use super::options::{AdminOptions, Route};
-use super::server::{Bound, Shared};
+use super::server::{BoundListener, Shared};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -16,20 +16,20 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use wiretape_events::sink::Exposition;
 
-/// What answers.
+/// The server of the admin port.
 pub(super) struct Admin {
     pub(super) shared: Arc<Shared>,
-    pub(super) bound: Vec<Bound>,
+    pub(super) bound: Vec<BoundListener>,
     pub(super) options: AdminOptions,
 }
 
 impl Admin {
-    /// Answers until the runtime ends.
+    /// Serves requests until the runtime ends.
     pub(super) async fn serve(self: Arc<Self>, listener: TcpListener) {
-        const BREATH: Duration = Duration::from_millis(50);
+        const RETRY_DELAY: Duration = Duration::from_millis(50);
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(RETRY_DELAY).await;
                 continue;
             };
             let admin = Arc::clone(&self);
@@ -38,7 +38,7 @@ impl Admin {
                     let admin = Arc::clone(&admin);
                     async move { Ok::<_, Infallible>(admin.answer(&request).await) }
                 });
-                // The client may go when it likes.
+                // The client may disconnect at any time; that is not an error.
                 let _ = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(Duration::from_secs(10))
@@ -50,10 +50,10 @@ impl Admin {
 
     async fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let (status, body) = if !is_trusted(request, &self.options.hosts) {
-            let error = "ask by an IP address, as localhost or by a name that --admin-host allows, and not from a web page";
+            let error = "use an IP address, localhost or a name allowed with --admin-host; requests from web pages are refused";
             (StatusCode::FORBIDDEN, json!({ "error": error }))
         } else if request.method() != Method::GET && request.method() != Method::HEAD {
-            (StatusCode::METHOD_NOT_ALLOWED, json!({ "error": "only GET is known here" }))
+            (StatusCode::METHOD_NOT_ALLOWED, json!({ "error": "only GET is supported" }))
         } else {
             match request.uri().path() {
                 "/healthz" => (StatusCode::OK, json!({ "status": "ok" })),
@@ -64,7 +64,7 @@ impl Admin {
                 "/status" => (StatusCode::OK, self.shared.status()),
                 "/metrics" => return self.metrics().await,
                 _ => {
-                    let error = "there are /healthz, /ready, /version, /status and /metrics";
+                    let error = "not found; available: /healthz, /ready, /version, /status, /metrics";
                     (StatusCode::NOT_FOUND, json!({ "error": error }))
                 }
             }
@@ -76,12 +76,12 @@ impl Admin {
         response
     }
 
-    /// The figures, as Prometheus wants them.
+    /// The metrics in the Prometheus text format.
     async fn metrics(&self) -> Response<Full<Bytes>> {
         let mut out = Exposition::default();
         out.family("wiretape_build_info", "gauge", "Always 1; the version is its label.");
         out.sample("wiretape_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-        out.family("wiretape_upstream_up", "gauge", "Whether the server takes connections.");
+        out.family("wiretape_upstream_up", "gauge", "Whether the server accepts connections.");
         for (name, _, reachable) in self.upstreams().await {
             out.sample("wiretape_upstream_up", &[("server", &name)], u8::from(reachable));
         }
@@ -93,7 +93,7 @@ impl Admin {
         response
     }
 
-    /// Ready is a proxy that accepts connections and can reach a server.
+    /// A proxy is ready when it accepts connections and can reach at least one of its servers.
     async fn readiness(&self) -> (StatusCode, Value) {
         let upstreams = self.upstreams().await;
         let is_draining = self.shared.is_draining();
@@ -107,13 +107,13 @@ impl Admin {
         (status, json!({ "ready": ready, "draining": is_draining, "upstreams": upstreams }))
     }
 
-    /// The name and URL of each server, and whether it takes connections. All are tried at once.
+    /// The name and URL of each server, and whether it accepts connections. All are probed concurrently.
     async fn upstreams(&self) -> Vec<(String, String, bool)> {
         let mut tried = Vec::new();
         for bound in &self.bound {
             if let Route::Reverse(reverse) = &bound.listener.route {
                 let upstream = reverse.upstream.clone();
-                // Names are looked up and connections made by the system, which takes its time.
+                // Blocking: the system's resolver and `connect` may take a second.
                 let there = tokio::task::spawn_blocking(move || upstream.is_reachable());
                 tried.push((bound.listener.name.clone(), reverse.upstream.to_string(), there));
             }
@@ -126,8 +126,8 @@ impl Admin {
     }
 }
 
-/// A page on the web can make a browser ask, under a name of its own; it may not get an answer (DNS rebinding). So a name
-/// has to be one that nobody on the web can have, or one that the user allows.
+/// Whether a request can't come from a web page. A page may point its own DNS name to this machine (DNS rebinding); then the
+/// browser sends that name as `Host`. So the name must be one that no web site can have, or one that the user allows.
 fn is_trusted<B>(request: &Request<B>, hosts: &[String]) -> bool {
     if request.headers().contains_key(header::ORIGIN) {
         return false;
@@ -140,8 +140,8 @@ fn is_trusted<B>(request: &Request<B>, hosts: &[String]) -> bool {
     })
 }
 
-/// Whether a name means a machine of this network: an address, a name without a domain, as containers and services have, or
-/// one in a domain that is not in the public DNS (RFC 6761, 6762, 8375; ICANN's `.internal`; `.svc` of Kubernetes).
+/// Whether no public web site can have a name: an address, a name without a domain, as containers and services have, or one in a
+/// domain that is not in the public DNS (RFC 6761, 6762, 8375; ICANN's `.internal`; `.svc` of Kubernetes).
 fn is_private(name: &str) -> bool {
     const DOMAINS: [&str; 5] = [".localhost", ".local", ".internal", ".home.arpa", ".svc"];
     let lower = name.to_ascii_lowercase();

@@ -1,11 +1,11 @@
-//! Bodies in passing: frame by frame, as they come.
+//! Bodies that are forwarded frame by frame as they arrive, with a tap, the timeouts and the rewriting of some of them.
 
 use super::draining::{StreamEnd, stream_end};
 use super::exchange::Exchange;
 use super::refusal::Refusal;
 use super::relay;
 use super::rewrite::Rewrite;
-use super::tap::{Tap, Work};
+use super::tap::{PendingRecording, Tap};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep};
 use wiretape_events::Ended;
 use wiretape_trace::message::Direction;
 
-/// A body broke off. Whoever writes it breaks the connection, as the other side did.
+/// A body was cut off. hyper then closes the other connection, too, so that the receiver doesn't take it for complete.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     #[error("{0}")]
@@ -27,11 +27,11 @@ pub(crate) enum BodyError {
     Refused(Refusal),
 }
 
-/// A body that the proxy sends, to either side.
+/// A body that the proxy sends to either side.
 pub(crate) enum ProxyBody {
-    /// Somebody else's, in passing.
+    /// The forwarded body of a peer.
     Passing(Box<PassingBody>),
-    /// One that is there as a whole.
+    /// A body that is in memory.
     Whole(Option<Bytes>),
 }
 
@@ -41,30 +41,30 @@ impl From<Bytes> for ProxyBody {
     }
 }
 
-/// Somebody else's body.
+/// The body of a peer, on its way to the other.
 pub(crate) struct PassingBody {
-    /// Gone when it was refused: somebody else reads it away.
+    /// `None` once the body was refused: then a background task drains it.
     inner: Option<Incoming>,
     tap: Tap,
-    watch: Option<Watch>,
+    watch: Option<TimeoutWatch>,
     /// Resolves when a stream that outlives requests has to end.
     end: Option<StreamEnd>,
     rewrite: Option<Rewrite>,
-    /// What was read already, and goes before the rest.
+    /// Bytes that were read before, and are sent before the rest.
     ahead: Option<Bytes>,
-    /// A frame that waits until what it says is recorded.
-    held: Option<(Work, Option<Frame<Bytes>>)>,
+    /// A frame that waits until the message that it completes is recorded.
+    held: Option<(PendingRecording, Option<Frame<Bytes>>)>,
 }
 
 impl ProxyBody {
-    /// Passes a body on, with a tap that listens.
+    /// Forwards a body with a tap on it.
     pub(super) fn passing(inner: Incoming, mut tap: Tap, rewrite: Option<Rewrite>) -> Self {
         if inner.is_end_stream() {
-            // Nobody will poll it: this is its end.
+            // hyper doesn't poll an empty body, so its end must be recorded here.
             tap.finish();
             return ProxyBody::Whole(None);
         }
-        let (exchange, watch) = (tap.exchange(), Watch::over(tap.exchange()));
+        let (exchange, watch) = (tap.exchange(), TimeoutWatch::start(tap.exchange()));
         let is_response = tap.from() == Direction::ServerToClient;
         let stream = exchange.stream().filter(|_| is_response);
         ProxyBody::Passing(Box::new(PassingBody {
@@ -78,8 +78,8 @@ impl ProxyBody {
         }))
     }
 
-    /// The rest of a body, behind what was read of it already.
-    pub(super) fn behind(mut self, read: Bytes) -> Self {
+    /// Puts back bytes that were already read from the body.
+    pub(super) fn with_prefix(mut self, read: Bytes) -> Self {
         if let ProxyBody::Passing(body) = &mut self {
             body.ahead = Some(read);
         }
@@ -113,7 +113,7 @@ impl Body for ProxyBody {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            // Its length may change when it is rewritten.
+            // A rewritten body may have another length.
             ProxyBody::Passing(body) if body.rewrite.is_some() || body.ahead.is_some() => SizeHint::default(),
             ProxyBody::Passing(body) => body.inner.as_ref().map(Body::size_hint).unwrap_or_default(),
             ProxyBody::Whole(bytes) => {
@@ -130,7 +130,7 @@ impl PassingBody {
         }
         loop {
             if let Some((work, _)) = &mut self.held {
-                // A recorder that panicked has lost its line; the traffic goes on.
+                // If recording panicked, its line is lost; traffic continues.
                 let _ = ready!(Pin::new(work).poll(cx));
                 if let Some((_, Some(frame))) = self.held.take() {
                     return Poll::Ready(Some(Ok(frame)));
@@ -144,38 +144,40 @@ impl PassingBody {
                 return self.poll_watch(cx);
             };
             if self.watch.is_some() {
-                self.tap.exchange().hear();
+                self.tap.exchange().record_activity();
             }
             match next {
-                Some(Ok(frame)) => match self.frame(frame) {
-                    Passed::Now(frame) => return Poll::Ready(Some(Ok(frame))),
-                    Passed::Refused(refusal) => return Poll::Ready(Some(Err(BodyError::Refused(refusal)))),
-                    Passed::Later => {}
+                Some(Ok(frame)) => match self.process_frame(frame) {
+                    FrameOutcome::Now(frame) => return Poll::Ready(Some(Ok(frame))),
+                    FrameOutcome::Refused(refusal) => {
+                        return Poll::Ready(Some(Err(BodyError::Refused(refusal))));
+                    }
+                    FrameOutcome::Later => {}
                 },
-                None => match (self.tap.finish(), self.rest()) {
+                None => match (self.tap.finish(), self.finish_rewrite()) {
                     (Some(work), rest) => self.held = Some((work, rest)),
                     (None, rest) => return Poll::Ready(rest.map(Ok)),
                 },
                 Some(Err(error)) => {
-                    self.broken();
+                    self.record_broken();
                     return Poll::Ready(Some(Err(BodyError::Broken(error))));
                 }
             }
         }
     }
 
-    fn frame(&mut self, frame: Frame<Bytes>) -> Passed {
+    fn process_frame(&mut self, frame: Frame<Bytes>) -> FrameOutcome {
         let frame = match frame.into_data() {
             Ok(data) => data,
-            Err(trailers) => return Passed::Now(trailers),
+            Err(trailers) => return FrameOutcome::Now(trailers),
         };
-        let work = match self.tap.data(&frame) {
+        let work = match self.tap.capture_data(&frame) {
             Ok(work) => work,
             Err(refusal) => {
                 if let Some(inner) = self.inner.take() {
-                    relay::read_away(inner);
+                    relay::discard_in_background(inner);
                 }
-                return Passed::Refused(refusal);
+                return FrameOutcome::Refused(refusal);
             }
         };
         let last = self.has_ended().then(|| self.tap.finish()).flatten();
@@ -183,8 +185,8 @@ impl PassingBody {
             Some(rewrite) => match rewrite.pass(frame, self.tap.exchange()) {
                 Ok(data) => Some(data).filter(|data| !data.is_empty()),
                 Err(refusal) => {
-                    self.tap.exchange().trouble(refusal.ended, Some(&refusal.message));
-                    return Passed::Refused(refusal);
+                    self.tap.exchange().record_failure(refusal.ended, Some(&refusal.message));
+                    return FrameOutcome::Refused(refusal);
                 }
             },
             None => Some(frame),
@@ -192,10 +194,10 @@ impl PassingBody {
         match (both(work, last), data.map(Frame::data)) {
             (Some(work), frame) => {
                 self.held = Some((work, frame));
-                Passed::Later
+                FrameOutcome::Later
             }
-            (None, Some(frame)) => Passed::Now(frame),
-            (None, None) => Passed::Later,
+            (None, Some(frame)) => FrameOutcome::Now(frame),
+            (None, None) => FrameOutcome::Later,
         }
     }
 
@@ -203,45 +205,46 @@ impl PassingBody {
         self.inner.as_ref().is_none_or(Body::is_end_stream)
     }
 
-    /// What was held back, now that nothing more will come.
-    fn rest(&mut self) -> Option<Frame<Bytes>> {
+    /// The bytes that the rewriting still held back at the end of the body.
+    fn finish_rewrite(&mut self) -> Option<Frame<Bytes>> {
         let rest = self.rewrite.as_mut().map(Rewrite::finish)?;
         (!rest.is_empty()).then(|| Frame::data(rest))
     }
 
-    /// The body can't be read on: a client that went away, or an upstream that broke.
-    fn broken(&self) {
+    /// Records a read error: the client has disconnected, or the upstream broke the connection.
+    fn record_broken(&self) {
         let (ended, error) = match self.tap.from() {
             Direction::ClientToServer => (Ended::ClientClosed, None),
-            Direction::ServerToClient => {
-                (Ended::UpstreamClosed, Some("the upstream broke off in the middle of its answer"))
-            }
+            Direction::ServerToClient => (
+                Ended::UpstreamClosed,
+                Some("the upstream closed the connection in the middle of its response"),
+            ),
         };
-        self.tap.exchange().trouble(ended, error);
+        self.tap.exchange().record_failure(ended, error);
     }
 
-    /// The proxy stops, and nothing waits for what might still come: for the client this is an end like any other.
+    /// Ends a stream because the proxy stops and no pending request needs it. The client sees a regular end.
     fn end_stream(&mut self) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        self.tap.exchange().trouble(Ended::Stopped, None);
+        self.tap.exchange().record_failure(Ended::Stopped, None);
         self.end = None;
         self.inner = None;
-        let rest = self.rest();
+        let rest = self.finish_rewrite();
         Poll::Ready(rest.map(Ok))
     }
 
     fn poll_watch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Some(watch) = &mut self.watch else { return Poll::Pending };
         let refusal = ready!(watch.poll(cx));
-        self.tap.exchange().trouble(refusal.ended, Some(&refusal.message));
+        self.tap.exchange().record_failure(refusal.ended, Some(&refusal.message));
         Poll::Ready(Some(Err(BodyError::Refused(refusal))))
     }
 }
 
-/// Work that is done when both are.
-fn both(first: Option<Work>, second: Option<Work>) -> Option<Work> {
+/// Combines two recordings into one that finishes after both.
+fn both(first: Option<PendingRecording>, second: Option<PendingRecording>) -> Option<PendingRecording> {
     match (first, second) {
         (Some(first), Some(second)) => Some(tokio::spawn(async move {
-            // A recorder that panicked has lost its line, and nothing else.
+            // If recording panicked, only its line is lost.
             let _ = first.await;
             let _ = second.await;
         })),
@@ -249,33 +252,33 @@ fn both(first: Option<Work>, second: Option<Work>) -> Option<Work> {
     }
 }
 
-/// What becomes of a frame.
-enum Passed {
+/// What happens to a frame.
+enum FrameOutcome {
     Now(Frame<Bytes>),
     Later,
     Refused(Refusal),
 }
 
-/// Watches over the time that an exchange takes, if that is limited.
-pub(super) struct Watch {
+/// The idle and total timeout of an exchange.
+pub(super) struct TimeoutWatch {
     exchange: Arc<Exchange>,
     sleep: Pin<Box<Sleep>>,
 }
 
-impl Watch {
-    /// Watches over an exchange.
-    pub(super) fn over(exchange: &Arc<Exchange>) -> Option<Self> {
+impl TimeoutWatch {
+    /// Starts the timeouts of an exchange, if it has any.
+    pub(super) fn start(exchange: &Arc<Exchange>) -> Option<Self> {
         let limits = &exchange.shared().limits;
         if limits.idle.is_none() && limits.total.is_none() {
             return None;
         }
         let exchange = Arc::clone(exchange);
         let sleep = Box::pin(tokio::time::sleep_until(deadline(&exchange).0));
-        Some(Watch { exchange, sleep })
+        Some(TimeoutWatch { exchange, sleep })
     }
 
-    /// Comes back when the time is over, with why. Whatever came in the meantime has moved the deadline; the timer
-    /// is only set anew when it goes off.
+    /// Resolves when a timeout expires. Activity moves the deadline, but the timer is only reset when it fires: resetting it
+    /// for every frame would cost a lock of the timer wheel each.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Refusal> {
         loop {
             ready!(self.sleep.as_mut().poll(cx));
@@ -288,13 +291,13 @@ impl Watch {
     }
 }
 
-/// When the time is over if nothing more comes, and what to say then.
+/// The next deadline if nothing more arrives, and the refusal for it.
 fn deadline(exchange: &Exchange) -> (Instant, Refusal) {
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     let limits = &exchange.shared().limits;
     let total = limits.total.unwrap_or(NEVER);
     let idle = limits.idle.unwrap_or(NEVER);
-    let (end, silent) = (exchange.started() + total, exchange.heard() + idle);
+    let (end, silent) = (exchange.started() + total, exchange.last_activity() + idle);
     if end <= silent {
         (Instant::from_std(end), Refusal::total(total.as_secs_f64()))
     } else {

@@ -1,17 +1,17 @@
-//! One client connection, in whatever version of HTTP it speaks, with the upstream connections that serve it.
+//! One client connection, HTTP/1.1 or HTTP/2, with its upstream connections.
 
 use super::csp::Csp;
-use super::forward::{self, First};
+use super::forward::{self, ClientProtocol};
 use super::headers;
 use super::heads::HeadCache;
 use super::login::Login;
 use super::options::{HostHeader, ListenerOptions, Route};
 use super::refusal::Refusal;
 use super::relay;
-use super::server::{Counted, Shared};
+use super::server::{ConnectionPermit, Shared};
 use super::timer::LazyTimer;
-use super::traces::{SessionTrace, TraceBook};
-use super::upstream::{Scheme, Sender, Speak, Target};
+use super::traces::{SessionTrace, SessionTraces};
+use super::upstream::{HttpPreference, Scheme, Sender, Target};
 use http::{Method, Request, request};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -25,72 +25,74 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-/// A client may use so many upstream connections at a time before older ones are let go.
-const MAX_KEPT: usize = 64;
+/// The limit of idle upstream connections for one client connection; the oldest is closed. Only a forward proxy's clients, which
+/// ask for many servers, come near it.
+const MAX_IDLE: usize = 64;
 
-/// One client connection.
+/// A client connection and everything that belongs to it alone.
 pub(super) struct ClientConnection {
     number: u64,
     shared: Arc<Shared>,
     listener: Arc<Listener>,
     peer: SocketAddr,
-    speak: Speak,
+    preference: HttpPreference,
     scope: Scope,
-    /// Counted until nothing of it is left, tunnels included.
-    counted: Arc<Counted>,
-    senders: Mutex<Vec<Kept>>,
+    /// Held until the connection and its tunnels are closed.
+    permit: Arc<ConnectionPermit>,
+    senders: Mutex<Vec<IdleSender>>,
     heads: HeadCache,
-    /// The session that was last heard of, and its trace.
+    /// The session of the last request. A client connection usually has one session, so this saves a lookup by name in the map
+    /// that all workers share.
     last_session: Mutex<Option<LastSession>>,
-    /// The trace of what belongs to no session.
-    slot: Mutex<Option<Arc<SessionTrace>>>,
+    /// The trace for requests without a session.
+    sessionless: Mutex<Option<Arc<SessionTrace>>>,
 }
 
-/// A session, and its trace.
+/// A session and its trace.
 struct LastSession {
     target: Arc<Target>,
     session: String,
     trace: Arc<SessionTrace>,
 }
 
-/// A connection that waits for its next request.
-struct Kept {
+/// An upstream connection that is kept for the next request.
+struct IdleSender {
     target: Arc<Target>,
     sender: Sender,
-    /// The server may close it from then on, and what is sent at that moment is lost.
+    /// From then on the server may close it, and a request sent at that moment would be lost.
     until: Instant,
 }
 
-impl Kept {
-    /// Whether there is a use for it. One that is busy is none of our business; HTTP/2 says when it is over.
-    fn is_good(&self, now: Instant) -> bool {
+impl IdleSender {
+    /// Whether it can still be used. A busy connection doesn't expire, and HTTP/2 announces its end (GOAWAY).
+    fn is_usable(&self, now: Instant) -> bool {
         let is_idle = matches!(self.sender, Sender::Http1(_)) && self.sender.is_ready();
         !self.sender.is_closed() && (!is_idle || now < self.until)
     }
 }
 
-/// A listener, and the one server behind it if there is one.
+/// A listener, and the server behind it if it is a reverse proxy.
 pub(super) struct Listener {
     pub(super) options: ListenerOptions,
     pub(super) name: Arc<str>,
     pub(super) address: SocketAddr,
     pub(super) target: Option<Arc<Target>>,
-    /// What is known of logins, if they are made to work through us.
+    /// The OAuth rewriting, if it is on.
     pub(super) login: Option<Login>,
-    /// What is done about policies, if anything.
+    /// The Content-Security-Policies, if there are any.
     pub(super) csp: Option<Csp>,
 }
 
-/// What a connection is for.
+/// The servers that a connection may reach.
 #[derive(Debug, Clone)]
 pub(super) enum Scope {
-    /// Whatever its listener does.
+    /// Those of its listener.
     Listener,
-    /// One server, which the client asked for with CONNECT.
+    /// The one that the client named with CONNECT.
     Tunnel(Arc<Target>),
 }
 
-/// Which version of HTTP a client speaks.
+/// The version of HTTP that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http1,
@@ -103,22 +105,22 @@ pub(super) async fn serve(
     listener: Arc<Listener>,
     stream: TcpStream,
     peer: SocketAddr,
-    counted: Counted,
+    permit: ConnectionPermit,
     mut drain: watch::Receiver<bool>,
 ) {
-    // A connection that can't be set up this way works all the same.
+    // Without Nagle's algorithm: a response is often two small writes. If it can't be set, the connection works, only slower.
     let _ = stream.set_nodelay(true);
     let limit = shared.limits.header;
     let first = tokio::select! {
         biased;
         first = tokio::time::timeout(limit, forward::peek(&stream)) => first,
-        // Who has not said anything by now is not in the middle of something.
+        // A client that has sent nothing yet has no request in flight.
         () = draining(&mut drain) => return,
     };
     let Ok(Ok(first)) = first else { return };
-    let protocol = if first == First::Http2 { Protocol::Http2 } else { Protocol::Http1 };
+    let protocol = if first == ClientProtocol::Http2 { Protocol::Http2 } else { Protocol::Http1 };
     let connection =
-        ClientConnection::new(shared, listener, peer, protocol, Scope::Listener, Arc::new(counted));
+        ClientConnection::new(shared, listener, peer, protocol, Scope::Listener, Arc::new(permit));
     connection.serve(stream, protocol, drain).await;
 }
 
@@ -129,29 +131,29 @@ impl ClientConnection {
         peer: SocketAddr,
         protocol: Protocol,
         scope: Scope,
-        counted: Arc<Counted>,
+        permit: Arc<ConnectionPermit>,
     ) -> Arc<Self> {
-        let speak = match protocol {
-            Protocol::Http1 => Speak::Http1,
-            Protocol::Http2 => Speak::PreferHttp2,
+        let preference = match protocol {
+            Protocol::Http1 => HttpPreference::Http1,
+            Protocol::Http2 => HttpPreference::PreferHttp2,
         };
         Arc::new(ClientConnection {
             number: shared.next_connection(),
             shared,
             listener,
             peer,
-            speak,
+            preference,
             scope,
-            counted,
+            permit,
             senders: Mutex::default(),
             heads: HeadCache::default(),
             last_session: Mutex::default(),
-            slot: Mutex::default(),
+            sessionless: Mutex::default(),
         })
     }
 
-    /// Serves HTTP until the client or we have had enough. What goes wrong on the way is told by the exchanges.
-    /// (Boxed, because a tunnel on a connection is served by another connection.)
+    /// Serves HTTP until the client closes the connection or the proxy stops. Failures are recorded by the exchanges. Boxed,
+    /// because the type is recursive: a tunnel inside a connection is served as another connection.
     pub(super) fn serve(
         self: Arc<Self>,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -175,11 +177,13 @@ impl ClientConnection {
         let connection = http1::Builder::new()
             .timer(LazyTimer::default())
             .header_read_timeout(limits.header)
-            // Beyond our own limit, so that it is us who say so; beyond this one the answer is a bare 431.
+            // Twice our own limit, so that the refusal with an explanation is ours; above this one hyper sends a bare 431.
             .max_header_size(limits.headers * 2)
             .max_buf_size((limits.headers * 2).max(64 * 1024))
-            // Messages are small: one copy costs less than a list of pieces.
+            // Messages are small: one copy costs less than a list of slices (`cargo xtask bench --only http`).
             .writev(false)
+            // A second map of headers on each side, 9,000 to 10,000 instructions an exchange (`cargo xtask bench --only http`).
+            // Paid for, because names are otherwise changed to lower case, and some servers compare them.
             .preserve_header_case(true)
             .auto_date_header(false)
             .serve_connection(TokioIo::new(io), service)
@@ -192,7 +196,7 @@ impl ClientConnection {
                 connection.await
             }
         };
-        self.tell_failure(result);
+        self.count_failure(result);
     }
 
     async fn serve_http2(
@@ -216,11 +220,11 @@ impl ClientConnection {
                 connection.await
             }
         };
-        self.tell_failure(result);
+        self.count_failure(result);
     }
 
-    /// Requests that never became exchanges are counted at least.
-    fn tell_failure(&self, result: hyper::Result<()>) {
+    /// Counts requests that never became exchanges, so that they show up at least in the status.
+    fn count_failure(&self, result: hyper::Result<()>) {
         if let Err(error) = result
             && (error.is_parse() || error.is_parse_too_large() || error.is_timeout())
         {
@@ -240,7 +244,7 @@ impl ClientConnection {
         &self.listener.name
     }
 
-    /// Its number, in the order of arrival.
+    /// The connection's number, in the order of arrival.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -249,8 +253,8 @@ impl ClientConnection {
         &self.listener
     }
 
-    pub(super) fn counted(&self) -> &Arc<Counted> {
-        &self.counted
+    pub(super) fn permit(&self) -> &Arc<ConnectionPermit> {
+        &self.permit
     }
 
     pub(super) fn peer(&self) -> SocketAddr {
@@ -269,12 +273,12 @@ impl ClientConnection {
         self.listener.csp.as_ref()
     }
 
-    /// Whether a CONNECT makes sense here.
+    /// Whether CONNECT is allowed: on a forward proxy, outside of a tunnel.
     pub(super) fn takes_connect(&self) -> bool {
         matches!(self.listener.options.route, Route::Forward(_)) && matches!(self.scope, Scope::Listener)
     }
 
-    /// What becomes of `Host`.
+    /// How `Host` is handled.
     pub(super) fn host_header(&self) -> HostHeader {
         match &self.listener.options.route {
             Route::Reverse(reverse) => reverse.host,
@@ -282,7 +286,7 @@ impl ClientConnection {
         }
     }
 
-    /// Whether we stand in front of a server whose URLs clients don't know.
+    /// Whether this is a reverse proxy, whose clients don't know the server's URL.
     pub(super) fn is_reverse(&self) -> bool {
         matches!(self.listener.options.route, Route::Reverse(_))
     }
@@ -302,7 +306,7 @@ impl ClientConnection {
         let uri = request.uri();
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(Refusal::misdirected(
-                "this is a forward proxy: it is not a server itself; set HTTP_PROXY to its address and ask for the server's own URL",
+                "this is a forward proxy, not a server: set HTTP_PROXY to its address and request the server's own URL",
             ));
         };
         if authority.as_str() == self.listener.address.to_string() {
@@ -311,7 +315,7 @@ impl ClientConnection {
         Ok(Arc::new(Target::new(Scheme::Http, authority.clone())))
     }
 
-    /// A connection to the server that can take a request, and whether it was used before.
+    /// A connection to the server that is ready for a request, and whether it is a reused one.
     pub(super) async fn sender(&self, target: &Target) -> Result<(Sender, bool), Refusal> {
         match self.kept_sender(target) {
             Some(sender) => Ok((sender, true)),
@@ -320,53 +324,53 @@ impl ClientConnection {
     }
 
     pub(super) async fn new_sender(&self, target: &Target) -> Result<Sender, Refusal> {
-        self.shared.connector.connect(target, self.speak).await
+        self.shared.connector.connect(target, self.preference).await
     }
 
     fn kept_sender(&self, target: &Target) -> Option<Sender> {
         let now = Instant::now();
         let mut senders = lock(&self.senders);
-        senders.retain(|kept| kept.is_good(now));
+        senders.retain(|kept| kept.is_usable(now));
         let at = senders.iter().position(|kept| kept.target.is(target) && kept.sender.is_ready())?;
         match &senders[at].sender {
-            // Shared by all who speak HTTP/2.
+            // HTTP/2 multiplexes: one connection serves all streams.
             Sender::Http2(sender) => Some(Sender::Http2(sender.clone())),
             Sender::Http1(_) => Some(senders.swap_remove(at).sender),
         }
     }
 
-    /// Keeps a connection for the next request, if that comes within this time.
+    /// Keeps a connection for requests within the given time.
     pub(super) fn keep_sender(&self, target: &Arc<Target>, sender: Sender, time: Duration) {
         let mut senders = lock(&self.senders);
-        let shared = |kept: &Kept| matches!(kept.sender, Sender::Http2(_)) && kept.target.is(target);
+        let shared = |kept: &IdleSender| matches!(kept.sender, Sender::Http2(_)) && kept.target.is(target);
         if matches!(sender, Sender::Http2(_)) && senders.iter().any(shared) {
             return;
         }
-        if senders.len() >= MAX_KEPT {
+        if senders.len() >= MAX_IDLE {
             senders.remove(0);
         }
-        senders.push(Kept { target: Arc::clone(target), sender, until: Instant::now() + time });
+        senders.push(IdleSender { target: Arc::clone(target), sender, until: Instant::now() + time });
     }
 
-    /// The trace that an exchange's lines go to, held for it.
+    /// Finds or begins the trace for an exchange's lines, and holds it open for the exchange.
     pub(super) fn trace_for(
         &self,
         target: &Arc<Target>,
         parts: &request::Parts,
     ) -> Option<Arc<SessionTrace>> {
-        let book = self.shared.book.as_ref()?;
+        let traces = self.shared.traces.as_ref()?;
         if let Some(session) = headers::session(&parts.headers) {
-            return Some(self.session_trace(book, target, session));
+            return Some(self.session_trace(traces, target, session));
         }
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         if parts.method == Method::POST
             && path.contains('?')
-            && let Some(trace) = book.named(&endpoint_name(target, path))
+            && let Some(trace) = traces.named(&endpoint_name(target, path))
         {
             return Some(trace);
         }
-        let mut slot = lock(&self.slot);
-        // One that was silent for long has ended.
+        let mut slot = lock(&self.sessionless);
+        // `hold` fails for a trace that has ended because the connection was idle for too long.
         if let Some(trace) = slot.as_ref().filter(|trace| trace.hold()) {
             return Some(Arc::clone(trace));
         }
@@ -375,14 +379,19 @@ impl ClientConnection {
         Some(trace)
     }
 
-    /// The trace of a session, held for an exchange.
-    fn session_trace(&self, book: &TraceBook, target: &Arc<Target>, session: &str) -> Arc<SessionTrace> {
+    /// Finds or begins the trace of a session, and holds it open for an exchange.
+    fn session_trace(
+        &self,
+        traces: &SessionTraces,
+        target: &Arc<Target>,
+        session: &str,
+    ) -> Arc<SessionTrace> {
         let mut last = lock(&self.last_session);
         let known = last.as_ref().filter(|last| last.session == session && last.target.is(target));
         if let Some(last) = known.filter(|last| last.trace.hold()) {
             return Arc::clone(&last.trace);
         }
-        let trace = book.named_or(session_name(target, session), || {
+        let trace = traces.named_or(session_name(target, session), || {
             let trace = self.begin_trace(target);
             trace.set_session(&self.shared.clean_name(session));
             trace
@@ -396,43 +405,45 @@ impl ClientConnection {
     }
 
     fn begin_trace(&self, target: &Target) -> Arc<SessionTrace> {
-        let book = self.shared.book.as_ref().expect("only asked for when there is one");
+        let traces = self.shared.traces.as_ref().expect("callers have checked that traces are written");
         match &self.listener.options.route {
-            Route::Reverse(reverse) => book.begin(&self.listener.options.name, &reverse.upstream.to_string()),
-            Route::Forward(_) => book.begin(target.authority.as_str(), target.origin()),
+            Route::Reverse(reverse) => {
+                traces.begin(&self.listener.options.name, &reverse.upstream.to_string())
+            }
+            Route::Forward(_) => traces.begin(target.authority.as_str(), target.origin()),
         }
     }
 
-    /// The server has given a session its name.
+    /// Binds a trace to the session id that the server has assigned.
     pub(super) fn bind_session(&self, target: &Target, session: &str, trace: &Arc<SessionTrace>) {
-        let Some(book) = &self.shared.book else { return };
+        let Some(traces) = &self.shared.traces else { return };
         if trace.session().is_some() {
             return;
         }
         trace.set_session(&self.shared.clean_name(session));
-        book.bind(session_name(target, session), trace);
-        // What comes next on this connection without a session is another conversation.
-        let mut slot = lock(&self.slot);
+        traces.bind(session_name(target, session), trace);
+        // The next request on this connection without a session belongs to another conversation.
+        let mut slot = lock(&self.sessionless);
         if slot.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, trace)) {
             *slot = None;
         }
     }
 
-    /// The server has said where the client is to post what belongs to a stream.
+    /// Binds a trace to the endpoint that the server of HTTP+SSE has named for the client's messages.
     pub(super) fn bind_endpoint(&self, target: &Target, endpoint: &str, trace: &Arc<SessionTrace>) {
-        let Some(book) = &self.shared.book else { return };
+        let Some(traces) = &self.shared.traces else { return };
         let uri = endpoint.trim().parse::<http::Uri>().ok();
         if let Some(path) = uri.as_ref().and_then(http::Uri::path_and_query) {
-            book.bind(endpoint_name(target, path.as_str()), trace);
+            traces.bind(endpoint_name(target, path.as_str()), trace);
         }
     }
 }
 
 impl Drop for ClientConnection {
     fn drop(&mut self) {
-        let slot = lock(&self.slot).take();
-        if let (Some(book), Some(trace)) = (&self.shared.book, slot) {
-            book.end(&trace, "the client closed its connection");
+        let slot = lock(&self.sessionless).take();
+        if let (Some(traces), Some(trace)) = (&self.shared.traces, slot) {
+            traces.end(&trace, "the client closed its connection");
         }
     }
 }
@@ -445,9 +456,9 @@ fn endpoint_name(target: &Target, path: &str) -> String {
     format!("{} endpoint {path}", target.authority)
 }
 
-/// Comes back when the proxy is about to end.
+/// Waits until the proxy begins to drain.
 async fn draining(drain: &mut watch::Receiver<bool>) {
-    // The sender lives as long as the proxy does.
+    // Fails only when the sender is gone, and that lives as long as the proxy.
     let _ = drain.wait_for(|draining| *draining).await;
 }
 

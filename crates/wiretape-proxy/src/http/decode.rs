@@ -1,26 +1,25 @@
-//! Content encodings, undone for the recording only: what passes through stays as it is.
+//! Decoding of content encodings, for the recording only: clients get the encoded bytes.
 
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Write};
 
-/// Undoes a content encoding, piece by piece.
+/// A streaming decoder for a content encoding.
 pub(crate) struct Decoder {
     codec: Codec,
 }
 
 enum Codec {
-    Gzip(Box<MultiGzDecoder<Room>>),
-    Deflate(Box<ZlibDecoder<Room>>),
-    Brotli(Box<brotli_decompressor::DecompressorWriter<Room>>),
-    Zstd(Box<zstd::stream::write::Decoder<'static, Room>>),
+    Gzip(Box<MultiGzDecoder<LimitedBuffer>>),
+    Deflate(Box<ZlibDecoder<LimitedBuffer>>),
+    Brotli(Box<brotli_decompressor::DecompressorWriter<LimitedBuffer>>),
+    Zstd(Box<zstd::stream::write::Decoder<'static, LimitedBuffer>>),
 }
 
 impl Decoder {
-    /// A decoder for the encoding, if it is a known one. More than `limit` bytes are not decoded: a few bytes may
-    /// stand for very many.
+    /// A decoder for an encoding, if it is supported. Decodes at most `limit` bytes, as protection against decompression bombs.
     pub(crate) fn new(encoding: &str, limit: usize) -> Option<Self> {
         const BROTLI_BUFFER: usize = 4096;
-        let room = Room { bytes: Vec::new(), left: limit };
+        let room = LimitedBuffer { bytes: Vec::new(), left: limit };
         let codec = match encoding.to_ascii_lowercase().as_str() {
             "gzip" | "x-gzip" => Codec::Gzip(Box::new(MultiGzDecoder::new(room))),
             "deflate" => Codec::Deflate(Box::new(ZlibDecoder::new(room))),
@@ -34,7 +33,7 @@ impl Decoder {
         Some(Decoder { codec })
     }
 
-    /// What can be decoded once these bytes have come.
+    /// Takes the next encoded bytes and returns what they decode to.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let room = match &mut self.codec {
             Codec::Gzip(codec) => {
@@ -62,13 +61,13 @@ impl Decoder {
     }
 }
 
-/// Takes decoded bytes, up to a limit.
-struct Room {
+/// A buffer for decoded bytes with a limit on their total.
+struct LimitedBuffer {
     bytes: Vec<u8>,
     left: usize,
 }
 
-impl Write for Room {
+impl Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() > self.left {
             return Err(io::Error::other("the decoded body is too large to be recorded"));

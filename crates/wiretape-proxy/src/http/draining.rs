@@ -1,9 +1,9 @@
-//! Stopping: which streams end at once, and which requests are waited for.
+//! Draining when the proxy stops: which streams end at once, and which requests are awaited.
 //!
-//! A stream that a GET opened stays open as long as its client does, so waiting for it would always take the whole
-//! drain limit. It ends as soon as no answer can come on it any more. Over streamable HTTP that is at once: answers
-//! come on the stream of their own POST (2025-03-26, "Listening for Messages from the Server"). Over HTTP+SSE, and on
-//! a stream that was resumed, answers to earlier requests do come there, so those requests are remembered.
+//! A stream that a GET opened stays open as long as its client, so waiting for it would always take the whole drain limit. It
+//! ends as soon as no response can arrive on it. With streamable HTTP that is at once: responses arrive on the stream of their
+//! own POST (MCP 2025-03-26, basic/transports, "Listening for Messages from the Server"). With HTTP+SSE, and on a resumed
+//! stream, responses to earlier requests do arrive there, so those requests are remembered.
 
 use super::exchange::Exchange;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,43 +14,43 @@ use std::time::Duration;
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 use wiretape_trace::value::Value;
 
-/// More unanswered requests are not remembered: their streams end at once.
+/// The limit of remembered requests. The streams of further ones end at once.
 const MAX_AWAITED: usize = 4096;
 
 /// What the proxy still waits for while it stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draining {
-    /// Requests without an answer.
+    /// The number of requests without a response.
     pub requests: usize,
-    /// Client connections, those of the requests included.
+    /// The number of client connections, including those of the requests.
     pub connections: usize,
 }
 
-/// What can come on a stream.
+/// The kind of messages that a stream carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamKind {
-    /// Messages of the server's own; no request waits for them.
+    /// The server's own messages; no request waits for them.
     Listening,
-    /// Answers to requests of its session that were sent before.
+    /// Responses to earlier requests of its session.
     Answering,
-    /// Not known, because nothing is parsed: there is neither a trace nor a sink.
+    /// Unknown, because without a trace and a sink nothing is parsed.
     Unknown,
 }
 
-/// A session at a server.
+/// A session id together with its server: two servers may assign the same id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SessionKey {
     pub(super) upstream: Arc<str>,
     pub(super) session: String,
 }
 
-/// Requests whose answers come on another stream than that of their own POST.
+/// Requests whose responses arrive on another stream than that of their own POST.
 #[derive(Debug, Default)]
 pub(super) struct AwaitedAnswers(Mutex<BTreeMap<SessionKey, BTreeSet<Id<'static>>>>);
 
 impl AwaitedAnswers {
-    /// A POST was accepted and not answered: its requests still wait, and what it cancels doesn't.
-    pub(super) fn accepted(&self, session: &SessionKey, message: &[u8]) {
+    /// Adds the requests of a POST that was accepted without a response, and removes the ones that it cancels.
+    pub(super) fn add_accepted(&self, session: &SessionKey, message: &[u8]) {
         for payload in payloads(message) {
             let envelope = Envelope::scan(payload);
             match (envelope.kind, envelope.id, envelope.method.as_deref()) {
@@ -65,19 +65,19 @@ impl AwaitedAnswers {
         }
     }
 
-    /// An answer has come on a stream.
-    pub(super) fn answered(&self, session: &SessionKey, message: &[u8]) {
+    /// Removes the requests that a message on a stream responds to.
+    pub(super) fn remove_answered(&self, session: &SessionKey, message: &[u8]) {
         for id in payloads(message).into_iter().filter_map(|payload| Envelope::scan(payload).id) {
             self.remove(session, &id.into_owned());
         }
     }
 
-    /// The stream is gone, and with it every answer that was to come on it.
+    /// Removes all requests of a session whose stream is gone: their responses can't arrive.
     pub(super) fn forget(&self, session: &SessionKey) {
         self.lock().remove(session);
     }
 
-    /// How many requests wait.
+    /// The number of requests without a response.
     pub(super) fn len(&self) -> usize {
         self.lock().values().map(BTreeSet::len).sum()
     }
@@ -108,7 +108,7 @@ impl AwaitedAnswers {
     }
 }
 
-/// The request that a cancellation names.
+/// The id of the request that a cancellation names.
 fn cancelled(params: &[u8]) -> Option<Id<'static>> {
     let id = Value::parse(params).ok()?.get("requestId")?;
     Some(match id.string() {
@@ -120,24 +120,24 @@ fn cancelled(params: &[u8]) -> Option<Id<'static>> {
 /// Resolves when the proxy stops and a stream may end.
 pub(super) type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// When a stream may end; never before its answers have come, if it is one that carries answers.
+/// A future that resolves when a stream may end: once the proxy drains, and the responses that it carries have arrived.
 pub(super) fn stream_end(exchange: &Arc<Exchange>, kind: StreamKind) -> Option<StreamEnd> {
-    const LOOK: Duration = Duration::from_millis(20);
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
     if kind == StreamKind::Unknown {
         return None;
     }
     let exchange = Arc::clone(exchange);
     let mut drain = exchange.shared().drain();
     Some(Box::pin(async move {
-        // The sender lives as long as the proxy does.
+        // Fails only when the sender is gone, and that lives as long as the proxy.
         let _ = drain.wait_for(|draining| *draining).await;
         while kind == StreamKind::Answering && may_be_answered(&exchange) {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }))
 }
 
-/// A request that is in flight may turn out to be one whose answer comes on this stream.
+/// Whether a response may still arrive on the stream. A request in flight may turn out to be one that is answered here.
 fn may_be_answered(exchange: &Exchange) -> bool {
     let shared = exchange.shared();
     shared.requests_in_flight() > 0
@@ -156,18 +156,18 @@ mod tests {
     fn a_request_is_awaited_until_it_is_answered_cancelled_or_left() {
         let awaited = AwaitedAnswers::default();
         let (one, other) = (session("1"), session("2"));
-        awaited.accepted(
+        awaited.add_accepted(
             &one,
             br#"[{"id":1,"method":"ping"},{"id":"1","method":"ping"},{"id":2,"method":"ping"}]"#,
         );
-        awaited.accepted(&one, br#"{"method":"notifications/initialized"}"#);
-        awaited.accepted(&one, br#"{"id":7,"result":{}}"#);
-        awaited.accepted(&other, br#"{"id":1,"method":"ping"}"#);
+        awaited.add_accepted(&one, br#"{"method":"notifications/initialized"}"#);
+        awaited.add_accepted(&one, br#"{"id":7,"result":{}}"#);
+        awaited.add_accepted(&other, br#"{"id":1,"method":"ping"}"#);
         assert_eq!(awaited.len(), 4);
-        awaited.answered(&one, br#"{"id":1,"result":{}}"#);
-        awaited.accepted(&one, br#"{"method":"notifications/cancelled","params":{"requestId":"1"}}"#);
+        awaited.remove_answered(&one, br#"{"id":1,"result":{}}"#);
+        awaited.add_accepted(&one, br#"{"method":"notifications/cancelled","params":{"requestId":"1"}}"#);
         assert_eq!(awaited.len(), 2);
-        awaited.accepted(&one, br#"{"method":"notifications/cancelled","params":{"requestId":2}}"#);
+        awaited.add_accepted(&one, br#"{"method":"notifications/cancelled","params":{"requestId":2}}"#);
         assert!(!awaited.is_awaited(&one) && awaited.is_awaited(&other));
         awaited.forget(&other);
         assert_eq!(awaited.len(), 0);
@@ -177,7 +177,7 @@ mod tests {
     fn no_more_is_remembered_than_fits() {
         let awaited = AwaitedAnswers::default();
         for id in 0..MAX_AWAITED + 10 {
-            awaited.accepted(&session("1"), format!(r#"{{"id":{id},"method":"ping"}}"#).as_bytes());
+            awaited.add_accepted(&session("1"), format!(r#"{{"id":{id},"method":"ping"}}"#).as_bytes());
         }
         assert_eq!(awaited.len(), MAX_AWAITED);
     }

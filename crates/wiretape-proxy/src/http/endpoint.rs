@@ -1,12 +1,13 @@
-//! The `endpoint` event of HTTP+SSE (2024-11-05): the first event of a stream names the URL to post to. A path leads
-//! back to us; a whole URL of the upstream's would lead past us, and is rewritten. Nothing else is touched.
+//! The `endpoint` event of HTTP+SSE (MCP 2024-11-05, basic/transports): the first event of a stream names the URL to post to. A
+//! relative one leads back to the proxy; an absolute URL of the upstream would bypass it and is rewritten. Nothing else is
+//! changed.
 
 use bytes::Bytes;
 
-/// No `endpoint` event is longer.
+/// The limit for an `endpoint` event, in bytes; the beginning of a stream is not held longer than that.
 const MAX: usize = 16 * 1024;
 
-/// Rewrites the first event of a stream, if it has to be.
+/// Rewrites the first event of a stream if it is an `endpoint` with a URL of the upstream.
 #[derive(Debug)]
 pub(super) struct EndpointRewrite {
     upstream: String,
@@ -17,7 +18,7 @@ pub(super) struct EndpointRewrite {
 }
 
 impl EndpointRewrite {
-    /// URLs of the origin `upstream` become such of the origin `public`.
+    /// Replaces the origin `upstream` by `public`.
     pub(super) fn new(upstream: &str, public: &str) -> Self {
         EndpointRewrite {
             upstream: upstream.to_owned(),
@@ -27,7 +28,7 @@ impl EndpointRewrite {
         }
     }
 
-    /// What may be passed on now that these bytes have come; nothing while the first event is incomplete.
+    /// Takes the next bytes and returns those that can be forwarded: none while the first event is incomplete.
     pub(super) fn pass(&mut self, bytes: Bytes) -> Bytes {
         if self.done {
             return bytes;
@@ -45,12 +46,12 @@ impl EndpointRewrite {
         }
     }
 
-    /// What is still held when the stream has ended: an event without an end.
+    /// The bytes still held at the end of the stream: an incomplete event.
     pub(super) fn finish(&mut self) -> Bytes {
         self.release()
     }
 
-    /// Whether something is held back.
+    /// Whether bytes are held back.
     pub(super) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
@@ -60,13 +61,13 @@ impl EndpointRewrite {
         Bytes::from(std::mem::take(&mut self.held))
     }
 
-    /// Puts our origin in the place of the upstream's, in the `data` of the event that ends at `end`.
+    /// Replaces the upstream's origin by ours in the `data` of the event that ends at `end`.
     fn rewrite(&mut self, end: usize) {
         let Some(at) = data_start(&self.held[..end]) else { return };
         let rest = &self.held[at..end];
         let Some(after) = rest.get(self.upstream.len()) else { return };
         let same = rest[..self.upstream.len()].eq_ignore_ascii_case(self.upstream.as_bytes());
-        // Another port, or a longer name, is another server.
+        // Only a whole origin: a longer host name or another port would be another server.
         if same && matches!(after, b'/' | b'?' | b'#' | b'\r' | b'\n') {
             self.held.splice(at..at + self.upstream.len(), self.public.bytes());
         }
@@ -75,7 +76,7 @@ impl EndpointRewrite {
 
 const EVENT: &[u8] = b"event:";
 
-/// Whether a stream that begins so may begin with an `endpoint` event.
+/// Whether a stream that begins with these bytes may begin with an `endpoint` event.
 fn may_be_endpoint(bytes: &[u8]) -> bool {
     let length = bytes.len().min(EVENT.len());
     if bytes[..length] != EVENT[..length] {
@@ -86,7 +87,7 @@ fn may_be_endpoint(bytes: &[u8]) -> bool {
     name[..length] == b"endpoint"[..length]
 }
 
-/// Where the first event ends, behind its empty line.
+/// The end of the first event, after its empty line.
 fn event_end(bytes: &[u8]) -> Option<usize> {
     let ends: [&[u8]; 3] = [b"\n\n", b"\r\n\r\n", b"\r\r"];
     ends.iter().filter_map(|end| memchr::memmem::find(bytes, end).map(|at| at + end.len())).min()

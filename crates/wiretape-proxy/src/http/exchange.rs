@@ -1,7 +1,13 @@
-//! What is known of one exchange, and which of its lines are written.
+//! The state of one exchange, and the trace lines written about it.
 //!
-//! An exchange is shared by whoever relays it and by its two bodies; when the last of them lets go, it has ended, and
-//! that is told exactly once.
+//! An exchange is shared by the relay and the two bodies, which hyper may drop in any order and at any time. When the last of
+//! them drops it, the exchange has ended, and `Drop` records that exactly once, in the trace and to the sink.
+//!
+//! **Why this shape.** Heads are large, so a trace has each of them once: on the first line written after it is known. A JSON
+//! exchange is then two lines, as on stdio, and only what no message shows (an empty body, a broken stream, an HTTP error) has
+//! a line of its own. Hence the `Option`s in [`ExchangeState`]: what is still there at the end has not been written yet. The
+//! state is behind a mutex because the two bodies are polled independently, and large messages are recorded on another thread;
+//! it is held for single assignments, never during redaction or a write.
 
 use super::connection::ClientConnection;
 use super::csp::Csp;
@@ -28,27 +34,28 @@ use wiretape_trace::json;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
 use wiretape_trace::redact::Redactor;
 
-/// As much of a body that is no message is recorded.
+/// The limit in bytes up to which a body that is not a message is recorded.
 pub(crate) const MAX_NOTE: usize = 16 * 1024;
 
-/// One exchange.
+/// One HTTP request with its response, from the request's head to the end of both bodies.
 pub(super) struct Exchange {
     pub(super) connection: Arc<ClientConnection>,
     pub(super) target: Arc<Target>,
+    /// The exchange's number in the trace (`http.x`).
     x: u64,
     method: Method,
-    /// A GET with these headers takes no answers to requests.
-    listens: bool,
+    /// Whether a stream that this GET opens carries no responses to requests.
+    is_listening: bool,
     started: Instant,
-    /// When something last came, in microseconds since the start.
-    heard_us: AtomicU64,
+    /// The last activity of either side, in microseconds since the start. Atomic, so that each frame costs no lock.
+    activity_us: AtomicU64,
     trace: Option<Arc<SessionTrace>>,
-    state: Mutex<State>,
+    state: Mutex<ExchangeState>,
 }
 
-/// What is known of the exchange beyond its messages: for the sink, and for ending streams.
+/// What is known about the exchange beyond its messages: for the sink, and for ending streams.
 #[derive(Default)]
-struct Facts {
+struct ExchangeFacts {
     path: String,
     session: Option<String>,
     protocol_version: Option<String>,
@@ -58,20 +65,21 @@ struct Facts {
     is_html: bool,
 }
 
+/// The mutable part of an exchange.
 #[derive(Default)]
-struct State {
+struct ExchangeState {
     started: Moment,
-    facts: Option<Box<Facts>>,
+    facts: Option<Box<ExchangeFacts>>,
     /// The heads, until they are written.
     request_head: Option<Arc<Head>>,
     response_head: Option<Arc<Head>>,
     status: Option<u16>,
-    /// Bodies that are no messages.
+    /// Bodies that are not messages.
     request_note: Option<BodyNote>,
     response_note: Option<BodyNote>,
     request_bytes: u64,
     response_bytes: u64,
-    /// What the request said, for an answer of our own and for the sink.
+    /// The redacted messages, for error responses of the proxy and for the sink.
     request_message: Option<Bytes>,
     response_message: Option<Bytes>,
     connected_us: Option<u64>,
@@ -80,42 +88,44 @@ struct State {
     responded_us: Option<u64>,
     /// Set if the response is a stream that outlives requests.
     stream: Option<StreamKind>,
-    /// The server's answer to a request has come.
+    /// Whether the server has answered the request.
     has_answer: bool,
-    /// A line said that a stream has begun.
+    /// Whether a line was written for the start of a stream.
     opened: bool,
-    /// An event of a stream was written: that the stream has ended, no message tells.
+    /// Whether an event of a stream was written. No message shows that the stream has ended, so a line must.
     streamed: bool,
-    /// A policy of ours was put into the response.
+    /// An event had an id, with which the client may resume the stream.
+    is_resumable: bool,
+    /// Whether the proxy added a Content-Security-Policy to the response.
     csp_applied: bool,
-    /// The response's body has come to its end.
+    /// Whether the response's body is complete.
     responded: bool,
     ended: Ended,
     error: Option<String>,
 }
 
-/// What a line is about.
-enum LineOf<'a> {
-    /// A message.
+/// The content of a trace line.
+enum LineContent<'a> {
+    /// A redacted message, from the given side.
     Message(Direction, &'a [u8]),
-    /// An event of the server's that is no message.
+    /// A server-sent event that is not a message.
     Text(&'a [u8]),
-    /// The exchange itself.
+    /// Nothing but the exchange's context.
     Exchange,
 }
 
-impl<'a> LineOf<'a> {
+impl<'a> LineContent<'a> {
     fn observation(self, context: Context<'a>) -> Observation<'a> {
         match self {
-            LineOf::Message(dir, raw) => Observation::Message { dir, context, raw },
-            LineOf::Text(text) => Observation::Text { dir: Direction::ServerToClient, context, text },
-            LineOf::Exchange => Observation::Http { context },
+            LineContent::Message(dir, raw) => Observation::Message { dir, context, raw },
+            LineContent::Text(text) => Observation::Text { dir: Direction::ServerToClient, context, text },
+            LineContent::Exchange => Observation::Http { context },
         }
     }
 }
 
 impl Exchange {
-    /// A request's head has come.
+    /// Begins an exchange with a request's head.
     pub(super) fn begin(
         connection: &Arc<ClientConnection>,
         target: &Arc<Target>,
@@ -124,7 +134,7 @@ impl Exchange {
         let shared = connection.shared();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let trace = connection.trace_for(target, parts);
-        let mut state = State { started: shared.clock.now(), ..State::default() };
+        let mut state = ExchangeState { started: shared.clock.now(), ..ExchangeState::default() };
         if trace.is_some() || shared.sink.is_some() {
             let start = StartLine::Request {
                 method: parts.method.clone(),
@@ -132,13 +142,14 @@ impl Exchange {
                 version: parts.version,
             };
             let head = connection.heads().head(shared.redactor.as_ref(), start, &parts.headers);
-            state.facts = Some(Box::new(Facts {
+            state.facts = Some(Box::new(ExchangeFacts {
                 path: redact_target(shared.redactor.as_ref(), path).into_owned(),
                 session: headers::session(&parts.headers).map(|session| shared.clean_name(session)),
-                protocol_version: headers::protocol_version(&parts.headers).map(str::to_owned),
+                protocol_version: headers::protocol_version(&parts.headers)
+                    .map(|version| shared.clean_name(version)),
                 user: headers::user(&parts.headers).map(|user| shared.clean_name(&user)),
                 request_head: Some(Arc::clone(&head)),
-                ..Facts::default()
+                ..ExchangeFacts::default()
             }));
             state.request_head = trace.is_some().then_some(head);
         }
@@ -148,9 +159,9 @@ impl Exchange {
             target: Arc::clone(target),
             x: shared.next_exchange(),
             method: parts.method.clone(),
-            listens: listens(&parts.headers),
+            is_listening: is_listening(&parts.headers),
             started: Instant::now(),
-            heard_us: AtomicU64::new(0),
+            activity_us: AtomicU64::new(0),
             trace,
             state: Mutex::new(state),
         })
@@ -160,42 +171,42 @@ impl Exchange {
         self.connection.shared()
     }
 
-    /// Whether anybody wants to know what the bodies say.
-    pub(super) fn is_heard(&self) -> bool {
+    /// Whether the trace, the sink or a policy needs the content of the bodies. If not, they are only counted.
+    pub(super) fn needs_bodies(&self) -> bool {
         self.trace.is_some()
             || self.shared().sink.is_some()
-            || self.connection.csp().is_some_and(Csp::listens_to_requests)
+            || self.connection.csp().is_some_and(Csp::needs_requests)
     }
 
     pub(super) fn method(&self) -> &Method {
         &self.method
     }
 
-    /// What the request said, as far as it is heard.
+    /// The request's message, if bodies are read.
     pub(super) fn request_message(&self) -> Option<Bytes> {
         self.state().request_message.clone()
     }
 
-    /// What is done about policies, if it goes to the listener's own server.
+    /// The listener's policies, if the exchange is with the listener's own server.
     pub(super) fn own_csp(&self) -> Option<&Csp> {
         let own = &self.connection.listener_handle().target;
         self.connection.csp().filter(|_| own.as_ref().is_some_and(|own| own.is(&self.target)))
     }
 
-    /// A policy of ours was put into the response.
-    pub(super) fn csp_applied(&self) {
+    /// Records that the proxy added a policy to the response.
+    pub(super) fn mark_csp_applied(&self) {
         self.state().csp_applied = true;
     }
 
-    /// There is a connection to the upstream.
-    pub(super) fn connected(&self) {
+    /// Records when the connection to the upstream was there.
+    pub(super) fn record_connected(&self) {
         let us = self.elapsed_us();
         self.state().connected_us = Some(us);
     }
 
-    /// The response's head has come.
-    pub(super) fn answered(&self, parts: &response::Parts) {
-        self.hear();
+    /// Records the response's head.
+    pub(super) fn record_response_head(&self, parts: &response::Parts) {
+        self.record_activity();
         let us = self.elapsed_us();
         let mut state = self.state();
         state.answered_us = Some(us);
@@ -217,6 +228,7 @@ impl Exchange {
             state.stream = self.stream_kind(state.request_message.as_deref());
         }
         if state.stream.is_some() {
+            // A stream may stay open for days: it must not count as a pending request that draining waits for.
             self.shared().request_ended();
         }
         drop(state);
@@ -226,32 +238,32 @@ impl Exchange {
         }
         if self.method == Method::GET && headers::is_event_stream(&parts.headers) {
             self.state().opened = true;
-            self.http_line(&ExchangeNote { ended: Some("open"), ..ExchangeNote::default() });
+            self.write_exchange_line(&ExchangeNote { ended: Some("open"), ..ExchangeNote::default() });
         }
     }
 
-    /// What a stream of events is that has just begun; `None` if it is the answer to a request that will end.
+    /// The kind of an event stream that has just begun; `None` if it is the response to a request and will end.
     fn stream_kind(&self, request: Option<&[u8]>) -> Option<StreamKind> {
-        // In the stateless revision a POST takes the place of the GET, and never ends by itself either.
+        // In the stateless revision (MCP 2026-07-28) `subscriptions/listen`, a POST, replaces the GET and doesn't end by itself.
         let subscribes = |request: &[u8]| {
             memchr::memmem::find(request, b"\"subscriptions/listen\"").is_some()
                 && Envelope::scan(request).method.as_deref() == Some("subscriptions/listen")
         };
         match self.method {
-            Method::GET if self.listens => Some(StreamKind::Listening),
-            Method::GET if self.is_heard() => Some(StreamKind::Answering),
+            Method::GET if self.is_listening => Some(StreamKind::Listening),
+            Method::GET if self.needs_bodies() => Some(StreamKind::Answering),
             Method::GET => Some(StreamKind::Unknown),
             Method::POST if request.is_some_and(subscribes) => Some(StreamKind::Listening),
             _ => None,
         }
     }
 
-    /// Which kind of stream its response is, if it is one that outlives requests.
+    /// The kind of stream that the response is, if it is one that outlives requests.
     pub(super) fn stream(&self) -> Option<StreamKind> {
         self.state().stream
     }
 
-    /// The session that it belongs to, as far as it is known by now.
+    /// The session that the exchange belongs to, if it is known yet.
     pub(super) fn session_key(&self) -> Option<SessionKey> {
         let state = self.state();
         let facts = state.facts.as_ref()?;
@@ -259,14 +271,14 @@ impl Exchange {
         Some(SessionKey { upstream: Arc::clone(self.target.origin()), session })
     }
 
-    /// The first byte of the response's body has come.
-    pub(super) fn first_byte(&self) {
+    /// Records the time of the first byte of the response's body.
+    pub(super) fn record_first_byte(&self) {
         let us = self.elapsed_us();
         self.state().first_byte_us.get_or_insert(us);
     }
 
-    /// A body has come to its end: a message, a batch, or something else.
-    pub(super) fn body(&self, from: Direction, body: &Bytes, wire_bytes: u64) {
+    /// Records a complete body: a message, a batch, or something else.
+    pub(super) fn record_body(&self, from: Direction, body: &Bytes, wire_bytes: u64) {
         if body.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -275,33 +287,44 @@ impl Exchange {
         match clean {
             Some(clean) if is_message(&line) => {
                 let bytes = (clean.len() as u64 != wire_bytes).then_some(wire_bytes);
-                self.message(from, body, &clean, &ExchangeNote { bytes, ..ExchangeNote::default() });
+                self.record_message(from, body, &clean, &ExchangeNote { bytes, ..ExchangeNote::default() });
             }
-            Some(clean) => self.note(from, wire_bytes, Some(&clean)),
+            Some(clean) => self.note_body(from, wire_bytes, Some(&clean)),
             None => {
                 let text = self.redact_text(&body[..body.len().min(MAX_NOTE)]);
-                self.note(from, wire_bytes, Some(&text));
+                self.note_body(from, wire_bytes, Some(&text));
             }
         }
     }
 
-    /// A body broke off: what came of it.
-    pub(super) fn fragment(&self, from: Direction, body: &Bytes, wire_bytes: u64) {
+    /// Records the part of an incomplete body that was received.
+    pub(super) fn record_partial_body(&self, from: Direction, body: &Bytes, wire_bytes: u64) {
         let text = self.redact_text(&body[..body.len().min(MAX_NOTE)]);
-        self.note(from, wire_bytes, Some(&text));
+        self.note_body(from, wire_bytes, Some(&text));
     }
 
-    /// An event has come.
-    pub(super) fn event(&self, data: &[u8], sse: &SseContext) {
+    /// Records a server-sent event.
+    pub(super) fn record_event(&self, data: &[u8], sse: &SseContext) {
         let line = one_line(data);
-        let note = ExchangeNote { sse: Some(sse), ..ExchangeNote::default() };
-        self.state().streamed = true;
+        // Servers choose ids and names of events, and may put a token there.
+        let clean_name = |name: &String| self.shared().clean_name(name);
+        let clean_sse = SseContext {
+            event: sse.event.as_ref().map(clean_name),
+            id: sse.id.as_ref().map(clean_name),
+            retry: sse.retry,
+        };
+        let note = ExchangeNote { sse: Some(&clean_sse), ..ExchangeNote::default() };
+        {
+            let mut state = self.state();
+            state.streamed = true;
+            state.is_resumable |= sse.id.is_some();
+        }
         if let Some(clean) = self.redact(&line) {
-            self.message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, &note);
+            self.record_message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, &note);
             return;
         }
         let text = self.redact_text(data);
-        self.write(LineOf::Text(&text), &note);
+        self.write_line(LineContent::Text(&text), &note);
         if sse.event.as_deref() == Some("endpoint")
             && let Ok(endpoint) = std::str::from_utf8(data)
         {
@@ -309,15 +332,15 @@ impl Exchange {
                 self.connection.bind_endpoint(&self.target, endpoint, trace);
             }
             if let Some(facts) = &mut self.state().facts {
-                // As the requests to it will name it.
+                // Redacted the same way as in the requests to this endpoint, so that they are assigned to the same session.
                 let endpoint = redact_target(self.shared().redactor.as_ref(), endpoint);
                 facts.session = facts.session.take().or_else(|| session_in(&endpoint));
             }
         }
     }
 
-    /// A body that is no message, or not one that can be recorded.
-    pub(super) fn note(&self, from: Direction, bytes: u64, text: Option<&[u8]>) {
+    /// Notes the size, and the text if it is short, of a body that is not a message or can't be recorded as one.
+    pub(super) fn note_body(&self, from: Direction, bytes: u64, text: Option<&[u8]>) {
         let text = text.filter(|text| text.len() <= MAX_NOTE && !text.is_empty());
         let note = BodyNote { bytes, text: text.map(|text| String::from_utf8_lossy(text).into_owned()) };
         let mut state = self.state();
@@ -327,8 +350,8 @@ impl Exchange {
         }
     }
 
-    /// A body has ended, whole or not.
-    pub(super) fn side_ended(&self, from: Direction, wire_bytes: u64, whole: bool) {
+    /// Records the end of a body, complete or not.
+    pub(super) fn record_body_end(&self, from: Direction, wire_bytes: u64, whole: bool) {
         let us = self.elapsed_us();
         let mut state = self.state();
         match from {
@@ -341,8 +364,8 @@ impl Exchange {
         }
     }
 
-    /// It will not end well. The first trouble counts.
-    pub(super) fn trouble(&self, ended: Ended, error: Option<&str>) {
+    /// Records why the exchange doesn't complete. The first reason counts; later ones are its consequences.
+    pub(super) fn record_failure(&self, ended: Ended, error: Option<&str>) {
         let error =
             error.map(|error| String::from_utf8_lossy(&self.redact_text(error.as_bytes())).into_owned());
         let mut state = self.state();
@@ -352,17 +375,17 @@ impl Exchange {
         }
     }
 
-    /// Whether its request was found to be too large.
+    /// Whether the request exceeded the body limit.
     pub(super) fn is_too_large(&self) -> bool {
         self.state().ended == Ended::TooLarge
     }
 
-    /// We answer it ourselves.
+    /// Responds with an error of the proxy, and records it.
     pub(super) fn refuse<B: From<Bytes>>(&self, refusal: &Refusal) -> http::Response<B> {
         if refusal.concerns == Concerns::Operator {
             self.shared().warn_once(Warning::Upstream { message: refusal.message.clone() });
         }
-        self.trouble(refusal.ended, Some(&refusal.message));
+        self.record_failure(refusal.ended, Some(&refusal.message));
         let mut state = self.state();
         state.responded = true;
         let message = state.request_message.clone();
@@ -377,12 +400,14 @@ impl Exchange {
         drop(state);
         let id = message.as_deref().and_then(request_id);
         let note = ExchangeNote { answers: Answers::Recorder, ..ExchangeNote::default() };
-        self.message(Direction::ServerToClient, &Bytes::new(), &refusal.body(id.as_deref()), &note);
+        let body = refusal.body(id.as_deref());
+        let clean = self.redact(&body).unwrap_or_else(|| Cow::Borrowed(&body));
+        self.record_message(Direction::ServerToClient, &Bytes::new(), &clean, &note);
         response
     }
 
-    /// We answer it ourselves, and nothing is wrong with it.
-    pub(super) fn answer_ourselves<B>(&self, response: &http::Response<B>) {
+    /// Records a response of the proxy that is not an error.
+    pub(super) fn record_own_response<B>(&self, response: &http::Response<B>) {
         let status = response.status().as_u16();
         let mut state = self.state();
         state.responded = true;
@@ -394,37 +419,41 @@ impl Exchange {
         }
     }
 
-    /// How long it has been going on.
+    /// Microseconds since the request's head.
     pub(super) fn elapsed_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Something came, from either side.
-    pub(super) fn hear(&self) {
-        self.heard_us.store(self.elapsed_us(), Ordering::Relaxed);
+    /// Records that bytes arrived from either side, for the idle timeout.
+    pub(super) fn record_activity(&self) {
+        self.activity_us.store(self.elapsed_us(), Ordering::Relaxed);
     }
 
-    /// When something last came.
-    pub(super) fn heard(&self) -> Instant {
-        self.started + Duration::from_micros(self.heard_us.load(Ordering::Relaxed))
+    /// The time of the last activity of either side.
+    pub(super) fn last_activity(&self) -> Instant {
+        self.started + Duration::from_micros(self.activity_us.load(Ordering::Relaxed))
     }
 
     pub(super) fn started(&self) -> Instant {
         self.started
     }
 
-    fn message(&self, from: Direction, original: &Bytes, clean: &[u8], note: &ExchangeNote<'_>) {
-        self.keep(from, original, clean);
-        self.write(LineOf::Message(from, clean), note);
+    /// Keeps a redacted message and writes its line.
+    fn record_message(&self, from: Direction, original: &Bytes, clean: &[u8], note: &ExchangeNote<'_>) {
+        self.keep_message(from, original, clean);
+        self.write_line(LineContent::Message(from, clean), note);
     }
 
-    /// Keeps what an answer of ours, or the sink, may need.
-    fn keep(&self, from: Direction, original: &Bytes, clean: &[u8]) {
+    /// Keeps a message for error responses of the proxy and for the sink.
+    fn keep_message(&self, from: Direction, original: &Bytes, clean: &[u8]) {
+        // Nothing was redacted in most messages: then the received bytes are shared instead of copied.
         let copy = || if clean == &original[..] { original.clone() } else { Bytes::copy_from_slice(clean) };
         match from {
             Direction::ClientToServer => self.state().request_message = Some(copy()),
             Direction::ServerToClient if !is_answer(clean) => {}
-            Direction::ServerToClient if self.method == Method::GET => self.hand_on(clean, &copy),
+            Direction::ServerToClient if self.method == Method::GET => {
+                self.report_streamed_answer(clean, &copy);
+            }
             Direction::ServerToClient => {
                 let mut state = self.state();
                 state.has_answer = true;
@@ -433,17 +462,17 @@ impl Exchange {
         }
     }
 
-    /// On a stream that a GET opened, answers belong to other exchanges.
-    fn hand_on(&self, clean: &[u8], copy: &dyn Fn() -> Bytes) {
+    /// Reports a response on a stream that a GET opened: it belongs to the request of another exchange.
+    fn report_streamed_answer(&self, clean: &[u8], copy: &dyn Fn() -> Bytes) {
         let Some(key) = self.session_key() else { return };
-        self.shared().awaited.answered(&key, clean);
+        self.shared().awaited.remove_answered(&key, clean);
         if let Some(sink) = &self.shared().sink {
             let SessionKey { upstream, session } = key;
             sink.streamed(Streamed { upstream, session, message: copy(), at: Instant::now() });
         }
     }
 
-    /// Remembers requests whose answers are still to come on a stream, and forgets those of a stream that is gone.
+    /// Remembers requests whose responses are expected on a stream, and forgets those of a stream that is gone.
     fn note_awaited_answers(&self, ended: Ended) {
         let (message, is_open, stream) = {
             let state = self.state();
@@ -458,12 +487,12 @@ impl Exchange {
         } else if let Some(message) = message.filter(|_| is_open && self.method == Method::POST)
             && let Some(key) = self.session_key()
         {
-            self.shared().awaited.accepted(&key, &message);
+            self.shared().awaited.add_accepted(&key, &message);
         }
     }
 
-    /// Writes a line with this exchange's context, and those of its heads that no line had yet.
-    fn write(&self, line: LineOf<'_>, note: &ExchangeNote<'_>) {
+    /// Writes a line with this exchange's context, and with the heads that are not written yet.
+    fn write_line(&self, line: LineContent<'_>, note: &ExchangeNote<'_>) {
         let Some(trace) = &self.trace else { return };
         let (request, response) = {
             let mut state = self.state();
@@ -476,8 +505,8 @@ impl Exchange {
         trace.append(trace.now(), line.observation(context));
     }
 
-    fn http_line(&self, note: &ExchangeNote<'_>) {
-        self.write(LineOf::Exchange, note);
+    fn write_exchange_line(&self, note: &ExchangeNote<'_>) {
+        self.write_line(LineContent::Exchange, note);
     }
 
     fn redact<'a>(&self, line: &'a [u8]) -> Option<Cow<'a, [u8]>> {
@@ -485,21 +514,25 @@ impl Exchange {
             return None;
         }
         match &self.shared().redactor {
-            Some(redactor) => redactor.json(line).ok(),
+            Some(redactor) => redactor.json_with(line, &self.shared().memory).ok(),
             None => json::validate(line).is_ok().then_some(Cow::Borrowed(line)),
         }
     }
 
     fn redact_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        self.shared().redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
+        let shared = self.shared();
+        shared
+            .redactor
+            .as_ref()
+            .map_or(Cow::Borrowed(text), |redactor| redactor.text_with(text, &shared.memory))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ExchangeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides how it ended, now that nobody can say anything more.
-    fn settle(&self) -> Ended {
+    /// Decides how the exchange ended. Nothing can be recorded after this.
+    fn decide_end(&self) -> Ended {
         let stopping = self.shared().is_stopping();
         let mut state = self.state();
         if state.ended == Ended::Complete && !state.responded {
@@ -511,22 +544,23 @@ impl Exchange {
         state.ended
     }
 
-    fn tell_trace(&self, ended: Ended) {
+    /// Writes a line about the end, unless the messages' lines already show everything.
+    fn write_end(&self, ended: Ended) {
         let mut state = self.state();
-        let untold = state.request_head.is_some()
+        let has_unwritten = state.request_head.is_some()
             || state.response_head.is_some()
             || state.request_note.is_some()
             || state.response_note.is_some()
             || state.opened
             || state.streamed;
-        if !untold && ended == Ended::Complete {
+        if !has_unwritten && ended == Ended::Complete {
             return;
         }
         let (request_body, response_body) = (state.request_note.take(), state.response_note.take());
         let bytes = Some(state.response_bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
         let error = state.error.clone();
         drop(state);
-        self.http_line(&ExchangeNote {
+        self.write_exchange_line(&ExchangeNote {
             request_body: request_body.as_ref(),
             response_body: response_body.as_ref(),
             bytes,
@@ -537,7 +571,8 @@ impl Exchange {
         });
     }
 
-    fn tell_sink(&self, ended: Ended) {
+    /// Hands the finished exchange to the sink.
+    fn send_transaction(&self, ended: Ended) {
         let shared = self.shared();
         let Some(sink) = &shared.sink else { return };
         let mut state = self.state();
@@ -550,6 +585,7 @@ impl Exchange {
             upstream: Arc::clone(self.target.origin()),
             session: facts.session,
             protocol_version: facts.protocol_version,
+            // An unverified claim: a server that answered 401 did not accept the token that it comes from.
             user: facts.user.filter(|_| state.status != Some(401)),
             method: self.method.as_str().into(),
             target: facts.path,
@@ -560,6 +596,7 @@ impl Exchange {
             response: state.response_message.take(),
             request_bytes: state.request_bytes,
             response_bytes: state.response_bytes,
+            is_resumable: state.is_resumable,
             is_html: facts.is_html,
             csp_applied: state.csp_applied,
             trace: self.trace.as_ref().map(|trace| Arc::clone(trace.id())),
@@ -580,31 +617,31 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let ended = self.settle();
+        let ended = self.decide_end();
         self.shared().count(ended);
         self.note_awaited_answers(ended);
         if self.stream().is_none() {
             self.shared().request_ended();
         }
         if let Some(trace) = self.trace.clone() {
-            self.tell_trace(ended);
+            self.write_end(ended);
             let status = self.state().status.unwrap_or(0);
             if self.method == Method::DELETE && (200..300).contains(&status) && trace.session().is_some() {
                 self.shared().end_trace(&trace, "the client ended the session");
             }
             self.shared().release_trace(&trace);
         }
-        self.tell_sink(ended);
+        self.send_transaction(ended);
     }
 }
 
-/// Whether the stream that a GET with these headers opens is for the server's own messages only: a session of streamable
-/// HTTP that is not resumed.
-fn listens(headers: &HeaderMap) -> bool {
+/// Whether a GET with these headers opens a stream for the server's own messages only, as in a session of streamable HTTP
+/// (MCP 2025-11-25, basic/transports, "Listening for Messages from the Server"). A resumed stream may carry responses, too.
+fn is_listening(headers: &HeaderMap) -> bool {
     headers::session(headers).is_some() && !headers.contains_key("last-event-id")
 }
 
-/// A payload on one line.
+/// A payload on one line, as the trace format needs it; copied only if it has line breaks.
 pub(crate) fn one_line(body: &[u8]) -> Cow<'_, [u8]> {
     let body = body.trim_ascii();
     if memchr::memchr2(b'\n', b'\r', body).is_some() {
@@ -614,8 +651,9 @@ pub(crate) fn one_line(body: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether JSON is JSON-RPC, or means to be.
+/// Whether a JSON document is JSON-RPC, or apparently meant to be.
 pub(crate) fn is_message(line: &[u8]) -> bool {
+    // A substring search decides for nearly all messages without scanning JSON (`cargo xtask bench --only http`).
     static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"jsonrpc\""));
     if MEMBER.find(line).is_some() {
         return true;
@@ -625,7 +663,7 @@ pub(crate) fn is_message(line: &[u8]) -> bool {
         || (envelope.kind == MessageKind::Response && envelope.id.is_some())
 }
 
-/// The id of a request, as JSON.
+/// The id of a request as JSON text.
 fn request_id(message: &[u8]) -> Option<Vec<u8>> {
     let envelope = Envelope::scan(message);
     match envelope.id? {
@@ -634,7 +672,7 @@ fn request_id(message: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// What was asked for: behind a forward proxy a path alone says little.
+/// The request's target as recorded: with the origin for a forward proxy, where a path alone is ambiguous.
 fn full_target<'a>(connection: &ClientConnection, target: &Target, path: &'a str) -> Cow<'a, str> {
     if connection.is_reverse() {
         Cow::Borrowed(path)
@@ -643,6 +681,7 @@ fn full_target<'a>(connection: &ClientConnection, target: &Target, path: &'a str
     }
 }
 
+/// The HTTP version as the trace format names it.
 pub(crate) fn version(version: Version) -> &'static str {
     match version {
         Version::HTTP_09 | Version::HTTP_10 => "1.0",
@@ -651,7 +690,8 @@ pub(crate) fn version(version: Version) -> &'static str {
     }
 }
 
-/// The headers, with those values redacted whose secrets have no name of their own.
+/// The headers, with redacted URLs: secrets in a query are found by its parameter names, which redaction of a head as JSON
+/// doesn't see.
 pub(crate) fn header_pairs<'a>(
     redactor: Option<&Redactor>,
     headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
@@ -666,21 +706,23 @@ pub(crate) fn header_pairs<'a>(
     })
 }
 
+/// Redacts a rendered head.
 pub(crate) fn redacted(redactor: Option<&Redactor>, head: Head) -> Head {
     let Some(redactor) = redactor else { return head };
     match redactor.json(head.json()) {
         Ok(Cow::Borrowed(_)) => head,
         Ok(Cow::Owned(clean)) => Head::from_json(clean),
-        // It was made a moment ago, and is JSON; if it weren't, nothing of it may be written.
+        // Can't happen, since `Head` renders JSON. If it does, an unredacted head must not be written.
         Err(_) => Head::from_json(b"{}".to_vec()),
     }
 }
 
+/// Redacts a URL or a request target.
 pub(crate) fn redact_target<'a>(redactor: Option<&Redactor>, target: &'a str) -> Cow<'a, str> {
     redactor.map_or(Cow::Borrowed(target), |redactor| redactor.url(target))
 }
 
-/// A name that may be a secret by its looks: some servers put a token into the id of a session.
+/// Redacts a name that may look like a secret: some servers put a token into the session id.
 pub(crate) fn redact_name<'a>(redactor: Option<&Redactor>, name: &'a str) -> Cow<'a, str> {
     match redactor.map(|redactor| redactor.text(name.as_bytes())) {
         Some(Cow::Owned(clean)) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),

@@ -1,12 +1,12 @@
-//! A forward proxy's tunnels: passed through unread, or opened if they turn out to hold HTTP, or TLS that may be
-//! intercepted.
+//! The tunnels of a forward proxy (CONNECT, RFC 9110, section 9.3.6): relayed unread, or served as connections if they carry
+//! plain HTTP, or TLS that may be intercepted.
 
 use super::body::ProxyBody;
 use super::connection::{ClientConnection, Protocol, Scope};
 use super::headers;
 use super::options::Route;
 use super::refusal::Refusal;
-use super::upstream::{Scheme, Speak, Target};
+use super::upstream::{HttpPreference, Scheme, Target};
 use crate::warning::Warning;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -22,9 +22,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use wiretape_events::Ended;
 
-/// What a client speaks, by the first bytes it sends.
+/// The protocol of a client, by the first bytes that it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum First {
+pub(super) enum ClientProtocol {
     Http1,
     Http2,
     Tls,
@@ -33,19 +33,23 @@ pub(super) enum First {
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long a client in a tunnel may wait for the server to speak first, before we take it that it does.
-const SILENCE: Duration = Duration::from_millis(500);
+/// How long to wait for the first bytes of a client in a tunnel. After that the protocol is assumed to be one in which the
+/// server speaks first, and the tunnel is relayed unread.
+const FIRST_BYTES_TIMEOUT: Duration = Duration::from_millis(500);
 
-impl First {
-    /// What begins so; `None` if that can't be told yet.
-    fn of(bytes: &[u8]) -> Option<First> {
+impl ClientProtocol {
+    /// The protocol that begins with these bytes; `None` if more are needed.
+    fn of(bytes: &[u8]) -> Option<ClientProtocol> {
         let shared = bytes.len().min(PREFACE.len());
         match bytes {
             [] => None,
-            [0x16, ..] => Some(First::Tls),
-            _ if bytes[..shared] == PREFACE[..shared] => (shared == PREFACE.len()).then_some(First::Http2),
-            _ if looks_like_http1(bytes) => Some(First::Http1),
-            _ => Some(First::Other),
+            // The content type of a TLS handshake record (RFC 8446, section 5.1).
+            [0x16, ..] => Some(ClientProtocol::Tls),
+            _ if bytes[..shared] == PREFACE[..shared] => {
+                (shared == PREFACE.len()).then_some(ClientProtocol::Http2)
+            }
+            _ if looks_like_http1(bytes) => Some(ClientProtocol::Http1),
+            _ => Some(ClientProtocol::Other),
         }
     }
 }
@@ -56,10 +60,10 @@ fn looks_like_http1(bytes: &[u8]) -> bool {
     !word.is_empty() && word.len() <= LONGEST_METHOD && word.iter().all(u8::is_ascii_uppercase)
 }
 
-/// Looks at the first bytes of a connection and leaves them there.
-pub(super) async fn peek(stream: &TcpStream) -> io::Result<First> {
+/// Peeks at the first bytes of a connection without consuming them.
+pub(super) async fn peek(stream: &TcpStream) -> io::Result<ClientProtocol> {
     const LONGEST: Duration = Duration::from_millis(100);
-    // There is no waiting for more bytes than have been peeked at: one looks again, less and less often.
+    // The socket stays readable while bytes are only peeked at, so waiting for more would spin: poll with a backoff instead.
     let mut again = Duration::from_millis(1);
     let mut bytes = [0; PREFACE.len()];
     loop {
@@ -67,7 +71,7 @@ pub(super) async fn peek(stream: &TcpStream) -> io::Result<First> {
         if length == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        if let Some(first) = First::of(&bytes[..length]) {
+        if let Some(first) = ClientProtocol::of(&bytes[..length]) {
             return Ok(first);
         }
         if stream.ready(Interest::READABLE).await?.is_read_closed() {
@@ -78,7 +82,7 @@ pub(super) async fn peek(stream: &TcpStream) -> io::Result<First> {
     }
 }
 
-/// Answers a CONNECT.
+/// Responds to a CONNECT and starts its tunnel.
 pub(super) async fn connect(
     connection: Arc<ClientConnection>,
     mut request: Request<Incoming>,
@@ -91,10 +95,10 @@ pub(super) async fn connect(
         return refuse(Refusal::misdirected("CONNECT is for forward proxies (`wiretape proxy --forward`)"));
     }
     let Some(authority) = request.uri().authority().filter(|name| name.port_u16().is_some()).cloned() else {
-        return refuse(Refusal::misdirected("CONNECT wants a host and a port"));
+        return refuse(Refusal::misdirected("CONNECT needs a host and a port"));
     };
     let plain = Target::new(Scheme::Http, authority);
-    // Connecting first tells the client of a server that isn't there in the way it expects.
+    // Connect before responding: a client expects an unreachable server as an error response to CONNECT.
     let upstream = match connection.shared().connector.connect_bare(&plain).await {
         Ok(upstream) => upstream,
         Err(refusal) => return refuse(refusal),
@@ -114,23 +118,27 @@ async fn serve_tunnel(
     upstream: TcpStream,
     plain: Target,
 ) {
-    let mut begun = Vec::with_capacity(PREFACE.len());
-    let first = tokio::time::timeout(SILENCE, read_first(&mut client, &mut begun)).await;
-    let client = Prefixed { prefix: Bytes::from(begun), inner: client };
+    let mut prefix = Vec::with_capacity(PREFACE.len());
+    let first = tokio::time::timeout(FIRST_BYTES_TIMEOUT, read_first(&mut client, &mut prefix)).await;
+    let client = Prefixed { prefix: Bytes::from(prefix), inner: client };
     let authority = plain.authority.clone();
     match (first, authority_of(&connection)) {
-        (Ok(Ok(First::Http1)), _) => open(connection, client, upstream, plain, Protocol::Http1).await,
-        (Ok(Ok(First::Http2)), _) => open(connection, client, upstream, plain, Protocol::Http2).await,
-        (Ok(Ok(First::Tls)), Some(authority_ca)) => {
+        (Ok(Ok(ClientProtocol::Http1)), _) => {
+            serve_http(connection, client, upstream, plain, Protocol::Http1).await;
+        }
+        (Ok(Ok(ClientProtocol::Http2)), _) => {
+            serve_http(connection, client, upstream, plain, Protocol::Http2).await;
+        }
+        (Ok(Ok(ClientProtocol::Tls)), Some(authority_ca)) => {
             let target = Target::new(Scheme::Https, authority);
             intercept(connection, client, upstream, target, &authority_ca).await;
         }
         (Ok(Err(_)), _) => {}
         (first, _) => {
-            if matches!(first, Ok(Ok(First::Tls))) {
+            if matches!(first, Ok(Ok(ClientProtocol::Tls))) {
                 connection.shared().warn_once(Warning::Tunnelled { host: plain.authority.to_string() });
             }
-            pass_through(connection, client, upstream).await;
+            relay_unread(connection, client, upstream).await;
         }
     }
 }
@@ -142,20 +150,23 @@ fn authority_of(connection: &ClientConnection) -> Option<Arc<super::ca::Certific
     }
 }
 
-/// Reads until it is clear what is being spoken.
-async fn read_first(client: &mut (impl AsyncRead + Unpin), begun: &mut Vec<u8>) -> io::Result<First> {
+/// Reads until the protocol is known.
+async fn read_first(
+    client: &mut (impl AsyncRead + Unpin),
+    prefix: &mut Vec<u8>,
+) -> io::Result<ClientProtocol> {
     loop {
-        if client.read_buf(begun).await? == 0 {
+        if client.read_buf(prefix).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        if let Some(first) = First::of(begun) {
+        if let Some(first) = ClientProtocol::of(prefix) {
             return Ok(first);
         }
     }
 }
 
-/// Serves the HTTP in a tunnel, over the connection that was made for it.
-async fn open(
+/// Serves the HTTP in a tunnel, over the upstream connection that was opened for it.
+async fn serve_http(
     connection: Arc<ClientConnection>,
     client: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     upstream: TcpStream,
@@ -163,20 +174,21 @@ async fn open(
     protocol: Protocol,
 ) {
     let target = Arc::new(target);
-    let speak = if protocol == Protocol::Http1 { Speak::Http1 } else { Speak::PreferHttp2 };
+    let preference =
+        if protocol == Protocol::Http1 { HttpPreference::Http1 } else { HttpPreference::PreferHttp2 };
     let shared = Arc::clone(connection.shared());
-    let sender = shared.connector.upgrade(upstream, &target, speak).await;
+    let sender = shared.connector.upgrade(upstream, &target, preference).await;
     let inner = ClientConnection::new(
         Arc::clone(&shared),
         Arc::clone(connection.listener_handle()),
         connection.peer(),
         protocol,
         Scope::Tunnel(Arc::clone(&target)),
-        Arc::clone(connection.counted()),
+        Arc::clone(connection.permit()),
     );
-    // If it failed, the first request tells.
+    // If the handshake failed, the first request opens a new connection and reports the error.
     if let Ok(sender) = sender {
-        inner.keep_sender(&target, sender, headers::KEEP_ALIVE_UNSAID);
+        inner.keep_sender(&target, sender, headers::DEFAULT_KEEP_ALIVE);
     }
     let drain = shared.drain();
     inner.serve(client, protocol, drain).await;
@@ -200,23 +212,23 @@ async fn intercept(
                 Some(b"h2") => Protocol::Http2,
                 _ => Protocol::Http1,
             };
-            open(connection, client, upstream, target, protocol).await;
+            serve_http(connection, client, upstream, target, protocol).await;
         }
         Err(reason) => connection.shared().warn_once(Warning::NotIntercepted { host, reason }),
     }
 }
 
-async fn pass_through(
+async fn relay_unread(
     connection: Arc<ClientConnection>,
     mut client: impl AsyncRead + AsyncWrite + Unpin,
     mut upstream: TcpStream,
 ) {
-    // Either side may go when it likes.
+    // Either side may close at any time; that is a normal end.
     let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
     connection.shared().count(Ended::Upgraded);
 }
 
-/// A stream of which some bytes were read already.
+/// A stream with bytes that were already read from it put back in front.
 struct Prefixed<S> {
     prefix: Bytes,
     inner: S,
@@ -269,15 +281,15 @@ mod tests {
 
     #[test]
     fn what_is_spoken_is_told_by_the_first_bytes() {
-        let check = |bytes: &[u8], expected| assert_eq!(First::of(bytes), expected, "{bytes:?}");
+        let check = |bytes: &[u8], expected| assert_eq!(ClientProtocol::of(bytes), expected, "{bytes:?}");
         check(b"", None);
         check(b"P", None);
         check(b"PRI * HTTP/2.0", None);
-        check(PREFACE, Some(First::Http2));
-        check(b"PO", Some(First::Http1));
-        check(b"GET / HTTP/1.1", Some(First::Http1));
-        check(&[0x16, 3, 1], Some(First::Tls));
-        check(b"SSH-2.0", Some(First::Other));
-        check(b"\0\0", Some(First::Other));
+        check(PREFACE, Some(ClientProtocol::Http2));
+        check(b"PO", Some(ClientProtocol::Http1));
+        check(b"GET / HTTP/1.1", Some(ClientProtocol::Http1));
+        check(&[0x16, 3, 1], Some(ClientProtocol::Tls));
+        check(b"SSH-2.0", Some(ClientProtocol::Other));
+        check(b"\0\0", Some(ClientProtocol::Other));
     }
 }

@@ -1,14 +1,15 @@
-//! Logins through a reverse proxy: where an exchange meets the decisions of [`super::oauth`].
+//! OAuth logins through a reverse proxy: applies the decisions of [`super::oauth`] to exchanges.
 //!
-//! Only requests that may belong to a login come here; all others are told apart by a glance at their heads.
+//! Only requests that may belong to a login come here. All others are ruled out by their heads, without a lock and without
+//! reading their bodies.
 
 use super::body::ProxyBody;
 use super::connection::ClientConnection;
 use super::exchange::Exchange;
 use super::headers;
 use super::oauth::{
-    ABROAD_POLICY, AuthorizationRequest, DOCUMENT_LIMIT, DocumentKind, FORM_LIMIT, Origins, Rewriter, Route,
-    asks_for_whole, is_accepted_from_abroad, is_sent_abroad, may_concern,
+    AuthorizationRequest, DOCUMENT_LIMIT, DocumentKind, FOREIGN_RESPONSE_POLICY, FORM_LIMIT, Origins,
+    Rewriter, Route, is_accepted_from_foreign, is_sent_to_foreign, is_unconditional, may_be_login,
 };
 use super::refusal::Refusal;
 use super::relay::{self, PublicOrigin};
@@ -24,18 +25,18 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a listener knows of logins.
+/// The OAuth rewriting of one listener.
 pub(super) struct Login {
     rewriter: Mutex<Rewriter>,
 }
 
-/// A request that may belong to a login.
-pub(super) struct Step {
+/// A request that may belong to a login, and its route.
+pub(super) struct LoginRequest {
     origins: Origins,
     route: Route,
     kind: Option<DocumentKind>,
-    /// The server that it goes to, if that is not the upstream.
-    abroad: Option<Arc<Target>>,
+    /// The authorization server that the request goes to, if it doesn't go to the upstream.
+    foreign: Option<Arc<Target>>,
 }
 
 impl Login {
@@ -43,30 +44,31 @@ impl Login {
         Some(Login { rewriter: Mutex::new(Rewriter::new(&upstream.to_string())?) })
     }
 
-    /// What is to be done with a request, if it may belong to a login.
+    /// The route of a request that may belong to a login; `None` for all others.
     pub(super) fn step(
         &self,
         parts: &request::Parts,
         public: impl FnOnce() -> PublicOrigin,
-    ) -> Option<Box<Step>> {
+    ) -> Option<Box<LoginRequest>> {
         let target = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let concerns = is_form(&parts.headers) || may_concern(target);
-        // A document may be anywhere, but nobody posts for one; so messages don't wait for the lock.
+        let concerns = is_form(&parts.headers) || may_be_login(target);
+        // A challenge may place a document at any path, but documents are fetched with GET: so MCP messages, which are POSTs,
+        // never wait for the lock.
         if !concerns && (parts.method == Method::POST || self.rewriter().document_kind(target).is_none()) {
             return None;
         }
         let rewriter = self.rewriter();
         let origins = rewriter.origins(&public().to_string())?;
         let route = rewriter.route(parts.method.as_str(), target, &origins);
-        let (route, kind, abroad) = match route {
-            Route::Document { .. } | Route::Endpoint { .. } => leave(route),
+        let (route, kind, foreign) = match route {
+            Route::Document { .. } | Route::Endpoint { .. } => foreign_target(route),
             _ => (route, rewriter.document_kind(target), None),
         };
-        Some(Box::new(Step { origins, route, kind, abroad }))
+        Some(Box::new(LoginRequest { origins, route, kind, foreign }))
     }
 
-    /// Rewrites those headers of a response that lead past us.
-    pub(super) fn tell_headers(&self, headers: &mut HeaderMap, public: &PublicOrigin) {
+    /// Rewrites the headers of a response that would lead the client past the proxy.
+    pub(super) fn rewrite_headers(&self, headers: &mut HeaderMap, public: &PublicOrigin) {
         if !headers.contains_key(WWW_AUTHENTICATE) && !headers.contains_key(LOCATION) {
             return;
         }
@@ -81,16 +83,16 @@ impl Login {
     }
 }
 
-impl Step {
-    /// The server that the request goes to, if that is not the upstream.
-    pub(super) fn abroad(&self) -> Option<&Arc<Target>> {
-        self.abroad.as_ref()
+impl LoginRequest {
+    /// The authorization server that the request goes to, if it doesn't go to the upstream.
+    pub(super) fn foreign(&self) -> Option<&Arc<Target>> {
+        self.foreign.as_ref()
     }
 }
 
-/// A request that is not for the upstream: who gets it, or nobody. What can't go where it should must not go to the
-/// upstream instead.
-fn leave(route: Route) -> (Route, Option<DocumentKind>, Option<Arc<Target>>) {
+/// Resolves the server of a request that is not for the upstream. If that fails, the request goes nowhere: it must not reach
+/// the upstream instead, which would then get credentials of another server.
+fn foreign_target(route: Route) -> (Route, Option<DocumentKind>, Option<Arc<Target>>) {
     let (url, kind) = match &route {
         Route::Document { url, kind } => (url, Some(kind.clone())),
         Route::Endpoint { url } => (url, None),
@@ -124,7 +126,7 @@ fn edit(headers: &mut HeaderMap, name: &HeaderName, mut change: impl FnMut(&[u8]
     }
 }
 
-/// Keeps those values of headers that may stay, each judged by itself.
+/// Keeps the header values for which `may_stay` holds; each of several values with one name is decided separately.
 fn retain(headers: &mut HeaderMap, may_stay: impl Fn(&HeaderName, &[u8]) -> bool) {
     for name in headers.keys().cloned().collect::<Vec<_>>() {
         let values: Vec<HeaderValue> = headers.get_all(&name).iter().cloned().collect();
@@ -141,11 +143,11 @@ fn retain(headers: &mut HeaderMap, may_stay: impl Fn(&HeaderName, &[u8]) -> bool
 /// Relays a request that may belong to a login.
 pub(super) async fn relay(
     exchange: &Arc<Exchange>,
-    step: Box<Step>,
+    step: Box<LoginRequest>,
     parts: request::Parts,
     body: Incoming,
 ) -> Result<Response<ProxyBody>, Refusal> {
-    let login = exchange.connection.login().expect("who gave the step is still there");
+    let login = exchange.connection.login().expect("a `LoginRequest` is only made by a connection's `Login`");
     let mut prepared = relay::prepare(exchange, parts, body)?;
     let url = match &step.route {
         Route::Nowhere => return Err(Refusal::not_found()),
@@ -157,17 +159,17 @@ pub(super) async fn relay(
     prepared.request = restore_form(prepared.request, login, &step).await?;
     let public = prepared.public.clone();
     let response = Box::pin(relay::exchange_with(exchange, prepared)).await?;
-    tell_document(exchange, response, login, &step, &public).await
+    rewrite_document(exchange, response, login, &step, &public).await
 }
 
-fn prepare_head(request: &mut Request<ProxyBody>, login: &Login, step: &Step, url: Option<&str>) {
-    let (whole, abroad) = (step.kind.is_some(), url.is_some());
+fn prepare_head(request: &mut Request<ProxyBody>, login: &Login, step: &LoginRequest, url: Option<&str>) {
+    let (whole, foreign) = (step.kind.is_some(), url.is_some());
     retain(request.headers_mut(), |name, value| {
-        (!whole || asks_for_whole(name.as_str())) && (!abroad || is_sent_abroad(name.as_str(), value))
+        (!whole || is_unconditional(name.as_str())) && (!foreign || is_sent_to_foreign(name.as_str(), value))
     });
     let target = match url {
         Some(url) => {
-            if let Some(host) = step.abroad.as_ref().map(|target| target.authority.as_str()) {
+            if let Some(host) = step.foreign.as_ref().map(|target| target.authority.as_str()) {
                 request.headers_mut().extend(HeaderValue::from_str(host).ok().map(|host| (HOST, host)));
             }
             url.parse::<Uri>().ok().and_then(|uri| uri.path_and_query().cloned())
@@ -182,11 +184,11 @@ fn prepare_head(request: &mut Request<ProxyBody>, login: &Login, step: &Step, ur
     }
 }
 
-/// Puts the `resource` that its reader knows into a form. Only a form whose length is told is read for that.
+/// Restores the `resource` in a form. Only forms with a `Content-Length` up to the limit are read: others could be uploads.
 async fn restore_form(
     request: Request<ProxyBody>,
     login: &Login,
-    step: &Step,
+    step: &LoginRequest,
 ) -> Result<Request<ProxyBody>, Refusal> {
     let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if !is_form(request.headers()) || length.is_none_or(|length: usize| length > FORM_LIMIT) {
@@ -195,7 +197,7 @@ async fn restore_form(
     let (mut parts, body) = request.into_parts();
     let form = match body.collect().await {
         Ok(body) => body.to_bytes(),
-        Err(_) => return Err(Refusal::misdirected("the request's body broke off")),
+        Err(_) => return Err(Refusal::misdirected("the request's body is incomplete")),
     };
     let restored = login.rewriter().form_body(&step.route, &form, &step.origins);
     let form = restored.map_or(form, Bytes::from);
@@ -203,20 +205,20 @@ async fn restore_form(
     Ok(Request::from_parts(parts, ProxyBody::from(form)))
 }
 
-/// Rewrites the document that a response holds.
-async fn tell_document(
+/// Rewrites the discovery document in a response.
+async fn rewrite_document(
     exchange: &Exchange,
     mut response: Response<ProxyBody>,
     login: &Login,
-    step: &Step,
+    step: &LoginRequest,
     public: &PublicOrigin,
 ) -> Result<Response<ProxyBody>, Refusal> {
     let headers = response.headers_mut();
-    if step.abroad.is_some() {
-        retain(headers, |name, _| is_accepted_from_abroad(name.as_str()));
-        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(ABROAD_POLICY));
+    if step.foreign.is_some() {
+        retain(headers, |name, _| is_accepted_from_foreign(name.as_str()));
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(FOREIGN_RESPONSE_POLICY));
     } else {
-        login.tell_headers(headers, public);
+        login.rewrite_headers(headers, public);
     }
     let Some(kind) = &step.kind else { return Ok(response) };
     if response.status() != StatusCode::OK || exchange.method() != Method::GET {
@@ -224,11 +226,11 @@ async fn tell_document(
     }
     let (mut parts, body) = response.into_parts();
     let document = read_document(exchange, body).await?;
-    let told = login.rewriter().document(kind, &document, &step.origins);
-    if told.is_some() {
+    let rewritten = login.rewriter().document(kind, &document, &step.origins);
+    if rewritten.is_some() {
         parts.headers.remove(ETAG);
     }
-    let document = told.map_or(document, Bytes::from);
+    let document = rewritten.map_or(document, Bytes::from);
     parts.headers.remove(TRANSFER_ENCODING);
     parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(document.len()));
     Ok(Response::from_parts(parts, ProxyBody::from(document)))
@@ -238,27 +240,31 @@ async fn read_document(exchange: &Exchange, mut body: ProxyBody) -> Result<Bytes
     let failed = |what: &str| Refusal::upstream_failed(exchange.target.origin(), what);
     let mut document = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| failed("broke off in the middle of an OAuth document"))?;
+        let frame = frame.map_err(|_| failed("closed the connection in the middle of an OAuth document"))?;
         let Ok(data) = frame.into_data() else { continue };
         if document.len() + data.len() > DOCUMENT_LIMIT {
-            return Err(failed("sent an OAuth document that is too long (--no-oauth-rewrite passes it on)"));
+            return Err(failed(
+                "sent an OAuth document that is too long to rewrite (--no-oauth-rewrite forwards it unchanged)",
+            ));
         }
         document.extend_from_slice(&data);
     }
     Ok(document.freeze())
 }
 
-/// Answers a browser that asks for an authorization endpoint.
+/// Redirects a browser that requests an authorization endpoint.
 async fn authorize(
     exchange: &Arc<Exchange>,
     request: &AuthorizationRequest,
 ) -> Result<Response<ProxyBody>, Refusal> {
-    let answer = match request.question() {
-        Some(url) => match ask(&exchange.connection, url).await {
-            Some((status, location)) => request.answer(status, location.as_ref().map(HeaderValue::as_bytes)),
-            None => request.answer(0, None),
+    let answer = match request.probe_url() {
+        Some(url) => match probe(&exchange.connection, url).await {
+            Some((status, location)) => {
+                request.redirect_location(status, location.as_ref().map(HeaderValue::as_bytes))
+            }
+            None => request.redirect_location(0, None),
         },
-        None => request.answer(0, None),
+        None => request.redirect_location(0, None),
     };
     if request.is_refused_by_strict_clients(&answer) {
         exchange.shared().warn_once(Warning::IssuerWillDiffer);
@@ -266,15 +272,16 @@ async fn authorize(
     let mut response = Response::new(ProxyBody::from(Bytes::new()));
     *response.status_mut() = StatusCode::FOUND;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let location = HeaderValue::try_from(answer)
-        .map_err(|_| Refusal::misdirected("the authorization request can't be put into a header"))?;
+    let location = HeaderValue::try_from(answer).map_err(|_| {
+        Refusal::misdirected("the authorization request doesn't fit into a `Location` header")
+    })?;
     response.headers_mut().insert(LOCATION, location);
-    exchange.answer_ourselves(&response);
+    exchange.record_own_response(&response);
     Ok(response)
 }
 
-/// Asks an authorization server what it would tell the browser.
-async fn ask(connection: &ClientConnection, url: &str) -> Option<(u16, Option<HeaderValue>)> {
+/// Requests an authorization endpoint without the browser's cookies, to see whether it redirects to the client at once.
+async fn probe(connection: &ClientConnection, url: &str) -> Option<(u16, Option<HeaderValue>)> {
     let target = target_of(url)?;
     let path = url.parse::<Uri>().ok()?.path_and_query()?.clone();
     let mut sender = connection.new_sender(&target).await.ok()?;
@@ -282,7 +289,7 @@ async fn ask(connection: &ClientConnection, url: &str) -> Option<(u16, Option<He
         .header(HOST, target.authority.as_str())
         .body(ProxyBody::from(Bytes::new()))
         .ok()?;
-    let request = relay::fit(request, sender.hop(), &target);
+    let request = relay::adapt_to_version(request, sender.hop(), &target);
     let sent = sender.send(request);
     let response = tokio::time::timeout(connection.shared().limits.connect, sent).await.ok()?.ok()?;
     Some((response.status().as_u16(), response.headers().get(LOCATION).cloned()))

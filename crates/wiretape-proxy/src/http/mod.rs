@@ -1,34 +1,34 @@
-//! `wiretape proxy`: HTTP servers, behind a proxy that nobody notices.
+//! `wiretape proxy`: a transparent recording proxy in front of HTTP servers.
 //!
-//! One client connection has upstream connections of its own, one at a time for HTTP/1.1, so there is no pool to share
-//! and a broken connection is the trouble of one client alone. Bodies pass frame by frame; a `tap` looks at each
-//! frame on its way, and what completes a message is in the trace before that frame is passed on.
+//! Each client connection has its own upstream connections, one at a time for HTTP/1.1: there is no shared pool, and a broken
+//! connection affects one client only. Bodies are forwarded frame by frame. A `tap` reads each frame on its way, and a frame
+//! that completes a message is forwarded after the message is in the trace. Design note 0005 has the reasons.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `options` | what to listen on, where to send it, the limits |
-//! | `server` | listeners, worker threads, signals, draining |
-//! | `connection` | one client connection, in whatever version of HTTP it speaks |
+//! | `options` | listeners, upstreams, limits |
+//! | `server` | accepting, worker threads, signals, draining |
+//! | `connection` | one client connection, HTTP/1.1 or HTTP/2 |
 //! | `relay` | one exchange: request to the upstream, response to the client |
-//! | `upstream` | reaching a server: TCP, TLS, which version of HTTP it speaks |
-//! | `headers` | what belongs to one hop, and may not be passed on |
-//! | `body`, `tap` | bodies in passing: limits, timeouts, and what they say |
-//! | `exchange` | what is known of one exchange, and which of its lines are written |
-//! | `heads` | heads without their secrets |
+//! | `upstream` | connecting to a server: TCP, TLS, protocol negotiation |
+//! | `headers` | hop-by-hop headers, and lookups in the others |
+//! | `body`, `tap` | forwarding bodies with limits and timeouts; reading messages from them |
+//! | `exchange` | the state of one exchange, and the lines written about it |
+//! | `heads` | redacted heads, cached per connection |
 //! | `traces` | which trace a session's lines go to |
-//! | `csp` | Content-Security-Policy: of pages and of widgets |
-//! | `rewrite`, `splice` | what is changed in a body, and nothing else |
+//! | `csp` | Content-Security-Policy of pages and widgets |
+//! | `rewrite`, `splice` | changes to bodies |
 //! | `decode` | gzip, deflate, br and zstd, for the recording only |
 //! | `forward` | CONNECT, tunnels, interception |
-//! | `login`, `oauth` | logging in through a reverse proxy: the exchange, and the decisions |
+//! | `login`, `oauth` | OAuth through a reverse proxy: the exchanges, and the rewriting rules |
 //! | `endpoint` | the `endpoint` event of HTTP+SSE |
-//! | `refusal` | the proxy's own answers |
+//! | `refusal` | error responses of the proxy itself |
 //! | `ca` | certificates for interception |
-//! | `draining` | which streams end and which requests are waited for when the proxy stops |
-//! | `timer` | deadlines that hardly ever come |
-//! | `admin` | is it alive, is it ready |
+//! | `draining` | which streams are ended and which requests are awaited when the proxy stops |
+//! | `timer` | deadlines that rarely expire |
+//! | `admin` | liveness, readiness and metrics |
 //!
-//! What is handed on when an exchange has ended is a [`wiretape_events::Transaction`].
+//! A finished exchange leaves as a [`wiretape_events::Transaction`].
 
 mod admin;
 pub(crate) mod body;
@@ -61,5 +61,5 @@ pub use options::{
     ReverseOptions, Route,
 };
 pub(crate) use server::Signals;
-pub use server::{Bound, ProxyError, ProxyOutcome, run};
+pub use server::{BoundListener, ProxyError, ProxyOutcome, run};
 pub use upstream::{Scheme, UpstreamUrl, UrlError};

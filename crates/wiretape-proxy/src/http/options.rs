@@ -1,4 +1,4 @@
-//! What to listen on, where to send it, and how much of it is too much.
+//! The options of a proxy: listeners, upstreams, limits.
 
 use super::draining::Draining;
 use super::upstream::UpstreamUrl;
@@ -11,117 +11,117 @@ use wiretape_events::TransactionSink;
 use wiretape_events::sink::RequestMetrics;
 use wiretape_trace::redact::Redactor;
 
-/// What a proxy does.
+/// The options of `wiretape proxy`.
 pub struct ProxyOptions {
-    /// Where it listens.
+    /// The addresses to listen on, and the upstreams behind them.
     pub listeners: Vec<ListenerOptions>,
-    /// Where it tells how it is; nowhere if there is none.
+    /// The admin port, if there is one.
     pub admin: Option<AdminOptions>,
-    /// How much of everything is too much.
+    /// Sizes, counts and timeouts.
     pub limits: Limits,
-    /// Where the traces go; without it nothing is recorded.
+    /// The directory and rotation of the traces; without it nothing is recorded.
     pub traces: Option<JournalOptions>,
-    /// A session's trace ends when nothing was heard of it for so long.
+    /// A session's trace ends when the session has been idle for this long.
     pub session_idle: Duration,
-    /// Takes the secrets out; without it everything is written as it is.
+    /// Redacts secrets; without one everything is written as it is.
     pub redactor: Option<Redactor>,
-    /// How long to wait, at the end, for what is in flight.
+    /// How long to wait for exchanges in flight when the proxy stops.
     pub drain: Duration,
-    /// Called once if stopping takes a while, with what is waited for.
+    /// Called once if draining takes a while, with what it waits for.
     pub on_drain: Arc<dyn Fn(Draining) + Send + Sync>,
-    /// Threads that serve connections.
+    /// The number of threads that serve connections.
     pub workers: usize,
-    /// Called with what the user should know while the proxy runs.
+    /// Receives warnings while the proxy runs.
     pub warn: Warn,
-    /// Is given every exchange that has ended.
+    /// Receives every finished exchange.
     pub sink: Option<Arc<dyn TransactionSink>>,
 }
 
-/// Where a proxy tells how it is.
+/// The options of the admin port.
 #[derive(Debug, Clone)]
 pub struct AdminOptions {
-    /// The address.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Names that it may be asked by, besides those that no web page can have.
+    /// Host names under which it may be requested, besides those that no web page can have.
     pub hosts: Vec<String>,
-    /// What requests and sessions are counted in.
+    /// The counters of requests and sessions.
     pub requests: Arc<RequestMetrics>,
 }
 
-/// One address, and what is done with what comes there.
+/// An address to listen on, and the route of its requests.
 #[derive(Debug, Clone)]
 pub struct ListenerOptions {
-    /// What it is called, in traces and messages.
+    /// The listener's name in traces and messages.
     pub name: String,
-    /// The address.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Where requests go.
+    /// The destination of its requests.
     pub route: Route,
 }
 
-/// Where requests go.
+/// The destination of requests.
 #[derive(Debug, Clone)]
 pub enum Route {
-    /// To one server.
+    /// One server.
     Reverse(ReverseOptions),
-    /// Where each of them says.
+    /// The server that each request names.
     Forward(ForwardOptions),
 }
 
-/// A server that we stand in front of.
+/// The options of a reverse proxy in front of one server.
 #[derive(Debug, Clone)]
 pub struct ReverseOptions {
-    /// The server.
+    /// The server's URL.
     pub upstream: UpstreamUrl,
-    /// What becomes of `Host`.
+    /// How `Host` is handled.
     pub host: HostHeader,
-    /// Whether OAuth is made to work through us.
+    /// Whether OAuth is rewritten so that logins work through the proxy.
     pub oauth: OAuthRewrite,
-    /// What its pages and widgets may load and reach; all stays as it is if there are no rules.
+    /// What its pages and widgets may load and reach; without rules nothing is changed.
     pub csp: Vec<super::csp::Rule>,
 }
 
-/// What becomes of a request's `Host`.
+/// How a request's `Host` is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostHeader {
-    /// It stays as the client sent it.
+    /// Kept as the client sent it.
     Keep,
-    /// The upstream's own name stands there.
+    /// Replaced by the upstream's own name.
     Rewrite,
 }
 
-/// Whether OAuth is made to work through a reverse proxy.
+/// Whether OAuth is rewritten so that logins work through a reverse proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OAuthRewrite {
-    /// URLs of the upstream in its OAuth documents become ours.
+    /// URLs of the upstream in its OAuth documents are replaced by ours.
     On,
-    /// Everything stays as it is.
+    /// Nothing is changed.
     Off,
 }
 
-/// A proxy that clients are told of, as with `HTTP_PROXY`.
+/// The options of a forward proxy, which clients are configured to use, as with `HTTP_PROXY`.
 #[derive(Debug, Clone, Default)]
 pub struct ForwardOptions {
-    /// Opens TLS, with certificates of a local authority; without it TLS passes unread.
+    /// Intercepts TLS with certificates of a local authority; without one TLS is tunnelled unread.
     pub intercept: Option<Arc<super::ca::CertificateAuthority>>,
 }
 
-/// How much is too much.
+/// The limits of a proxy.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Bytes of a request's body.
+    /// The size of a request's body, in bytes.
     pub body: u64,
-    /// Bytes of a request's head.
+    /// The size of a request's headers, in bytes.
     pub headers: usize,
-    /// Client connections at a time.
+    /// The number of simultaneous client connections.
     pub connections: usize,
-    /// How long reaching an upstream may take.
+    /// The time for connecting to an upstream.
     pub connect: Duration,
-    /// How long a request's head may take to arrive, and a connection may wait for the next one.
+    /// The time for receiving a request's head, and for which a connection may wait for its next request.
     pub header: Duration,
-    /// How long an exchange may be silent, in both directions.
+    /// The time without data in either direction after which an exchange is ended.
     pub idle: Option<Duration>,
-    /// How long an exchange may take.
+    /// The total time of an exchange.
     pub total: Option<Duration>,
 }
 

@@ -1,30 +1,30 @@
-//! The proxy's own answers: JSON-RPC errors, so that a client that looks for one finds it, and with words that say
-//! what to do.
+//! Error responses of the proxy itself. The body is a JSON-RPC error with the request's id, so that an MCP client reports it as
+//! the error of that request; the message says what to do.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 use wiretape_events::Ended;
 
-/// JSON-RPC's code for errors of an implementation.
+/// The first of JSON-RPC 2.0's codes for implementation-defined server errors (section 5.1).
 const CODE: i64 = -32000;
 
-/// An answer of the proxy's own.
+/// An error response of the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) ended: Ended,
     pub(crate) message: String,
-    /// Who can do something about it.
+    /// Who has to act on it.
     pub(crate) concerns: Concerns,
 }
 
-/// Who can do something about a refusal.
+/// Who has to act on a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Concerns {
-    /// The client, which is told.
+    /// The client, which gets the response.
     Client,
-    /// The operator of the proxy, too: every request will be refused so.
+    /// The operator of the proxy, who is warned: every request will be refused until the setup is changed.
     Operator,
 }
 
@@ -48,7 +48,7 @@ impl Refusal {
         Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, Ended::TooLarge, message)
     }
 
-    /// There are as many connections as allowed.
+    /// The limit of connections is reached.
     pub(super) fn too_many_connections(limit: usize) -> Self {
         let message = format!(
             "{limit} connections are open, the limit of this proxy (--max-connections); try again later"
@@ -62,9 +62,9 @@ impl Refusal {
         Self::new(StatusCode::BAD_GATEWAY, Ended::Unreachable, message)
     }
 
-    /// The upstream's certificate comes from an authority that this machine doesn't trust: a private one, most often.
+    /// The upstream's certificate was issued by an authority that this machine doesn't trust, most often a private one.
     pub(super) fn untrusted(upstream: &str) -> Self {
-        let reason = "its certificate is issued by an authority that is not trusted here (UnknownIssuer); \
+        let reason = "its certificate was issued by an authority that this machine doesn't trust (UnknownIssuer); \
                       set SSL_CERT_FILE to a file with that authority's certificate";
         Refusal { concerns: Concerns::Operator, ..Self::unreachable(upstream, reason) }
     }
@@ -77,37 +77,37 @@ impl Refusal {
         Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
     }
 
-    /// The upstream was reached, and gave no answer that can be passed on.
+    /// The upstream was reached, but sent no response that can be forwarded.
     pub(super) fn upstream_failed(upstream: &str, reason: &str) -> Self {
         let message = format!("the upstream {upstream} {reason}");
         Self::new(StatusCode::BAD_GATEWAY, Ended::UpstreamClosed, message)
     }
 
-    /// The exchange was silent for too long.
+    /// The exchange was idle for too long.
     pub(super) fn idle(seconds: f64) -> Self {
-        let message = format!("nothing was heard for {seconds} s (--idle-timeout)");
+        let message = format!("no data from either side for {seconds} s (--idle-timeout)");
         Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
     }
 
     /// The exchange took too long.
     pub(super) fn total(seconds: f64) -> Self {
-        let message = format!("there was no complete answer within {seconds} s (--total-timeout)");
+        let message = format!("no complete response within {seconds} s (--total-timeout)");
         Self::new(StatusCode::GATEWAY_TIMEOUT, Ended::Timeout, message)
     }
 
-    /// The request is none that this proxy can serve.
+    /// This proxy can't serve the request.
     pub(super) fn misdirected(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, Ended::Refused, message)
     }
 
-    /// The path is one of ours, and nothing is there.
+    /// Nothing is at this reserved path.
     pub(super) fn not_found() -> Self {
-        let message = "this proxy knows no authorization server at that path; ask for the server's \
+        let message = "this proxy knows no authorization server at this path; request the server's \
                        protected-resource document first";
         Self::new(StatusCode::NOT_FOUND, Ended::Refused, message)
     }
 
-    /// Its body, for the request with this id (a JSON value).
+    /// The body of the response to the request with this id (a JSON value).
     pub(super) fn body(&self, id: Option<&[u8]>) -> Bytes {
         let id = id.and_then(|id| serde_json::from_slice(id).ok()).unwrap_or(serde_json::Value::Null);
         let error = json!({
@@ -118,7 +118,7 @@ impl Refusal {
         Bytes::from(json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
     }
 
-    /// The answer.
+    /// The response to the request with this id (a JSON value).
     pub(super) fn response<B: From<Bytes>>(&self, id: Option<&[u8]>) -> Response<B> {
         let mut response = Response::new(B::from(self.body(id)));
         *response.status_mut() = self.status;

@@ -1,12 +1,18 @@
-//! One exchange: the request to the upstream, the response to the client.
+//! Relays one exchange: the request to the upstream, the response to the client.
+//!
+//! **Why this shape.** `classify` runs when hyper delivers the request, before the first poll, so that a client that disconnects
+//! at once still leaves a trace. From then on the exchange is owned by an `Arc` in this future and in both bodies; when the
+//! last one is dropped, `Exchange::drop` records the end. So every `return` and every `?` here may simply drop what it holds:
+//! no path can forget to record, and cancellation (hyper drops the future of a client that is gone) is not a special case.
+//! The rarely used branches (`login`, policies) are boxed to keep the future of a plain exchange small.
 
-use super::body::{ProxyBody, Watch};
+use super::body::{ProxyBody, TimeoutWatch};
 use super::connection::ClientConnection;
 use super::endpoint::EndpointRewrite;
 use super::exchange::Exchange;
 use super::forward;
 use super::headers::{self, Hop};
-use super::login::{self, Step};
+use super::login::{self, LoginRequest};
 use super::options::HostHeader;
 use super::refusal::Refusal;
 use super::rewrite::Rewrite;
@@ -28,26 +34,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use wiretape_events::Ended;
 
-/// Answers a request.
+/// Serves a request of a client connection. Never fails: every problem becomes a response.
 pub(super) fn handle(
     connection: Arc<ClientConnection>,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response<ProxyBody>, Infallible>> {
-    // At once, not when the future is first polled: a client that has gone by then was here all the same.
-    let begun = begin(&connection, request);
+    // Now, not when the future is first polled: a client that disconnects before then must be recorded, too.
+    let incoming = classify(&connection, request);
     async move {
-        let (exchange, answer) = match begun {
-            Begun::Tunnel(request) => return Ok(forward::connect(connection, request).await),
-            Begun::Refused(refusal) => return Ok(refusal.response(None)),
-            Begun::Report(request) => {
-                let csp = connection.csp().expect("who takes reports is still there");
+        let (exchange, answer) = match incoming {
+            IncomingRequest::Tunnel(request) => return Ok(forward::connect(connection, request).await),
+            IncomingRequest::Refused(refusal) => return Ok(refusal.response(None)),
+            IncomingRequest::Report(request) => {
+                let csp =
+                    connection.csp().expect("`classify` returns `Report` only for a connection with a CSP");
                 return Ok(Box::pin(csp.take_report(&connection, request)).await);
             }
-            Begun::Plain { exchange, parts, body } => {
+            IncomingRequest::Plain { exchange, parts, body } => {
                 let answer = relay(&exchange, parts, body).await;
                 (exchange, answer)
             }
-            Begun::Login { exchange, step, parts, body } => {
+            IncomingRequest::Login { exchange, step, parts, body } => {
                 let answer = Box::pin(login::relay(&exchange, step, parts, body)).await;
                 (exchange, answer)
             }
@@ -56,37 +63,39 @@ pub(super) fn handle(
     }
 }
 
-/// What a request turned out to be.
-enum Begun {
+/// A request, classified by who handles it.
+enum IncomingRequest {
     Tunnel(Request<Incoming>),
     Refused(Refusal),
     Report(Request<Incoming>),
     Plain { exchange: Arc<Exchange>, parts: request::Parts, body: Incoming },
-    Login { exchange: Arc<Exchange>, step: Box<Step>, parts: request::Parts, body: Incoming },
+    Login { exchange: Arc<Exchange>, step: Box<LoginRequest>, parts: request::Parts, body: Incoming },
 }
 
-fn begin(connection: &Arc<ClientConnection>, request: Request<Incoming>) -> Begun {
+fn classify(connection: &Arc<ClientConnection>, request: Request<Incoming>) -> IncomingRequest {
     if request.method() == Method::CONNECT {
-        return Begun::Tunnel(request);
+        return IncomingRequest::Tunnel(request);
     }
     if connection.csp().is_some_and(|csp| csp.takes_reports_at(request.uri().path())) {
-        return Begun::Report(request);
+        return IncomingRequest::Report(request);
     }
     let target = match connection.target_of(&request) {
         Ok(target) => target,
         Err(refusal) => {
             connection.shared().count(refusal.ended);
-            return Begun::Refused(refusal);
+            return IncomingRequest::Refused(refusal);
         }
     };
     let (parts, body) = request.into_parts();
     let login = connection.login();
     match login.and_then(|login| login.step(&parts, || PublicOrigin::of(connection, &parts))) {
         Some(step) => {
-            let exchange = Exchange::begin(connection, step.abroad().unwrap_or(&target), &parts);
-            Begun::Login { exchange, step, parts, body }
+            let exchange = Exchange::begin(connection, step.foreign().unwrap_or(&target), &parts);
+            IncomingRequest::Login { exchange, step, parts, body }
         }
-        None => Begun::Plain { exchange: Exchange::begin(connection, &target, &parts), parts, body },
+        None => {
+            IncomingRequest::Plain { exchange: Exchange::begin(connection, &target, &parts), parts, body }
+        }
     }
 }
 
@@ -99,19 +108,19 @@ async fn relay(
     let public = prepared.public.clone();
     let mut response = exchange_with(exchange, prepared).await?;
     if let Some(login) = exchange.connection.login() {
-        login.tell_headers(response.headers_mut(), &public);
+        login.rewrite_headers(response.headers_mut(), &public);
     }
     match exchange.connection.csp() {
-        Some(csp) => Box::pin(csp.tell_answer(exchange, response)).await,
+        Some(csp) => Box::pin(csp.apply_to_answer(exchange, response)).await,
         None => Ok(response),
     }
 }
 
-/// A request that is ready to be sent.
-pub(super) struct Prepared {
+/// A request that has passed the limits and is ready to be sent.
+pub(super) struct PreparedRequest {
     pub(super) request: Request<ProxyBody>,
     pub(super) public: PublicOrigin,
-    /// The path that was asked for, for those who give pages a policy.
+    /// The requested path, if the connection adds policies to pages.
     path: Option<String>,
     from: Hop,
     upgrade: Option<OnUpgrade>,
@@ -123,15 +132,15 @@ pub(super) fn prepare(
     exchange: &Arc<Exchange>,
     mut parts: request::Parts,
     body: Incoming,
-) -> Result<Prepared, Refusal> {
+) -> Result<PreparedRequest, Refusal> {
     let connection = &exchange.connection;
     if let Some(refusal) = too_large(exchange, &parts.headers) {
-        read_away(body);
+        discard_in_background(body);
         return Err(refusal);
     }
     let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
-    Ok(Prepared {
+    Ok(PreparedRequest {
         public: PublicOrigin::of(connection, &parts),
         path: connection.csp().map(|_| parts.uri.path().to_owned()),
         from: Hop::from(parts.version),
@@ -141,28 +150,29 @@ pub(super) fn prepare(
     })
 }
 
-/// Sends a request to the exchange's server, and passes the response on.
+/// Sends a request to the exchange's server, and prepares the response for the client.
 pub(super) async fn exchange_with(
     exchange: &Arc<Exchange>,
-    prepared: Prepared,
+    prepared: PreparedRequest,
 ) -> Result<Response<ProxyBody>, Refusal> {
     let connection = &exchange.connection;
     let (sender, used) = match connection.sender(&exchange.target).await {
         Ok(sender) => sender,
         Err(refusal) => {
-            hear_out(prepared.request.into_body()).await;
+            // Read the body first: only then are the message and its id in the trace, and in the JSON-RPC error.
+            drain(prepared.request.into_body()).await;
             return Err(refusal);
         }
     };
-    exchange.connected();
+    exchange.record_connected();
     let host = connection.host_header();
-    let request = adapt(prepared.request, host, &exchange.target, prepared.wants_upgrade);
+    let request = adapt_headers(prepared.request, host, &exchange.target, prepared.wants_upgrade);
     let response = send(exchange, request, sender, used).await?;
-    Ok(pass_on(exchange, response, prepared.from, &prepared.public, prepared.path, prepared.upgrade))
+    Ok(forward_response(exchange, response, prepared.from, &prepared.public, prepared.path, prepared.upgrade))
 }
 
-/// Sends a request and waits for the response's head. A connection that was kept may have been closed just now: if
-/// nothing of the request was sent, a new one takes it.
+/// Sends a request and waits for the response's head. A reused connection may have been closed in the meantime: if nothing of
+/// the request was sent, it is retried once on a new one. Otherwise not: a POST to an MCP server is not idempotent.
 async fn send(
     exchange: &Arc<Exchange>,
     mut request: Request<ProxyBody>,
@@ -173,9 +183,9 @@ async fn send(
     loop {
         let sent = {
             let hop = sender.hop();
-            sender.send(fit(request, hop, &exchange.target))
+            sender.send(adapt_to_version(request, hop, &exchange.target))
         };
-        let sent = match Watch::over(exchange) {
+        let sent = match TimeoutWatch::start(exchange) {
             None => sent.await,
             Some(mut watch) => tokio::select! {
                 sent = sent => sent,
@@ -192,29 +202,29 @@ async fn send(
                 used = false;
                 sender = connection.new_sender(&exchange.target).await?;
             }
-            Err(failure) => return Err(explain(exchange, &failure.error)),
+            Err(failure) => return Err(send_refusal(exchange, &failure.error)),
         }
     }
 }
 
-/// Why there is no response.
-fn explain(exchange: &Exchange, error: &hyper::Error) -> Refusal {
+/// The refusal for a request that got no response.
+fn send_refusal(exchange: &Exchange, error: &hyper::Error) -> Refusal {
     if exchange.is_too_large() {
         return Refusal::body_too_large(exchange.shared().limits.body);
     }
     let upstream = Arc::clone(exchange.target.origin());
     if error.is_parse() || error.is_parse_too_large() {
-        return Refusal::upstream_failed(&upstream, &format!("gave an answer that is not HTTP ({error})"));
+        return Refusal::upstream_failed(&upstream, &format!("sent a response that is not HTTP ({error})"));
     }
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-        return Refusal::upstream_failed(&upstream, "closed the connection before it answered");
+        return Refusal::upstream_failed(&upstream, "closed the connection before it responded");
     }
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    Refusal::upstream_failed(&upstream, &format!("could not be talked to: {error}{cause}"))
+    Refusal::upstream_failed(&upstream, &format!("failed: {error}{cause}"))
 }
 
-/// Makes the request one of our own: what was between the client and us is taken out.
-fn adapt(
+/// Removes what was meant for us alone, and sets the `Host`.
+fn adapt_headers(
     mut request: Request<ProxyBody>,
     host: HostHeader,
     target: &Target,
@@ -224,7 +234,7 @@ fn adapt(
     let name = match host {
         HostHeader::Rewrite => &target.authority,
         HostHeader::Keep if request.headers().contains_key(HOST) => return request,
-        // HTTP/2 has the name in the URI.
+        // HTTP/2 has no `Host`; the name is in `:authority`, which hyper puts into the URI.
         HostHeader::Keep => request.uri().authority().unwrap_or(&target.authority),
     };
     if let Ok(name) = HeaderValue::try_from(name.as_str()) {
@@ -233,8 +243,13 @@ fn adapt(
     request
 }
 
-/// Puts the request's target and version in the form that the connection needs.
-pub(super) fn fit(mut request: Request<ProxyBody>, hop: Hop, target: &Target) -> Request<ProxyBody> {
+/// Puts the request's target and version into the form of the connection: origin form for HTTP/1.1 (RFC 9112, section
+/// 3.2.1), pseudo-headers for HTTP/2 (RFC 9113, section 8.3.1).
+pub(super) fn adapt_to_version(
+    mut request: Request<ProxyBody>,
+    hop: Hop,
+    target: &Target,
+) -> Request<ProxyBody> {
     let path = request.uri().path_and_query().cloned();
     match hop {
         Hop::Http1 => {
@@ -258,8 +273,8 @@ pub(super) fn fit(mut request: Request<ProxyBody>, hop: Hop, target: &Target) ->
     request
 }
 
-/// Passes a response on.
-fn pass_on(
+/// Records a response's head and wraps its body for the client.
+fn forward_response(
     exchange: &Arc<Exchange>,
     mut response: Response<Incoming>,
     to: Hop,
@@ -273,14 +288,15 @@ fn pass_on(
         tokio::spawn(tunnel(client, upstream, Arc::clone(exchange)));
     }
     let (mut parts, body) = response.into_parts();
-    exchange.answered(&parts);
+    exchange.record_response_head(&parts);
     let tap = Tap::response(exchange, &parts.headers);
     let mut rewrite = endpoint_rewrite(exchange, &parts.headers, public).map(Rewrite::Endpoint);
     if rewrite.is_some() {
+        // The rewritten body has another length; hyper frames it as chunks.
         parts.headers.remove(CONTENT_LENGTH);
     }
     if let (Some(csp), Some(path)) = (exchange.own_csp(), path) {
-        csp.tell_page(exchange, &path, &mut parts.headers);
+        csp.apply_to_page(exchange, &path, &mut parts.headers);
         let events = csp.event_rewrite(exchange, &mut parts.headers);
         rewrite = rewrite.or(events.map(|events| Rewrite::Events(Box::new(events))));
     }
@@ -289,7 +305,8 @@ fn pass_on(
     Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite))
 }
 
-/// Only a stream of HTTP+SSE may begin with an `endpoint`: one that a GET opened, outside of any session.
+/// The rewriting of the `endpoint` event, which only a stream of HTTP+SSE begins with (MCP 2024-11-05, basic/transports): one
+/// that a GET opened outside of any session.
 fn endpoint_rewrite(
     exchange: &Exchange,
     headers: &HeaderMap,
@@ -303,7 +320,7 @@ fn endpoint_rewrite(
     applies.then(|| EndpointRewrite::new(exchange.target.origin(), &public.to_string()))
 }
 
-/// Our own origin, as the client knows it. Few ask for it, and only they pay for the words.
+/// Our own origin as the client knows it. Kept in parts and formatted on demand: most exchanges never need the text.
 #[derive(Clone)]
 pub(super) enum PublicOrigin {
     Host(HeaderValue),
@@ -332,16 +349,17 @@ impl fmt::Display for PublicOrigin {
     }
 }
 
-/// Passes bytes both ways, whatever they are.
+/// Copies the bytes of an upgraded connection in both directions, unread.
 async fn tunnel(client: OnUpgrade, upstream: OnUpgrade, exchange: Arc<Exchange>) {
-    exchange.trouble(Ended::Upgraded, None);
+    exchange.record_failure(Ended::Upgraded, None);
     if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
         let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
-        // Either side may go when it likes.
+        // Either side may close at any time; that is a normal end.
         let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
     }
 }
 
+/// The refusal of a request whose headers or announced length exceed the limits.
 fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
     let limits = &exchange.shared().limits;
     if headers::size(headers) > limits.headers {
@@ -351,17 +369,18 @@ fn too_large(exchange: &Exchange, headers: &HeaderMap) -> Option<Refusal> {
     (length > limits.body).then(|| Refusal::body_too_large(limits.body))
 }
 
-/// How long we listen to somebody whom we won't help.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the body of a refused request is read.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Hears a request out, so that it is recorded and its id is known.
-async fn hear_out(body: impl Body + Unpin) {
+/// Reads a body to its end. If it has a tap, the request is recorded and its id becomes known.
+async fn drain(body: impl Body + Unpin) {
     let mut body = body;
-    let _ = tokio::time::timeout(PATIENCE, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+    let _ =
+        tokio::time::timeout(DRAIN_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }
 
-/// Reads a request that was refused, beside the answer: a client that is still sending would not see it otherwise.
-/// However large it is, for nobody listens.
-pub(super) fn read_away(body: Incoming) {
-    tokio::spawn(hear_out(body));
+/// Reads and discards the body of a refused request while the response is sent: many clients read the response only after
+/// sending everything, and closing with unread bytes would reset the connection. Its size doesn't matter, nothing is kept.
+pub(super) fn discard_in_background(body: Incoming) {
+    tokio::spawn(drain(body));
 }

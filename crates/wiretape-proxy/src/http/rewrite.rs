@@ -1,4 +1,4 @@
-//! What may be changed in a body while it passes.
+//! The changes to bodies while they are forwarded.
 
 use super::csp::EventRewrite;
 use super::endpoint::EndpointRewrite;
@@ -6,7 +6,7 @@ use super::exchange::Exchange;
 use super::refusal::Refusal;
 use bytes::Bytes;
 
-/// Changes a body piece by piece.
+/// A streaming change of a body.
 pub(super) enum Rewrite {
     /// The `endpoint` event of HTTP+SSE.
     Endpoint(EndpointRewrite),
@@ -15,24 +15,24 @@ pub(super) enum Rewrite {
 }
 
 impl Rewrite {
-    /// What may be passed on now that these bytes have come.
+    /// Takes the next bytes and returns those that can be forwarded.
     pub(super) fn pass(&mut self, bytes: Bytes, exchange: &Exchange) -> Result<Bytes, Refusal> {
         match self {
             Rewrite::Endpoint(endpoint) => Ok(endpoint.pass(bytes)),
             Rewrite::Events(events) => {
                 let passed = events.pass(bytes);
                 if events.has_changed() {
-                    exchange.csp_applied();
+                    exchange.mark_csp_applied();
                 }
                 passed.map_err(|error| {
-                    let reason = format!("sent events whose encoding can't be undone ({error})");
+                    let reason = format!("sent events that can't be decoded ({error})");
                     Refusal::upstream_failed(exchange.target.origin(), &reason)
                 })
             }
         }
     }
 
-    /// What is still held when the body has ended.
+    /// The bytes still held at the end of the body.
     pub(super) fn finish(&mut self) -> Bytes {
         match self {
             Rewrite::Endpoint(endpoint) => endpoint.finish(),
@@ -40,7 +40,7 @@ impl Rewrite {
         }
     }
 
-    /// Whether something is held back.
+    /// Whether bytes are held back.
     pub(super) fn holds(&self) -> bool {
         match self {
             Rewrite::Endpoint(endpoint) => endpoint.holds(),

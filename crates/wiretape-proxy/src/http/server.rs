@@ -1,8 +1,8 @@
-//! Listeners, worker threads, signals, draining.
+//! Accepting, worker threads, signals, draining.
 //!
-//! The main thread accepts and hands each connection to one of the workers, where all of it stays: a worker is one
-//! thread with a runtime of its own, so that a client's connection and its upstream's never wake one another across
-//! threads.
+//! The main thread accepts and gives each connection to a worker, where it stays with its upstream connections. A worker is one
+//! thread with its own single-threaded runtime: a client's connection and its upstream's wake each other four times in each
+//! exchange, which is a queue in memory on one thread and a system call between two (design note 0005).
 
 use super::admin::Admin;
 use super::connection::{self, Listener};
@@ -12,7 +12,7 @@ use super::exchange::redact_name;
 use super::login::Login;
 use super::options::{AdminOptions, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
 use super::refusal::Refusal;
-use super::traces::{SessionTrace, TraceBook};
+use super::traces::{SessionTrace, SessionTraces};
 use super::upstream::Connector;
 use crate::journal::Clock;
 use crate::platform;
@@ -31,58 +31,60 @@ use tokio::sync::{mpsc, watch};
 use wiretape_events::event::SinkStatus;
 use wiretape_events::sink::Exposition;
 use wiretape_events::{Ended, TransactionSink};
-use wiretape_trace::redact::Redactor;
+use wiretape_trace::redact::{Redactor, SecretMemory};
 
-/// A proxy could not be started.
+/// Why a proxy could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
-    /// It can't listen.
+    /// A listener's address can't be bound.
     #[error("can't listen on {address}")]
     Listen {
-        /// Where.
+        /// The configured address.
         address: SocketAddr,
-        /// Why.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// The system doesn't give what is needed.
+    /// A thread, a runtime or a signal handler could not be created.
     #[error("can't start the proxy")]
     Start(#[source] io::Error),
 }
 
-/// Where a listener listens.
+/// A listener with the address that it is bound to.
 #[derive(Debug, Clone)]
-pub struct Bound {
-    /// The listener.
+pub struct BoundListener {
+    /// The listener's options.
     pub listener: ListenerOptions,
-    /// The address that it got.
+    /// The bound address, with the actual port if the configured one was 0.
     pub address: SocketAddr,
 }
 
-/// What a proxy did.
+/// The totals of a proxy's run.
 #[derive(Debug, Clone, Default)]
 pub struct ProxyOutcome {
-    /// Exchanges that have ended.
+    /// The number of exchanges.
     pub exchanges: u64,
-    /// Exchanges that were cut off because draining took too long.
+    /// The number of exchanges that were cut off because draining took too long.
     pub cut_off: u64,
-    /// Lines that could not be written to traces.
+    /// The number of lines that could not be written to traces.
     pub lost: u64,
 }
 
-/// What everybody in a proxy shares.
+/// The state that all workers and connections of a proxy share.
 pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) clock: Clock,
     pub(super) redactor: Option<Redactor>,
+    /// What clients and servers have named as secrets: one for all sessions, for what is secret in one is so in the others.
+    pub(super) memory: SecretMemory,
     pub(super) sink: Option<Arc<dyn TransactionSink>>,
-    pub(super) book: Option<TraceBook>,
+    pub(super) traces: Option<SessionTraces>,
     pub(super) connector: Connector,
     pub(super) awaited: AwaitedAnswers,
     warn: Warn,
     warned: Mutex<HashSet<String>>,
     exchanges: AtomicU64,
-    /// Exchanges in flight, without streams that outlive requests.
+    /// Exchanges in flight, except streams that outlive requests.
     requests: AtomicUsize,
     cut_off: AtomicU64,
     arrivals: AtomicU64,
@@ -100,15 +102,21 @@ impl Shared {
         let warn = Arc::clone(&options.warn);
         let redactor = options.redactor.take();
         let journal = options.traces.take();
-        let book = journal.map(|journal| {
-            TraceBook::new(journal, clock, redactor.is_some(), seldom(Arc::clone(&warn), clock))
+        let traces = journal.map(|journal| {
+            SessionTraces::new(
+                journal,
+                clock,
+                redactor.is_some(),
+                at_most_once_a_minute(Arc::clone(&warn), clock),
+            )
         });
         Shared {
             limits: options.limits.clone(),
             clock,
             redactor,
+            memory: SecretMemory::default(),
             sink: options.sink.take(),
-            book,
+            traces,
             connector: Connector::new(options.limits.connect),
             awaited: AwaitedAnswers::default(),
             warn,
@@ -135,7 +143,7 @@ impl Shared {
         self.requests.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A request has its answer, or turned out to be a stream that nothing waits for.
+    /// Counts a request as answered. Also called for a request that opened a stream, which draining doesn't wait for.
     pub(super) fn request_ended(&self) {
         self.requests.fetch_sub(1, Ordering::AcqRel);
     }
@@ -144,13 +152,13 @@ impl Shared {
         self.requests.load(Ordering::Acquire)
     }
 
-    /// An exchange was cut off because draining took too long.
+    /// Counts an exchange that was cut off because draining took too long.
     pub(super) fn count_cut_off(&self) {
         self.cut_off.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What is still waited for.
-    fn waits_for(&self) -> Draining {
+    /// What draining still waits for.
+    fn draining_status(&self) -> Draining {
         Draining {
             requests: self.requests_in_flight() + self.awaited.len(),
             connections: self.connections.load(Ordering::Acquire),
@@ -162,22 +170,22 @@ impl Shared {
         self.arrivals.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// An exchange has ended.
+    /// Counts an exchange by how it ended.
     pub(super) fn count(&self, ended: Ended) {
         self.ended[ended as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Something came that was no request.
+    /// Counts bytes that were not an HTTP request.
     pub(super) fn count_malformed(&self) {
         self.malformed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether what ends now was cut off by us.
+    /// Whether exchanges that end from now on were cut off by the proxy.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Tells when the proxy is about to end.
+    /// Becomes `true` when the proxy begins to drain.
     pub(super) fn drain(&self) -> watch::Receiver<bool> {
         self.drain.subscribe()
     }
@@ -186,13 +194,14 @@ impl Shared {
         *self.drain.borrow()
     }
 
-    /// A name as it may be written.
+    /// Redacts a name, for the trace and the sinks.
     pub(super) fn clean_name(&self, name: &str) -> String {
         redact_name(self.redactor.as_ref(), name).into_owned()
     }
 
-    /// Warns, unless the same was said before.
+    /// Warns, unless the same text was reported before.
     pub(super) fn warn_once(&self, warning: Warning) {
+        // Texts contain host names from clients: without a limit they could grow this set for ever.
         const MAX: usize = 1000;
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.len() < MAX && warned.insert(warning.to_string()) {
@@ -202,18 +211,18 @@ impl Shared {
     }
 
     pub(super) fn end_trace(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
-        if let Some(book) = &self.book {
-            book.end(trace, reason);
+        if let Some(traces) = &self.traces {
+            traces.end(trace, reason);
         }
     }
 
     pub(super) fn release_trace(&self, trace: &Arc<SessionTrace>) {
-        if let Some(book) = &self.book {
-            book.release(trace);
+        if let Some(traces) = &self.traces {
+            traces.release(trace);
         }
     }
 
-    /// The figures, for those who ask.
+    /// The counters as JSON, for the admin's status page.
     pub(super) fn status(&self) -> serde_json::Value {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ended: serde_json::Map<_, _> = Ended::ALL
@@ -228,22 +237,22 @@ impl Shared {
             "malformed": count(&self.malformed),
             "draining": self.is_draining(),
             "traces": {
-                "open": self.book.as_ref().map_or(0, TraceBook::open),
-                "lostLines": self.book.as_ref().map_or(0, TraceBook::lost),
+                "open": self.traces.as_ref().map_or(0, SessionTraces::open),
+                "lostLines": self.traces.as_ref().map_or(0, SessionTraces::lost),
             },
             "sinks": self.sinks(),
         })
     }
 
-    /// How the sinks are, the bus before them included.
+    /// The state of the sinks and of the bus that feeds them.
     fn sinks(&self) -> Vec<SinkStatus> {
         self.sink.as_ref().map(|sink| sink.status()).unwrap_or_default()
     }
 
-    /// The figures of the proxy itself, as Prometheus wants them.
+    /// Writes the proxy's own counters in the Prometheus text format.
     pub(super) fn write_metrics(&self, out: &mut Exposition) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        out.family("wiretape_connections", "gauge", "Client connections that are open.");
+        out.family("wiretape_connections", "gauge", "Open client connections.");
         out.sample("wiretape_connections", &[], self.connections.load(Ordering::Relaxed));
         out.family(
             "wiretape_connections_turned_away_total",
@@ -254,7 +263,7 @@ impl Shared {
         out.family(
             "wiretape_exchanges_total",
             "counter",
-            "HTTP exchanges by how their connection ended. A client may close it after a good answer: wiretape_requests_total has the errors.",
+            "HTTP exchanges by how they ended. A client may close its connection after a successful response: for errors use wiretape_requests_total.",
         );
         for ended in Ended::ALL {
             out.sample(
@@ -268,7 +277,11 @@ impl Shared {
             "counter",
             "Lines that could not be written to traces.",
         );
-        out.sample("wiretape_trace_lines_lost_total", &[], self.book.as_ref().map_or(0, TraceBook::lost));
+        out.sample(
+            "wiretape_trace_lines_lost_total",
+            &[],
+            self.traces.as_ref().map_or(0, SessionTraces::lost),
+        );
         self.write_sink_metrics(out);
     }
 
@@ -278,25 +291,25 @@ impl Shared {
             out.family(name, kind, help);
             sinks.iter().for_each(|sink| out.sample(name, &[("sink", &sink.name)], read(sink)));
         };
-        let taken = "What sinks have taken: exchanges (bus), and events and lines of --events (the others).";
+        let taken = "Accepted by each sink: exchanges (bus), or events and lines of --events (other sinks).";
         each("wiretape_events_taken_total", "counter", taken, |sink| sink.taken);
-        each("wiretape_events_dropped_total", "counter", "What sinks never got, or lost.", |sink| {
+        each("wiretape_events_dropped_total", "counter", "Dropped before or by each sink.", |sink| {
             sink.dropped
         });
-        each("wiretape_events_queued", "gauge", "What waits for sinks.", |sink| sink.queued);
+        each("wiretape_events_queued", "gauge", "Queued for each sink.", |sink| sink.queued);
     }
 
     fn outcome(&self) -> ProxyOutcome {
         ProxyOutcome {
             exchanges: self.exchanges.load(Ordering::Relaxed),
             cut_off: self.cut_off.load(Ordering::Relaxed),
-            lost: self.book.as_ref().map_or(0, TraceBook::lost),
+            lost: self.traces.as_ref().map_or(0, SessionTraces::lost),
         }
     }
 }
 
-/// Every trace tells of its own trouble; when the disk is full, that is the same for all of them.
-fn seldom(warn: Warn, clock: Clock) -> Warn {
+/// Limits warnings to one a minute: every session's trace reports a full disk, and they all mean the same.
+fn at_most_once_a_minute(warn: Warn, clock: Clock) -> Warn {
     const MINUTE_US: u64 = 60_000_000;
     let next = AtomicU64::new(0);
     Arc::new(move |warning: Warning| {
@@ -308,43 +321,44 @@ fn seldom(warn: Warn, clock: Clock) -> Warn {
     })
 }
 
-/// Counts a connection while it lives.
-pub(super) struct Counted(Arc<Shared>);
+/// Counts a connection against `--max-connections` until it is dropped.
+pub(super) struct ConnectionPermit(Arc<Shared>);
 
-impl Counted {
+impl ConnectionPermit {
     fn new(shared: &Arc<Shared>) -> Option<Self> {
         let before = shared.connections.fetch_add(1, Ordering::AcqRel);
-        let counted = Counted(Arc::clone(shared));
-        (before < shared.limits.connections).then_some(counted)
+        let permit = ConnectionPermit(Arc::clone(shared));
+        (before < shared.limits.connections).then_some(permit)
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// A connection on its way to a worker.
-struct Arrival {
+/// An accepted connection on its way to a worker.
+struct AcceptedConnection {
     stream: StdStream,
     peer: SocketAddr,
     listener: Arc<Listener>,
-    counted: Counted,
+    permit: ConnectionPermit,
 }
 
 /// A thread that serves connections.
 struct Worker {
-    arrivals: mpsc::UnboundedSender<Arrival>,
-    busy: Arc<AtomicUsize>,
+    arrivals: mpsc::UnboundedSender<AcceptedConnection>,
+    /// The number of connections that it has.
+    load: Arc<AtomicUsize>,
     thread: JoinHandle<()>,
 }
 
-/// Runs a proxy until a signal ends it. `ready` is called once it listens, with the address of the admin's port if
+/// Runs a proxy until a signal stops it. `ready` is called once all listeners are bound, with the address of the admin port if
 /// there is one.
 pub fn run(
     mut options: ProxyOptions,
-    ready: impl FnOnce(&[Bound], Option<SocketAddr>),
+    ready: impl FnOnce(&[BoundListener], Option<SocketAddr>),
 ) -> Result<ProxyOutcome, ProxyError> {
     platform::raise_file_limit();
     let listeners = options.listeners.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
@@ -360,9 +374,9 @@ pub fn run(
         .map(|_| Worker::start(&shared, stop.subscribe()))
         .collect::<io::Result<Vec<_>>>()
         .map_err(ProxyError::Start)?;
-    let bound: Vec<Bound> = listeners
+    let bound: Vec<BoundListener> = listeners
         .iter()
-        .map(|(_, listener)| Bound { listener: listener.options.clone(), address: listener.address })
+        .map(|(_, listener)| BoundListener { listener: listener.options.clone(), address: listener.address })
         .collect();
     runtime
         .block_on(async {
@@ -378,12 +392,12 @@ pub fn run(
     shared.stopping.store(true, Ordering::Relaxed);
     stop.send_replace(true);
     for worker in workers {
-        // A worker that panicked has nothing more to say.
+        // The panic hook has reported a worker's panic; the others still have to be joined.
         let _ = worker.thread.join();
     }
     drop(runtime);
-    if let Some(book) = &shared.book {
-        book.end_all("wiretape was stopped");
+    if let Some(traces) = &shared.traces {
+        traces.end_all("wiretape was stopped");
     }
     Ok(shared.outcome())
 }
@@ -424,10 +438,10 @@ fn listen(address: SocketAddr) -> Result<StdListener, ProxyError> {
 
 impl Worker {
     fn start(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) -> io::Result<Self> {
-        let (arrivals, mut waiting) = mpsc::unbounded_channel::<Arrival>();
-        let busy = Arc::new(AtomicUsize::new(0));
+        let (arrivals, mut waiting) = mpsc::unbounded_channel::<AcceptedConnection>();
+        let load = Arc::new(AtomicUsize::new(0));
         let runtime = runtime()?;
-        let (shared, mine) = (Arc::clone(shared), Arc::clone(&busy));
+        let (shared, mine) = (Arc::clone(shared), Arc::clone(&load));
         let thread = std::thread::Builder::new().name("wiretape-worker".to_owned()).spawn(move || {
             runtime.block_on(async {
                 loop {
@@ -440,20 +454,20 @@ impl Worker {
                     }
                 }
             });
-            // Dropping the runtime drops what is still going on, which tells its end.
+            // Dropping the runtime drops the exchanges that are still in flight, and their `Drop` records that they were cut off.
         })?;
-        Ok(Worker { arrivals, busy, thread })
+        Ok(Worker { arrivals, load, thread })
     }
 }
 
-fn spawn_connection(shared: &Arc<Shared>, busy: &Arc<AtomicUsize>, arrival: Arrival) {
-    let Arrival { stream, peer, listener, counted } = arrival;
+fn spawn_connection(shared: &Arc<Shared>, load: &Arc<AtomicUsize>, arrival: AcceptedConnection) {
+    let AcceptedConnection { stream, peer, listener, permit } = arrival;
     let Ok(stream) = TcpStream::from_std(stream) else { return };
-    let (shared, busy) = (Arc::clone(shared), Arc::clone(busy));
+    let (shared, load) = (Arc::clone(shared), Arc::clone(load));
     tokio::spawn(async move {
         let drain = shared.drain();
-        connection::serve(shared, listener, stream, peer, counted, drain).await;
-        busy.fetch_sub(1, Ordering::Relaxed);
+        connection::serve(shared, listener, stream, peer, permit, drain).await;
+        load.fetch_sub(1, Ordering::Relaxed);
     });
 }
 
@@ -462,59 +476,67 @@ fn start_accepting(
     listeners: Vec<(StdListener, Arc<Listener>)>,
     workers: &[Worker],
 ) -> io::Result<Vec<tokio::task::JoinHandle<()>>> {
-    let outlets: Arc<[_]> =
-        workers.iter().map(|worker| (worker.arrivals.clone(), Arc::clone(&worker.busy))).collect();
+    let workers: Arc<[_]> =
+        workers.iter().map(|worker| (worker.arrivals.clone(), Arc::clone(&worker.load))).collect();
     let mut accepting = Vec::new();
     for (socket, listener) in listeners {
         let socket = TcpListener::from_std(socket)?;
-        let (shared, outlets) = (Arc::clone(shared), Arc::clone(&outlets));
-        accepting.push(tokio::spawn(accept(shared, socket, listener, outlets)));
+        let (shared, workers) = (Arc::clone(shared), Arc::clone(&workers));
+        accepting.push(tokio::spawn(accept(shared, socket, listener, workers)));
     }
     Ok(accepting)
 }
 
-type Outlet = (mpsc::UnboundedSender<Arrival>, Arc<AtomicUsize>);
+type WorkerQueue = (mpsc::UnboundedSender<AcceptedConnection>, Arc<AtomicUsize>);
 
-async fn accept(shared: Arc<Shared>, socket: TcpListener, listener: Arc<Listener>, outlets: Arc<[Outlet]>) {
-    const BREATH: Duration = Duration::from_millis(50);
+async fn accept(
+    shared: Arc<Shared>,
+    socket: TcpListener,
+    listener: Arc<Listener>,
+    workers: Arc<[WorkerQueue]>,
+) {
+    const RETRY_DELAY: Duration = Duration::from_millis(50);
     loop {
         match socket.accept().await {
-            Ok((stream, peer)) => match Counted::new(&shared) {
-                Some(counted) => hand_over(stream, peer, &listener, counted, &outlets),
+            Ok((stream, peer)) => match ConnectionPermit::new(&shared) {
+                Some(permit) => assign(stream, peer, &listener, permit, &workers),
                 None => {
                     shared.turned_away.fetch_add(1, Ordering::Relaxed);
-                    tokio::spawn(turn_away(stream, Refusal::too_many_connections(shared.limits.connections)));
+                    tokio::spawn(refuse_connection(
+                        stream,
+                        Refusal::too_many_connections(shared.limits.connections),
+                    ));
                 }
             },
-            // No more files, most likely: somebody must let go of one first.
+            // Most likely out of file descriptors: wait for a connection to close instead of spinning.
             Err(error) => {
                 shared.warn_once(Warning::CannotAccept { reason: error.to_string() });
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
 }
 
-/// Gives a connection to the worker that has least to do.
-fn hand_over(
+/// Gives a connection to the worker with the fewest.
+fn assign(
     stream: TcpStream,
     peer: SocketAddr,
     listener: &Arc<Listener>,
-    counted: Counted,
-    outlets: &[Outlet],
+    permit: ConnectionPermit,
+    workers: &[WorkerQueue],
 ) {
     let Ok(stream) = stream.into_std() else { return };
-    let least = outlets.iter().min_by_key(|(_, busy)| busy.load(Ordering::Relaxed));
-    if let Some((arrivals, busy)) = least {
-        busy.fetch_add(1, Ordering::Relaxed);
-        // A worker that is gone took its connections with it.
-        let _ = arrivals.send(Arrival { stream, peer, listener: Arc::clone(listener), counted });
+    let least = workers.iter().min_by_key(|(_, load)| load.load(Ordering::Relaxed));
+    if let Some((arrivals, load)) = least {
+        load.fetch_add(1, Ordering::Relaxed);
+        // Sending fails only when the worker has ended; then the connection is closed.
+        let _ = arrivals.send(AcceptedConnection { stream, peer, listener: Arc::clone(listener), permit });
     }
 }
 
-/// Answers a connection that is one too many.
-async fn turn_away(mut stream: TcpStream, refusal: Refusal) {
-    const MOMENT: Duration = Duration::from_secs(1);
+/// Responds with 503 to a connection above `--max-connections`, without parsing its request.
+async fn refuse_connection(mut stream: TcpStream, refusal: Refusal) {
+    const TIMEOUT: Duration = Duration::from_secs(1);
     let body = refusal.body(None);
     let head = format!(
         "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n",
@@ -522,12 +544,12 @@ async fn turn_away(mut stream: TcpStream, refusal: Refusal) {
         refusal.status.canonical_reason().unwrap_or_default(),
         body.len(),
     );
-    // The client may be gone, or never read it: that is its own affair.
-    let _ = tokio::time::timeout(MOMENT, async {
+    // Best effort: the client may be gone, or never read the response.
+    let _ = tokio::time::timeout(TIMEOUT, async {
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(&body).await?;
         stream.shutdown().await?;
-        // Closing while something is unread would take the answer back.
+        // Closing with unread bytes would reset the connection and discard the response.
         let mut sink = [0; 4096];
         while stream.read(&mut sink).await? > 0 {}
         io::Result::Ok(())
@@ -539,16 +561,16 @@ fn start_housekeeping(
     shared: &Arc<Shared>,
     session_idle: Duration,
     admin: Option<(StdListener, AdminOptions)>,
-    bound: &[Bound],
+    bound: &[BoundListener],
 ) -> io::Result<()> {
-    const ROUND: Duration = Duration::from_secs(10);
+    const INTERVAL: Duration = Duration::from_secs(10);
     let keeper = Arc::clone(shared);
     tokio::spawn(async move {
-        let round = ROUND.min(session_idle).max(Duration::from_millis(10));
+        let interval = INTERVAL.min(session_idle).max(Duration::from_millis(10));
         loop {
-            tokio::time::sleep(round).await;
-            if let Some(book) = &keeper.book {
-                book.end_silent(session_idle);
+            tokio::time::sleep(interval).await;
+            if let Some(traces) = &keeper.traces {
+                traces.end_idle(session_idle);
             }
         }
     });
@@ -559,7 +581,7 @@ fn start_housekeeping(
     Ok(())
 }
 
-/// Stops accepting, and waits for what is in flight: for so long, or until a second signal comes.
+/// Stops accepting, and waits until nothing is in flight, at most for `limit` or until a second signal.
 async fn drain_connections(
     shared: &Arc<Shared>,
     accepting: Vec<tokio::task::JoinHandle<()>>,
@@ -567,8 +589,8 @@ async fn drain_connections(
     on_drain: &(dyn Fn(Draining) + Send + Sync),
     signals: &mut Signals,
 ) {
-    const LOOK: Duration = Duration::from_millis(10);
-    // Most of what is in flight ends within this time, and needs no message.
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
+    // Most exchanges end within this time; then the user needs no message about them.
     const GRACE: Duration = Duration::from_millis(300);
     for task in accepting {
         task.abort();
@@ -576,12 +598,12 @@ async fn drain_connections(
     shared.drain.send_replace(true);
     let all_gone = async {
         while shared.connections.load(Ordering::Acquire) > 0 {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     let report = async {
         tokio::time::sleep(GRACE).await;
-        on_drain(shared.waits_for());
+        on_drain(shared.draining_status());
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -592,7 +614,7 @@ async fn drain_connections(
     }
 }
 
-/// The signals that end a proxy.
+/// The signals that stop a proxy.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

@@ -1,3 +1,3 @@
-//! What is changed in a body; see [`wiretape_trace::splice`].
+//! Replacing parts of a body; see [`wiretape_trace::splice`].
 
 pub(super) use wiretape_trace::splice::{Edit, splice};

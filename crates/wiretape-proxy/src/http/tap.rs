@@ -1,4 +1,6 @@
-//! What a body says, heard while it passes.
+//! The tap of one body: reads messages from the bytes while they are forwarded.
+//!
+//! It never changes or delays bytes, except that the frame that completes a message waits until the message is recorded.
 
 use super::decode::Decoder;
 use super::exchange::{Exchange, MAX_NOTE};
@@ -12,38 +14,39 @@ use wiretape_trace::format::SseContext;
 use wiretape_trace::framing::{SseEvent, SseFramer};
 use wiretape_trace::message::Direction;
 
-/// The largest message that is recorded.
+/// The largest message in bytes that is recorded; of larger ones only the size is.
 const MAX_MESSAGE: usize = 256 * 1024 * 1024;
 
-/// From this size on the work is done by another thread: it takes long enough to keep other connections waiting.
-const HEAVY: usize = 256 * 1024;
+/// Messages above this size in bytes are recorded by another thread. Redaction reads about a gigabyte per second, so they would
+/// block the other connections of this worker for a noticeable time.
+const OFFLOAD_BYTES: usize = 256 * 1024;
 
-/// Work that must be done before the bytes that caused it may be passed on.
-pub(super) type Work = JoinHandle<()>;
+/// Recording on another thread, which must finish before the bytes that caused it are forwarded.
+pub(super) type PendingRecording = JoinHandle<()>;
 
-/// Listens to one body.
+/// Reads one body on its way.
 pub(super) struct Tap {
     exchange: Arc<Exchange>,
     from: Direction,
-    listening: Listening,
+    capture: Capture,
     decoder: Option<Decoder>,
     wire_bytes: u64,
-    /// A request's body may be no longer than this.
+    /// The maximum length of a request's body in bytes.
     limit: Option<u64>,
     done: bool,
 }
 
-/// What is done with the bytes.
-enum Listening {
-    /// They are counted.
-    Counting,
-    /// They are one payload, of this many bytes at most.
+/// How the bytes of a body are captured.
+enum Capture {
+    /// Only the number of bytes is recorded.
+    SizeOnly,
+    /// As one payload of at most `max` bytes.
     Whole { body: Payload, max: usize },
-    /// They are events.
+    /// As server-sent events.
     Events(Box<SseFramer>),
 }
 
-/// Bytes that came in one piece, as most do, are not copied.
+/// A payload in one or several pieces. Most bodies arrive in one frame, whose bytes are shared instead of copied.
 enum Payload {
     One(Bytes),
     Many(Vec<u8>),
@@ -79,192 +82,194 @@ impl Payload {
 }
 
 impl Tap {
-    /// Listens to a request's body.
+    /// A tap for a request's body.
     pub(super) fn request(exchange: &Arc<Exchange>, headers: &HeaderMap, limit: u64) -> Self {
         let max = match headers::media_type(headers) {
             Some(media) if is_json(media) => Some(MAX_MESSAGE),
             Some(media) if media.eq_ignore_ascii_case("text/plain") => Some(MAX_NOTE),
-            // Forms carry passwords and codes, and files are files: their size is enough.
+            // Forms carry passwords and authorization codes, and uploads are not messages: their size is enough.
             Some(_) => None,
             None if exchange.method() == Method::POST => Some(MAX_MESSAGE),
             None => None,
         };
-        let listening = max.map_or(Listening::Counting, Listening::whole);
-        Self::new(exchange, Direction::ClientToServer, headers, listening, Some(limit))
+        let capture = max.map_or(Capture::SizeOnly, Capture::whole);
+        Self::new(exchange, Direction::ClientToServer, headers, capture, Some(limit))
     }
 
-    /// Listens to a response's body.
+    /// A tap for a response's body.
     pub(super) fn response(exchange: &Arc<Exchange>, headers: &HeaderMap) -> Self {
-        let listening = match headers::media_type(headers) {
+        let capture = match headers::media_type(headers) {
             Some(media) if media.eq_ignore_ascii_case("text/event-stream") => {
-                Listening::Events(Box::new(SseFramer::new()))
+                Capture::Events(Box::new(SseFramer::new()))
             }
-            Some(media) if is_json(media) => Listening::whole(MAX_MESSAGE),
-            Some(media) if media.eq_ignore_ascii_case("text/plain") => Listening::whole(MAX_NOTE),
-            Some(_) => Listening::Counting,
-            None => Listening::whole(MAX_NOTE),
+            Some(media) if is_json(media) => Capture::whole(MAX_MESSAGE),
+            Some(media) if media.eq_ignore_ascii_case("text/plain") => Capture::whole(MAX_NOTE),
+            Some(_) => Capture::SizeOnly,
+            None => Capture::whole(MAX_NOTE),
         };
-        Self::new(exchange, Direction::ServerToClient, headers, listening, None)
+        Self::new(exchange, Direction::ServerToClient, headers, capture, None)
     }
 
     fn new(
         exchange: &Arc<Exchange>,
         from: Direction,
         headers: &HeaderMap,
-        listening: Listening,
+        capture: Capture,
         limit: Option<u64>,
     ) -> Self {
         let encoding = headers::content_encoding(headers);
         let decoder = encoding.and_then(|encoding| Decoder::new(encoding, MAX_MESSAGE));
-        let deaf = !exchange.is_heard() || (encoding.is_some() && decoder.is_none());
-        let listening = if deaf { Listening::Counting } else { listening };
-        Tap { exchange: Arc::clone(exchange), from, listening, decoder, wire_bytes: 0, limit, done: false }
+        let is_unreadable = !exchange.needs_bodies() || (encoding.is_some() && decoder.is_none());
+        let capture = if is_unreadable { Capture::SizeOnly } else { capture };
+        Tap { exchange: Arc::clone(exchange), from, capture, decoder, wire_bytes: 0, limit, done: false }
     }
 
-    /// The exchange that it belongs to.
+    /// The exchange that the body belongs to.
     pub(super) fn exchange(&self) -> &Arc<Exchange> {
         &self.exchange
     }
 
-    /// Who sends the body.
+    /// The direction of the body.
     pub(super) fn from(&self) -> Direction {
         self.from
     }
 
-    /// Bytes pass. An error means that they may not.
-    pub(super) fn data(&mut self, bytes: &Bytes) -> Result<Option<Work>, Refusal> {
+    /// Captures bytes. An error means that they exceed the limit and must not be forwarded.
+    pub(super) fn capture_data(&mut self, bytes: &Bytes) -> Result<Option<PendingRecording>, Refusal> {
         if self.wire_bytes == 0 && self.from == Direction::ServerToClient {
-            self.exchange.first_byte();
+            self.exchange.record_first_byte();
         }
         self.wire_bytes += bytes.len() as u64;
         if let Some(limit) = self.limit.filter(|limit| self.wire_bytes > *limit) {
             let refusal = Refusal::body_too_large(limit);
-            self.exchange.trouble(refusal.ended, Some(&refusal.message));
+            self.exchange.record_failure(refusal.ended, Some(&refusal.message));
             return Err(refusal);
         }
-        Ok(self.listen(bytes))
+        Ok(self.capture_bytes(bytes))
     }
 
-    fn listen(&mut self, bytes: &Bytes) -> Option<Work> {
+    fn capture_bytes(&mut self, bytes: &Bytes) -> Option<PendingRecording> {
         let decoded = match &mut self.decoder {
-            Some(_) if matches!(self.listening, Listening::Counting) => return None,
+            Some(_) if matches!(self.capture, Capture::SizeOnly) => return None,
             Some(decoder) => match decoder.push(bytes) {
                 Ok(decoded) => Some(decoded),
                 Err(_) => {
-                    self.listening = Listening::Counting;
+                    // The encoding is broken or the content too large. The client gets the bytes all the same.
+                    self.capture = Capture::SizeOnly;
                     return None;
                 }
             },
             None => None,
         };
         let plain = decoded.as_deref().unwrap_or(bytes);
-        match &mut self.listening {
-            Listening::Counting => None,
-            Listening::Whole { body, max } => {
+        match &mut self.capture {
+            Capture::SizeOnly => None,
+            Capture::Whole { body, max } => {
                 body.push(plain, decoded.is_none().then_some(bytes));
                 if body.len() > *max {
-                    self.listening = Listening::Counting;
+                    self.capture = Capture::SizeOnly;
                 }
                 None
             }
-            Listening::Events(framer) => {
+            Capture::Events(framer) => {
                 framer.push(plain);
                 let mut events = Vec::new();
                 while let Some(event) = framer.next_event() {
                     events.push(event);
                 }
                 if framer.pending() > MAX_MESSAGE {
-                    self.listening = Listening::Counting;
+                    self.capture = Capture::SizeOnly;
                 }
-                self.hear(events)
+                self.record_events(events)
             }
         }
     }
 
-    fn hear(&self, events: Vec<SseEvent>) -> Option<Work> {
-        let heavy = events.iter().any(|event| event.data.as_ref().is_some_and(|data| data.len() > HEAVY));
-        if heavy {
+    fn record_events(&self, events: Vec<SseEvent>) -> Option<PendingRecording> {
+        let is_large =
+            events.iter().any(|event| event.data.as_ref().is_some_and(|data| data.len() > OFFLOAD_BYTES));
+        if is_large {
             let exchange = Arc::clone(&self.exchange);
-            return Some(tokio::task::spawn_blocking(move || tell_events(&exchange, &events)));
+            return Some(tokio::task::spawn_blocking(move || record_all(&exchange, &events)));
         }
-        tell_events(&self.exchange, &events);
+        record_all(&self.exchange, &events);
         None
     }
 
-    /// The body has ended as it should.
-    pub(super) fn finish(&mut self) -> Option<Work> {
+    /// Records the end of a complete body.
+    pub(super) fn finish(&mut self) -> Option<PendingRecording> {
         if std::mem::replace(&mut self.done, true) {
             return None;
         }
-        let work = match &mut self.listening {
-            Listening::Counting => {
+        let work = match &mut self.capture {
+            Capture::SizeOnly => {
                 if self.wire_bytes > 0 {
-                    self.exchange.note(self.from, self.wire_bytes, None);
+                    self.exchange.note_body(self.from, self.wire_bytes, None);
                 }
                 None
             }
-            Listening::Whole { body, .. } => {
+            Capture::Whole { body, .. } => {
                 let body = body.take();
-                self.tell_body(body)
+                self.record_body(body)
             }
-            Listening::Events(framer) => {
+            Capture::Events(framer) => {
                 let rest = framer.finish();
-                self.hear(rest.into_iter().collect())
+                self.record_events(rest.into_iter().collect())
             }
         };
-        self.exchange.side_ended(self.from, self.wire_bytes, true);
+        self.exchange.record_body_end(self.from, self.wire_bytes, true);
         work
     }
 
-    fn tell_body(&self, body: Bytes) -> Option<Work> {
+    fn record_body(&self, body: Bytes) -> Option<PendingRecording> {
         let (exchange, from, wire_bytes) = (&self.exchange, self.from, self.wire_bytes);
-        if body.len() > HEAVY {
+        if body.len() > OFFLOAD_BYTES {
             let exchange = Arc::clone(exchange);
-            return Some(tokio::task::spawn_blocking(move || exchange.body(from, &body, wire_bytes)));
+            return Some(tokio::task::spawn_blocking(move || exchange.record_body(from, &body, wire_bytes)));
         }
-        exchange.body(from, &body, wire_bytes);
+        exchange.record_body(from, &body, wire_bytes);
         None
     }
 
-    /// The body will not come to its end; what came of it is noted.
-    fn break_off(&mut self) {
+    /// Records a body that was cut off, with the part that was received.
+    fn record_cut_off(&mut self) {
         if std::mem::replace(&mut self.done, true) {
             return;
         }
-        if let Listening::Whole { body, .. } = &mut self.listening
+        if let Capture::Whole { body, .. } = &mut self.capture
             && body.len() > 0
         {
             let body = body.take();
-            self.exchange.fragment(self.from, &body, self.wire_bytes);
+            self.exchange.record_partial_body(self.from, &body, self.wire_bytes);
         }
-        self.exchange.side_ended(self.from, self.wire_bytes, false);
+        self.exchange.record_body_end(self.from, self.wire_bytes, false);
     }
 }
 
 impl Drop for Tap {
     fn drop(&mut self) {
-        self.break_off();
+        self.record_cut_off();
     }
 }
 
-impl Listening {
+impl Capture {
     fn whole(max: usize) -> Self {
-        Listening::Whole { body: Payload::One(Bytes::new()), max }
+        Capture::Whole { body: Payload::One(Bytes::new()), max }
     }
 }
 
-fn tell_events(exchange: &Exchange, events: &[SseEvent]) {
+fn record_all(exchange: &Exchange, events: &[SseEvent]) {
     for event in events {
         let sse = SseContext {
             event: event.event.as_deref().map(text),
             id: event.id.as_deref().map(text),
             retry: event.retry,
         };
-        // A block of comments keeps the connection alive, and says nothing.
+        // A block of comments is only a keep-alive.
         if event.data.is_none() && sse == SseContext::default() {
             continue;
         }
-        exchange.event(event.data.as_deref().unwrap_or_default(), &sse);
+        exchange.record_event(event.data.as_deref().unwrap_or_default(), &sse);
     }
 }
 

@@ -9,26 +9,27 @@ use std::time::Duration;
 use wiretape_trace::format::{LineEnd, Meta, Moment, Producer};
 use wiretape_trace::name;
 
-/// Sessions that were not heard of for longest are closed when there are more: each holds a file open.
+/// The limit of open traces; above it the longest idle ones are closed. Each holds a file open, and 1024 is a common limit of
+/// descriptors.
 const MAX_OPEN: usize = 800;
 
 /// All traces that are being written.
-pub(super) struct TraceBook {
+pub(super) struct SessionTraces {
     options: JournalOptions,
     clock: Clock,
     redacted: bool,
     warn: Warn,
-    pages: Mutex<Pages>,
-    /// Held by whoever begins a trace with a name, so that no two of one name begin side by side.
+    open: Mutex<OpenTraces>,
+    /// Held while a trace with a name is begun, so that two workers can't begin two traces for one session.
     naming: Mutex<()>,
-    /// Lines that could not be written, counted as they are lost. The traces share it.
+    /// The number of lines that could not be written, shared by all traces.
     lost: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
-struct Pages {
-    next: u64,
-    open: BTreeMap<u64, Arc<SessionTrace>>,
+struct OpenTraces {
+    next_number: u64,
+    by_number: BTreeMap<u64, Arc<SessionTrace>>,
     by_name: BTreeMap<String, Arc<SessionTrace>>,
 }
 
@@ -40,44 +41,44 @@ pub(super) struct SessionTrace {
     journal: Mutex<Journal>,
     lost: Arc<AtomicU64>,
     session: OnceLock<String>,
-    heard_us: AtomicU64,
-    life: Mutex<Life>,
+    activity_us: AtomicU64,
+    lifecycle: Mutex<Lifecycle>,
 }
 
-/// How far a trace is from its end.
+/// Whether a trace may end: not before the last exchange has written its last line.
 #[derive(Default)]
-struct Life {
+struct Lifecycle {
     /// Exchanges that may still write.
     in_flight: usize,
-    /// Why it is to end once nothing is in flight.
+    /// The reason to end once nothing is in flight.
     ending: Option<&'static str>,
-    /// Nothing may be written any more.
+    /// Whether the `end` line was written; nothing may follow it.
     ended: bool,
 }
 
-impl Life {
-    /// Why it ends now, if it does.
-    fn end_if_silent(&mut self) -> Option<&'static str> {
+impl Lifecycle {
+    /// Marks the trace as ended if it is to end and nothing is in flight. Returns the reason.
+    fn end_if_idle(&mut self) -> Option<&'static str> {
         let reason = self.ending.filter(|_| self.in_flight == 0 && !self.ended)?;
         self.ended = true;
         Some(reason)
     }
 }
 
-impl TraceBook {
+impl SessionTraces {
     pub(super) fn new(options: JournalOptions, clock: Clock, redacted: bool, warn: Warn) -> Self {
-        TraceBook {
+        SessionTraces {
             options,
             clock,
             redacted,
             warn,
-            pages: Mutex::default(),
+            open: Mutex::default(),
             naming: Mutex::default(),
             lost: Arc::default(),
         }
     }
 
-    /// Begins a trace of what `url` says and hears, held for the exchange that it is for.
+    /// Begins a trace of the traffic with `url`, and holds it open for the first exchange.
     pub(super) fn begin(&self, label: &str, url: &str) -> Arc<SessionTrace> {
         let id = uuid::Uuid::new_v4().to_string();
         let meta = Meta {
@@ -92,37 +93,37 @@ impl TraceBook {
             redacted: Some(self.redacted),
             ..Meta::default()
         };
-        // Every trace counts its microseconds from its own beginning.
+        // The trace format counts microseconds from the start of each trace, not of the proxy.
         let clock = Clock::start();
         let journal = Journal::begin(self.options.clone(), meta, clock.now(), None, Arc::clone(&self.warn));
-        let mut pages = lock(&self.pages);
-        pages.next += 1;
+        let mut traces = lock(&self.open);
+        traces.next_number += 1;
         let trace = Arc::new(SessionTrace {
-            number: pages.next,
+            number: traces.next_number,
             id: id.into(),
             clock,
             journal: Mutex::new(journal),
             lost: Arc::clone(&self.lost),
             session: OnceLock::new(),
-            heard_us: AtomicU64::new(self.clock.now().us),
-            life: Mutex::new(Life { in_flight: 1, ..Life::default() }),
+            activity_us: AtomicU64::new(self.clock.now().us),
+            lifecycle: Mutex::new(Lifecycle { in_flight: 1, ..Lifecycle::default() }),
         });
-        pages.open.insert(trace.number, Arc::clone(&trace));
-        let surplus = pages.open.len().saturating_sub(MAX_OPEN);
-        drop(pages);
+        traces.by_number.insert(trace.number, Arc::clone(&trace));
+        let surplus = traces.by_number.len().saturating_sub(MAX_OPEN);
+        drop(traces);
         if surplus > 0 {
-            self.end_longest_silent(surplus);
+            self.end_longest_idle(surplus);
         }
         trace
     }
 
-    /// The trace that goes by this name, held for an exchange.
+    /// Finds a trace by name, and holds it open for an exchange.
     pub(super) fn named(&self, name: &str) -> Option<Arc<SessionTrace>> {
-        let trace = lock(&self.pages).by_name.get(name).cloned()?;
+        let trace = lock(&self.open).by_name.get(name).cloned()?;
         trace.hold().then_some(trace)
     }
 
-    /// The trace that goes by this name, or one that `begin` gives, held for an exchange.
+    /// Finds a trace by name or begins one, and holds it open for an exchange.
     pub(super) fn named_or(
         &self,
         name: String,
@@ -140,24 +141,24 @@ impl TraceBook {
 
     /// Gives a trace a name.
     pub(super) fn bind(&self, name: String, trace: &Arc<SessionTrace>) {
-        lock(&self.pages).by_name.insert(name, Arc::clone(trace));
+        lock(&self.open).by_name.insert(name, Arc::clone(trace));
     }
 
-    /// Ends a trace, at once or when nothing is in flight any more.
+    /// Ends a trace, now or as soon as nothing is in flight.
     pub(super) fn end(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
-        let mut life = lock(&trace.life);
+        let mut life = lock(&trace.lifecycle);
         life.ending = Some(reason);
-        let over = life.end_if_silent();
+        let over = life.end_if_idle();
         drop(life);
         self.finish_if(trace, over);
     }
 
-    /// An exchange has written its last line.
+    /// Releases the hold of an exchange that has written its last line.
     pub(super) fn release(&self, trace: &Arc<SessionTrace>) {
-        trace.heard_us.store(self.clock.now().us, Ordering::Relaxed);
-        let mut life = lock(&trace.life);
+        trace.activity_us.store(self.clock.now().us, Ordering::Relaxed);
+        let mut life = lock(&trace.lifecycle);
         life.in_flight -= 1;
-        let over = life.end_if_silent();
+        let over = life.end_if_idle();
         drop(life);
         self.finish_if(trace, over);
     }
@@ -168,70 +169,70 @@ impl TraceBook {
         }
     }
 
-    /// Ends the traces of sessions that were not heard of for so long.
-    pub(super) fn end_silent(&self, idle: Duration) {
+    /// Ends the traces of sessions that have been idle for this long.
+    pub(super) fn end_idle(&self, idle: Duration) {
         let now = self.clock.now().us;
         let idle = u64::try_from(idle.as_micros()).unwrap_or(u64::MAX);
-        let silent = |trace: &Arc<SessionTrace>| now.saturating_sub(trace.heard()) >= idle;
+        let silent = |trace: &Arc<SessionTrace>| now.saturating_sub(trace.last_activity()) >= idle;
         for trace in self.quiet().into_iter().filter(silent) {
-            self.end(&trace, "nothing was heard of the session for a long time");
+            self.end(&trace, "the session was idle for too long");
         }
     }
 
-    fn end_longest_silent(&self, count: usize) {
+    fn end_longest_idle(&self, count: usize) {
         let mut quiet = self.quiet();
-        quiet.sort_by_key(|trace| trace.heard());
+        quiet.sort_by_key(|trace| trace.last_activity());
         for trace in quiet.into_iter().take(count) {
             self.end(&trace, "too many sessions were open");
         }
     }
 
-    /// Sessions in which nothing is in flight.
+    /// The traces in which nothing is in flight.
     fn quiet(&self) -> Vec<Arc<SessionTrace>> {
-        let pages = lock(&self.pages);
-        let quiet = |trace: &&Arc<SessionTrace>| lock(&trace.life).in_flight == 0;
-        pages.open.values().filter(quiet).cloned().collect()
+        let traces = lock(&self.open);
+        let quiet = |trace: &&Arc<SessionTrace>| lock(&trace.lifecycle).in_flight == 0;
+        traces.by_number.values().filter(quiet).cloned().collect()
     }
 
     /// Ends all traces.
     pub(super) fn end_all(&self, reason: &'static str) {
-        let all: Vec<_> = lock(&self.pages).open.values().cloned().collect();
+        let all: Vec<_> = lock(&self.open).by_number.values().cloned().collect();
         for trace in all {
-            let over = !std::mem::replace(&mut lock(&trace.life).ended, true);
+            let over = !std::mem::replace(&mut lock(&trace.lifecycle).ended, true);
             self.finish_if(&trace, over.then_some(reason));
         }
     }
 
     fn finish(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
-        let mut pages = lock(&self.pages);
-        pages.open.remove(&trace.number);
-        pages.by_name.retain(|_, named| named.number != trace.number);
-        drop(pages);
+        let mut traces = lock(&self.open);
+        traces.by_number.remove(&trace.number);
+        traces.by_name.retain(|_, named| named.number != trace.number);
+        drop(traces);
         let at = trace.clock.now();
         let end = LineEnd { reason: Some(reason.to_owned()), ..LineEnd::default() };
         trace.write(|journal| journal.end(at, end));
     }
 
-    /// How many traces are being written.
+    /// The number of traces that are being written.
     pub(super) fn open(&self) -> usize {
-        lock(&self.pages).open.len()
+        lock(&self.open).by_number.len()
     }
 
-    /// How many lines could not be written so far.
+    /// The number of lines that could not be written so far.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 }
 
 impl SessionTrace {
-    /// An exchange will write here, unless the trace has ended by now.
+    /// Holds the trace open for an exchange. `false` if it has already ended.
     pub(super) fn hold(&self) -> bool {
-        let mut life = lock(&self.life);
+        let mut life = lock(&self.lifecycle);
         life.in_flight += usize::from(!life.ended);
         !life.ended
     }
 
-    /// The id of its first file.
+    /// The id in the `meta` line of the first part.
     pub(super) fn id(&self) -> &Arc<str> {
         &self.id
     }
@@ -241,12 +242,12 @@ impl SessionTrace {
         self.session.get().map(String::as_str)
     }
 
-    /// Says which session it is; the first word counts.
+    /// Sets the session's id, once; later calls are ignored.
     pub(super) fn set_session(&self, session: &str) {
         let _ = self.session.set(session.to_owned());
     }
 
-    /// The trace's own time.
+    /// The current time on the trace's clock.
     pub(super) fn now(&self) -> Moment {
         self.clock.now()
     }
@@ -256,7 +257,7 @@ impl SessionTrace {
         self.write(|journal| journal.append(at, std::iter::once(observation)));
     }
 
-    /// Lets something write to the journal, and counts what is lost by that.
+    /// Runs `write` with the journal, and counts the lines that it loses.
     fn write(&self, write: impl FnOnce(&mut Journal)) {
         let mut journal = lock(&self.journal);
         let before = journal.lost();
@@ -267,8 +268,8 @@ impl SessionTrace {
         }
     }
 
-    fn heard(&self) -> u64 {
-        self.heard_us.load(Ordering::Relaxed)
+    fn last_activity(&self) -> u64 {
+        self.activity_us.load(Ordering::Relaxed)
     }
 }
 
@@ -280,9 +281,9 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn book(dir: &std::path::Path) -> TraceBook {
+    fn book(dir: &std::path::Path) -> SessionTraces {
         let options = JournalOptions { dir: dir.to_owned(), max_bytes: None, max_files: None, tee: None };
-        TraceBook::new(options, Clock::start(), true, Arc::new(|_| {}))
+        SessionTraces::new(options, Clock::start(), true, Arc::new(|_| {}))
     }
 
     fn last_line(dir: &std::path::Path) -> String {
@@ -330,10 +331,10 @@ mod tests {
         let busy = book.begin("busy", "http://localhost/");
         let silent = book.begin("silent", "http://localhost/");
         book.release(&silent);
-        book.end_silent(Duration::ZERO);
+        book.end_idle(Duration::ZERO);
         assert_eq!(book.open(), 1);
         book.release(&busy);
-        book.end_silent(Duration::from_secs(60));
+        book.end_idle(Duration::from_secs(60));
         assert_eq!(book.open(), 1);
     }
 
@@ -343,7 +344,7 @@ mod tests {
         let book = book(dir.path());
         let begin = || book.begin("x", "http://localhost/");
         let busy: Vec<_> = (0..MAX_OPEN + 5).map(|_| begin()).collect();
-        assert_eq!(book.open(), MAX_OPEN + 5, "who is in the middle of something stays");
+        assert_eq!(book.open(), MAX_OPEN + 5, "traces with an exchange in flight stay");
         busy.iter().for_each(|trace| book.release(trace));
         begin();
         assert_eq!(book.open(), MAX_OPEN);

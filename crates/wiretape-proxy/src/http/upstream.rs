@@ -1,4 +1,4 @@
-//! Reaching a server: TCP, TLS, and which version of HTTP it speaks.
+//! Connecting to a server: TCP, TLS, and the negotiation of the HTTP version.
 
 use super::body::ProxyBody;
 use super::headers::Hop;
@@ -21,17 +21,17 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Whether TLS is spoken.
+/// The scheme of a server's URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// Plain.
+    /// `http`, without TLS.
     Http,
-    /// Over TLS.
+    /// `https`, with TLS.
     Https,
 }
 
 impl Scheme {
-    /// Its name.
+    /// The scheme as it is written in a URL.
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -55,26 +55,26 @@ pub struct UpstreamUrl {
     path: String,
 }
 
-/// A URL that is none of a server. It is not told back: there may be a secret in it.
+/// Why a text is not the URL of a server. The messages don't quote it, since it may contain a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// It can't be read.
+    /// It can't be parsed as a URL.
     #[error("this is not a URL; it should look like http://localhost:9000/mcp")]
     Malformed,
-    /// It is of a kind that is not spoken here.
+    /// The scheme is neither `http` nor `https`.
     #[error("a server's URL begins with http:// or https://")]
     Scheme,
-    /// It has no host.
-    #[error("there is no host in the URL")]
+    /// The host is empty.
+    #[error("the URL has no host")]
     NoHost,
-    /// Its port is none.
-    #[error("there is no such port")]
+    /// The port is not a number from 1 to 65535.
+    #[error("the URL's port is not a number from 1 to 65535")]
     Port,
-    /// It has a password in it.
+    /// It contains a user name or password.
     #[error("credentials in a URL are not sent; clients send them as headers")]
     Credentials,
-    /// It has a part that would be ignored.
-    #[error("a query or fragment (behind `?` or `#`) would have no effect; leave it out")]
+    /// It has a query or a fragment, which would be ignored.
+    #[error("a query or fragment (after `?` or `#`) would have no effect; remove it")]
     Query,
 }
 
@@ -101,7 +101,7 @@ impl FromStr for UpstreamUrl {
         if authority.host().is_empty() {
             return Err(UrlError::NoHost);
         }
-        // The library lets a port through that is none.
+        // The `http` crate accepts ports like `99999` and an empty one.
         if authority.as_str() != authority.host() && matches!(authority.port_u16(), None | Some(0)) {
             return Err(UrlError::Port);
         }
@@ -116,7 +116,7 @@ impl fmt::Display for UpstreamUrl {
 }
 
 impl UpstreamUrl {
-    /// The path that clients are to use.
+    /// The path of the server's MCP endpoint.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -126,7 +126,7 @@ impl UpstreamUrl {
         self.authority.host()
     }
 
-    /// The host, with its port if that is not the scheme's own: what tells servers on one machine apart.
+    /// The host, with its port unless it is the scheme's default: it distinguishes servers on one machine.
     pub fn name(&self) -> &str {
         self.authority.as_str()
     }
@@ -141,37 +141,39 @@ impl UpstreamUrl {
         self.target().origin().to_string()
     }
 
-    /// Whether the server takes connections. This may wait for a second.
+    /// Whether the server accepts connections. May block for a second.
     pub fn is_reachable(&self) -> bool {
-        const MOMENT: Duration = Duration::from_secs(1);
+        const TIMEOUT: Duration = Duration::from_secs(1);
         let (host, port) = self.address();
         let addresses = (host.as_str(), port).to_socket_addrs();
-        addresses.is_ok_and(|mut all| all.any(|address| StdStream::connect_timeout(&address, MOMENT).is_ok()))
+        addresses
+            .is_ok_and(|mut all| all.any(|address| StdStream::connect_timeout(&address, TIMEOUT).is_ok()))
     }
 
-    /// The server, whatever the path.
+    /// The server without the path.
     pub(crate) fn target(&self) -> Target {
         Target::new(self.scheme, self.authority.clone())
     }
 }
 
-/// A server: where to connect to.
+/// A server to connect to.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
     origin: Arc<str>,
-    /// Whether it speaks HTTP/2 without TLS, once that is known.
+    /// Whether the server supports HTTP/2 without TLS, once that is known.
     plain_h2: OnceLock<bool>,
 }
 
 impl Target {
     pub(crate) fn new(scheme: Scheme, authority: Authority) -> Self {
+        let authority = without_user_info(authority);
         let origin = format!("{}://{authority}", scheme.name()).into();
         Target { scheme, authority, origin, plain_h2: OnceLock::new() }
     }
 
-    /// `http://host:port`.
+    /// The origin, like `http://localhost:9000`.
     pub(crate) fn origin(&self) -> &Arc<str> {
         &self.origin
     }
@@ -180,36 +182,45 @@ impl Target {
         std::ptr::eq(self, other) || (self.scheme == other.scheme && self.authority == other.authority)
     }
 
-    /// What to connect to.
+    /// The host and port to connect to; without brackets around an IPv6 address.
     fn address(&self) -> (String, u16) {
         let host = self.authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         (host, self.authority.port_u16().unwrap_or(self.scheme.port()))
     }
 }
 
-/// Which versions of HTTP may be spoken.
+/// The authority without `user:password@`, which says nothing about where to connect to and would end up in traces, events and
+/// messages.
+fn without_user_info(authority: Authority) -> Authority {
+    match authority.as_str().rsplit_once('@') {
+        Some((_, host)) => host.parse().unwrap_or(authority),
+        None => authority,
+    }
+}
+
+/// The versions of HTTP that may be used with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speak {
-    /// HTTP/1.1, as the client does.
+pub(crate) enum HttpPreference {
+    /// HTTP/1.1, the client's version.
     Http1,
-    /// HTTP/2 as the client does, if the server can.
+    /// HTTP/2, the client's version, if the server supports it; otherwise HTTP/1.1.
     PreferHttp2,
 }
 
-/// A connection that can take a request.
+/// The sending half of an upstream connection.
 pub(crate) enum Sender {
     Http1(http1::SendRequest<ProxyBody>),
     Http2(http2::SendRequest<ProxyBody>),
 }
 
-/// Why a request could not be sent, and the request, if nothing of it was.
+/// Why a request failed, and the request itself if nothing of it was sent.
 pub(crate) struct SendFailure {
     pub(crate) error: hyper::Error,
     pub(crate) unsent: Option<Request<ProxyBody>>,
 }
 
 impl Sender {
-    /// What is spoken on it.
+    /// The HTTP version of the connection.
     pub(super) fn hop(&self) -> Hop {
         match self {
             Sender::Http1(_) => Hop::Http1,
@@ -217,7 +228,7 @@ impl Sender {
         }
     }
 
-    /// Whether it can take a request now.
+    /// Whether it is ready for a request.
     pub(crate) fn is_ready(&self) -> bool {
         match self {
             Sender::Http1(sender) => sender.is_ready(),
@@ -225,7 +236,7 @@ impl Sender {
         }
     }
 
-    /// Waits until it can.
+    /// Waits until it is ready for a request.
     async fn ready(&mut self) -> hyper::Result<()> {
         match self {
             Sender::Http1(sender) => sender.ready().await,
@@ -255,10 +266,10 @@ impl Sender {
     }
 }
 
-/// Makes connections.
+/// Opens connections to servers.
 pub(crate) struct Connector {
     timeout: Duration,
-    /// Reading the certificates that this machine trusts takes a while, and only TLS needs them.
+    /// Created on first use: loading this machine's trusted certificates is slow, and only TLS needs them.
     tls: OnceLock<Tls>,
 }
 
@@ -272,37 +283,43 @@ impl Connector {
         Connector { timeout, tls: OnceLock::new() }
     }
 
-    /// Connects to a server.
-    pub(crate) async fn connect(&self, target: &Target, speak: Speak) -> Result<Sender, Refusal> {
-        self.in_time(target, async { self.over(self.tcp(target).await?, target, speak).await }).await
+    /// Connects to a server and performs the TLS and HTTP handshakes.
+    pub(crate) async fn connect(
+        &self,
+        target: &Target,
+        preference: HttpPreference,
+    ) -> Result<Sender, Refusal> {
+        self.with_timeout(target, async { self.handshake(self.tcp(target).await?, target, preference).await })
+            .await
     }
 
-    /// Connects to a server, and nothing more.
+    /// Connects to a server by TCP only, for a tunnel.
     pub(super) async fn connect_bare(&self, target: &Target) -> Result<TcpStream, Refusal> {
-        self.in_time(target, self.tcp(target)).await
+        self.with_timeout(target, self.tcp(target)).await
     }
 
-    /// Speaks HTTP over a connection, which is ready for a request then.
+    /// Performs the TLS and HTTP handshakes on a TCP connection, and waits until it is ready for a request.
     pub(super) async fn upgrade(
         &self,
         stream: TcpStream,
         target: &Target,
-        speak: Speak,
+        preference: HttpPreference,
     ) -> Result<Sender, Refusal> {
-        self.in_time(target, async {
-            let mut sender = self.over(stream, target, speak).await?;
+        self.with_timeout(target, async {
+            let mut sender = self.handshake(stream, target, preference).await?;
             sender.ready().await.map_err(io::Error::other)?;
             Ok(sender)
         })
         .await
     }
 
-    async fn in_time<T>(
+    async fn with_timeout<T>(
         &self,
         target: &Target,
         attempt: impl Future<Output = io::Result<T>>,
     ) -> Result<T, Refusal> {
-        // Boxed: a handshake is seldom and large, an exchange is frequent and should be small.
+        // Boxed, because the future of a handshake is large and rare, and that of an exchange, which would contain it, is
+        // frequent.
         match tokio::time::timeout(self.timeout, Box::pin(attempt)).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) if is_unknown_issuer(&error) => Err(Refusal::untrusted(target.origin())),
@@ -311,15 +328,20 @@ impl Connector {
         }
     }
 
-    async fn over(&self, stream: TcpStream, target: &Target, speak: Speak) -> io::Result<Sender> {
+    async fn handshake(
+        &self,
+        stream: TcpStream,
+        target: &Target,
+        preference: HttpPreference,
+    ) -> io::Result<Sender> {
         if target.scheme == Scheme::Http {
-            return match speak == Speak::PreferHttp2 && self.speaks_plain_h2(target).await {
+            return match preference == HttpPreference::PreferHttp2 && self.speaks_plain_h2(target).await {
                 true => http2_over(stream).await,
                 false => http1_over(stream).await,
             };
         }
         let tls = self.tls.get_or_init(Tls::new);
-        let connector = if speak == Speak::Http1 { &tls.http1 } else { &tls.http2 };
+        let connector = if preference == HttpPreference::Http1 { &tls.http1 } else { &tls.http2 };
         let name = ServerName::try_from(target.address().0).map_err(io::Error::other)?;
         let stream = connector.connect(name, stream).await?;
         match stream.get_ref().1.alpn_protocol() {
@@ -335,19 +357,21 @@ impl Connector {
         Ok(stream)
     }
 
-    /// Whether a server takes HTTP/2 without TLS: asked once, on a connection of its own, because a server that
-    /// doesn't ends it.
+    /// Whether a server supports HTTP/2 without TLS (RFC 9113, section 3.3). Probed once, on a separate connection, because a
+    /// server without it closes that.
     async fn speaks_plain_h2(&self, target: &Target) -> bool {
         if let Some(known) = target.plain_h2.get() {
             return *known;
         }
-        match self.ask_for_h2(target).await {
+        match self.probe_h2(target).await {
             Ok(answer) => *target.plain_h2.get_or_init(|| answer),
             Err(_) => false,
         }
     }
 
-    async fn ask_for_h2(&self, target: &Target) -> io::Result<bool> {
+    async fn probe_h2(&self, target: &Target) -> io::Result<bool> {
+        // The client preface and an empty SETTINGS frame (RFC 9113, sections 3.4 and 6.5). A server with HTTP/2 responds with
+        // SETTINGS of its own; one without responds with an HTTP/1.1 error or closes.
         const EMPTY_SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
         const SETTINGS: u8 = 4;
         let mut stream = self.tcp(target).await?;
@@ -374,7 +398,7 @@ async fn http1_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static
         .handshake(TokioIo::new(stream))
         .await
         .map_err(io::Error::other)?;
-    // How it ends is told by the exchanges on it.
+    // The task's result is not needed: the exchanges on the connection record how it ended.
     tokio::spawn(connection.with_upgrades());
     Ok(Sender::Http1(sender))
 }
@@ -401,12 +425,12 @@ impl Tls {
 
 fn client_config() -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
-    // A certificate that can't be read is one that isn't trusted.
+    // Certificates that can't be parsed are skipped: they are then not trusted.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("ring speaks the versions of TLS that rustls does")
+        .expect("the ring provider supports the default TLS versions of rustls")
         .with_root_certificates(roots)
         .with_no_client_auth()
 }
@@ -421,6 +445,13 @@ mod tests {
         assert_eq!((url.to_string().as_str(), url.path()), ("http://localhost:9000/mcp", "/mcp"));
         let url: UpstreamUrl = "HTTPS://[::1]".parse().unwrap();
         assert_eq!(url.target().address(), ("::1".to_owned(), 443));
+    }
+
+    #[test]
+    fn user_info_of_a_url_is_not_part_of_a_target() {
+        let target = Target::new(Scheme::Http, "bob:s3cr3tpw99@127.0.0.1:9000".parse().unwrap());
+        assert_eq!(&**target.origin(), "http://127.0.0.1:9000");
+        assert_eq!(target.authority.as_str(), "127.0.0.1:9000");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The HTTP side of a connection: reads the request, decides who may in, answers.
+//! The HTTP side of a connection: reads the request, checks access, and upgrades or refuses.
 //!
-//! WebSocket libraries check the upgrade first and the caller's conditions later, and close
-//! without a word when the upgrade is missing. Here the order is ours, and each refusal says why.
+//! WebSocket libraries validate the upgrade before the caller's conditions and close the connection without a response when
+//! the upgrade is missing. Doing both here keeps the order ours, and every refusal gives its reason.
 
 use std::time::Duration;
 
@@ -16,26 +16,26 @@ use super::origin::{Origin, is_loopback_authority};
 
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
-/// How long and how much is read from a refused peer, so that it can read the refusal.
+/// How long and how much is still read from a refused peer, so that it can read the refusal.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: u64 = 256 * 1024;
 
-/// The conditions for reading the recording. See the module doc of [`super`].
-pub(super) struct Gate {
+/// Who may read the recording. The module doc of [`super`] has the reasons for each check.
+pub(super) struct AccessPolicy {
     pub(super) port: u16,
     pub(super) token: String,
     pub(super) allowed_origins: Vec<Origin>,
 }
 
-/// A plain-text answer instead of the upgrade.
+/// A plain-text response in place of the upgrade.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
     text: String,
 }
 
-/// A request, and the bytes that came after it.
-pub(super) struct Received {
+/// A parsed request, and the bytes that arrived after it.
+pub(super) struct ReceivedRequest {
     pub(super) request: Request,
     pub(super) rest: Vec<u8>,
 }
@@ -46,8 +46,8 @@ impl Refusal {
         Self { status, text }
     }
 
-    /// Answers, then lets the peer hang up first: closing with unread bytes would reset the
-    /// connection and lose the answer.
+    /// Sends the response, then waits for the peer to close: closing with unread bytes would reset the connection and discard
+    /// the response.
     pub(super) async fn send(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let upgrade = match self.status {
             StatusCode::UPGRADE_REQUIRED => "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
@@ -69,11 +69,11 @@ impl Refusal {
     }
 }
 
-impl Gate {
-    /// Lets a request in, with the answer that upgrades it, or says why not.
+impl AccessPolicy {
+    /// Checks a request, and returns the response that upgrades it or the refusal.
     pub(super) fn admit(&self, request: &Request) -> Result<Response, Refusal> {
         self.check_host(request)?;
-        let vouched = self.check_origin(request)?;
+        let trust = self.check_origin(request)?;
         let response = create_response(request).map_err(|error| {
             let text = format!(
                 "This is a WebSocket that streams a recording, and the request is not for one ({error}). \
@@ -81,9 +81,9 @@ impl Gate {
             );
             Refusal::new(StatusCode::UPGRADE_REQUIRED, text)
         })?;
-        match vouched {
-            Vouched::ByUser => Ok(response),
-            Vouched::No => self.check_token(request).map(|()| response),
+        match trust {
+            OriginTrust::AllowedByUser => Ok(response),
+            OriginTrust::TokenRequired => self.check_token(request).map(|()| response),
         }
     }
 
@@ -99,13 +99,13 @@ impl Gate {
         Err(Refusal::new(StatusCode::FORBIDDEN, text))
     }
 
-    fn check_origin(&self, request: &Request) -> Result<Vouched, Refusal> {
+    fn check_origin(&self, request: &Request) -> Result<OriginTrust, Refusal> {
         let Some(text) = single_header(request, "origin")? else {
-            return Ok(Vouched::No);
+            return Ok(OriginTrust::TokenRequired);
         };
         match Origin::parse(text) {
-            Ok(origin) if self.allowed_origins.contains(&origin) => Ok(Vouched::ByUser),
-            Ok(origin) if origin.is_loopback(self.port) => Ok(Vouched::No),
+            Ok(origin) if self.allowed_origins.contains(&origin) => Ok(OriginTrust::AllowedByUser),
+            Ok(origin) if origin.is_loopback(self.port) => Ok(OriginTrust::TokenRequired),
             Ok(origin) => Err(Refusal::new(
                 StatusCode::FORBIDDEN,
                 format!(
@@ -133,20 +133,20 @@ impl Gate {
     }
 }
 
-/// Whether the user named the page's origin, which stands for the token.
-enum Vouched {
-    ByUser,
-    No,
+/// Whether the user allowed the page's origin with `--allow-origin`, which replaces the token.
+enum OriginTrust {
+    AllowedByUser,
+    TokenRequired,
 }
 
-/// The `since` of a request: 0, which means everything, unless it is a number.
+/// The `since` parameter of a request. 0, which means everything, if it is missing or not a number.
 pub(super) fn since(request: &Request) -> u64 {
     let since = query_value(request, "since").and_then(|value| value.parse().ok());
     since.unwrap_or(0)
 }
 
-/// Reads up to the end of the request's headers.
-pub(super) async fn receive(stream: &mut TcpStream) -> Result<Received, Refusal> {
+/// Reads a request up to the end of its headers.
+pub(super) async fn receive(stream: &mut TcpStream) -> Result<ReceivedRequest, Refusal> {
     let bad = |text: String| Refusal::new(StatusCode::BAD_REQUEST, text);
     let mut bytes = Vec::with_capacity(1024);
     while bytes.len() < MAX_REQUEST_BYTES {
@@ -158,21 +158,21 @@ pub(super) async fn receive(stream: &mut TcpStream) -> Result<Received, Refusal>
             .map_err(|error| bad(format!("This is not a WebSocket request: {error}.")))?;
         if let Some((length, request)) = parsed {
             let rest = bytes.split_off(length);
-            return Ok(Received { request, rest });
+            return Ok(ReceivedRequest { request, rest });
         }
     }
     let text = format!("The request's headers are above {MAX_REQUEST_BYTES} bytes.");
     Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text))
 }
 
-/// Sends the answer that turns the connection into a WebSocket.
+/// Sends the `101 Switching Protocols` response.
 pub(super) async fn upgrade(stream: &mut TcpStream, response: &Response) -> std::io::Result<()> {
     let mut answer = Vec::new();
     write_response(&mut answer, response).map_err(std::io::Error::other)?;
     stream.write_all(&answer).await
 }
 
-/// A header that may come once; two of them are how checks get fooled.
+/// The value of a header that may occur only once: with two, another parser could pick the one that was not checked.
 fn single_header<'r>(request: &'r Request, name: &str) -> Result<Option<&'r str>, Refusal> {
     let mut values = request.headers().get_all(name).iter();
     match (values.next().map(|value| value.to_str()), values.next()) {
@@ -189,7 +189,7 @@ fn query_value<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Compares in a time that tells nothing about where the two differ.
+/// Compares in constant time, so that response times don't reveal a prefix of the token.
 fn equals(left: &str, right: &str) -> bool {
     let differences = left.bytes().zip(right.bytes());
     let differing = differences.fold(0, |differing, (left, right)| differing | (left ^ right));

@@ -1,4 +1,4 @@
-//! The server: its options, its thread, its connections.
+//! The server of the live view: its options, thread and connections.
 
 use std::fmt;
 use std::io;
@@ -14,42 +14,42 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::http::StatusCode;
 
-use super::handshake::{self, Gate, Received, Refusal};
+use super::handshake::{self, AccessPolicy, ReceivedRequest, Refusal};
 use super::origin::Origin;
 use super::ring::Ring;
-use super::subscriber::{self, Pace};
+use super::subscriber::{self, ViewerTiming};
 
 /// The port that is tried first when none is given.
 pub const DEFAULT_PORT: u16 = 7317;
 
-/// How many ports after a busy one are tried before any free one is taken.
+/// The number of ports tried after a busy one before falling back to any free port.
 const FOLLOWING_PORTS: u16 = 100;
 
-/// Connections at once, viewers and handshakes together; more wait to be accepted.
+/// The limit of simultaneous connections, viewers and handshakes together; more wait in the accept queue.
 const MAX_CONNECTIONS: usize = 64;
 
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a [`LiveHub`] serves. Start from [`LiveOptions::new`].
+/// The options of a [`LiveHub`]. Start from [`LiveOptions::new`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct LiveOptions {
     /// The port to try first, [`DEFAULT_PORT`] when `None`. If it is busy, one of the 100
     /// following is taken, or else any free one; 0 takes any free one at once.
     pub port: Option<u16>,
-    /// What viewers must know to connect; see [`random_token`].
+    /// The secret that viewers must present to connect; see [`random_token`].
     pub token: String,
     /// Origins of pages that may read the recording without the token.
     pub allowed_origins: Vec<Origin>,
-    /// How much of the recording is held for viewers that connect or lag (8 MiB).
+    /// The size of the backlog for viewers that connect or lag (8 MiB).
     pub backlog_bytes: usize,
     /// Time between heartbeats (15 s).
     pub heartbeat: Duration,
-    /// A viewer whose socket takes nothing for so long is dropped (10 s).
+    /// A viewer whose socket accepts no bytes for this long is dropped (10 s).
     pub write_timeout: Duration,
     /// How long a handshake may take (5 s).
     pub handshake_timeout: Duration,
-    /// Viewers at once (16).
+    /// The limit of simultaneous viewers (16).
     pub max_subscribers: usize,
 }
 
@@ -78,17 +78,17 @@ pub enum LiveError {
     Bind {
         /// The port that was tried.
         port: u16,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The server's thread or its event loop could not be made.
+    /// The server's thread or its event loop could not be created.
     #[error("can't start the live view's thread")]
     Thread(#[source] io::Error),
     /// The token is empty, or has characters that mean something in a URL.
     #[error("the token must be made of letters, digits, '-' and '_'")]
     Token,
-    /// The system has no randomness to give.
-    #[error("can't make a random token")]
+    /// The system's random number generator failed.
+    #[error("can't generate a random token")]
     Random(#[source] getrandom::Error),
 }
 
@@ -105,14 +105,14 @@ pub struct LiveHub {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the hub shares with its thread.
+/// The state that the hub shares with its thread.
 struct Server {
     ring: Ring,
-    gate: Gate,
-    pace: Pace,
+    access: AccessPolicy,
+    timing: ViewerTiming,
     handshake_timeout: Duration,
     max_subscribers: usize,
-    seats: Arc<Semaphore>,
+    viewer_slots: Arc<Semaphore>,
 }
 
 impl LiveHub {
@@ -140,35 +140,35 @@ impl LiveHub {
     /// The address for viewers, with the token in it.
     #[must_use]
     pub fn url(&self) -> String {
-        let Gate { port, token, .. } = &self.server.gate;
+        let AccessPolicy { port, token, .. } = &self.server.access;
         format!("ws://127.0.0.1:{port}/{token}")
     }
 
     /// The port that was bound.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.server.gate.port
+        self.server.access.port
     }
 
     /// How many viewers are connected.
     #[must_use]
     pub fn subscribers(&self) -> usize {
-        self.server.max_subscribers - self.server.seats.available_permits()
+        self.server.max_subscribers - self.server.viewer_slots.available_permits()
     }
 
-    /// Hands on the next line of the trace: a JSON object without its newline. Copies the line and
-    /// returns; it never waits for a viewer.
+    /// Publishes the next line of the trace, a JSON object without its newline. Copies the line and returns without waiting for
+    /// any viewer.
     pub fn publish(&self, line: &[u8]) {
         self.server.ring.push(line);
     }
 
-    /// Sends what is pending, closes all viewers, and ends the thread. Takes about a second at most
-    /// when a viewer doesn't answer. What is published afterwards is ignored.
+    /// Sends pending lines, closes all viewers and ends the thread. Takes at most about a second when a viewer doesn't respond.
+    /// Lines published afterwards are ignored.
     pub fn finish(&self) {
         self.server.ring.finish();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = thread.take() {
-            // A panic there was reported by the panic hook, and must not spread to the recorder.
+            // The panic hook has reported a panic of the thread; it must not spread to the recorder.
             let _ = thread.join();
         }
     }
@@ -190,15 +190,15 @@ impl Server {
     fn new(options: LiveOptions, port: u16) -> Self {
         Self {
             ring: Ring::new(options.backlog_bytes),
-            gate: Gate { port, token: options.token, allowed_origins: options.allowed_origins },
-            pace: Pace { heartbeat: options.heartbeat, write_timeout: options.write_timeout },
+            access: AccessPolicy { port, token: options.token, allowed_origins: options.allowed_origins },
+            timing: ViewerTiming { heartbeat: options.heartbeat, write_timeout: options.write_timeout },
             handshake_timeout: options.handshake_timeout,
             max_subscribers: options.max_subscribers,
-            seats: Arc::new(Semaphore::new(options.max_subscribers)),
+            viewer_slots: Arc::new(Semaphore::new(options.max_subscribers)),
         }
     }
 
-    /// Accepts connections until the recording is over, then waits a little for them to end.
+    /// Accepts connections until the recording ends, then waits up to [`FINISH_TIMEOUT`] for them to close.
     async fn run(self: Arc<Self>, listener: TcpListener) {
         let mut connections = JoinSet::new();
         loop {
@@ -208,7 +208,7 @@ impl Server {
                 accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     match accepted {
                         Ok((stream, _)) => drop(connections.spawn(Arc::clone(&self).connection(stream))),
-                        // Out of file descriptors, most likely: they may come back.
+                        // Most likely out of file descriptors: wait for some to be closed instead of spinning.
                         Err(_) => sleep(Duration::from_millis(100)).await,
                     }
                 }
@@ -226,20 +226,23 @@ impl Server {
         };
         let late = Refusal::new(StatusCode::REQUEST_TIMEOUT, "The request took too long.");
         match welcome.unwrap_or(Err(late)) {
-            Ok((received, _seat)) => {
+            Ok((received, _slot)) => {
                 let since = handshake::since(&received.request);
-                subscriber::serve(stream, received.rest, &self.ring, since, self.pace).await;
+                subscriber::serve(stream, received.rest, &self.ring, since, self.timing).await;
             }
-            // A peer that doesn't take its refusal needs no other.
+            // A peer that doesn't read its refusal is dropped without another.
             Err(refusal) => drop(timeout(self.handshake_timeout, refusal.send(stream)).await),
         }
     }
 
-    /// The handshake: after it, the stream is a WebSocket with a seat.
-    async fn welcome(&self, stream: &mut TcpStream) -> Result<(Received, OwnedSemaphorePermit), Refusal> {
+    /// The handshake. Afterwards the stream is a WebSocket that holds one of the viewer slots.
+    async fn welcome(
+        &self,
+        stream: &mut TcpStream,
+    ) -> Result<(ReceivedRequest, OwnedSemaphorePermit), Refusal> {
         let received = handshake::receive(stream).await?;
-        let response = self.gate.admit(&received.request)?;
-        let seat = Arc::clone(&self.seats).try_acquire_owned().map_err(|_| {
+        let response = self.access.admit(&received.request)?;
+        let slot = Arc::clone(&self.viewer_slots).try_acquire_owned().map_err(|_| {
             let text =
                 format!("There are {} viewers already. Close one and try again.", self.max_subscribers);
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
@@ -247,7 +250,7 @@ impl Server {
         let unsent = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "The upgrade failed.");
         stream.set_nodelay(true).map_err(unsent)?;
         handshake::upgrade(stream, &response).await.map_err(unsent)?;
-        Ok((received, seat))
+        Ok((received, slot))
     }
 }
 
@@ -256,7 +259,7 @@ fn is_token(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(is_safe)
 }
 
-/// Binds `first`, a following port, or any free one. Ports that the system reserves count as busy.
+/// Binds `first`, one of the following ports, or any free one. Ports that the system reserves count as busy.
 fn bind(first: u16) -> Result<(StdTcpListener, u16), LiveError> {
     let candidates = match first {
         0 => 0..=0,

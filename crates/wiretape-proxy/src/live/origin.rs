@@ -14,7 +14,7 @@ pub struct Origin {
     port: Option<u16>,
 }
 
-/// Why a text is no usable origin.
+/// Why a text is not a usable origin.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OriginError {
     /// `*`, or a `*` in the host.
@@ -23,7 +23,7 @@ pub enum OriginError {
     /// `null`, which every sandboxed page and local file sends.
     #[error("\"null\" is what any sandboxed page or local file sends; serve the viewer over http")]
     Null,
-    /// No `scheme://`.
+    /// The text doesn't begin with `scheme://`.
     #[error("the scheme is missing; write it like http://localhost:5173")]
     MissingScheme,
     /// A path, query or fragment follows.
@@ -38,7 +38,7 @@ pub enum OriginError {
 }
 
 impl Origin {
-    /// Reads an origin. One final `/` is forgiven, since address bars show it.
+    /// Parses an origin. One trailing `/` is accepted, since address bars show it.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         if text.eq_ignore_ascii_case("null") {
             return Err(OriginError::Null);
@@ -66,7 +66,7 @@ impl Origin {
         })
     }
 
-    /// Whether this is a page that a server at `port` of this machine served over http.
+    /// Whether this is the http origin of a server at `port` on this machine.
     pub(crate) fn is_loopback(&self, port: u16) -> bool {
         self.scheme == "http" && is_loopback_host(&self.host) && self.port.unwrap_or(80) == port
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_origin_is_explained() {
+    fn a_text_that_is_not_an_origin_is_explained() {
         use OriginError::{Host, MissingScheme, Null, Path, Port, Wildcard};
         check("*", Err(Wildcard));
         check("https://*.example", Err(Wildcard));

@@ -1,4 +1,7 @@
-//! The backlog: the newest lines of the recording, bounded by bytes, read by cursors.
+//! The backlog: the newest lines of the recording, bounded by bytes. Each viewer reads it with its own cursor.
+//!
+//! A ring shared by all viewers, not a channel for each: memory stays within the backlog however many viewers there are and
+//! however slow they read, and a push costs one copy of the line.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -6,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// What a held line costs beside its bytes: the queue's entry and the allocation's header.
+/// The cost of a held line beyond its bytes: the queue's entry and the allocation's header.
 const LINE_OVERHEAD: usize = 48;
 
-/// How many bytes of lines one [`Ring::read_after`] hands out (always at least one line).
+/// The limit of bytes that one [`Ring::read_after`] returns (always at least one line).
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// A line with its `_seq`.
@@ -17,13 +20,13 @@ pub(super) type SeqLine = (u64, Arc<[u8]>);
 
 /// The shared backlog. Its mutex is held for a push or for cloning handles, never for I/O.
 pub(super) struct Ring {
-    state: Mutex<State>,
+    backlog: Mutex<Backlog>,
     capacity: usize,
     changed: Notify,
     ended: Notify,
 }
 
-struct State {
+struct Backlog {
     lines: VecDeque<Arc<[u8]>>,
     /// `_seq` of the oldest held line, or of the next one when none is held.
     first: u64,
@@ -31,14 +34,14 @@ struct State {
     finished: bool,
 }
 
-/// What a cursor finds in the backlog.
+/// The result of reading the backlog at a cursor.
 #[derive(Debug, PartialEq)]
-pub(super) enum Next {
+pub(super) enum BacklogRead {
     Lines(Vec<SeqLine>),
     CaughtUp,
-    /// Lines after the cursor are gone already.
+    /// Lines after the cursor have been evicted.
     Behind,
-    /// Everything was read, and nothing more will come.
+    /// Everything was read, and the recording has ended.
     Finished,
 }
 
@@ -49,12 +52,12 @@ pub(super) struct Snapshot {
     pub(super) lines: Vec<SeqLine>,
 }
 
-impl State {
+impl Backlog {
     fn last(&self) -> u64 {
         self.first + self.lines.len() as u64 - 1
     }
 
-    /// Makes room, but keeps the newest line whatever its length.
+    /// Evicts the oldest lines, but keeps the newest whatever its length.
     fn evict(&mut self, capacity: usize) {
         let newest = self.lines.back().map_or(0, |line| cost(line));
         while self.cost - newest > capacity {
@@ -81,12 +84,12 @@ fn cost(line: &[u8]) -> usize {
 
 impl Ring {
     pub(super) fn new(capacity: usize) -> Self {
-        let state = State { lines: VecDeque::new(), first: 1, cost: 0, finished: false };
-        Self { state: Mutex::new(state), capacity, changed: Notify::new(), ended: Notify::new() }
+        let backlog = Backlog { lines: VecDeque::new(), first: 1, cost: 0, finished: false };
+        Self { backlog: Mutex::new(backlog), capacity, changed: Notify::new(), ended: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a line and wakes the readers. Lines after [`Ring::finish`] are ignored.
@@ -123,10 +126,10 @@ impl Ring {
     }
 
     /// The next batch of lines after `cursor`.
-    pub(super) fn read_after(&self, cursor: u64) -> Next {
+    pub(super) fn read_after(&self, cursor: u64) -> BacklogRead {
         let state = self.lock();
         if cursor + 1 < state.first {
-            return Next::Behind;
+            return BacklogRead::Behind;
         }
         let mut bytes = 0;
         let batch: Vec<_> = state
@@ -138,27 +141,27 @@ impl Ring {
             })
             .collect();
         match batch.is_empty() {
-            false => Next::Lines(batch),
-            true if state.finished => Next::Finished,
-            true => Next::CaughtUp,
+            false => BacklogRead::Lines(batch),
+            true if state.finished => BacklogRead::Finished,
+            true => BacklogRead::CaughtUp,
         }
     }
 
     /// Like [`Ring::read_after`], but waits while the cursor is caught up.
-    pub(super) async fn wait_after(&self, cursor: u64) -> Next {
+    pub(super) async fn wait_after(&self, cursor: u64) -> BacklogRead {
         loop {
             let mut changed = pin!(self.changed.notified());
-            // Registered before looking, so that a push in between is not missed.
+            // Registered before reading, so that a push in between is not missed.
             changed.as_mut().enable();
             match self.read_after(cursor) {
-                Next::CaughtUp => changed.await,
+                BacklogRead::CaughtUp => changed.await,
                 next => return next,
             }
         }
     }
 
-    /// Waits until the recording is over. It has a bell of its own, so that a push wakes nobody
-    /// as long as there are no viewers.
+    /// Waits until the recording ends. It has a separate `Notify`, so that a push wakes no thread while there are no viewers: a
+    /// wake-up would cost the recorder a system call per line.
     pub(super) async fn until_finished(&self) {
         let mut ended = pin!(self.ended.notified());
         ended.as_mut().enable();
@@ -222,13 +225,13 @@ mod tests {
     #[test]
     fn cursors_see_lines_then_rest_then_the_end() {
         let ring = ring(3, 10);
-        assert_eq!(ring.read_after(5), Next::Behind);
+        assert_eq!(ring.read_after(5), BacklogRead::Behind);
         assert!(ring.is_behind(5) && !ring.is_behind(6));
-        assert!(matches!(ring.read_after(6), Next::Lines(lines) if seqs(&lines) == [7, 8, 9, 10]));
-        assert_eq!(ring.read_after(10), Next::CaughtUp);
+        assert!(matches!(ring.read_after(6), BacklogRead::Lines(lines) if seqs(&lines) == [7, 8, 9, 10]));
+        assert_eq!(ring.read_after(10), BacklogRead::CaughtUp);
         ring.finish();
-        assert!(matches!(ring.read_after(8), Next::Lines(_)));
-        assert_eq!(ring.read_after(10), Next::Finished);
+        assert!(matches!(ring.read_after(8), BacklogRead::Lines(_)));
+        assert_eq!(ring.read_after(10), BacklogRead::Finished);
         ring.push(b"{}");
         assert_eq!(ring.snapshot(0).last, 10);
     }
@@ -237,6 +240,6 @@ mod tests {
     fn batches_are_bounded() {
         let ring = Ring::new(10 * BATCH_BYTES);
         (0..4).for_each(|_| ring.push(&[b' '; BATCH_BYTES / 2]));
-        assert!(matches!(ring.read_after(0), Next::Lines(lines) if seqs(&lines) == [1, 2]));
+        assert!(matches!(ring.read_after(0), BacklogRead::Lines(lines) if seqs(&lines) == [1, 2]));
     }
 }

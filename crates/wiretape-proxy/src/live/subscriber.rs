@@ -1,4 +1,4 @@
-//! One viewer: its snapshot, its appends, its end.
+//! The connection of one viewer: its snapshot, its appended lines, and its close.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, O
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame};
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
-use super::ring::{Next, Ring, SeqLine};
+use super::ring::{BacklogRead, Ring, SeqLine};
 
-/// Messages above this are sent in fragments, so that a viewer costs no copy of a long message.
+/// Messages above this size are sent in fragments, so that a long line is never copied whole for a viewer.
 const FRAGMENT_BYTES: usize = 64 * 1024;
 
 const MAX_INCOMING_BYTES: usize = 64 * 1024;
 
-/// How long a closed viewer may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How long to wait for the viewer's close frame after ours.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The clocks of a viewer's connection.
+/// The heartbeat and the timeout of a viewer's connection.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct ViewerTiming {
     pub(super) heartbeat: Duration,
     pub(super) write_timeout: Duration,
 }
 
 /// Why a viewer's stream ended before the recording did.
-enum Departure {
-    /// The peer hung up, broke the protocol, or took no bytes for too long.
+enum Disconnect {
+    /// The peer closed the connection, violated the protocol, or accepted no bytes for too long.
     Gone,
     /// The backlog has moved past what the viewer had read.
     Behind,
@@ -39,62 +39,62 @@ enum Departure {
 struct Subscriber<'r> {
     socket: WebSocketStream<TcpStream>,
     ring: &'r Ring,
-    pace: Pace,
+    timing: ViewerTiming,
 }
 
-/// Streams the recording to an upgraded connection until either ends. `rest` is what the peer
-/// already sent after its request.
-pub(super) async fn serve(stream: TcpStream, rest: Vec<u8>, ring: &Ring, since: u64, pace: Pace) {
+/// Streams the recording to an upgraded connection until either ends. `rest` holds the bytes that the peer sent right after
+/// its request.
+pub(super) async fn serve(stream: TcpStream, rest: Vec<u8>, ring: &Ring, since: u64, timing: ViewerTiming) {
     let config = WebSocketConfig::default()
         .read_buffer_size(4 * 1024)
         .max_message_size(Some(MAX_INCOMING_BYTES))
         .max_frame_size(Some(MAX_INCOMING_BYTES));
     let socket = WebSocketStream::from_partially_read(stream, rest, Role::Server, Some(config)).await;
-    let mut subscriber = Subscriber { socket, ring, pace };
+    let mut subscriber = Subscriber { socket, ring, timing };
     match subscriber.stream(since).await {
         Ok(()) => {
             let reason = "the recording ended";
             subscriber.close(CloseCode::Normal, reason).await;
         }
-        Err(Departure::Behind) => {
+        Err(Disconnect::Behind) => {
             let reason = "too slow for this recording: reconnect with ?since=";
             subscriber.close(CloseCode::Again, reason).await;
         }
-        Err(Departure::Gone) => {}
+        Err(Disconnect::Gone) => {}
     }
 }
 
 impl Subscriber<'_> {
     /// Sends everything after `since` until the recording ends.
-    async fn stream(&mut self, since: u64) -> Result<(), Departure> {
+    async fn stream(&mut self, since: u64) -> Result<(), Disconnect> {
         let mut cursor = self.send_snapshot(since).await?;
-        let period = self.pace.heartbeat.max(Duration::from_millis(1));
+        let period = self.timing.heartbeat.max(Duration::from_millis(1));
         let mut heartbeat = interval_at(Instant::now() + period, period);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ring = self.ring;
         loop {
-            // In this order a stream of appends starves neither heartbeats nor pongs.
+            // Biased, so that a steady stream of appends can't starve heartbeats or pongs.
             tokio::select! {
                 biased;
                 _ = heartbeat.tick() => self.send_heartbeat().await?,
                 incoming = self.socket.next() => match incoming {
-                    // The answer to the peer's close frame is queued by now.
+                    // The library has queued the reply to the peer's close frame.
                     Some(Ok(Message::Close(_))) => self.flush().await?,
                     Some(Ok(_)) => {}
-                    Some(Err(_)) | None => return Err(Departure::Gone),
+                    Some(Err(_)) | None => return Err(Disconnect::Gone),
                 },
                 next = ring.wait_after(cursor) => match next {
-                    Next::Lines(lines) => cursor = self.send_appends(&lines, cursor).await?,
-                    Next::CaughtUp => {}
-                    Next::Behind => return Err(Departure::Behind),
-                    Next::Finished => return Ok(()),
+                    BacklogRead::Lines(lines) => cursor = self.send_appends(&lines, cursor).await?,
+                    BacklogRead::CaughtUp => {}
+                    BacklogRead::Behind => return Err(Disconnect::Behind),
+                    BacklogRead::Finished => return Ok(()),
                 },
             }
         }
     }
 
     /// Returns the `_seq` up to which the viewer now has the recording.
-    async fn send_snapshot(&mut self, since: u64) -> Result<u64, Departure> {
+    async fn send_snapshot(&mut self, since: u64) -> Result<u64, Disconnect> {
         let snapshot = self.ring.snapshot(since);
         let last = snapshot.last;
         let mut message = TextMessage::new(self);
@@ -103,14 +103,14 @@ impl Subscriber<'_> {
             message.write(format!(r#""dropped":{},"#, snapshot.dropped).as_bytes()).await?;
         }
         message.write(br#""lines":["#).await?;
-        // By value, so that lines which left the backlog are freed as they are sent.
+        // By value, so that evicted lines are freed as they are sent.
         for (index, line) in snapshot.lines.into_iter().enumerate() {
             if index > 0 {
                 message.write(b",").await?;
             }
             message.write_line(&line).await?;
             if message.subscriber.ring.is_behind(last) {
-                return Err(Departure::Behind);
+                return Err(Disconnect::Behind);
             }
         }
         message.write(b"]}").await?;
@@ -119,7 +119,7 @@ impl Subscriber<'_> {
         Ok(last)
     }
 
-    async fn send_appends(&mut self, lines: &[SeqLine], cursor: u64) -> Result<u64, Departure> {
+    async fn send_appends(&mut self, lines: &[SeqLine], cursor: u64) -> Result<u64, Disconnect> {
         for line in lines {
             let mut message = TextMessage::new(self);
             message.write(br#"{"type":"append","line":"#).await?;
@@ -131,42 +131,41 @@ impl Subscriber<'_> {
         Ok(lines.last().map_or(cursor, |(seq, _)| *seq))
     }
 
-    async fn send_heartbeat(&mut self) -> Result<(), Departure> {
+    async fn send_heartbeat(&mut self) -> Result<(), Disconnect> {
         self.feed(Message::text(r#"{"type":"heartbeat"}"#)).await?;
         self.flush().await
     }
 
-    async fn feed(&mut self, message: Message) -> Result<(), Departure> {
+    async fn feed(&mut self, message: Message) -> Result<(), Disconnect> {
         let feeding = self.socket.feed(message);
-        within(self.pace.write_timeout, feeding).await
+        within(self.timing.write_timeout, feeding).await
     }
 
-    async fn flush(&mut self) -> Result<(), Departure> {
+    async fn flush(&mut self) -> Result<(), Disconnect> {
         let flushing = self.socket.flush();
-        within(self.pace.write_timeout, flushing).await
+        within(self.timing.write_timeout, flushing).await
     }
 
-    /// Sends the close frame and waits a little for the peer's, so that what it has not read yet
-    /// is not lost to a reset.
+    /// Sends the close frame and waits briefly for the peer's, so that a reset can't discard what the peer has not read yet.
     async fn close(&mut self, code: CloseCode, reason: &'static str) {
         let frame = CloseFrame { code, reason: reason.into() };
         let closing = self.socket.close(Some(frame));
-        if within(self.pace.write_timeout, closing).await.is_ok() {
-            let goodbye = async { while let Some(Ok(_)) = self.socket.next().await {} };
-            let _ = timeout(GOODBYE, goodbye).await;
+        if within(self.timing.write_timeout, closing).await.is_ok() {
+            let drained = async { while let Some(Ok(_)) = self.socket.next().await {} };
+            let _ = timeout(CLOSE_TIMEOUT, drained).await;
         }
     }
 }
 
-/// Awaits a write; a failed one and one that stalls are the same to us.
-async fn within<E>(limit: Duration, write: impl Future<Output = Result<(), E>>) -> Result<(), Departure> {
+/// Awaits a write; a write that stalls counts as failed.
+async fn within<E>(limit: Duration, write: impl Future<Output = Result<(), E>>) -> Result<(), Disconnect> {
     match timeout(limit, write).await {
         Ok(Ok(())) => Ok(()),
-        _ => Err(Departure::Gone),
+        _ => Err(Disconnect::Gone),
     }
 }
 
-/// A text message in the making, sent in fragments as it grows (RFC 6455, section 5.4).
+/// A text message under construction, sent in fragments as it grows (RFC 6455, section 5.4).
 struct TextMessage<'s, 'r> {
     subscriber: &'s mut Subscriber<'r>,
     buffer: Vec<u8>,
@@ -178,7 +177,7 @@ impl<'s, 'r> TextMessage<'s, 'r> {
         Self { subscriber, buffer: Vec::new(), opcode: Data::Text }
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), Departure> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Disconnect> {
         for piece in bytes.chunks(FRAGMENT_BYTES) {
             if self.buffer.len() + piece.len() > FRAGMENT_BYTES {
                 let payload = std::mem::take(&mut self.buffer);
@@ -192,9 +191,9 @@ impl<'s, 'r> TextMessage<'s, 'r> {
     }
 
     /// Writes a trace line with its `_seq`.
-    async fn write_line(&mut self, (seq, line): &SeqLine) -> Result<(), Departure> {
+    async fn write_line(&mut self, (seq, line): &SeqLine) -> Result<(), Disconnect> {
         let (head, tail) = splice_seq(line, *seq);
-        // Text messages must be UTF-8, or browsers hang up.
+        // Text messages must be UTF-8 (RFC 6455, section 8.1); browsers close the connection otherwise.
         match String::from_utf8_lossy(head) {
             Cow::Borrowed(_) => self.write(head).await?,
             Cow::Owned(repaired) => self.write(repaired.as_bytes()).await?,
@@ -202,14 +201,14 @@ impl<'s, 'r> TextMessage<'s, 'r> {
         self.write(tail.as_bytes()).await
     }
 
-    async fn finish(self) -> Result<(), Departure> {
+    async fn finish(self) -> Result<(), Disconnect> {
         let frame = Frame::message(self.buffer, OpCode::Data(self.opcode), true);
         self.subscriber.feed(Message::Frame(frame)).await
     }
 }
 
-/// A line up to where `_seq` goes, and what follows from there. A line that is not an object,
-/// which the recorder never writes, becomes one with `_seq` alone.
+/// The part of a line before `_seq` is inserted, and the rest with it. A line that is not an object, which the recorder never
+/// writes, becomes an object with `_seq` alone.
 fn splice_seq(line: &[u8], seq: u64) -> (&[u8], String) {
     let members = line.trim_ascii_end().strip_suffix(b"}").unwrap_or(b"{");
     match members.trim_ascii_end() {

@@ -1,12 +1,12 @@
-//! What differs between operating systems, and nothing else: the wrapped process and its group, signals, the death
-//! of a parent, and our own standard streams. What differs for files is in `wiretape-library`.
+//! The differences between operating systems: the wrapped process and its group, signals, the death of the parent, and our
+//! own standard streams. Differences of file systems are in `wiretape-library`. Design note 0003 has the reasons.
 //!
 //! | | Linux | macOS and other Unix | Windows |
 //! |---|---|---|---|
 //! | the server's processes | a process group | a process group | a job object, with us in it |
-//! | stopping what is left of them | `SIGTERM`, then `SIGKILL`, to the group | the same | the job ends when we do |
-//! | signals to us | passed on to the group | the same | Ctrl-C reaches the server by the console itself; we only stay alive |
-//! | we are killed | the server is killed too (parent-death signal) | the server sees the end of its input | the job ends, and the server with it |
+//! | stopping the remaining ones | `SIGTERM`, then `SIGKILL`, to the group | the same | the job ends when we do |
+//! | signals to us | forwarded to the group | the same | the console delivers Ctrl-C to the server; we only stay alive |
+//! | we are killed | the server is killed too (parent-death signal) | the server reads EOF on its stdin | the job ends, and the server with it |
 //! | `npx`, `uvx` … | found by the system | the same | `.cmd` and `.bat` shims are found on `PATH` |
 
 #[cfg(unix)]
@@ -21,34 +21,34 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout};
 
 pub use imp::{Process, Signals, StandardStreams};
 
-/// What becomes of the server's standard error.
+/// How the server's standard error is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StderrMode {
-    /// It passes through us.
+    /// A pump records it and forwards it to ours.
     Recorded,
-    /// It goes where ours goes.
+    /// The server inherits ours; nothing is recorded.
     Inherited,
 }
 
-/// A server that was started, and its ends of the pipes.
+/// A server that was started, and our ends of its pipes.
 #[derive(Debug)]
-pub struct Spawned {
-    /// The process.
+pub struct SpawnedServer {
+    /// The process, as the leader of its group.
     pub process: Process,
-    /// Where its input is written.
+    /// The write end of the server's stdin.
     pub stdin: ChildStdin,
-    /// Where its output is read.
+    /// The read end of the server's stdout.
     pub stdout: ChildStdout,
-    /// Where its standard error is read, if it is recorded.
+    /// The read end of the server's stderr, unless it is inherited.
     pub stderr: Option<ChildStderr>,
 }
 
-/// How a process ended.
+/// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code; 128 + n if signal n ended it.
+    /// The exit code; 128 + n if signal n killed the process.
     pub code: i32,
-    /// The signal that ended it.
+    /// The number of the signal that killed the process.
     pub signal: Option<i32>,
 }
 
@@ -57,17 +57,23 @@ pub fn is_deleted(file: &File) -> bool {
     imp::is_deleted(file)
 }
 
-/// Whether nobody reads our standard output any more. Where the system can't tell, somebody does.
+/// Whether the reader of our standard output is gone. `false` where the system doesn't report it.
 pub fn stdout_is_closed() -> bool {
     imp::stdout_is_closed()
 }
 
-/// Calls this when a signal wants to end us, with its number. It is then for the callee to end.
+/// Calls `callee` with the number of each signal that asks this process to terminate. The callee must end the process.
 pub fn on_termination(callee: fn(i32)) {
     imp::on_termination(callee);
 }
 
-/// Allows this process as many open files as the system lets it have: each connection and each session needs some.
+/// Makes a write beyond the file size limit (`ulimit -f`) an error like a full disk. By default the system kills the process
+/// with `SIGXFSZ`, and with a recorder the session that passes through it.
+pub fn survive_file_size_limit() {
+    imp::survive_file_size_limit();
+}
+
+/// Raises the soft limit of open files to the hard limit: each connection and each session needs several descriptors.
 pub fn raise_file_limit() {
     imp::raise_file_limit();
 }

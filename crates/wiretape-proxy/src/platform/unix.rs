@@ -1,8 +1,8 @@
 //! Linux, macOS and other Unix systems.
 
-use super::{Exit, Spawned, StderrMode};
+use super::{Exit, SpawnedServer, StderrMode};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -23,32 +23,32 @@ pub(super) fn stdout_is_closed() -> bool {
     let stdout = io::stdout();
     let mut streams = [PollFd::new(&stdout, PollFlags::empty())];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let asked = poll(&mut streams, Some(&at_once));
-    // A pipe whose reader has gone says ERR, a terminal that has gone HUP.
-    asked.is_ok() && streams[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+    let polled = poll(&mut streams, Some(&at_once));
+    // A pipe without a reader polls as ERR, a closed terminal as HUP.
+    polled.is_ok() && streams[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
-/// Our own standard streams, as plain files without any buffer of the library's.
+/// Our own standard streams as unbuffered files: the standard library's `stdin` and `stdout` would add a buffer and a copy.
 #[derive(Debug)]
 pub struct StandardStreams;
 
 impl StandardStreams {
-    /// Where the client writes.
+    /// The stream that the client writes to.
     pub fn stdin() -> io::Result<File> {
         Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
     }
 
-    /// Where the client reads.
+    /// The stream that the client reads from.
     pub fn stdout() -> io::Result<File> {
         Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
     }
 
-    /// Where the client's log is.
+    /// The stream that the client shows as the server's log.
     pub fn stderr() -> io::Result<File> {
         Ok(File::from(io::stderr().as_fd().try_clone_to_owned()?))
     }
 
-    /// Closes our end of the client's output: a client that writes on is told, as the server would have told it.
+    /// Closes our stdin, so that a client that continues to write gets the broken pipe that it would get from the server.
     pub fn close_stdin() {
         if let Ok(null) = File::open("/dev/null") {
             let _ = rustix::stdio::dup2_stdin(null);
@@ -56,7 +56,7 @@ impl StandardStreams {
     }
 }
 
-/// A wrapped process, the leader of a process group of its own.
+/// A wrapped process that leads its own process group.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -64,8 +64,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command with its streams in our hands.
-    pub fn spawn(command: &[OsString], stderr: StderrMode) -> io::Result<Spawned> {
+    /// Starts a command with its standard streams as pipes to us.
+    pub fn spawn(command: &[OsString], stderr: StderrMode) -> io::Result<SpawnedServer> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut builder = Command::new(program);
         builder.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -74,7 +74,7 @@ impl Process {
         die_with_parent(&mut builder);
         let mut child = builder.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Spawned {
+        Ok(SpawnedServer {
             stdin: child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?,
             stdout: child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?,
             stderr: child.stderr.take(),
@@ -82,13 +82,13 @@ impl Process {
         })
     }
 
-    /// Something that can signal the group from another thread.
+    /// A handle that can signal the group from another thread.
     pub fn group(&self) -> ProcessGroup {
         ProcessGroup(self.pid)
     }
 
-    /// Waits until the process has ended. It stays a zombie until [`Process::reap`], so that its number, which is the
-    /// group's too, can't be given to another.
+    /// Waits until the process has exited. It stays a zombie until [`Process::reap`], so that its pid, which is also the
+    /// group's id, can't be reused: a later signal to the group would hit an unrelated process.
     pub fn wait(&self) -> io::Result<()> {
         rustix::io::retry_on_intr(|| {
             rustix::process::waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
@@ -96,7 +96,7 @@ impl Process {
         Ok(())
     }
 
-    /// Ends what is left of the group: with `SIGTERM` first, with `SIGKILL` for what does not listen.
+    /// Terminates the remaining processes of the group: `SIGTERM` first, `SIGKILL` after half a second.
     pub fn end_group(&self) {
         const GRACE: Duration = Duration::from_millis(500);
         const STEP: Duration = Duration::from_millis(20);
@@ -112,20 +112,20 @@ impl Process {
         self.signal_others(Signal::KILL);
     }
 
-    /// How the process ended.
+    /// Reaps the zombie and returns its exit status.
     pub fn reap(mut self) -> io::Result<Exit> {
         let status = self.child.wait()?;
         let signal = status.signal();
         Ok(Exit { code: status.code().unwrap_or_else(|| 128 + signal.unwrap_or(0)), signal })
     }
 
-    /// Signals the group if there is anybody in it but the leader, which is dead.
+    /// Signals the group if it has a process other than the dead leader.
     fn signal_others(&self, signal: Signal) -> bool {
         self.has_others() && rustix::process::kill_process_group(self.pid, signal).is_ok()
     }
 
-    /// Whether the group has a member beside the dead leader. Linux says of each process which group it is in; where
-    /// that can't be read, a group that takes a signal counts as having one.
+    /// Whether the group has a process other than the dead leader. Linux lists the group of each process in `/proc`; where that
+    /// can't be read, a group that accepts signal 0 counts as having one.
     fn has_others(&self) -> bool {
         match group_members(self.pid) {
             Some(members) => members > 0,
@@ -134,7 +134,7 @@ impl Process {
     }
 }
 
-/// How many living processes are in a group, as `/proc` tells.
+/// The number of living processes in a group according to `/proc`, or `None` if `/proc` can't be read.
 fn group_members(group: Pid) -> Option<usize> {
     let group = group.as_raw_nonzero().get();
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
@@ -142,7 +142,7 @@ fn group_members(group: Pid) -> Option<usize> {
     let mut seen = false;
     let members = stats
         .filter(|stat| {
-            // `pid (name) state ppid pgrp …`, and the name may hold anything.
+            // proc(5): `pid (name) state ppid pgrp …`. The name may contain spaces and parentheses, so split at the last `) `.
             let Some((_, fields)) = stat.rsplit_once(") ") else { return false };
             let fields: Vec<&str> = fields.split(' ').take(3).collect();
             seen = true;
@@ -159,7 +159,7 @@ pub struct ProcessGroup(Pid);
 impl ProcessGroup {
     fn signal(self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
-            // The group may be gone already; then there is nobody to tell.
+            // ESRCH is fine: the group has already ended.
             let _ = rustix::process::kill_process_group(self.0, signal);
         }
     }
@@ -182,46 +182,53 @@ fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// There is no such signal here. The server's input ends with us, which well-behaved servers take for the end.
+/// Other Unix systems have no parent-death signal. The server's stdin closes with us, and servers should exit on EOF
+/// (MCP 2025-11-25, basic/lifecycle, "Shutdown").
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent(_: &mut Command) {}
 
-/// The signals that are passed on.
+/// The signals that are forwarded to the server.
 #[derive(Debug)]
 pub struct Signals(signal_hook::iterator::Signals);
 
 impl Signals {
-    /// From now on these signals no longer end us.
+    /// Installs the handlers: from now on these signals no longer terminate us.
     pub fn catch() -> io::Result<Self> {
         signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map(Signals)
     }
 
-    /// Passes on every signal that comes, and those that came already, for as long as we live. Returns where the last one
-    /// that tells a process to stop is noted, or 0: a server that ends after it did not crash.
+    /// Forwards every signal, including those received since [`Signals::catch`], until the process ends. The returned value
+    /// holds the last stop signal or 0: a server that exits after one did not crash.
     pub fn forward_to(mut self, group: ProcessGroup) -> Arc<AtomicI32> {
-        let stopped = Arc::new(AtomicI32::new(0));
-        let noted = Arc::clone(&stopped);
+        let stop_signal = Arc::new(AtomicI32::new(0));
+        let last_seen = Arc::clone(&stop_signal);
         std::thread::spawn(move || {
             for signal in self.0.forever() {
                 if matches!(signal, SIGINT | SIGTERM | SIGHUP) {
-                    noted.store(signal, Ordering::Release);
+                    last_seen.store(signal, Ordering::Release);
                 }
                 group.signal(signal);
             }
         });
-        stopped
+        stop_signal
     }
 }
 
 pub(super) fn on_termination(callee: fn(i32)) {
-    // If signals can't be caught, they end us at once, as they always did.
+    // Without handlers the default action stays: the signals terminate us at once.
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || signals.forever().for_each(callee));
+}
+
+pub(super) fn survive_file_size_limit() {
+    // A handler, not `SIG_IGN`: a handler is reset by exec, so the wrapped server keeps the system's default. If it can't be
+    // installed, the limit ends the process, as it would without this.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 pub(super) fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // If it can't be raised, there will be fewer connections.
+    // If it can't be raised, fewer connections are possible; that is not worth failing for.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

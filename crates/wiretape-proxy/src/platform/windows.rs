@@ -1,6 +1,6 @@
-//! Windows.
+//! The Windows implementation, with a job object in place of a process group.
 
-use super::{Exit, Spawned, StderrMode};
+use super::{Exit, SpawnedServer, StderrMode};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,56 +19,55 @@ pub(super) fn stdout_is_closed() -> bool {
 }
 
 pub(super) fn is_deleted(file: &File) -> bool {
-    // A file that is open can't vanish here; it can only be marked, and then it can't be asked any more.
+    // An open file can't disappear on Windows; it can only be marked for deletion, and then its metadata can't be read.
     file.metadata().map(|metadata| metadata.file_attributes()).is_err()
 }
 
-/// Our own standard streams, as plain files without any buffer of the library's.
+/// Our own standard streams as unbuffered files: the standard library's `stdin` and `stdout` would add a buffer and a copy.
 #[derive(Debug)]
 pub struct StandardStreams;
 
 impl StandardStreams {
-    /// Where the client writes.
+    /// The stream that the client writes to.
     pub fn stdin() -> io::Result<File> {
         Ok(File::from(io::stdin().as_handle().try_clone_to_owned()?))
     }
 
-    /// Where the client reads.
+    /// The stream that the client reads from.
     pub fn stdout() -> io::Result<File> {
         Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
     }
 
-    /// Where the client's log is.
+    /// The stream that the client shows as the server's log.
     pub fn stderr() -> io::Result<File> {
         Ok(File::from(io::stderr().as_handle().try_clone_to_owned()?))
     }
 
-    /// Nothing: the process's own handle stays open until it ends, and the client finds its pipe full instead.
+    /// Does nothing: the process keeps its own handle until it exits, so the client's pipe fills up instead.
     pub fn close_stdin() {}
 }
 
-/// A wrapped process, in a job object with ourselves. When we end, in whatever way, the job ends with all that is
-/// left in it.
+/// A wrapped process in a job object with us. However we end, the job terminates every process that is left in it.
 #[derive(Debug)]
 pub struct Process {
     child: Mutex<Child>,
 }
 
-/// How often is looked whether a process has ended. A wait would keep it from being ended meanwhile.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// Time between polls for the end of a process. A blocking wait would hold the lock that terminating it needs.
+const EXIT_POLL: Duration = Duration::from_millis(10);
 
 impl Process {
-    /// Starts a command with its streams in our hands.
-    pub fn spawn(command: &[OsString], stderr: StderrMode) -> io::Result<Spawned> {
+    /// Starts a command with its standard streams as pipes to us.
+    pub fn spawn(command: &[OsString], stderr: StderrMode) -> io::Result<SpawnedServer> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        // Before the start, so that the server and all that it starts are in it from the first moment. Where a job
-        // can't be had, the server sees the end of its input.
+        // Before the start, so that the server and its children are in the job from their first instruction. If there is no
+        // job, the server still reads EOF on its stdin when we end.
         join_job();
         let mut builder = Command::new(resolve(program));
         builder.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         builder.stderr(if stderr == StderrMode::Recorded { Stdio::piped() } else { Stdio::inherit() });
         let mut child = builder.spawn()?;
-        Ok(Spawned {
+        Ok(SpawnedServer {
             stdin: child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?,
             stdout: child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?,
             stderr: child.stderr.take(),
@@ -76,26 +75,26 @@ impl Process {
         })
     }
 
-    /// Something that stands for the group; signals reach it by the console.
+    /// A placeholder for the group: the console delivers signals to it.
     pub fn group(&self) -> ProcessGroup {
         ProcessGroup
     }
 
-    /// Waits until the process has ended.
+    /// Waits until the process has exited.
     pub fn wait(&self) -> io::Result<()> {
         while self.child().try_wait()?.is_none() {
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(EXIT_POLL);
         }
         Ok(())
     }
 
-    /// Ends the process. What else is left the job ends when we end.
+    /// Terminates the process. Its children end with the job, when we do.
     pub fn end_group(&self) {
-        // One that has ended already can't be.
+        // Fails for a process that has already exited, which is fine.
         let _ = self.child().kill();
     }
 
-    /// How the process ended.
+    /// Waits for the process and returns its exit status.
     pub fn reap(self) -> io::Result<Exit> {
         let status = self.child().wait()?;
         Ok(Exit { code: status.code().unwrap_or(1), signal: None })
@@ -106,7 +105,8 @@ impl Process {
     }
 }
 
-/// One job for all processes of ours. It is never closed while we run: that would end us, too.
+/// Puts this process into a job that all its children inherit. The handle is leaked on purpose: closing it would terminate
+/// us, too.
 fn join_job() {
     static JOINED: Once = Once::new();
     JOINED.call_once(|| {
@@ -119,21 +119,21 @@ fn join_job() {
     });
 }
 
-/// The program as the shell would find it: `npx` is `npx.cmd` here.
+/// Finds a program the way the shell does: `npx` is `npx.cmd` on Windows.
 fn resolve(program: &OsStr) -> PathBuf {
     which::which(program).unwrap_or_else(|_| PathBuf::from(program))
 }
 
-/// The job; Ctrl-C reaches its processes by the console they share with us.
+/// The processes of the job. Ctrl-C reaches them through the console that they share with us.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessGroup;
 
-/// Ctrl-C and Ctrl-Break, which must not end us before the server.
+/// Handlers for Ctrl-C and Ctrl-Break, which must not terminate us before the server.
 #[derive(Debug)]
 pub struct Signals;
 
 impl Signals {
-    /// From now on these no longer end us.
+    /// Installs the handlers: from now on these signals no longer terminate us.
     pub fn catch() -> io::Result<Self> {
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -141,13 +141,15 @@ impl Signals {
         Ok(Signals)
     }
 
-    /// Nothing to do: the server has its own.
+    /// Does nothing: the console sends the server its own signals.
     pub fn forward_to(self, _: ProcessGroup) -> std::sync::Arc<std::sync::atomic::AtomicI32> {
         std::sync::Arc::default()
     }
 }
 
+pub(super) fn survive_file_size_limit() {}
+
 pub(super) fn raise_file_limit() {}
 
-/// There are no such signals: Ctrl-C ends us at once.
+/// Does nothing: Ctrl-C terminates us at once.
 pub(super) fn on_termination(_: fn(i32)) {}

@@ -1,13 +1,13 @@
-//! `wiretape record`: a stdio server, wrapped.
+//! `wiretape record`: wraps a stdio server and records both directions and its standard error.
 //!
-//! Three pumps, each a plain thread over raw pipes, pass bytes between the client and the server; `pump` says in
-//! which order things happen, [`crate::journal`] how they reach the disk. The main thread waits for the server to end.
+//! Three pumps, each a plain thread over raw pipes, move bytes between the client and the server. `pump` decides the order of
+//! reading, recording and forwarding; [`crate::journal`] writes the file. The main thread waits for the server to exit.
 
 pub(crate) mod pump;
 
 use crate::journal::{Clock, Journal, JournalOptions};
 use crate::live::{LiveHub, LiveOptions};
-use crate::platform::{Exit, Process, Signals, Spawned, StandardStreams, StderrMode};
+use crate::platform::{Exit, Process, Signals, SpawnedServer, StandardStreams, StderrMode};
 use crate::warning::{Warn, Warning};
 use pump::{PumpEnd, PumpState, Stream, Tap, lock, pump};
 use std::ffi::OsString;
@@ -19,68 +19,71 @@ use std::time::{Duration, Instant};
 use wiretape_analyze::glance::signal_name;
 use wiretape_trace::format::{LineEnd, Meta, Producer, STOPPED};
 use wiretape_trace::name;
-use wiretape_trace::redact::Redactor;
+use wiretape_trace::redact::{Redactor, SecretMemory};
 
-/// How long the server's pipes may stay open after it has ended: a grandchild may hold them.
-const AFTERGLOW: Duration = Duration::from_secs(3);
+/// How long the server's pipes may stay open after it has exited: a grandchild may have inherited them.
+const PIPE_GRACE: Duration = Duration::from_secs(3);
 
-/// What to record, and how.
+/// The options of `wiretape record`.
 pub struct RecordOptions {
     /// The server's command line.
     pub command: Vec<OsString>,
-    /// A name for the trace; made from the command if there is none.
+    /// The trace's label; derived from the command if there is none.
     pub label: Option<String>,
-    /// Where the trace is written.
+    /// The trace's directory, rotation and tee.
     pub journal: JournalOptions,
-    /// Takes the secrets out; without it everything is written as it is.
+    /// Redacts secrets; without one everything is written as it is.
     pub redactor: Option<Redactor>,
-    /// Whether standard error is recorded.
+    /// Whether the server's standard error is recorded.
     pub stderr: StderrMode,
-    /// Shows the trace live.
+    /// Serves the live view, if given.
     pub live: Option<LiveOptions>,
-    /// Called with what the user should know while the recording runs.
+    /// Receives warnings while the recording runs.
     pub warn: Warn,
 }
 
-/// How a recording ended.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct RecordOutcome {
-    /// The exit code to pass on.
+    /// The server's exit code, for our own exit; [`CANNOT_START`] if it could not be started.
     pub exit_code: i32,
-    /// The file, or its last part.
+    /// The path of the trace, or of its last part.
     pub trace: Option<PathBuf>,
-    /// Lines that could not be written.
+    /// The number of lines that could not be written.
     pub lost: u64,
-    /// Why the server could not be started.
+    /// The error if the server could not be started.
     pub spawn_error: Option<io::Error>,
 }
 
-/// What the pumps share.
+/// The state that the pumps share.
 struct Recorder {
     clock: Clock,
     redactor: Option<Redactor>,
+    /// What the session has named as a secret: the streams share it.
+    memory: SecretMemory,
     journal: Mutex<Journal>,
     warn: Warn,
-    polluted: AtomicBool,
+    warned_not_json: AtomicBool,
 }
 
-/// Exit code of a command that could not be started, as shells have it.
+/// The exit code for a command that could not be started, the same as in shells.
 pub const CANNOT_START: i32 = 127;
 
-/// Runs a server, with our standard streams as the client's, until it ends.
+/// Runs and records a server until it exits. The client is at the other end of our standard streams.
 pub fn record(options: RecordOptions) -> io::Result<RecordOutcome> {
+    // Before the server starts: a Ctrl-C in between would otherwise leave it running without us.
     let signals = Signals::catch()?;
     let (command, stderr) = (options.command.clone(), options.stderr);
     let recorder = Arc::new(Recorder::begin(options));
     match Process::spawn(&command, stderr) {
         Ok(spawned) => run(&recorder, spawned, signals),
-        Err(error) => Ok(recorder.cannot_start(error)),
+        Err(error) => Ok(recorder.finish_unstarted(error)),
     }
 }
 
-fn run(recorder: &Arc<Recorder>, spawned: Spawned, signals: Signals) -> io::Result<RecordOutcome> {
-    let Spawned { process, stdin, stdout, stderr } = spawned;
-    let stopped = signals.forward_to(process.group());
+fn run(recorder: &Arc<Recorder>, spawned: SpawnedServer, signals: Signals) -> io::Result<RecordOutcome> {
+    let SpawnedServer { process, stdin, stdout, stderr } = spawned;
+    let stop_signal = signals.forward_to(process.group());
     let tap = |stream| Tap::new(stream, Arc::clone(recorder));
     let input = Arc::new(Mutex::new(tap(Stream::Stdin)));
     spawn_input_pump(StandardStreams::stdin(), stdin, Arc::clone(&input));
@@ -92,15 +95,16 @@ fn run(recorder: &Arc<Recorder>, spawned: Spawned, signals: Signals) -> io::Resu
     wait_for_last_bytes(&pumps);
     process.end_group();
     wait_for_written_bytes(&pumps);
-    // Its pump may still wait for the client; half a line that was passed on belongs to the trace all the same.
+    // The input pump may still block on the client; a partial line that it has forwarded belongs in the trace, too.
     lock(&input).finish();
     let exit = process.reap()?;
-    Ok(recorder.end(&exit, stopped.load(Ordering::Acquire)))
+    Ok(recorder.finish_exited(&exit, stop_signal.load(Ordering::Acquire)))
 }
 
 fn spawn_input_pump(source: io::Result<std::fs::File>, sink: std::process::ChildStdin, tap: Arc<Mutex<Tap>>) {
     std::thread::spawn(move || {
         let Ok(source) = source else { return };
+        // A server that closed its stdin while the client is still writing: the client should notice, as without us.
         if pump(source, sink, &tap, &PumpState::new()) == PumpEnd::SinkClosed {
             StandardStreams::close_stdin();
         }
@@ -122,10 +126,10 @@ fn spawn_output_pump(
     state
 }
 
-/// Waits until the pumps have seen the end of the server's output, or until only a grandchild can still hold it open.
-/// A client that reads slowly is waited for as long as it takes: those bytes are the server's last.
+/// Waits until the pumps have read EOF, or until only a grandchild can still hold the pipes open. A client that reads slowly
+/// gets all the time that it needs: those bytes are the server's last.
 fn wait_for_last_bytes(pumps: &[Arc<PumpState>]) {
-    let deadline = Instant::now() + AFTERGLOW;
+    let deadline = Instant::now() + PIPE_GRACE;
     while pumps.iter().any(|pump| !pump.is_done()) {
         let held_open = pumps.iter().all(|pump| pump.is_done() || pump.is_reading());
         if Instant::now() > deadline && held_open {
@@ -135,10 +139,10 @@ fn wait_for_last_bytes(pumps: &[Arc<PumpState>]) {
     }
 }
 
-/// Once the group is gone, what it wrote last comes through at once.
+/// Waits briefly for what the group wrote last: once its processes are gone, the pumps reach EOF at once.
 fn wait_for_written_bytes(pumps: &[Arc<PumpState>]) {
-    const MOMENT: Duration = Duration::from_millis(200);
-    let deadline = Instant::now() + MOMENT;
+    const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+    let deadline = Instant::now() + DRAIN_TIMEOUT;
     while pumps.iter().any(|pump| !pump.is_done()) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -148,18 +152,20 @@ impl Recorder {
     fn begin(options: RecordOptions) -> Self {
         let clock = Clock::start();
         let live = options.live.and_then(|live| start_live(live, &options.warn));
-        let meta = meta(&options.command, options.label.as_deref(), options.redactor.as_ref());
+        let memory = SecretMemory::default();
+        let meta = meta(&options.command, options.label.as_deref(), options.redactor.as_ref(), &memory);
         let journal = Journal::begin(options.journal, meta, clock.now(), live, Arc::clone(&options.warn));
         Recorder {
             clock,
             redactor: options.redactor,
+            memory,
             journal: Mutex::new(journal),
             warn: options.warn,
-            polluted: AtomicBool::new(false),
+            warned_not_json: AtomicBool::new(false),
         }
     }
 
-    fn cannot_start(&self, error: io::Error) -> RecordOutcome {
+    fn finish_unstarted(&self, error: io::Error) -> RecordOutcome {
         let end = LineEnd {
             exit_code: CANNOT_START,
             reason: Some(format!("the command could not be started: {error}")),
@@ -168,9 +174,9 @@ impl Recorder {
         RecordOutcome { spawn_error: Some(error), ..self.finish(end) }
     }
 
-    /// The server has ended; `stopped` is the signal to stop that was passed on to it, or 0.
-    fn end(&self, exit: &Exit, stopped: i32) -> RecordOutcome {
-        let reason = (stopped != 0).then(|| format!("{STOPPED} by {}", signal_name(stopped)));
+    /// Ends the trace of a server that has exited; `stop_signal` is the one that was forwarded to it, or 0.
+    fn finish_exited(&self, exit: &Exit, stop_signal: i32) -> RecordOutcome {
+        let reason = (stop_signal != 0).then(|| format!("{STOPPED} by {}", signal_name(stop_signal)));
         self.finish(LineEnd { exit_code: exit.code, signal: exit.signal, reason, ..LineEnd::default() })
     }
 
@@ -188,9 +194,16 @@ impl Recorder {
     }
 }
 
-pub(crate) fn meta(command: &[OsString], label: Option<&str>, redactor: Option<&Redactor>) -> Meta {
+/// The `meta` of a stdio server's trace, with a redacted command line.
+pub(crate) fn meta(
+    command: &[OsString],
+    label: Option<&str>,
+    redactor: Option<&Redactor>,
+    memory: &SecretMemory,
+) -> Meta {
     let command: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let command = redactor.map_or_else(|| command.clone(), |redactor| redactor.command(&command));
+    let command =
+        redactor.map_or_else(|| command.clone(), |redactor| redactor.command_with(&command, memory));
     let label = label.map(name::clean_label).filter(|label| !label.is_empty());
     Meta {
         label: label.unwrap_or_else(|| name::label_of(&command)),
@@ -206,6 +219,7 @@ pub(crate) fn meta(command: &[OsString], label: Option<&str>, redactor: Option<&
     }
 }
 
+/// Starts the live view. If that fails, the user is warned, and the recording continues without it.
 pub(crate) fn start_live(options: LiveOptions, warn: &Warn) -> Option<LiveHub> {
     match LiveHub::start(options) {
         Ok(hub) => {

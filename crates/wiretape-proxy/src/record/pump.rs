@@ -1,9 +1,12 @@
-//! Bytes from one end to the other: read, record, pass on.
+//! The pump of one stream: read, record, forward.
 //!
-//! What completes a message is written to the trace *before* it is passed on, for three reasons: what a peer has
-//! seen is in the file even if we are killed the next moment; a response can't overtake its request in the file; and
-//! it needs no queue, no other thread and no wake-up, which would cost more than the write. Bytes that complete
-//! nothing are passed on as they come.
+//! The bytes that complete a message are written to the trace *before* they are forwarded, for three reasons: what a peer has
+//! seen is in the file even if we are killed the next moment; a response can't overtake its request in the file; and there is
+//! no queue, no second thread and no wake-up, which would cost more than the write. Bytes that complete no message are
+//! forwarded as they arrive. Design note 0001 has the alternatives.
+//!
+//! All lines of one read share a timestamp, a lock of the journal and a write: with pipelined messages that is one system call
+//! for hundreds of lines (`cargo xtask bench --only stdio`, the rows "pipelined").
 
 use super::Recorder;
 use crate::journal::Observation;
@@ -17,14 +20,16 @@ use wiretape_trace::format::{Moment, Wire};
 use wiretape_trace::framing::{LineFrame, LineFramer};
 use wiretape_trace::json;
 use wiretape_trace::message::Direction;
+use wiretape_trace::redact::LineState;
 
-/// As much as a pipe holds.
+/// Bytes per read: the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 
-/// From this size on a line is written on its own, from where it lies.
-const ALONE: usize = 16 * 1024;
+/// Lines of at least this size are handed to the journal directly instead of being copied into the batch first
+/// (`cargo xtask bench --only stdio`, the rows "1 MiB each way").
+const UNBATCHED_BYTES: usize = 16 * 1024;
 
-/// Which stream is being pumped.
+/// The standard stream that a pump moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
     Stdin,
@@ -32,7 +37,7 @@ pub(super) enum Stream {
     Stderr,
 }
 
-/// What a pump is doing, for those who wait for it.
+/// What a pump is doing, for the thread that waits for its end.
 #[derive(Debug)]
 pub(super) struct PumpState(AtomicU8);
 
@@ -58,16 +63,16 @@ impl PumpState {
     }
 }
 
-/// How a pump ended.
+/// Why a pump ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PumpEnd {
-    /// There is nothing more to read.
+    /// The source is at EOF or failed.
     SourceClosed,
-    /// Nobody reads what we write.
+    /// The sink's reader is gone.
     SinkClosed,
 }
 
-/// Passes on everything that `source` gives, and records it.
+/// Records and forwards everything from `source` until either end closes.
 pub(super) fn pump(
     mut source: impl Read,
     mut sink: impl Write,
@@ -80,7 +85,7 @@ pub(super) fn pump(
         let read = match source.read(&mut chunk) {
             Ok(0) => break PumpEnd::SourceClosed,
             Ok(read) => read,
-            Err(error) if is_passing(&error) => continue,
+            Err(error) if is_retryable(&error) => continue,
             Err(_) => break PumpEnd::SourceClosed,
         };
         state.set(PumpState::WRITING);
@@ -90,55 +95,67 @@ pub(super) fn pump(
         }
     };
     lock(tap).finish();
+    // Closes the pipe before the pump counts as done: the peer sees EOF without waiting for us to exit.
     drop(sink);
     state.set(PumpState::DONE);
     end
 }
 
+/// Like [`Write::write_all`], but also for sinks that are non-blocking.
 pub(crate) fn write_all(sink: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match sink.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = &bytes[written..],
-            Err(error) if is_passing(&error) => {}
+            Err(error) if is_retryable(&error) => {}
             Err(error) => return Err(error),
         }
     }
     sink.flush()
 }
 
-/// Whether a call only has to be made again. Our streams may be shared with somebody who made them non-blocking, as
-/// Node does with those that it inherits; then there is nothing for it but to come back later.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
-    const LATER: Duration = Duration::from_millis(1);
+/// Whether a system call only has to be retried. `O_NONBLOCK` belongs to the open file, not to the descriptor: another process
+/// that shares our streams can set it, as Node does with inherited ones. Then this sleeps for a millisecond.
+pub(crate) fn is_retryable(error: &io::Error) -> bool {
+    const RETRY_DELAY: Duration = Duration::from_millis(1);
     match error.kind() {
         io::ErrorKind::Interrupted => true,
         io::ErrorKind::WouldBlock => {
-            std::thread::sleep(LATER);
+            std::thread::sleep(RETRY_DELAY);
             true
         }
         _ => false,
     }
 }
 
-/// Cuts a stream into lines, takes the secrets out, and hands them to the journal.
+/// Splits a stream into lines, redacts them, and appends them to the journal.
 pub(super) struct Tap {
     stream: Stream,
     framer: LineFramer,
     recorder: Arc<Recorder>,
     lines: u64,
+    /// What the lines before the next one have left open, such as a private key.
+    open: LineState,
     batch: Batch,
 }
 
-/// Lines that are ready to be written, one behind the other.
+/// Redacted lines that wait for one common append, concatenated.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<BatchedLine>,
 }
 
+/// A redacted line.
+struct RedactedLine<'l> {
+    wire: Wire,
+    clean: Cow<'l, [u8]>,
+    is_json: bool,
+}
+
+/// The place of a line in [`Batch::bytes`].
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct BatchedLine {
     start: usize,
     end: usize,
     wire: Wire,
@@ -147,7 +164,14 @@ struct Entry {
 
 impl Tap {
     pub(super) fn new(stream: Stream, recorder: Arc<Recorder>) -> Self {
-        Tap { stream, framer: LineFramer::new(), recorder, lines: 0, batch: Batch::default() }
+        Tap {
+            stream,
+            framer: LineFramer::new(),
+            recorder,
+            lines: 0,
+            open: LineState::default(),
+            batch: Batch::default(),
+        }
     }
 
     fn observe(&mut self, bytes: &[u8]) {
@@ -155,40 +179,61 @@ impl Tap {
         self.framer.push(bytes);
         while let Some(frame) = self.framer.next_frame() {
             self.lines += 1;
-            self.batch.take(&self.recorder, self.stream, self.lines, frame, at);
+            let (clean, is_json) = self.recorder.redact(self.stream, &frame, &mut self.open);
+            self.batch.push_line(
+                &self.recorder,
+                self.stream,
+                self.lines,
+                RedactedLine { wire: frame.into(), clean, is_json },
+                at,
+            );
         }
-        self.batch.hand_over(&self.recorder, self.stream, at);
+        self.batch.flush(&self.recorder, self.stream, at);
     }
 
-    /// Records what waits for its newline as it is.
+    /// Records an incomplete last line as it is.
     pub(super) fn finish(&mut self) {
         let at = self.recorder.clock.now();
         if let Some(frame) = self.framer.finish() {
-            self.batch.take(&self.recorder, self.stream, self.lines + 1, frame, at);
+            let (clean, is_json) = self.recorder.redact(self.stream, &frame, &mut self.open);
+            self.batch.push_line(
+                &self.recorder,
+                self.stream,
+                self.lines + 1,
+                RedactedLine { wire: frame.into(), clean, is_json },
+                at,
+            );
         }
-        self.batch.hand_over(&self.recorder, self.stream, at);
+        self.batch.flush(&self.recorder, self.stream, at);
     }
 }
 
 impl Batch {
-    /// Redacts a line and makes it ready; a long one is handed over at once, without a copy.
-    fn take(&mut self, recorder: &Recorder, stream: Stream, line: u64, frame: LineFrame<'_>, at: Moment) {
-        let wire = Wire::from(frame);
-        let (clean, is_json) = recorder.redact(stream, &frame);
-        if !is_json && stream == Stream::Stdout && !frame.bytes.trim_ascii().is_empty() {
-            recorder.warn_of_pollution(line, &clean);
+    /// Adds a line. A long one is appended to the journal at once, without a copy.
+    fn push_line(
+        &mut self,
+        recorder: &Recorder,
+        stream: Stream,
+        number: u64,
+        line: RedactedLine<'_>,
+        at: Moment,
+    ) {
+        let RedactedLine { wire, clean, is_json } = line;
+        if !is_json && stream == Stream::Stdout && !clean.trim_ascii().is_empty() {
+            recorder.warn_not_json_once(number, &clean);
         }
-        if clean.len() >= ALONE {
-            self.hand_over(recorder, stream, at);
+        if clean.len() >= UNBATCHED_BYTES {
+            // Earlier lines first: the trace keeps the order of the stream.
+            self.flush(recorder, stream, at);
             let observations = std::iter::once(observation(stream, wire, is_json, &clean));
             return lock(&recorder.journal).append(at, observations);
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&clean);
-        self.entries.push(Entry { start, end: self.bytes.len(), wire, is_json });
+        self.entries.push(BatchedLine { start, end: self.bytes.len(), wire, is_json });
     }
 
-    fn hand_over(&mut self, recorder: &Recorder, stream: Stream, at: Moment) {
+    fn flush(&mut self, recorder: &Recorder, stream: Stream, at: Moment) {
         if self.entries.is_empty() {
             return;
         }
@@ -216,28 +261,33 @@ fn observation(stream: Stream, wire: Wire, is_json: bool, bytes: &[u8]) -> Obser
     }
 }
 
-/// A pump that panicked has lost its own stream only: the others go on.
+/// Locks and ignores poisoning: a pump that panicked loses its own stream, and the others continue.
 pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {
-    /// The line without its secrets, and whether it is JSON.
-    fn redact<'f>(&self, stream: Stream, frame: &LineFrame<'f>) -> (Cow<'f, [u8]>, bool) {
+    /// The redacted line, and whether it is JSON.
+    fn redact<'f>(
+        &self,
+        stream: Stream,
+        frame: &LineFrame<'f>,
+        open: &mut LineState,
+    ) -> (Cow<'f, [u8]>, bool) {
         let may_be_json = stream != Stream::Stderr && frame.is_utf8();
         match &self.redactor {
-            Some(redactor) if may_be_json => match redactor.json(frame.bytes) {
+            Some(redactor) if may_be_json => match redactor.json_with(frame.bytes, &self.memory) {
                 Ok(clean) => (clean, true),
-                Err(_) => (redactor.text(frame.bytes), false),
+                Err(_) => (redactor.line(frame.bytes, open, Some(&self.memory)), false),
             },
-            Some(redactor) => (redactor.text(frame.bytes), false),
+            Some(redactor) => (redactor.line(frame.bytes, open, Some(&self.memory)), false),
             None => (Cow::Borrowed(frame.bytes), may_be_json && json::validate(frame.bytes).is_ok()),
         }
     }
 
-    fn warn_of_pollution(&self, line: u64, text: &[u8]) {
+    fn warn_not_json_once(&self, line: u64, text: &[u8]) {
         use std::sync::atomic::Ordering::Relaxed;
-        if self.polluted.swap(true, Relaxed) {
+        if self.warned_not_json.swap(true, Relaxed) {
             return;
         }
         let text = String::from_utf8_lossy(text).chars().take(100).collect();

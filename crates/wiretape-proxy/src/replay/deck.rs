@@ -1,6 +1,6 @@
-//! A tape that is ready to be played, to any number of clients.
+//! A tape that is loaded and can be played to any number of clients.
 
-use super::file::{Indexed, TapeFile};
+use super::file::{IndexedTape, TapeFile};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,22 +10,22 @@ use wiretape_analyze::replay::{
 use wiretape_library::TraceFileError;
 use wiretape_trace::format;
 
-/// Takes what whoever started the replay should know; from any thread.
-pub type Tell = Arc<dyn TellFn>;
+/// The callback for notices to the user who started the replay. It may be called from any thread.
+pub type NoticeCallback = Arc<dyn NoticeFn>;
 
-/// A function that takes notices.
-pub trait TellFn: Fn(&Notice) + Send + Sync {}
-impl<F: Fn(&Notice) + Send + Sync> TellFn for F {}
+/// A notice callback. The trait exists so that structs that hold a [`NoticeCallback`] can derive `Debug`.
+pub trait NoticeFn: Fn(&Notice) + Send + Sync {}
+impl<F: Fn(&Notice) + Send + Sync> NoticeFn for F {}
 
-impl std::fmt::Debug for dyn TellFn {
+impl std::fmt::Debug for dyn NoticeFn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TellFn")
+        f.write_str("NoticeFn")
     }
 }
 
-/// A tape that is ready to be played.
+/// A tape with its file, its settings and the tally of what was used.
 #[derive(Debug)]
-pub struct Deck {
+pub struct LoadedTape {
     tape: Arc<Tape>,
     file: Arc<TapeFile>,
     setting: Arc<Setting>,
@@ -34,15 +34,15 @@ pub struct Deck {
     started: Instant,
 }
 
-impl Deck {
-    /// Reads recordings as one, each in its parts.
+impl LoadedTape {
+    /// Loads recordings as one tape; each is a list of its parts.
     pub fn load(recordings: &[Vec<PathBuf>], setting: Setting) -> Result<Self, TraceFileError> {
         Ok(Self::new(TapeFile::index(recordings, &setting.matching)?, setting))
     }
 
-    pub(super) fn new(indexed: Indexed, setting: Setting) -> Self {
+    pub(super) fn new(indexed: IndexedTape, setting: Setting) -> Self {
         let tally = Arc::new(Mutex::new(Tally::new(&indexed.tape)));
-        Deck {
+        LoadedTape {
             tape: Arc::new(indexed.tape),
             file: Arc::new(indexed.file),
             setting: Arc::new(setting),
@@ -57,29 +57,29 @@ impl Deck {
         &self.tape
     }
 
-    /// What was used so far, and what was missed.
+    /// The calls used so far, and the misses.
     pub fn tally(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, for whoever plays a part in it.
+    /// The shared tally, for a real server that answers misses.
     pub(super) fn shared_tally(&self) -> Arc<Mutex<Tally>> {
         Arc::clone(&self.tally)
     }
 
-    /// What is odd about the trace, and in which of its files.
+    /// The notices about the trace, with the path of the part.
     pub fn notices(&self) -> &[(PathBuf, format::Notice)] {
         &self.notices
     }
 
-    /// Looks at the recorded answers to a method, the first so many of them.
+    /// Calls `each` with the first `most` recorded answers to a method.
     pub(super) fn answers_to(&self, method: &str, most: usize, mut each: impl FnMut(&[u8])) {
         let mut answer = Vec::new();
         let answered = self.tape.of_method(method).filter(|(_, call)| call.is_answered());
         for (_, call) in answered.take(most) {
             let steps = self.tape.steps(call).iter();
             for step in steps.filter(|step| step.kind == StepKind::Answer) {
-                // What can't be read any more says nothing.
+                // An answer that can't be read is skipped.
                 if self.file.read(step.span, &mut answer).is_ok() {
                     each(&answer);
                 }
@@ -87,7 +87,7 @@ impl Deck {
         }
     }
 
-    /// Plays to one more client.
+    /// A player for one more client.
     pub(super) fn player(&self) -> Player<Arc<TapeFile>> {
         Player::new(
             Arc::clone(&self.tape),
@@ -97,12 +97,12 @@ impl Deck {
         )
     }
 
-    /// Microseconds since the tape was put in.
+    /// Microseconds since the tape was loaded.
     pub(super) fn now_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Whether something can be due though nothing comes in.
+    /// Whether something can become due without input. If not, one thread can read, answer and write without a clock.
     pub(super) fn needs_a_clock(&self) -> bool {
         let delays = |kind| matches!(kind, FaultKind::Delay(_));
         let asks = || {

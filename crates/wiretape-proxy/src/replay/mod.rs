@@ -1,17 +1,17 @@
-//! `wiretape replay`: a trace, played as a server.
+//! `wiretape replay`: plays a trace as a server.
 //!
-//! What is said to a client, and in which order, is decided in [`wiretape_analyze::replay`]. Here are the file that the
-//! messages are read from, the clock, and the ways by which they travel.
+//! [`wiretape_analyze::replay`] decides what is sent to a client and when, without any I/O. Here are the file that messages are
+//! read from, the clock, and the transports.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `file` | a trace's file, its index, and its messages on demand |
-//! | `deck` | a tape that is ready to be played |
-//! | `overture` | the beginning of a long trace, ahead of the rest |
-//! | `stdio` | one client, on standard input and output |
-//! | `http` | any number of clients, over HTTP |
-//! | `real` | the real server that is asked what was not recorded |
-//! | `recording` | the trace of what it said |
+//! | `file` | the trace's file: its index, and its messages on demand |
+//! | `deck` | a loaded tape |
+//! | `overture` | answering `initialize` while a long trace is still being indexed |
+//! | `stdio` | one client on standard input and output |
+//! | `http` | any number of clients over HTTP |
+//! | `real` | the real server that answers requests that were not recorded |
+//! | `recording` | the trace of the real server's answers |
 
 mod deck;
 mod file;
@@ -21,10 +21,10 @@ mod real;
 mod recording;
 mod stdio;
 
-pub use deck::{Deck, Tell, TellFn};
+pub use deck::{LoadedTape, NoticeCallback, NoticeFn};
 pub(crate) use file::Reader;
 pub use file::TapeFile;
 pub use http::{HttpOptions, ListenError, listen};
-pub use overture::{Opening, Overture};
+pub use overture::{PreviewOutcome, TapePreview};
 pub use real::RealServers;
 pub use stdio::play;

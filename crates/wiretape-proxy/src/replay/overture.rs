@@ -1,6 +1,7 @@
-//! The beginning of a long trace, read ahead of the rest: a client that says hello is answered while the rest is being read.
+//! A preview of a long trace: its first bytes are indexed before the rest, so that `initialize` is answered while indexing
+//! continues (`cargo xtask bench --only replay`, the row "start to the first initialize answer").
 
-use super::deck::Deck;
+use super::deck::LoadedTape;
 use super::file::TapeFile;
 use super::stdio::read;
 use crate::platform::StandardStreams;
@@ -10,29 +11,29 @@ use wiretape_analyze::call::Outcome;
 use wiretape_analyze::replay::{Action, Setting};
 use wiretape_trace::message::Envelope;
 
-/// Shorter traces are read at once.
+/// The size in bytes from which a preview is worthwhile.
 const LONG: u64 = 1 << 20;
 
-/// So much of a long one is read ahead.
+/// The number of bytes that are indexed for a preview.
 const BEGINNING: u64 = 256 << 10;
 
-/// The beginning of a long trace.
+/// The index of the beginning of a long trace.
 #[derive(Debug)]
-pub struct Overture {
-    deck: Deck,
+pub struct TapePreview {
+    deck: LoadedTape,
 }
 
-/// What has happened before a tape was there to be played.
+/// What happened before the whole tape was loaded.
 #[derive(Debug, Default)]
-pub struct Opening {
-    /// What the client has said.
+pub struct PreviewOutcome {
+    /// The bytes read from the client.
     pub(super) heard: Vec<u8>,
-    /// Whether the first request has its answer.
+    /// Whether the first request was already answered.
     pub(super) is_answered: bool,
 }
 
-impl Overture {
-    /// Reads the beginning of a trace; `None` if there is nothing to be gained.
+impl TapePreview {
+    /// Indexes the beginning of a trace; `None` if a preview is not worthwhile, or if faults or timing must apply to the answer.
     pub fn read(path: &Path, setting: &Setting) -> Option<Self> {
         if !setting.faults.list.is_empty() || !setting.speed.is_at_once() {
             return None;
@@ -40,13 +41,13 @@ impl Overture {
         let is_long =
             std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() >= LONG);
         let indexed = is_long.then(|| TapeFile::beginning(path, BEGINNING, &setting.matching))?.ok()?;
-        Some(Overture { deck: Deck::new(indexed, setting.clone()) })
+        Some(TapePreview { deck: LoadedTape::new(indexed, setting.clone()) })
     }
 
-    /// Waits for the client's first word, and answers it if that is `initialize` and it was recorded here.
-    pub fn greet(&self) -> io::Result<Opening> {
+    /// Waits for the client's first line, and answers it if it is an `initialize` that the beginning of the trace contains.
+    pub fn greet(&self) -> io::Result<PreviewOutcome> {
         let mut stdin = StandardStreams::stdin()?;
-        let mut opening = Opening::default();
+        let mut opening = PreviewOutcome::default();
         let mut chunk = vec![0; 64 * 1024];
         while memchr::memchr(b'\n', &opening.heard).is_none() {
             match read(&mut stdin, &mut chunk)? {

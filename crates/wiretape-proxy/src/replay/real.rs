@@ -1,14 +1,15 @@
-//! The real server that is asked what was not recorded, and the trace of what it said.
+//! The real server that answers requests which were not recorded, and the recording of its answers.
 //!
-//! Each session has a process of its own, which is started when it is needed first, and told the client's own `initialize`.
-//! Requests pass under ids and progress tokens of ours, and its own requests under ids that nobody else uses: so what it says
-//! finds its way back, whoever shares it.
+//! **Why this shape.** Each session has its own process, started at the first miss with the client's own `initialize`. The
+//! process must not notice that it gets only some of the requests, and several clients without sessions may share it. So
+//! requests get ids and progress tokens of ours on their way to it, and its own requests get ids with a prefix of ours on their
+//! way to the client; every message is routed back by these.
 
-use super::deck::Deck;
+use super::deck::LoadedTape;
 use super::recording::Recordings;
 use crate::child::{end_process, read_lines, write_lines};
 use crate::new_trace::NewTrace;
-use crate::platform::{Process, Spawned, StderrMode};
+use crate::platform::{Process, SpawnedServer, StderrMode};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io;
@@ -21,10 +22,10 @@ use wiretape_trace::message::{Direction, Envelope, MessageKind, payloads};
 use wiretape_trace::redact::Redactor;
 use wiretape_trace::value::Value;
 
-/// What ids and progress tokens of ours begin with, on their way to the real server.
+/// The prefix of ids and progress tokens on their way to the real server.
 const OURS: &str = "wiretape-";
 
-/// What the ids of the real server's requests begin with, on their way to the client.
+/// The prefix of ids of the real server's requests on their way to the client.
 const REAL: &str = "wiretape-real-";
 
 const TOKEN: [&str; 3] = ["params", "_meta", "progressToken"];
@@ -32,23 +33,24 @@ const PROGRESS: [&str; 2] = ["params", "progressToken"];
 const SUBSCRIPTION: [&str; 3] = ["params", "_meta", "io.modelcontextprotocol/subscriptionId"];
 const REQUEST: [&str; 2] = ["params", "requestId"];
 
-/// Something that the real server did.
+/// An event of the real server.
 #[derive(Debug)]
 pub(super) enum RealEvent {
-    /// It said something.
+    /// The server sent a line.
     Line(Vec<u8>),
-    /// It has gone.
+    /// The server's output has ended.
     Ended,
 }
 
 pub(super) type Report = Arc<dyn Fn(RealEvent) + Send + Sync>;
 
-/// Who asks a real server.
+/// The clients of a real server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clients {
-    /// One, which can be asked in turn.
+    /// One client, which can receive the server's own requests.
     One,
-    /// All that have no session. They can't be asked, and what is said to nobody in particular is for none of them.
+    /// All clients without a session. The server's own requests can't be routed to one of them, nor can notifications that
+    /// belong to no request.
     Many,
 }
 
@@ -57,15 +59,15 @@ pub(super) enum Clients {
 pub struct RealServers {
     command: Vec<OsString>,
     recordings: Option<Mutex<Recordings>>,
-    /// Why not all that they said is recorded.
+    /// Why the recording is incomplete.
     lost: Arc<Mutex<Option<String>>>,
-    running: Mutex<Vec<Arc<Running>>>,
+    running: Mutex<Vec<Arc<RunningServer>>>,
     ending: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl RealServers {
-    /// Servers that are started by this command when they are needed. What they say is recorded in `record`, without secrets
-    /// if there is a redactor: what the first one says, and what further ones say in files beside it.
+    /// Servers that are started with this command on demand. The session with the first one is recorded in `record`, redacted if
+    /// there is a redactor; those with further ones in files next to it.
     pub fn new(
         command: Vec<OsString>,
         record: Option<&Path>,
@@ -81,8 +83,8 @@ impl RealServers {
         })
     }
 
-    /// A server for one more client, or for many, of a tape.
-    pub(super) fn server(self: &Arc<Self>, clients: Clients, deck: &Deck) -> RealServer {
+    /// A server for one client of a tape, or for all without a session.
+    pub(super) fn server(self: &Arc<Self>, clients: Clients, deck: &LoadedTape) -> RealServer {
         RealServer {
             servers: Arc::clone(self),
             clients,
@@ -90,7 +92,7 @@ impl RealServers {
             report: Arc::new(|_| ()),
             initialize: None,
             has_spoken: false,
-            state: State::NotStarted,
+            state: RealServerState::NotStarted,
             asked: 0,
             waiting: BTreeMap::new(),
             questioned: 0,
@@ -98,40 +100,41 @@ impl RealServers {
         }
     }
 
-    /// Ends them all, and waits until they have.
+    /// Ends all servers and waits until they have exited.
     pub fn end(&self) {
         let running = std::mem::take(&mut *lock(&self.running));
         running.into_iter().for_each(|running| self.end_one(running));
         let ending = std::mem::take(&mut *lock(&self.ending));
         for ending in ending {
-            // One that panicked has nothing more to say.
+            // The panic hook has reported a panic; the others still have to be joined.
             let _ = ending.join();
         }
         if let Some(recordings) = &self.recordings
             && let Err(error) = lock(recordings).end()
         {
-            Journal::failed(&error, &self.lost);
+            RecordingState::failed(&error, &self.lost);
         }
     }
 
-    /// Why not all that they said is recorded, if it isn't.
+    /// Why the recording is incomplete, if it is.
     pub fn lost(&self) -> Option<String> {
         lock(&self.lost).clone()
     }
 
-    fn start(&self, report: Report) -> io::Result<Arc<Running>> {
-        let Spawned { process, stdin, stdout, .. } = Process::spawn(&self.command, StderrMode::Inherited)?;
+    fn start(&self, report: Report) -> io::Result<Arc<RunningServer>> {
+        let SpawnedServer { process, stdin, stdout, .. } =
+            Process::spawn(&self.command, StderrMode::Inherited)?;
         let recording = self.recordings.as_ref().map(|recordings| lock(recordings).next());
         let recording = match recording {
-            None => Journal::Off,
-            Some(Ok(trace)) => Journal::Recorded(trace),
-            Some(Err(error)) => Journal::failed(&error, &self.lost),
+            None => RecordingState::Off,
+            Some(Ok(trace)) => RecordingState::Recorded(Box::new(trace)),
+            Some(Err(error)) => RecordingState::failed(&error, &self.lost),
         };
         let (input, lines) = channel();
         let ended = Arc::clone(&report);
         write_lines(stdin, lines, move || ended(RealEvent::Ended));
         read_lines(stdout, move |line| report(line.map_or(RealEvent::Ended, RealEvent::Line)));
-        let running = Arc::new(Running {
+        let running = Arc::new(RunningServer {
             process: Mutex::new(Some(process)),
             input: Mutex::new(Some(input)),
             recording: Mutex::new(recording),
@@ -141,8 +144,8 @@ impl RealServers {
         Ok(running)
     }
 
-    /// Ends one, without waiting for it.
-    fn end_one(&self, running: Arc<Running>) {
+    /// Ends a server without waiting for it.
+    fn end_one(&self, running: Arc<RunningServer>) {
         lock(&self.running).retain(|other| !Arc::ptr_eq(other, &running));
         let mut ending = lock(&self.ending);
         ending.retain(|ending| !ending.is_finished());
@@ -150,38 +153,38 @@ impl RealServers {
     }
 }
 
-/// A server that runs.
+/// The process of a real server, and its recording.
 #[derive(Debug)]
-struct Running {
+struct RunningServer {
     process: Mutex<Option<Process>>,
     input: Mutex<Option<Sender<Vec<u8>>>>,
-    recording: Mutex<Journal>,
+    recording: Mutex<RecordingState>,
     lost: Arc<Mutex<Option<String>>>,
 }
 
-/// What becomes of what is said.
+/// The state of a server's recording.
 #[derive(Debug)]
-enum Journal {
+enum RecordingState {
     Off,
-    Recorded(NewTrace),
-    /// It can't be recorded, which has to be told.
+    Recorded(Box<NewTrace>),
+    /// Writing has failed, and the user must be notified.
     Failed(Notice),
 }
 
-impl Journal {
+impl RecordingState {
     fn failed(error: &io::Error, lost: &Mutex<Option<String>>) -> Self {
         let reason = error.to_string();
         lock(lost).get_or_insert_with(|| reason.clone());
-        Journal::Failed(Notice::NotRecorded { reason })
+        RecordingState::Failed(Notice::NotRecorded { reason })
     }
 }
 
-impl Running {
-    /// Sends it a message; whether that could be.
+impl RunningServer {
+    /// Records and sends a message. `false` if the server's input is closed.
     fn send(&self, mut message: Vec<u8>) -> bool {
         let input = lock(&self.input);
         let Some(input) = input.as_ref() else { return false };
-        // A message is a line there. In JSON these can only be white space.
+        // On stdio a message is one line. Unescaped line breaks in JSON can only be white space.
         message.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
         self.record(Direction::ClientToServer, &message);
         input.send(message).is_ok()
@@ -189,19 +192,19 @@ impl Running {
 
     fn record(&self, dir: Direction, message: &[u8]) {
         let mut recording = lock(&self.recording);
-        if let Journal::Recorded(journal) = &mut *recording
-            && let Err(error) = journal.message(dir, message)
+        if let RecordingState::Recorded(journal) = &mut *recording
+            && let Err(error) = journal.write_message(dir, message)
         {
-            // The client is answered all the same. A line that was torn must stay the last.
-            *recording = Journal::failed(&error, &self.lost);
+            // The client still gets its answer. Nothing may follow a line that was only partly written.
+            *recording = RecordingState::failed(&error, &self.lost);
         }
     }
 
-    /// Why nothing is recorded any more, once.
+    /// The notice about a failed recording, once.
     fn failure(&self) -> Option<Notice> {
         let mut recording = lock(&self.recording);
-        match std::mem::replace(&mut *recording, Journal::Off) {
-            Journal::Failed(notice) => Some(notice),
+        match std::mem::replace(&mut *recording, RecordingState::Off) {
+            RecordingState::Failed(notice) => Some(notice),
             other => {
                 *recording = other;
                 None
@@ -209,16 +212,16 @@ impl Running {
         }
     }
 
-    /// Lets it end, or ends it.
+    /// Closes the server's input, waits for its exit or terminates it, and ends the recording.
     fn end(&self) {
         drop(lock(&self.input).take());
         let process = lock(&self.process).take();
         let exit = process.and_then(|process| end_process(process).exit());
-        let recording = std::mem::replace(&mut *lock(&self.recording), Journal::Off);
-        if let Journal::Recorded(recording) = recording
+        let recording = std::mem::replace(&mut *lock(&self.recording), RecordingState::Off);
+        if let RecordingState::Recorded(recording) = recording
             && let Err(error) = recording.end(exit)
         {
-            Journal::failed(&error, &self.lost);
+            RecordingState::failed(&error, &self.lost);
         }
     }
 }
@@ -227,7 +230,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The real server of one client, or of many.
+/// The real server of one client, or of all clients without a session.
 pub(super) struct RealServer {
     servers: Arc<RealServers>,
     clients: Clients,
@@ -236,33 +239,34 @@ pub(super) struct RealServer {
     initialize: Option<Vec<u8>>,
     /// Whether it has sent a message.
     has_spoken: bool,
-    state: State,
+    state: RealServerState,
     asked: u64,
-    /// What it was asked, by our numbers.
-    waiting: BTreeMap<u64, Waiting>,
+    /// The requests that it has not answered yet, by our numbers.
+    waiting: BTreeMap<u64, ForwardedRequest>,
     questioned: u64,
-    /// The ids of its questions, by those under which the client knows them.
+    /// The ids of its own requests, by the number under which the client knows them.
     questions: HashMap<u64, Vec<u8>>,
 }
 
-enum State {
+/// The state of the server's process.
+enum RealServerState {
     NotStarted,
-    /// It has been told `initialize`; what waits for its answer.
-    Greeted(Arc<Running>, Vec<Vec<u8>>),
-    Ready(Arc<Running>),
+    /// `initialize` was sent; the messages wait for its answer.
+    Greeted(Arc<RunningServer>, Vec<Vec<u8>>),
+    Ready(Arc<RunningServer>),
     Gone(String),
 }
 
-/// A request that it was asked.
-struct Waiting {
-    /// The player's number of it.
+/// A request that was forwarded to the server.
+struct ForwardedRequest {
+    /// The player's number of the request.
     request: u64,
     /// The client's id, and its progress token.
     id: Vec<u8>,
     token: Option<Vec<u8>>,
-    /// Whether it stays open for news.
+    /// Whether it is a subscription, which stays open.
     is_subscription: bool,
-    /// Why it had to be asked.
+    /// The miss that caused it.
     miss: Box<Miss>,
 }
 
@@ -271,15 +275,15 @@ impl RealServer {
         self.report = report;
     }
 
-    /// Listens to what the client says. Whether it was meant for the real server alone.
-    pub(super) fn hear(&mut self, message: &[u8], actions: &mut Vec<Action>) -> bool {
+    /// Observes a message of the client. Returns whether it was for the real server alone.
+    pub(super) fn observe_client(&mut self, message: &[u8], actions: &mut Vec<Action>) -> bool {
         let envelope = Envelope::scan(message);
         match (envelope.kind, envelope.method.as_deref()) {
             (_, Some("initialize")) => {
                 self.initialize = Some(message.to_vec());
                 false
             }
-            (MessageKind::Response, _) => self.hear_reply(message, &envelope),
+            (MessageKind::Response, _) => self.forward_reply(message, &envelope),
             (MessageKind::Notification, Some("notifications/cancelled")) => {
                 let cancelled = value_at(message, &REQUEST).and_then(|id| self.waits_for(id));
                 let Some(request) = cancelled else { return false };
@@ -295,29 +299,29 @@ impl RealServer {
         }
     }
 
-    fn hear_reply(&mut self, message: &[u8], envelope: &Envelope<'_>) -> bool {
+    fn forward_reply(&mut self, message: &[u8], envelope: &Envelope<'_>) -> bool {
         let number = envelope.id.as_ref().and_then(|id| id.text().strip_prefix(REAL)?.parse::<u64>().ok());
         let Some(id) = number.and_then(|number| self.questions.remove(&number)) else { return false };
         self.send(with_id(message, &id));
         true
     }
 
-    /// Whether it runs and has not said a word yet.
+    /// Whether it was started and has not sent a message yet.
     pub(super) fn is_starting(&self) -> bool {
-        matches!(self.state, State::Greeted(..) | State::Ready(_)) && !self.has_spoken
+        matches!(self.state, RealServerState::Greeted(..) | RealServerState::Ready(_)) && !self.has_spoken
     }
 
-    /// Whether it owes an answer.
-    pub(super) fn is_asked(&self) -> bool {
+    /// Whether it has unanswered requests.
+    pub(super) fn has_pending(&self) -> bool {
         self.waiting.values().any(|waiting| !waiting.is_subscription)
     }
 
-    /// The request that has this id with the client, if it was passed on.
+    /// The forwarded request with this id of the client.
     fn waits_for(&self, id: &[u8]) -> Option<u64> {
         self.waiting.values().find(|waiting| waiting.id == id).map(|waiting| waiting.request)
     }
 
-    /// The client doesn't want the answer to a request any more.
+    /// Cancels a request.
     pub(super) fn cancel(&mut self, request: u64) {
         let number = self.waiting.iter().find(|(_, waiting)| waiting.request == request);
         let Some(number) = number.map(|(number, _)| *number) else { return };
@@ -328,11 +332,11 @@ impl RealServer {
         self.send_when_ready(notification.to_string().into_bytes());
     }
 
-    /// Asks it something. If it can't be asked, the client is to be told so.
+    /// Forwards a request. If that fails, the returned actions tell the client.
     pub(super) fn ask(&mut self, request: u64, message: &[u8], miss: Box<Miss>) -> Vec<Action> {
         self.asked += 1;
         let ours = quoted(OURS, self.asked);
-        let waiting = Waiting {
+        let waiting = ForwardedRequest {
             request,
             id: id_of(message).unwrap_or(b"null").to_vec(),
             token: value_at(message, &TOKEN).map(<[u8]>::to_vec),
@@ -344,36 +348,36 @@ impl RealServer {
             question = replaced(&question, &TOKEN, &ours);
         }
         self.waiting.insert(self.asked, waiting);
-        if let State::NotStarted = self.state {
+        if let RealServerState::NotStarted = self.state {
             self.start();
         }
         if self.send_when_ready(question) {
             return Vec::new();
         }
-        self.waiting.remove(&self.asked).map_or_else(Vec::new, |waiting| self.cannot_answer(waiting).into())
+        self.waiting.remove(&self.asked).map_or_else(Vec::new, |waiting| self.unanswerable(waiting).into())
     }
 
     fn start(&mut self) {
         let running = match self.servers.start(Arc::clone(&self.report)) {
             Ok(running) => running,
             Err(error) => {
-                self.state = State::Gone(format!("it can't be started: {error}"));
+                self.state = RealServerState::Gone(format!("it can't be started: {error}"));
                 return;
             }
         };
         self.state = match &self.initialize {
             Some(initialize) => {
                 running.send(with_id(initialize, &quoted(OURS, 0)));
-                State::Greeted(running, Vec::new())
+                RealServerState::Greeted(running, Vec::new())
             }
-            None => State::Ready(running),
+            None => RealServerState::Ready(running),
         };
     }
 
-    /// Sends it a message, after what it has to be told first; whether that could be.
+    /// Sends a message after the handshake. `false` if the server can't get it.
     fn send_when_ready(&mut self, message: Vec<u8>) -> bool {
         match &mut self.state {
-            State::Greeted(_, queue) => {
+            RealServerState::Greeted(_, queue) => {
                 queue.push(message);
                 true
             }
@@ -381,63 +385,63 @@ impl RealServer {
         }
     }
 
-    /// Sends it a message; whether that could be.
+    /// Sends a message now. `false` if the server can't get it.
     fn send(&self, message: Vec<u8>) -> bool {
         match &self.state {
-            State::Greeted(running, _) | State::Ready(running) => running.send(message),
-            State::NotStarted | State::Gone(_) => false,
+            RealServerState::Greeted(running, _) | RealServerState::Ready(running) => running.send(message),
+            RealServerState::NotStarted | RealServerState::Gone(_) => false,
         }
     }
 
-    /// Takes what it did. Returns what the client is to be told.
+    /// Handles an event of the server. Returns the actions for the client.
     pub(super) fn take(&mut self, event: RealEvent) -> Vec<Action> {
         let mut actions = Vec::new();
-        if let State::Greeted(running, _) | State::Ready(running) = &self.state {
-            actions.extend(running.failure().map(Action::Tell));
+        if let RealServerState::Greeted(running, _) | RealServerState::Ready(running) = &self.state {
+            actions.extend(running.failure().map(Action::Notify));
         }
         match event {
             RealEvent::Line(line) => {
                 self.record(&line);
-                actions.extend(payloads(&line).into_iter().filter_map(|payload| self.said(payload)));
+                actions
+                    .extend(payloads(&line).into_iter().filter_map(|payload| self.handle_message(payload)));
             }
-            RealEvent::Ended => actions.extend(self.gone()),
+            RealEvent::Ended => actions.extend(self.handle_exit()),
         }
         actions
     }
 
     fn record(&self, line: &[u8]) {
-        if let State::Greeted(running, _) | State::Ready(running) = &self.state {
+        if let RealServerState::Greeted(running, _) | RealServerState::Ready(running) = &self.state {
             running.record(Direction::ServerToClient, line);
         }
     }
 
-    fn said(&mut self, line: &[u8]) -> Option<Action> {
+    fn handle_message(&mut self, line: &[u8]) -> Option<Action> {
         let envelope = Envelope::scan(line);
         self.has_spoken |= envelope.kind != MessageKind::NotJsonRpc;
         match envelope.kind {
-            MessageKind::Response => self.answered(line, &envelope),
-            MessageKind::Request => self.asks(line),
-            MessageKind::Notification => self.notified(line, &envelope),
+            MessageKind::Response => self.handle_answer(line, &envelope),
+            MessageKind::Request => self.handle_request(line),
+            MessageKind::Notification => self.handle_notification(line, &envelope),
             MessageKind::Batch | MessageKind::NotJsonRpc => None,
         }
     }
 
-    fn answered(&mut self, line: &[u8], envelope: &Envelope<'_>) -> Option<Action> {
+    fn handle_answer(&mut self, line: &[u8], envelope: &Envelope<'_>) -> Option<Action> {
         let number = number_in(envelope.id.as_ref()?.text())?;
         if number == 0 {
-            self.is_ready();
+            self.finish_handshake();
             return None;
         }
         let waiting = self.waiting.remove(&number)?;
         Some(Action::Answer { to: waiting.request, message: with_id(line, &waiting.id) })
     }
 
-    /// It asks in turn.
-    fn asks(&mut self, line: &[u8]) -> Option<Action> {
+    /// Handles a request of the server.
+    fn handle_request(&mut self, line: &[u8]) -> Option<Action> {
         let id = id_of(line)?.to_vec();
         if self.clients == Clients::Many {
-            let error =
-                serde_json::json!({ "code": -32601, "message": "wiretape: this client can't be asked" });
+            let error = serde_json::json!({ "code": -32601, "message": "wiretape: clients without a session can't receive requests" });
             self.send(failure(&id, &error));
             return None;
         }
@@ -448,8 +452,8 @@ impl RealServer {
         Some(Action::Send { during: newest.map(|waiting| waiting.request), message })
     }
 
-    fn notified(&self, line: &[u8], envelope: &Envelope<'_>) -> Option<Action> {
-        let of = |path: &[&str]| -> Option<&Waiting> {
+    fn handle_notification(&self, line: &[u8], envelope: &Envelope<'_>) -> Option<Action> {
+        let of = |path: &[&str]| -> Option<&ForwardedRequest> {
             let value = Value::parse(value_at(line, path)?).ok()?.string()?;
             self.waiting.get(&number_in(&value)?)
         };
@@ -462,15 +466,15 @@ impl RealServer {
             return Some(Action::Send { during: Some(waiting.request), message });
         }
         match envelope.method.as_deref() {
-            // It comes too late.
+            // The request was already answered or cancelled.
             Some("notifications/progress") => None,
-            Some("notifications/cancelled") => self.takes_back(line),
-            _ => self.said_to_nobody(line),
+            Some("notifications/cancelled") => self.handle_cancellation(line),
+            _ => self.route_unrelated(line),
         }
     }
 
-    /// It doesn't want the answer to a question any more.
-    fn takes_back(&self, line: &[u8]) -> Option<Action> {
+    /// Handles the cancellation of one of the server's requests.
+    fn handle_cancellation(&self, line: &[u8]) -> Option<Action> {
         let id = value_at(line, &REQUEST)?;
         let number =
             self.questions.iter().find(|(_, question)| **question == id).map(|(number, _)| *number)?;
@@ -478,8 +482,8 @@ impl RealServer {
         Some(Action::Send { during: None, message })
     }
 
-    /// If only one request is open, it is said during that.
-    fn said_to_nobody(&self, line: &[u8]) -> Option<Action> {
+    /// Handles a notification that belongs to no request. If exactly one request is pending, it is sent on that one's stream.
+    fn route_unrelated(&self, line: &[u8]) -> Option<Action> {
         let mut open = self.waiting.values().filter(|waiting| !waiting.is_subscription);
         let during = match (open.next(), open.next()) {
             (Some(only), None) => Some(only.request),
@@ -489,42 +493,45 @@ impl RealServer {
         Some(Action::Send { during, message: line.to_vec() })
     }
 
-    /// It has answered `initialize`.
-    fn is_ready(&mut self) {
-        let State::Greeted(running, queue) = &mut self.state else { return };
+    /// Completes the handshake after the answer to `initialize`.
+    fn finish_handshake(&mut self) {
+        let RealServerState::Greeted(running, queue) = &mut self.state else { return };
         let (running, queue) = (Arc::clone(running), std::mem::take(queue));
         running.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec());
         for message in queue {
             running.send(message);
         }
-        self.state = State::Ready(running);
+        self.state = RealServerState::Ready(running);
     }
 
-    fn gone(&mut self) -> Vec<Action> {
-        self.end("it has gone");
+    fn handle_exit(&mut self) -> Vec<Action> {
+        self.end("it has exited");
         let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_values().flat_map(|waiting| self.cannot_answer(waiting)).collect()
+        waiting.into_values().flat_map(|waiting| self.unanswerable(waiting)).collect()
     }
 
-    /// What becomes of a request that it can't be asked.
-    fn cannot_answer(&self, waiting: Waiting) -> [Action; 2] {
-        let reason = if let State::Gone(reason) = &self.state { reason } else { "it takes no more input" };
+    /// The actions for a request that the server can't answer.
+    fn unanswerable(&self, waiting: ForwardedRequest) -> [Action; 2] {
+        let reason =
+            if let RealServerState::Gone(reason) = &self.state { reason } else { "it has closed its input" };
         let miss = Miss { unasked: Some(reason.to_owned()), ..*waiting.miss };
         missed_after_all(waiting.request, &waiting.id, Box::new(miss), &mut lock(&self.tally))
     }
 
     fn end(&mut self, reason: &str) {
-        match std::mem::replace(&mut self.state, State::Gone(reason.to_owned())) {
-            State::Greeted(running, _) | State::Ready(running) => self.servers.end_one(running),
-            State::NotStarted => {}
-            gone @ State::Gone(_) => self.state = gone,
+        match std::mem::replace(&mut self.state, RealServerState::Gone(reason.to_owned())) {
+            RealServerState::Greeted(running, _) | RealServerState::Ready(running) => {
+                self.servers.end_one(running);
+            }
+            RealServerState::NotStarted => {}
+            gone @ RealServerState::Gone(_) => self.state = gone,
         }
     }
 }
 
 impl Drop for RealServer {
     fn drop(&mut self) {
-        self.end("its client has gone");
+        self.end("its client is gone");
     }
 }
 
@@ -532,7 +539,7 @@ fn failure(id: &[u8], error: &serde_json::Value) -> Vec<u8> {
     [br#"{"jsonrpc":"2.0","id":"#, id, br#","error":"#, error.to_string().as_bytes(), b"}"].concat()
 }
 
-/// An id or a token, as JSON.
+/// An id or a token of ours as JSON text.
 fn quoted(prefix: &str, number: u64) -> Vec<u8> {
     format!("\"{prefix}{number}\"").into_bytes()
 }

@@ -1,4 +1,4 @@
-//! Traces of what was new: one for each real server, for a trace is of one client and one server.
+//! The traces of real servers: one for each, because a trace has one client and one server.
 
 use crate::new_trace::NewTrace;
 use std::ffi::OsString;
@@ -14,9 +14,9 @@ pub(super) struct Recordings {
     path: PathBuf,
     command: Vec<OsString>,
     redactor: Option<Arc<Redactor>>,
-    /// The first: it is there from the beginning, so that whoever can't write it learns that at once.
+    /// The first trace. Created at start, so that the user learns at once if it can't be written.
     first: Option<NewTrace>,
-    /// How many names were tried.
+    /// The number of file names tried.
     names: u32,
 }
 
@@ -42,14 +42,14 @@ impl Recordings {
             self.names += 1;
             let path = numbered(&self.path, self.names);
             match one(&path, &self.command, self.redactor.clone()) {
-                // An older one of that name is kept.
+                // An existing file is never overwritten.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 recording => return recording,
             }
         }
     }
 
-    /// There will be no more servers. If there was none at all, there is nothing to be kept, and the name is free for next time.
+    /// Removes the first trace if no server was started: it would be empty, and occupy the name.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.first.take().map_or(Ok(()), |first| {
             drop(first);
@@ -62,7 +62,7 @@ fn one(path: &Path, command: &[OsString], redactor: Option<Arc<Redactor>>) -> io
     NewTrace::begin(private::create_file(path)?, command, None, redactor)
 }
 
-/// `new.jsonl` is `new-2.jsonl` then.
+/// The numbered variant of a path: `new.jsonl` becomes `new-2.jsonl`.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-{number}"));

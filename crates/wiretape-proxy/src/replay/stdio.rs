@@ -1,10 +1,10 @@
-//! One client, on standard input and output.
+//! Replay to one client on standard input and output.
 //!
-//! Where nothing ever has to be waited for but the client, one thread reads, answers and writes, and nobody wakes anybody. A
-//! clock, or a real server behind us, needs threads that read and one that plays.
+//! If only the client's input can cause output, one thread reads, answers and writes, without any wake-up between threads
+//! (`cargo xtask bench --only replay`, the rows over stdio). Timing or a real server needs reader threads and one that plays.
 
-use super::deck::{Deck, Tell};
-use super::overture::Opening;
+use super::deck::{LoadedTape, NoticeCallback};
+use super::overture::PreviewOutcome;
 use super::real::{Clients, RealEvent, RealServer, RealServers};
 use crate::platform::StandardStreams;
 use std::fs::File;
@@ -16,25 +16,30 @@ use wiretape_analyze::replay::{Action, Player};
 use wiretape_trace::framing::LineFramer;
 use wiretape_trace::message::payloads;
 
-/// How much is read at a time.
+/// Bytes per read: the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 
-/// Output is written when so much of it is there, though more input waits.
-const FULL: usize = 256 * 1024;
+/// The size in bytes at which output is written even if more input is available.
+const FLUSH_BYTES: usize = 256 * 1024;
 
-/// So many events wait to be looked at. Who says more than can be followed waits, and nobody's memory fills.
-const WAITING: usize = 256;
+/// The capacity of the event queue. When it is full, its senders wait: back-pressure instead of memory.
+const QUEUE_EVENTS: usize = 256;
 
-/// How long what is under way may take when the client has sent its last. Clients that end a server give it about two seconds.
-const LAST_MOMENT: Duration = Duration::from_millis(1500);
+/// The time for pending answers after the client has closed its output. Clients that end a server wait for about two seconds.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(1500);
 
-/// How long a real server that has not said its first word yet may take for that.
-const FIRST_WORD: Duration = Duration::from_secs(10);
+/// The same while the real server is still starting, which may take long.
+const STARTING_GRACE: Duration = Duration::from_secs(10);
 
-/// Plays a tape to the client at our standard streams, until it goes away.
-pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<&Arc<RealServers>>) -> io::Result<()> {
+/// Plays a tape to the client at our standard streams until it disconnects.
+pub fn play(
+    deck: &LoadedTape,
+    opening: &PreviewOutcome,
+    tell: &NoticeCallback,
+    real: Option<&Arc<RealServers>>,
+) -> io::Result<()> {
     let (stdin, stdout) = (StandardStreams::stdin()?, StandardStreams::stdout()?);
-    let stage = Stage {
+    let playback = StdioPlayback {
         deck,
         tell,
         player: deck.player(),
@@ -47,78 +52,78 @@ pub fn play(deck: &Deck, opening: &Opening, tell: &Tell, real: Option<&Arc<RealS
     let mut framer = LineFramer::new();
     framer.push(&opening.heard);
     let ended = if deck.needs_a_clock() {
-        play_timed(stage, framer, stdin)
+        play_timed(playback, framer, stdin)
     } else {
-        play_at_once(stage, framer, stdin)
+        play_at_once(playback, framer, stdin)
     };
     match ended {
-        // The client reads no more: that is its end.
+        // The client has closed its input, which is a normal end.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         ended => ended,
     }
 }
 
-fn play_at_once(mut stage: Stage<'_>, mut framer: LineFramer, mut stdin: File) -> io::Result<()> {
+fn play_at_once(mut playback: StdioPlayback<'_>, mut framer: LineFramer, mut stdin: File) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK];
-    stage.lines(&mut framer)?;
-    while !stage.is_over {
+    playback.lines(&mut framer)?;
+    while !playback.is_over {
         let read = read(&mut stdin, &mut chunk)?;
         if read == 0 {
-            stage.last_line(&mut framer)?;
+            playback.last_line(&mut framer)?;
             break;
         }
         framer.push(&chunk[..read]);
-        stage.lines(&mut framer)?;
+        playback.lines(&mut framer)?;
     }
     Ok(())
 }
 
-/// What a stage that has a clock hears.
+/// An event for a playback with a clock.
 enum Event {
     Client(Vec<u8>),
     ClientEnded,
     Real(RealEvent),
 }
 
-fn play_timed(mut stage: Stage<'_>, mut framer: LineFramer, stdin: File) -> io::Result<()> {
-    let (sender, events) = sync_channel(WAITING);
+fn play_timed(mut playback: StdioPlayback<'_>, mut framer: LineFramer, stdin: File) -> io::Result<()> {
+    let (sender, events) = sync_channel(QUEUE_EVENTS);
     read_client(stdin, sender.clone());
-    if let Some(real) = &mut stage.real {
+    if let Some(real) = &mut playback.real {
         let sender = sender.clone();
-        // When nobody listens any more, everything is over.
+        // Sending fails only when the playback has ended.
         real.report_to(Arc::new(move |event| drop(sender.send(Event::Real(event)))));
     }
-    stage.lines(&mut framer)?;
-    while !stage.is_over {
-        match next(&events, stage.wait()) {
+    playback.lines(&mut framer)?;
+    while !playback.is_over {
+        match next(&events, playback.wait()) {
             Some(Event::Client(bytes)) => {
                 framer.push(&bytes);
-                stage.lines(&mut framer)?;
+                playback.lines(&mut framer)?;
             }
             Some(Event::ClientEnded) => {
-                stage.last_line(&mut framer)?;
-                return wind_up(stage, &events);
+                playback.last_line(&mut framer)?;
+                return drain(playback, &events);
             }
-            Some(Event::Real(event)) => stage.real_did(event)?,
-            None => stage.tick()?,
+            Some(Event::Real(event)) => playback.handle_real_event(event)?,
+            None => playback.tick()?,
         }
     }
     Ok(())
 }
 
-/// The client has sent its last; what it still waits for is said, for a moment.
-fn wind_up(mut stage: Stage<'_>, events: &Receiver<Event>) -> io::Result<()> {
-    let mut is_starting = stage.is_starting();
-    let mut end = Instant::now() + if is_starting { FIRST_WORD } else { LAST_MOMENT };
-    while !stage.is_over && stage.has_more_to_say() && Instant::now() < end {
+/// Sends pending answers for a short time after the client has closed its output.
+fn drain(mut playback: StdioPlayback<'_>, events: &Receiver<Event>) -> io::Result<()> {
+    let mut is_starting = playback.is_starting();
+    let mut end = Instant::now() + if is_starting { STARTING_GRACE } else { SHUTDOWN_GRACE };
+    while !playback.is_over && playback.has_more_to_say() && Instant::now() < end {
         let rest = end.saturating_duration_since(Instant::now());
-        match next(events, Some(stage.wait().map_or(rest, |wait| wait.min(rest)))) {
-            Some(Event::Real(event)) => stage.real_did(event)?,
+        match next(events, Some(playback.wait().map_or(rest, |wait| wait.min(rest)))) {
+            Some(Event::Real(event)) => playback.handle_real_event(event)?,
             Some(Event::Client(_) | Event::ClientEnded) => {}
-            None => stage.tick()?,
+            None => playback.tick()?,
         }
-        if is_starting && !stage.is_starting() {
-            (is_starting, end) = (false, Instant::now() + LAST_MOMENT);
+        if is_starting && !playback.is_starting() {
+            (is_starting, end) = (false, Instant::now() + SHUTDOWN_GRACE);
         }
     }
     Ok(())
@@ -154,21 +159,21 @@ pub(super) fn read(stdin: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// A tape, and the client that it is played to.
-struct Stage<'d> {
-    deck: &'d Deck,
-    tell: &'d Tell,
+/// The playback of a tape to the client.
+struct StdioPlayback<'d> {
+    deck: &'d LoadedTape,
+    tell: &'d NoticeCallback,
     player: Player<Arc<super::TapeFile>>,
     stdout: File,
     out: Vec<u8>,
     real: Option<RealServer>,
-    /// The answer to the first request has gone out already.
+    /// Whether the first request was already answered by the preview.
     is_greeted: bool,
     is_over: bool,
 }
 
-impl Stage<'_> {
-    /// Answers the lines that are there.
+impl StdioPlayback<'_> {
+    /// Answers all complete lines.
     fn lines(&mut self, framer: &mut LineFramer) -> io::Result<()> {
         let now_us = self.deck.now_us();
         let mut actions = Vec::new();
@@ -178,7 +183,7 @@ impl Stage<'_> {
         self.flush()
     }
 
-    /// The line that its sender did not end.
+    /// Answers a last line without a newline.
     fn last_line(&mut self, framer: &mut LineFramer) -> io::Result<()> {
         let now_us = self.deck.now_us();
         if let Some(frame) = framer.finish() {
@@ -196,19 +201,19 @@ impl Stage<'_> {
             return self.act(actions);
         };
         for payload in payloads(line) {
-            if !real.hear(payload, actions) {
+            if !real.observe_client(payload, actions) {
                 self.player.receive(payload, now_us, actions);
             }
         }
         self.act(actions)
     }
 
-    /// Whether an answer is due, or the real server owes one.
+    /// Whether an answer is scheduled, or expected of the real server.
     fn has_more_to_say(&self) -> bool {
-        self.player.deadline().is_some() || self.real.as_ref().is_some_and(RealServer::is_asked)
+        self.player.deadline().is_some() || self.real.as_ref().is_some_and(RealServer::has_pending)
     }
 
-    /// Whether the real server has been started and has not answered yet.
+    /// Whether the real server was started and has not sent a message yet.
     fn is_starting(&self) -> bool {
         self.real.as_ref().is_some_and(RealServer::is_starting)
     }
@@ -220,7 +225,7 @@ impl Stage<'_> {
         self.flush()
     }
 
-    /// How long nothing is to be done.
+    /// The time until the next deadline.
     fn wait(&self) -> Option<Duration> {
         let deadline = self.player.deadline()?;
         Some(Duration::from_micros(deadline.saturating_sub(self.deck.now_us())))
@@ -244,13 +249,13 @@ impl Stage<'_> {
                         self.act(&mut actions)?;
                     }
                 }
-                Action::Tell(notice) => (self.tell)(&notice),
+                Action::Notify(notice) => (self.tell)(&notice),
             }
         }
-        if self.out.len() >= FULL { self.flush() } else { Ok(()) }
+        if self.out.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
     }
 
-    fn real_did(&mut self, event: RealEvent) -> io::Result<()> {
+    fn handle_real_event(&mut self, event: RealEvent) -> io::Result<()> {
         let Some(real) = &mut self.real else { return Ok(()) };
         let mut actions = real.take(event);
         self.act(&mut actions)?;
@@ -263,7 +268,7 @@ impl Stage<'_> {
         }
         let written = self.stdout.write_all(&self.out);
         self.out.clear();
-        self.out.shrink_to(2 * FULL);
+        self.out.shrink_to(2 * FLUSH_BYTES);
         written
     }
 }

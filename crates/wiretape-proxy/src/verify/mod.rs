@@ -1,12 +1,13 @@
-//! `wiretape verify`: the client's side of a trace, said again to a server.
+//! `wiretape verify`: replays the client's side of a trace against a server.
 //!
-//! What is said, and how the answers compare, is decided in [`wiretape_analyze::verify`]. Here are the file that the messages are
-//! read from, the clock, and the ways to the server.
+//! [`wiretape_analyze::verify`] decides what is sent and how answers compare, without any I/O. Here are the file that messages
+//! are
+//! read from, the clock, and the transports.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `script` | a trace's file, and the script that it makes |
-//! | `server` | the server: a process, or one that is reached over HTTP |
+//! | `script` | the trace's file, and the script built from it |
+//! | `server` | the server: a child process, or one over HTTP |
 //! | `run` | the loop between them |
 
 mod run;

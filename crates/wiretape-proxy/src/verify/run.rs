@@ -1,4 +1,4 @@
-//! The loop between a script and a server.
+//! The event loop between a script and a server.
 
 use super::script::RecordedClient;
 use super::server::{Connection, Event, Target, TargetError};
@@ -10,21 +10,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wiretape_analyze::verify::{Action, Checked, Driver, Notice, Script, Setting, Verified};
 
-/// What is told while it goes on.
+/// The progress of a run.
 #[derive(Debug)]
 pub enum Progress<'p> {
     /// A call has its verdict.
     Judged {
-        /// What the client said.
+        /// The script that contains the call.
         script: &'p Script,
-        /// What became of the call.
+        /// The call and its verdict.
         checked: &'p Checked,
     },
-    /// Something should be known.
+    /// A notice for the user.
     Notice(&'p Notice),
 }
 
-/// Makes the calls of a recorded client again, and compares the answers. What is said is written to `trace`, if there is one.
+/// Repeats the calls of a recorded client and compares the answers. The new session is written to `trace`, if there is one.
 pub fn verify(
     client: RecordedClient,
     target: &Target,
@@ -57,7 +57,7 @@ pub fn verify(
     Ok((run.driver.finish(), script, run.kept))
 }
 
-/// A run that is under way.
+/// The state of a run.
 struct Run<'r> {
     started: Instant,
     driver: Driver<Arc<TapeFile>>,
@@ -65,7 +65,7 @@ struct Run<'r> {
     target: &'r Target,
     warn: &'r Warn,
     is_done: bool,
-    /// Whether the new trace could be written.
+    /// The result of writing the new trace.
     kept: io::Result<()>,
 }
 
@@ -74,7 +74,7 @@ impl Run<'_> {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Does what is to be done, and what comes of it.
+    /// Performs actions, and those that follow from them.
     fn act(
         &mut self,
         actions: &mut Vec<Action>,
@@ -91,15 +91,15 @@ impl Run<'_> {
                 }
                 Action::Reconnect => {
                     self.reconnect()?;
-                    // The one before has gone, and this one has not.
+                    // `is_gone` was about the previous connection.
                     is_gone = false;
                 }
                 Action::Keep(direction, message) => {
                     if let (Some(trace), Ok(())) = (trace.as_deref_mut(), &self.kept) {
-                        self.kept = trace.message(direction, &message);
+                        self.kept = trace.write_message(direction, &message);
                     }
                 }
-                Action::Tell(notice) => tell(Progress::Notice(&notice)),
+                Action::Notify(notice) => tell(Progress::Notice(&notice)),
                 Action::Judged => {
                     tell(Progress::Judged { script, checked: &self.driver.checked()[told] });
                     told += 1;
@@ -119,12 +119,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Waits until something happens or is due.
+    /// Waits for an event or the next deadline.
     fn wait(&mut self, actions: &mut Vec<Action>) {
         let due = self.driver.deadline().unwrap_or(u64::MAX);
         let now_us = self.now_us();
         if due <= now_us {
-            // Whatever else there is to be heard: a server that never stops talking has not answered.
+            // Before reading more events: a server that keeps sending notifications must not postpone its timeout.
             return self.driver.tick(now_us, actions);
         }
         let pause = Duration::from_micros(due - now_us).min(Duration::from_secs(3600));

@@ -1,4 +1,4 @@
-//! A trace's file, and the script that it makes.
+//! The trace's file, and the script built from it.
 
 use crate::replay::{Reader, TapeFile};
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use wiretape_analyze::verify::{Script, ScriptBuilder};
 use wiretape_library::TraceFileError;
 use wiretape_trace::format::{Line, Notice};
 
-/// What a recorded client said, and where.
+/// The client's side of a trace.
 #[derive(Debug)]
 pub struct RecordedClient {
-    /// What it said.
+    /// The calls to repeat.
     pub script: Script,
-    /// The file that has it.
+    /// The file with their messages.
     pub file: Arc<TapeFile>,
-    /// What is odd about the trace, and in which of its files.
+    /// The notices about the trace, with the path of the part.
     pub notices: Vec<(PathBuf, Notice)>,
 }
 
-/// Reads recordings as one, each in its parts.
+/// Reads recordings as one script; each is a list of its parts.
 pub fn read(recordings: &[Vec<PathBuf>], matching: &Matching) -> Result<RecordedClient, TraceFileError> {
     let mut builder = ScriptBuilder::new(matching);
     let (file, notices) = TapeFile::read_all(recordings, &mut builder)?;

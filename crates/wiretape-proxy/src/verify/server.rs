@@ -1,8 +1,8 @@
-//! The server that is looked at: a process of ours, or one that is reached over HTTP.
+//! The server under test: a child process, or one over HTTP.
 
-use crate::bridge::{Heard, Remote, SecretHeader, ServerUrl};
-use crate::child::{End, end_process, read_lines, write_lines};
-use crate::platform::{Exit, Process, Spawned, StderrMode};
+use crate::bridge::{Remote, RemoteEvent, SecretHeader, ServerUrl};
+use crate::child::{ProcessEnd, end_process, read_lines, write_lines};
+use crate::platform::{Exit, Process, SpawnedServer, StderrMode};
 use crate::warning::Warn;
 use std::ffi::OsString;
 use std::io;
@@ -10,53 +10,53 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::Duration;
 
-/// Where a server is.
+/// The server under test.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// It is started by this command.
+    /// A process that is started with this command.
     Command(Vec<OsString>),
-    /// It runs already.
+    /// A running server over HTTP.
     Url {
-        /// Where.
+        /// The server's MCP endpoint.
         url: ServerUrl,
-        /// Sent with every request.
+        /// Headers that are sent with every request.
         headers: Vec<SecretHeader>,
     },
 }
 
-/// A server can't be had.
+/// Why the server can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// It can't be started.
+    /// The process can't be started.
     #[error("can't start `{command}`")]
     Start {
-        /// What.
+        /// The program's name.
         command: String,
-        /// Why.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The system doesn't give what is needed.
+    /// The connection's thread could not be created.
     #[error("can't connect")]
     Connect(#[source] io::Error),
 }
 
-/// Something that a server did.
+/// An event of the server.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// It said something.
+    /// The server sent a line.
     Line(Vec<u8>),
-    /// It says no more.
+    /// The server's output has ended.
     Ended,
-    /// There is no talking to it.
+    /// The server can't be reached, for the given reason.
     Lost(String),
 }
 
-/// So many events wait to be looked at. A server that says more than can be followed waits, and nobody's memory fills.
-const WAITING: usize = 256;
+/// The capacity of the event queue. When it is full, the reader waits: back-pressure instead of memory.
+const QUEUE_EVENTS: usize = 256;
 
-/// A server that can be talked to. It ends when it is dropped.
+/// A connection to the server, ended on drop.
 pub(super) struct Connection {
-    /// What it does. Let go of first: then nobody waits for room any more, and the server can end.
+    /// Dropped before the server (fields drop in order): a reader that is blocked on the full queue could not end otherwise.
     events: Receiver<Event>,
     server: Server,
 }
@@ -66,7 +66,7 @@ enum Server {
     Remote(Remote),
 }
 
-/// A process of ours, and its input.
+/// A child process and its input.
 struct Child {
     process: Option<Process>,
     input: Option<Sender<Vec<u8>>>,
@@ -75,15 +75,15 @@ struct Child {
 impl Connection {
     /// Starts a server, or connects to it.
     pub(super) fn begin(target: &Target, warn: &Warn) -> Result<Self, TargetError> {
-        let (sender, events) = sync_channel(WAITING);
-        // When nobody listens any more, everything is over.
+        let (sender, events) = sync_channel(QUEUE_EVENTS);
+        // Sending fails only when the run has ended.
         let tell = move |event| drop(sender.send(event));
         let server = match target {
             Target::Command(command) => {
                 let spawned = Process::spawn(command, StderrMode::Inherited);
                 let name =
                     command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                let Spawned { process, stdin, stdout, .. } =
+                let SpawnedServer { process, stdin, stdout, .. } =
                     spawned.map_err(|source| TargetError::Start { command: name, source })?;
                 let (input, lines) = channel();
                 let ended = tell.clone();
@@ -93,8 +93,8 @@ impl Connection {
             }
             Target::Url { url, headers } => {
                 let hear = move |heard| match heard {
-                    Heard::Line(line) => tell(Event::Line(line)),
-                    Heard::Lost(reason) => tell(Event::Lost(reason)),
+                    RemoteEvent::Line(line) => tell(Event::Line(line)),
+                    RemoteEvent::Lost(reason) => tell(Event::Lost(reason)),
                 };
                 let remote = Remote::connect(url.clone(), headers.clone(), Arc::clone(warn), hear);
                 Server::Remote(remote.map_err(TargetError::Connect)?)
@@ -138,15 +138,17 @@ impl Child {
 
     fn last_words(mut self) -> String {
         match self.end() {
-            Some(End::ByItself(Exit { signal: Some(signal), .. })) => {
+            Some(ProcessEnd::ByItself(Exit { signal: Some(signal), .. })) => {
                 format!("the server was ended by signal {signal}")
             }
-            Some(End::ByItself(exit)) => format!("the server has ended with exit status {}", exit.code),
+            Some(ProcessEnd::ByItself(exit)) => {
+                format!("the server has ended with exit status {}", exit.code)
+            }
             _ => "the server has closed its standard output".to_owned(),
         }
     }
 
-    fn end(&mut self) -> Option<End> {
+    fn end(&mut self) -> Option<ProcessEnd> {
         drop(self.input.take());
         self.process.take().map(end_process)
     }

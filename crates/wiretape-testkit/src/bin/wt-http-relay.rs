@@ -74,10 +74,10 @@ async fn pass_on(
     request: Request<Incoming>,
     upstream: &Mutex<Option<SendRequest<Incoming>>>,
 ) -> io::Result<Response<Incoming>> {
-    let taken = upstream.lock().expect("nobody panics with it").take();
+    let taken = upstream.lock().expect("no holder of the lock panics").take();
     let mut sender = taken.ok_or_else(|| io::Error::other("two requests at a time"))?;
     sender.ready().await.map_err(io::Error::other)?;
     let response = sender.send_request(request).await.map_err(io::Error::other)?;
-    *upstream.lock().expect("nobody panics with it") = Some(sender);
+    *upstream.lock().expect("no holder of the lock panics") = Some(sender);
     Ok(response)
 }

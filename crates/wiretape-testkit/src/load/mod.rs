@@ -30,12 +30,12 @@ pub use self::outcome::Outcome;
 
 use self::connection::Connection;
 
-/// How long a run is.
+/// The length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// This long; calls under way are finished.
+    /// This duration; calls in flight are finished.
     Time(Duration),
-    /// So many calls on each connection.
+    /// This number of calls on each connection.
     Calls(u64),
 }
 
@@ -70,7 +70,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Opens so many connections, each with a session of its own.
+    /// Opens `connections` connections, each with its own session.
     pub async fn open(address: SocketAddr, connections: usize) -> io::Result<Self> {
         let mut opened = Vec::with_capacity(connections);
         for number in 0..connections {

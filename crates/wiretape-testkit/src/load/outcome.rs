@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct Outcome {
     /// Calls that were answered, and rightly.
     pub calls: u64,
-    /// How long it all took.
+    /// The duration of the run.
     pub seconds: f64,
     /// The latency, in seconds, that half of the calls kept within.
     pub p50: f64,
     /// The latency that 99 of 100 kept within.
     pub p99: f64,
-    /// The worst one.
+    /// The maximum latency.
     pub worst: f64,
 }
 
@@ -24,7 +24,7 @@ impl Outcome {
     pub(super) fn new(mut latencies: Vec<u32>, elapsed: Duration) -> Self {
         latencies.sort_unstable();
         let within = |share: f64| {
-            // The smallest that so many are no greater than.
+            // The nearest-rank percentile.
             let rank = (latencies.len() as f64 * share).ceil() as usize;
             latencies.get(rank.saturating_sub(1)).map_or(0.0, |latency| f64::from(*latency) / 1e9)
         };

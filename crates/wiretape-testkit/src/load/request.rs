@@ -7,7 +7,7 @@ use memchr::memmem;
 use crate::http::PATH;
 use crate::payload;
 
-/// How many ids each connection may use up.
+/// The number of ids reserved for each connection.
 const IDS: u64 = 10_000_000;
 const PROTOCOL: &str = "2025-06-18";
 

@@ -4,7 +4,7 @@ use std::io;
 
 use memchr::memmem;
 
-/// One answer.
+/// A parsed HTTP response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) status: u16,

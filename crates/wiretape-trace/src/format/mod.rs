@@ -1,8 +1,8 @@
 //! The trace format, version 1, byte for byte.
 //!
-//! A trace is a UTF-8 file of JSON objects, one a line, that records the traffic between one MCP client and one
-//! MCP server, in the order in which the recorder saw it. The names end in `.jsonl`; a trace compressed whole
-//! ends in `.jsonl.gz` or `.jsonl.zst` and is read as it is.
+//! A trace is a UTF-8 file with one JSON object per line. It records the traffic between one MCP client and one MCP
+//! server, in the order in which the recorder observed it. File names end in `.jsonl`. A trace that was compressed as a
+//! whole ends in `.jsonl.gz` or `.jsonl.zst` and can be read without unpacking it.
 //!
 //! Fields marked **v1** are those of the open v1 format, and every producer writes them. All others are
 //! Wiretape's additions: optional, and ignored by a v1 reader that doesn't know them. A reader must tolerate
@@ -13,12 +13,12 @@
 //! | field | type | meaning |
 //! |---|---|---|
 //! | `t` | string, **v1** | UTC time of the observation, ISO 8601 with milliseconds: `2026-05-12T23:00:00.123Z` |
-//! | `seq` | integer | counts the lines of a recording, over all its parts, from 1 (`meta` is not counted) |
-//! | `us` | integer | microseconds since the recording began, on a clock that never runs backwards; not in imported traces |
+//! | `seq` | integer | the line number within the recording, across all its parts, from 1 (`meta` is not counted) |
+//! | `us` | integer | microseconds since the recording began, from a monotonic clock; not in imported traces |
+//! | `h` | string | only where `meta` has `chain`: the first 8 hexadecimal digits of the SHA-256 of all bytes of this file before this line |
 //!
-//! The two pipes of a server are read side by side, so `t` and `us` may run backwards by a little between
-//! neighbours of different directions. A message is written *before* it is passed on: a response never stands
-//! before its request.
+//! The two pipes of a server are read in parallel, so `t` and `us` may decrease slightly between adjacent lines of different
+//! directions. A message is written *before* it is forwarded: a response never precedes its request.
 //!
 //! # `meta`, the first line
 //!
@@ -26,16 +26,17 @@
 //! |---|---|---|
 //! | `v` | integer, **v1** | `1` |
 //! | `type` | `"meta"`, **v1** | |
-//! | `startedAt` | string, **v1** | when this file began, as `t`; in an imported trace, the first time that the source gives |
+//! | `startedAt` | string, **v1** | when this file began, as `t`; in an imported trace, the first time in the source |
 //! | `label` | string, **v1** | a short name for people |
-//! | `command` | array of strings, **v1** | the server's command line, or the URL of a server that was reached over HTTP; redacted like everything else. Other programs write a string, which is read as one word |
+//! | `command` | array of strings, **v1** | the server's command line, or the URL of an HTTP server; redacted like everything else. Other programs write a string, which is read as a single argument |
 //! | `mcpTapVersion` | string, **v1**, optional | read, never written: the version of the reference producer |
 //! | `id` | string | this file's id, a UUID |
 //! | `producer` | object | `name` and `version` of the program that wrote the file |
 //! | `transport` | string | `stdio` or `http` |
-//! | `imported` | object | only in traces that were made of another program's transcript: `format` and `source` (its name), and `callsOnly` if the transcript has calls and nothing else of the session |
+//! | `imported` | object | only in imported traces: the `format` and `source` (file name) of the transcript, and `callsOnly` if the transcript contains calls and nothing else of the session |
 //! | `redacted` | boolean | whether redaction was on |
-//! | `part` | object | only in the second and later parts of a rotated recording: `index` (from 2), `of` (the `id` of the first part), `previous` (the file name of the part before), `us` (the offset at which this part began) |
+//! | `part` | object | only in the second and later parts of a rotated recording: `index` (from 2), `of` (the `id` of the first part), `previous` (the file name of the preceding part), `us` (the offset at which this part began), `sha256` (the digest of the preceding part, if it has one) |
+//! | `chain` | string | `sha256`: the lines carry check values, `h` on every other line and `sha256` on the last one |
 //!
 //! # Messages
 //!
@@ -44,26 +45,26 @@
 //! | field | type | meaning |
 //! |---|---|---|
 //! | `dir` | string, **v1** | `in`: client to server. `out`: server to client |
-//! | `raw` | any JSON, **v1** | the payload. Wiretape writes the very bytes of the wire (key order, duplicate keys, number spelling and inner white space survive), but for redacted places |
-//! | `wire` | array of strings | what else the line had: `bom` (a byte order mark before it; only on the first line of a stream), `crlf` (it ended in `\r\n`), `eof` (the stream ended before its newline) |
-//! | `session` | string | the `Mcp-Session-Id` that it belongs to, where there is one |
-//! | `assumed` | array of strings | only in imported traces, also on `text`, `stderr` and `http` lines: `t` if the source gives no time (then `t` repeats the last that it gave; before the first it is that first one, and in a source without any it is the beginning of 1970), `dir` if nothing tells who sent it |
+//! | `raw` | any JSON, **v1** | the payload. Wiretape writes the exact bytes from the wire (key order, duplicate keys, number spelling and inner whitespace are preserved), except for redacted values |
+//! | `wire` | array of strings | properties of the line on the wire: `bom` (a byte order mark before it; only on the first line of a stream), `crlf` (it ended in `\r\n`), `eof` (the stream ended before its newline) |
+//! | `session` | string | the `Mcp-Session-Id` of the message, if there is one |
+//! | `assumed` | array of strings | only in imported traces, also on `text`, `stderr` and `http` lines: `t` if the source has no time for it (then `t` repeats the previous one; before the first it is the first, and in a source without times it is 1970-01-01), `dir` if the sender is unknown |
 //! | `http` | object | the HTTP exchange that carried it; see below |
 //!
-//! A body that was spread over several lines (pretty-printed, or in several `data` fields of an event) loses its
-//! insignificant white space, because a trace's line is one line. Nothing else changes.
+//! A body that spans several lines (pretty-printed, or several `data` fields of an event) loses its insignificant
+//! whitespace, because every record is a single line. Nothing else changes.
 //!
-//! Redacted places read `[REDACTED:<rule>:<8 hex digits>]`; see [`crate::redact`].
+//! Redacted values read `[REDACTED:<rule>:<8 hex digits>]`; see [`crate::redact`].
 //!
 //! # Other line types
 //!
 //! | `type` | fields | meaning |
 //! |---|---|---|
-//! | `text` | `dir`, `text`, `base64`, `wire` | a line on the wire that is not JSON. `base64` is there only if the bytes were not UTF-8, and holds them; `text` then has U+FFFD in their place |
+//! | `text` | `dir`, `text`, `base64`, `wire` | a line on the wire that is not JSON. `base64` contains the bytes if they are not valid UTF-8; `text` then has U+FFFD in place of the invalid ones |
 //! | `stderr` | `text`, `base64` | a line of the server's standard error |
-//! | `http` | `http`, `session` | something about an HTTP exchange that no message tells: a 401, a 202, a GET that opened a stream, the end of a stream, a connection that broke |
-//! | `gap` | `lost`, `reason` | `lost` lines could not be written here, and why |
-//! | `rotated` | `next` | the last line of a part: the recording goes on in the file of that name |
+//! | `http` | `http`, `session` | an event of an HTTP exchange that no message records: a 401, a 202, a GET that opened a stream, the end of a stream, a broken connection |
+//! | `gap` | `lost`, `reason` | `lost` lines could not be written here; `reason` says why |
+//! | `rotated` | `next`, `sha256` | the last line of a part: the recording continues in the file `next` |
 //! | `end` | see below | the last line of a recording |
 //!
 //! Other programs write more: `turn` lines, `dir` of `event`, `command` or `telemetry`, `corr_id`. Readers keep
@@ -71,42 +72,44 @@
 //!
 //! # `http`, an exchange
 //!
-//! On messages, on `text` lines (an event without JSON: the `endpoint` of HTTP+SSE, an event that primes a stream) and
-//! on `http` lines. The two heads stand once each, on the first line that is written after they are known; later
-//! lines of the exchange have its number only.
+//! On messages, on `text` lines (an event without JSON: the `endpoint` event of HTTP+SSE, or a priming event) and on `http`
+//! lines. Each of the two heads is written once, on the first line after it is known; later lines of the exchange have
+//! only its number.
 //!
 //! | field | type | meaning |
 //! |---|---|---|
-//! | `x` | integer | which exchange: unique among all traces that one proxy writes while it runs |
+//! | `x` | integer | the number of the exchange, unique among all traces of one run of the proxy |
 //! | `request` | object | `method`, `target` (path and query; in full behind a forward proxy), `version` (`1.0`, `1.1`, `2`), `headers` |
 //! | `response` | object | `status`, `version`, `headers` |
-//! | `context`, `headers` | object | only in imported traces: what the source says of the transport, as it stands there |
-//! | `sse` | object | of the event that carried the message: `event`, `id`, `retry`, each only if it stood there |
-//! | `bytes` | integer | the length on the wire of the body that ends with this line, where `raw` has another: it was compressed, redacted or spread over lines, or it is a stream of events |
-//! | `own` | `true` | the message is the recorder's own: an answer in the server's stead, or a handshake in the client's, because the server has lost the session |
-//! | `again` | integer | the exchange whose message this one sends again, to another endpoint or in a new session. It stands before that one's end; what becomes of the message is this one's to tell |
-//! | `requestBody`, `responseBody` | object | on `http` lines: a body that is no message. `bytes` (its length on the wire), `text` if it is text and not long |
-//! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream has begun, and goes on); `client-closed`, `upstream-closed` (in the middle); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy ended) |
-//! | `error` | string | what went wrong, in words |
-//! | `durationUs` | integer | on `http` lines that tell of the end: from the request's head to the end |
+//! | `context`, `headers` | object | only in imported traces: the transport context from the source, unchanged |
+//! | `sse` | object | fields of the event that carried the message: `event`, `id`, `retry`, each only if present |
+//! | `bytes` | integer | the length on the wire of the body that ends with this line, if `raw` has a different length: the body was compressed, redacted or spread over lines, or is an event stream |
+//! | `own` | `true` | the recorder generated the message: an error response on behalf of the server, or a new handshake on behalf of the client because the server lost the session |
+//! | `again` | integer | the exchange whose message this one resends, to another endpoint or in a new session. This line is written before that exchange ends; the outcome of the message is that of this exchange |
+//! | `requestBody`, `responseBody` | object | on `http` lines: a body that is not a JSON-RPC message. `bytes` (its length on the wire), `text` if it is short text |
+//! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream was opened and continues); `client-closed`, `upstream-closed` (before the end); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy was stopped) |
+//! | `error` | string | a description of what went wrong |
+//! | `durationUs` | integer | on `http` lines that end an exchange: from the request's head to the end |
 //!
-//! `headers` maps names in lower case to a string, or to an array of strings where a name stood several times.
+//! `headers` maps lower-case names to a string, or to an array of strings if a header occurred several times.
 //!
 //! # `end`, the last line
 //!
 //! | field | type | meaning |
 //! |---|---|---|
 //! | `type` | `"end"`, **v1** | |
-//! | `exitCode` | integer, **v1** | the server's exit code; 128 + n if signal n ended it; 127 if it could not be started. Other programs leave it out where no process was wrapped, and write `reason` |
-//! | `durationMs` | integer, **v1** | milliseconds since this file's `startedAt`. Of a rotated recording, this is the last part alone; `us` counts from the recording's beginning. (Wiretape before its first release counted both from there, so a reader of a part takes `us` minus `part.us`) |
+//! | `exitCode` | integer, **v1** | the server's exit code; 128 + n if signal n ended it; 127 if it could not be started. Other programs omit it if they wrapped no process, and write `reason` |
+//! | `durationMs` | integer, **v1** | milliseconds since this file's `startedAt`. In a rotated recording this covers the last part only, while `us` counts from the start of the recording. (Before its first release Wiretape counted both from there, so a reader of a part uses `us` minus `part.us`) |
 //! | `signal` | integer | the signal that ended the server |
-//! | `reason` | string | why it ended, where that needs a word. It starts with `stopped` if the recorder was told to stop and passed that on: then the exit code is no failure of the server's |
-//! | `lost` | integer | lines that could not be written, if any; in an imported trace, parts of the source that could not be brought in |
-//! | `assumed` | array of strings | only in imported traces: `exitCode`, for no process was seen, and `t` if the source gives no times |
+//! | `reason` | string | why the recording ended, if that needs an explanation. It starts with `stopped` if the recorder received a signal and passed it on: then a non-zero exit code is not a failure of the server |
+//! | `lost` | integer | lines that could not be written, if any; in an imported trace, parts of the source that could not be imported |
+//! | `sha256` | string | the last member of the last line, also of `rotated`: the SHA-256 of all bytes of this file before `,"sha256"` |
+//! | `assumed` | array of strings | only in imported traces: `exitCode`, because no process was observed, and `t` if the source has no times |
 //!
-//! A trace without an `end` belongs to a recorder that is still running, or that was killed. All it saw until
-//! then is in the file.
+//! A trace without an `end` is still being recorded, or its recorder was killed. Everything it observed until then is in the
+//! file.
 
+mod chain;
 mod http;
 mod read;
 mod write;
@@ -116,6 +119,7 @@ pub use http::{
     SseContext,
 };
 
+pub use chain::{Chain, Integrity, check_integrity};
 pub(crate) use read::parse_time;
 pub use read::{
     DirectionField, End, Exchange, Gap, Line, MAX_LINE, Message, Notice, OtherText, ReadError, Record, Stamp,
@@ -125,8 +129,11 @@ pub use write::{Assumed, Context, Encoder, LineEnd, Moment, TraceWriter, WallClo
 
 use serde::{Deserialize, Serialize};
 
-/// What `reason` of an `end` starts with if the recorder was told to stop.
+/// The prefix of `reason` in an `end` line if the recorder was stopped by a signal.
 pub const STOPPED: &str = "stopped";
+
+/// The value of `chain` in `meta`: SHA-256 over the bytes of the file.
+pub const CHAIN: &str = "sha256";
 
 /// The version of the format that is written.
 pub const VERSION: u64 = 1;
@@ -165,6 +172,9 @@ pub struct Meta {
     /// Where this file stands in a rotated recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
+    /// The algorithm of the check values that the lines carry, if they do; [`Encoder`] sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<String>,
     /// The version of the reference producer, in its files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_tap_version: Option<String>,
@@ -223,4 +233,7 @@ pub struct Part {
     pub previous: String,
     /// The offset at which this part began.
     pub us: u64,
+    /// The digest of the part before, as its last line has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }

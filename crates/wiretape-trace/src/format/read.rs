@@ -273,11 +273,11 @@ impl End {
 #[serde(rename_all = "kebab-case", tag = "notice")]
 pub enum Notice {
     /// The first line is not `meta`.
-    #[error("line 1: there is no `meta` line; label and command are unknown")]
+    #[error("line 1: no `meta` line; label and command are unknown")]
     MissingMeta,
     /// A later version of the format.
     #[error(
-        "line {line}: format version {version} is newer than this program: upgrade wiretape to be sure to read it right"
+        "line {line}: format version {version} is newer than this program supports: upgrade wiretape to read it reliably"
     )]
     NewerVersion {
         /// Which line.
@@ -304,7 +304,7 @@ pub enum Notice {
         limit: usize,
     },
     /// The last line was cut off, as by a crash.
-    #[error("line {line}: the last line was cut off after {bytes} bytes; left out")]
+    #[error("line {line}: the last line was cut off after {bytes} bytes; skipped")]
     TornLine {
         /// Which line.
         line: u64,
@@ -312,25 +312,25 @@ pub enum Notice {
         bytes: usize,
     },
     /// A type this version doesn't know.
-    #[error("line {line}: unknown line type; kept as it is")]
+    #[error("line {line}: unknown line type; kept verbatim")]
     UnknownType {
         /// Which line.
         line: u64,
     },
     /// A direction other than `in` and `out`.
-    #[error("line {line}: unknown direction; kept as it is")]
+    #[error("line {line}: unknown direction; kept verbatim")]
     UnknownDirection {
         /// Which line.
         line: u64,
     },
     /// A line that is not UTF-8.
-    #[error("line {line}: not UTF-8; odd bytes are shown as U+FFFD")]
+    #[error("line {line}: not UTF-8; invalid bytes are shown as U+FFFD")]
     NotUtf8 {
         /// Which line.
         line: u64,
     },
     /// The compressed file ends in the middle.
-    #[error("after line {line}: the compressed file is cut off; what came before was read")]
+    #[error("after line {line}: the compressed file is cut off; only the lines before were read")]
     TruncatedCompression {
         /// The last line that could be read.
         line: u64,
@@ -344,7 +344,7 @@ pub enum Notice {
         reason: String,
     },
     /// There is no `end`.
-    #[error("there is no `end` line: the recording is still running, or the recorder was killed")]
+    #[error("no `end` line: the recording is still running, or the recorder was killed")]
     MissingEnd,
 }
 
@@ -364,7 +364,7 @@ impl Notice {
 
 /// A trace could not be read on.
 #[derive(Debug, thiserror::Error)]
-#[error("can't read on after line {line}")]
+#[error("can't read past line {line}")]
 pub struct ReadError {
     /// The last line that could be read.
     pub line: u64,
@@ -951,12 +951,12 @@ noise
         assert_eq!(
             notices,
             [
-                "line 1: there is no `meta` line; label and command are unknown",
-                "line 1: unknown direction; kept as it is",
-                "line 2: unknown line type; kept as it is",
+                "line 1: no `meta` line; label and command are unknown",
+                "line 1: unknown direction; kept verbatim",
+                "line 2: unknown line type; kept verbatim",
                 "line 3: not a JSON object (byte 0: expected true, false or null); skipped",
-                "line 4: format version 2 is newer than this program: upgrade wiretape to be sure to read it right",
-                "line 6: the last line was cut off after 22 bytes; left out",
+                "line 4: format version 2 is newer than this program supports: upgrade wiretape to read it reliably",
+                "line 6: the last line was cut off after 22 bytes; skipped",
             ]
         );
     }
@@ -983,10 +983,10 @@ noise
             let met: Vec<String> = reader.notices().iter().map(ToString::to_string).collect();
             assert_eq!(met[..met.len() - 1], *notices);
         };
-        let no_meta = "line 1: there is no `meta` line; label and command are unknown";
-        let unknown = "line 1: unknown line type; kept as it is";
+        let no_meta = "line 1: no `meta` line; label and command are unknown";
+        let unknown = "line 1: unknown line type; kept verbatim";
         let skipped = "line 2: longer than 20 bytes; skipped";
-        let known = "line 3: unknown line type; kept as it is";
+        let known = "line 3: unknown line type; kept verbatim";
         for middle in [&long[..21], &long[..CHUNK], &long] {
             let trace = format!("{{\"type\":\"a\"}}\n{middle}\n{{\"type\":\"b\"}}\n");
             let lines = ["1 {\"type\":\"a\"}", "2 ", "3 {\"type\":\"b\"}"];

@@ -1,6 +1,7 @@
 //! Writing traces.
 
-use super::Meta;
+use super::chain::Chain;
+use super::{CHAIN, Meta};
 use crate::message::Direction;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -136,6 +137,7 @@ pub struct Encoder {
     clock: WallClock,
     seq: u64,
     without_offsets: bool,
+    chain: Option<Chain>,
 }
 
 impl Encoder {
@@ -144,16 +146,54 @@ impl Encoder {
         Self::default()
     }
 
+    /// An encoder whose lines carry check values; see [`Chain`].
+    pub fn chained() -> Self {
+        Encoder { chain: Some(Chain::default()), ..Self::default() }
+    }
+
+    /// The check values so far: where to go back to if lines can't be written.
+    pub fn chain(&self) -> Option<&Chain> {
+        self.chain.as_ref()
+    }
+
+    /// Goes back to what was really written.
+    pub fn restore_chain(&mut self, chain: Option<Chain>) {
+        self.chain = chain;
+    }
+
     /// An encoder for what was observed by somebody else, with a coarser clock.
     pub fn without_offsets() -> Self {
         Encoder { without_offsets: true, ..Self::default() }
     }
 
-    /// What a message's line has before its payload; after it comes [`Encoder::MESSAGE_TAIL`].
+    /// What a message's line has before its payload; after it comes [`Encoder::MESSAGE_TAIL`], and
+    /// [`Encoder::absorb_payload`] is called.
     pub fn message_head(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, context: Context<'_>) {
+        let start = out.len();
         self.stamp(out, at, None, Some(dir));
         push_context(out, context);
         out.extend_from_slice(b",\"raw\":");
+        self.absorb(&out[start..]);
+    }
+
+    /// The payload behind a [`message_head`](Encoder::message_head), which goes to the file without passing through here.
+    pub fn absorb_payload(&mut self, raw: &[u8]) {
+        self.absorb(raw);
+        self.absorb(Self::MESSAGE_TAIL);
+    }
+
+    fn absorb(&mut self, bytes: &[u8]) {
+        if let Some(chain) = &mut self.chain {
+            chain.absorb(bytes);
+        }
+    }
+
+    /// Ends the last line of a file, which begins at `start`.
+    fn finish_file(&mut self, out: &mut Vec<u8>, start: usize) {
+        match &mut self.chain {
+            Some(chain) => chain.push_head(out, start),
+            None => out.extend_from_slice(b"}\n"),
+        }
     }
 
     /// What a message's line has after its payload.
@@ -172,64 +212,80 @@ impl Encoder {
         self.message_head(out, at, dir, context);
         out.extend_from_slice(raw);
         out.extend_from_slice(Self::MESSAGE_TAIL);
+        self.absorb_payload(raw);
     }
 
     /// A line on the wire that is not JSON.
     pub fn text(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, context: Context<'_>, text: &[u8]) {
+        let start = out.len();
         self.stamp(out, at, Some("text"), Some(dir));
         push_context(out, context);
         push_text(out, text);
-        out.extend_from_slice(b"}\n");
+        self.finish_line(out, start);
     }
 
     /// A line of the server's standard error.
     pub fn stderr(&mut self, out: &mut Vec<u8>, at: Moment, context: Context<'_>, text: &[u8]) {
+        let start = out.len();
         self.stamp(out, at, Some("stderr"), None);
         push_context(out, context);
         push_text(out, text);
-        out.extend_from_slice(b"}\n");
+        self.finish_line(out, start);
     }
 
     /// Something about an HTTP exchange that no message tells.
     pub fn http(&mut self, out: &mut Vec<u8>, at: Moment, context: Context<'_>) {
+        let start = out.len();
         self.stamp(out, at, Some("http"), None);
         push_context(out, context);
-        out.extend_from_slice(b"}\n");
+        self.finish_line(out, start);
     }
 
     /// A place where lines were lost.
     pub fn gap(&mut self, out: &mut Vec<u8>, at: Moment, lost: u64, reason: &str) {
+        let start = out.len();
         self.stamp(out, at, Some("gap"), None);
         out.extend_from_slice(b",\"lost\":");
         push_number(out, lost);
         out.extend_from_slice(b",\"reason\":");
         push_string(out, reason);
-        out.extend_from_slice(b"}\n");
+        self.finish_line(out, start);
     }
 
     /// The last line of a part that is not the last.
     pub fn rotated(&mut self, out: &mut Vec<u8>, at: Moment, next: &str) {
+        let start = out.len();
         self.stamp(out, at, Some("rotated"), None);
         out.extend_from_slice(b",\"next\":");
         push_string(out, next);
-        out.extend_from_slice(b"}\n");
+        self.finish_file(out, start);
     }
 
     /// The last line of a recording.
     pub fn end(&mut self, out: &mut Vec<u8>, at: Moment, end: &LineEnd) {
+        let start = out.len();
         self.stamp(out, at, Some("end"), None);
         let fields = serde_json::to_vec(end).expect("plain fields always serialize");
         out.push(b',');
-        out.extend_from_slice(&fields[1..]);
-        out.push(b'\n');
+        out.extend_from_slice(&fields[1..fields.len() - 1]);
+        self.finish_file(out, start);
     }
 
     /// The first line of a file.
     pub fn meta(&mut self, out: &mut Vec<u8>, at: Moment, meta: &Meta) {
-        let meta =
-            Meta { v: super::VERSION, started_at: self.clock.format(at.wall_ms).to_owned(), ..meta.clone() };
+        let start = out.len();
+        let meta = Meta {
+            v: super::VERSION,
+            started_at: self.clock.format(at.wall_ms).to_owned(),
+            chain: self.chain.as_ref().map(|_| CHAIN.to_owned()),
+            ..meta.clone()
+        };
         serde_json::to_writer(&mut *out, &meta).expect("plain fields always serialize");
         out.push(b'\n');
+        if let Some(chain) = &mut self.chain {
+            *chain = Chain::default();
+            chain.absorb(&out[start..]);
+        }
     }
 
     /// Copies a line that this encoder wrote, with another time.
@@ -261,6 +317,14 @@ impl Encoder {
             out.extend_from_slice(b",\"us\":");
             push_number(out, at.us);
         }
+        if let Some(chain) = &self.chain {
+            chain.push_check(out);
+        }
+    }
+
+    fn finish_line(&mut self, out: &mut Vec<u8>, start: usize) {
+        out.extend_from_slice(b"}\n");
+        self.absorb(&out[start..]);
     }
 }
 
@@ -418,7 +482,7 @@ mod tests {
         let meta = Meta {
             label: "x".into(),
             command: vec!["a".into()],
-            part: Some(Part { index: 2, of: "i".into(), previous: "p".into(), us: 3 }),
+            part: Some(Part { index: 2, of: "i".into(), previous: "p".into(), us: 3, sha256: None }),
             ..Meta::default()
         };
         assert_eq!(

@@ -102,40 +102,40 @@ pub enum Defect {
     #[error("{0}")]
     NotJson(SyntaxError),
     /// It is JSON, but no message.
-    #[error("this is not a JSON-RPC message")]
+    #[error("not a JSON-RPC message")]
     NotAMessage,
     /// Bytes that are no text.
-    #[error("there are bytes that are not UTF-8")]
+    #[error("invalid UTF-8")]
     NotUtf8,
     /// NULs around a message, as a crash of the machine leaves them.
-    #[error("there are NUL bytes around a message")]
+    #[error("NUL bytes around a message")]
     Nul,
     /// A name stands twice in a message.
-    #[error("a name stands twice in one object")]
+    #[error("duplicate member name in an object")]
     DuplicateKey,
     /// A batch with something in it that is no message.
     #[error("an element of the batch is not a JSON-RPC message")]
     BatchElement,
     /// Commas and colons that are missing, or too many.
-    #[error("there is a comma or a colon too many or too few")]
+    #[error("missing or extra comma or colon")]
     Separator,
     /// A message that is a JSON string once more.
-    #[error("the data of this event is a message encoded twice, as a JSON string; decoded here")]
+    #[error("the event's data is a message that was encoded twice, as a JSON string; decoded")]
     EncodedTwice,
     /// An event that should be a message.
     #[error("the data of an event named `message` is not a JSON-RPC message")]
     EventNotAMessage,
     /// The source ends in the middle of something.
-    #[error("the source is cut off in the middle of what begins here")]
+    #[error("the source is cut off within the item that starts here")]
     CutOff,
     /// The source ends in the middle of its compression.
-    #[error("the compressed source is broken or cut off after this line")]
+    #[error("the compressed source is damaged or cut off after this line")]
     TruncatedCompression,
     /// A text was shortened by the program that wrote the source.
-    #[error("the program that wrote this has shortened the message")]
+    #[error("the message was truncated by the program that wrote it")]
     Shortened,
     /// An element of the wrong kind.
-    #[error("this should be {expected}")]
+    #[error("expected {expected}")]
     Unexpected {
         /// What should stand there.
         expected: &'static str,
@@ -159,7 +159,7 @@ pub enum Defect {
     #[error("the `id` of a message must be a string or a number")]
     IdType,
     /// A call that stands in the source again, and is written once.
-    #[error("this call stands in the source before; left out here")]
+    #[error("duplicate of an earlier call in the source; skipped")]
     RepeatedCall,
     /// A call with the id of another.
     #[error("a `tools/call` request has the `id` of an earlier one")]

@@ -89,13 +89,13 @@ pub enum ImportError {
     #[error("{0}")]
     Refused(Flaw),
     /// There is no message in it.
-    #[error("there is no message in it")]
+    #[error("the source has no messages")]
     Empty {
         /// What else was found.
         report: Box<Report>,
     },
     /// It can't be read.
-    #[error("can't read it to its end")]
+    #[error("can't read all of the source")]
     Read(#[source] io::Error),
     /// The trace can't be written.
     #[error("can't write the trace")]
@@ -504,14 +504,14 @@ mod tests {
     #[test]
     fn several_clients_may_use_the_same_ids() {
         let fixture = include_bytes!("../../../../fixtures/import/mcpsnoop.jsonl");
-        let flaw = "line 16: the program that wrote this has shortened the message";
+        let flaw = "line 16: the message was truncated by the program that wrote it";
         check("mcpsnoop", fixture, &[("files", 12, 3), ("shop", 6, 2)], &[flaw]);
     }
 
     #[test]
     fn an_answer_without_a_server_goes_to_who_was_asked_and_what_is_repeated_is_written_once() {
         let fixture = include_bytes!("../../../../fixtures/import/claude-code.jsonl");
-        let again = |line| format!("line {line}: this call stands in the source before; left out here");
+        let again = |line| format!("line {line}: duplicate of an earlier call in the source; skipped");
         let flaws = [15, 16, 17, 18].map(again);
         let flaws: Vec<&str> = flaws.iter().map(String::as_str).collect();
         let traces = [("tickets", 6, 0), ("claude-code", 3, 0), ("plugin_web_browser", 2, 0)];
@@ -523,7 +523,7 @@ mod tests {
         let message =
             br#"{"direction":"c2s","seq":1,"raw":{"jsonrpc":"2.0","method":"notifications/initialized"}}"#;
         let empty = br#"{"direction":"s2c","seq":2}"#;
-        let flaw = "line 2: this should be a message, a text or an HTTP exchange";
+        let flaw = "line 2: expected a message, a text or an HTTP exchange";
         check("mcpsnoop", &[&message[..], empty].join(&b'\n'), &[("-", 1, 0)], &[flaw]);
     }
 
@@ -532,7 +532,7 @@ mod tests {
         let mut source = br#"{"transport":"http-sse","entries":[{"transport_context":{"headers":{"x":"2?5"}},"request":{"jsonrpc":"2.0","method":"notifications/initialized"}}]}"#.to_vec();
         let odd = source.iter().position(|byte| *byte == b'?').unwrap();
         source[odd] = 0xff;
-        check("http-sse", &source, &[("-", 1, 0)], &["line 1, entry 1: there are bytes that are not UTF-8"]);
+        check("http-sse", &source, &[("-", 1, 0)], &["line 1, entry 1: invalid UTF-8"]);
         let (_, kept) = imported("http-sse", &source);
         assert!(std::str::from_utf8(&kept.0[0].1).is_ok());
     }
@@ -623,7 +623,7 @@ mod tests {
         );
         assert_eq!(
             told(&format!(r#"{call},{{"response":{{}}}}"#)),
-            ["line 1, entry 2: this is not a JSON-RPC message"]
+            ["line 1, entry 2: not a JSON-RPC message"]
         );
     }
 

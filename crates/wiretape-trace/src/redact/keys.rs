@@ -4,6 +4,7 @@
 //! `API-KEY` and `x-api-key` are one; and by its end, so that `github_token` is a token and `token_type` is not.
 
 use super::rules::{self, RuleError, Rules};
+use super::values::Strength;
 
 /// The rule of the names that the user added.
 pub(super) const CUSTOM_KEY: &str = "custom-key";
@@ -14,10 +15,12 @@ const MAX_NAME: usize = 96;
 /// Which names are secret, and by which rule.
 #[derive(Debug, Clone)]
 pub struct KeyRules {
-    endings: Vec<(&'static str, &'static str)>,
-    exact: Vec<(&'static str, &'static str)>,
+    endings: Vec<Ending>,
+    /// The endings of `endings` that have each last letter, `a` first.
+    by_letter: [std::ops::Range<u8>; 26],
     custom: Vec<Glob>,
     allowed: Vec<Glob>,
+    key_is_on: bool,
 }
 
 /// What a member's name says about its value.
@@ -26,40 +29,405 @@ pub(super) enum KeyClass {
     /// Nothing.
     Plain,
     /// It is a secret.
-    Secret(&'static str),
+    Secret(&'static str, Strength),
     /// It is never one, whatever it looks like: progress tokens and cursors.
     Exempt,
     /// Its value maps names to JSON Schemas.
     SchemaMap,
 }
 
-const ENDINGS: &[(&str, &str)] = &[
-    ("password", rules::PASSWORD),
-    ("passwd", rules::PASSWORD),
-    ("passphrase", rules::PASSWORD),
-    ("secret", rules::SECRET),
-    ("secretkey", rules::SECRET),
-    ("signingkey", rules::SECRET),
-    ("encryptionkey", rules::SECRET),
-    ("token", rules::TOKEN),
-    ("apikey", rules::API_KEY),
-    ("accesskey", rules::API_KEY),
-    ("privatekey", rules::PRIVATE_KEY),
-    ("credential", rules::CREDENTIALS),
-    ("credentials", rules::CREDENTIALS),
-    ("authorization", rules::AUTHORIZATION),
-    ("connectionstring", rules::CONNECTION_STRING),
+/// What may stand before an ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Anything: `dbpassword`.
+    Anything,
+    /// A whole word, or nothing: `smtp_pass`, but not `compass`.
+    Words,
+    /// Nothing.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    text: &'static str,
+    rule: &'static str,
+    before: Before,
+    strength: Strength,
+}
+
+const fn anything(text: &'static str, rule: &'static str) -> Ending {
+    Ending { text, rule, before: Before::Anything, strength: Strength::Strong }
+}
+
+const fn words(text: &'static str, rule: &'static str) -> Ending {
+    Ending { text, rule, before: Before::Words, strength: Strength::Strong }
+}
+
+const fn nothing(text: &'static str, rule: &'static str) -> Ending {
+    Ending { text, rule, before: Before::Nothing, strength: Strength::Strong }
+}
+
+const fn weak(ending: Ending) -> Ending {
+    Ending { strength: Strength::Weak, ..ending }
+}
+
+/// What the names of secrets end in, without separators and in lower case.
+const ENDINGS: &[Ending] = &[
+    anything("password", rules::PASSWORD),
+    anything("passwords", rules::PASSWORD),
+    anything("passwordconfirmation", rules::PASSWORD),
+    anything("passwordvalue", rules::PASSWORD),
+    anything("passwd", rules::PASSWORD),
+    anything("passwrd", rules::PASSWORD),
+    anything("pswd", rules::PASSWORD),
+    anything("pword", rules::PASSWORD),
+    anything("passphrase", rules::PASSWORD),
+    anything("passphrases", rules::PASSWORD),
+    anything("passcode", rules::PASSWORD),
+    anything("pwd", rules::PASSWORD),
+    words("pwds", rules::PASSWORD),
+    words("pass", rules::PASSWORD),
+    words("pw", rules::PASSWORD),
+    words("psw", rules::PASSWORD),
+    words("otp", rules::PASSWORD),
+    words("totp", rules::PASSWORD),
+    anything("otpcode", rules::PASSWORD),
+    anything("mfacode", rules::PASSWORD),
+    anything("recoverycode", rules::PASSWORD),
+    anything("recoverycodes", rules::PASSWORD),
+    anything("backupcode", rules::PASSWORD),
+    anything("backupcodes", rules::PASSWORD),
+    anything("scratchcodes", rules::PASSWORD),
+    anything("accesscode", rules::PASSWORD),
+    anything("passwort", rules::PASSWORD),
+    anything("kennwort", rules::PASSWORD),
+    anything("motdepasse", rules::PASSWORD),
+    anything("contrasena", rules::PASSWORD),
+    anything("senha", rules::PASSWORD),
+    anything("wachtwoord", rules::PASSWORD),
+    nothing("requirepass", rules::PASSWORD),
+    nothing("masterauth", rules::PASSWORD),
+    anything("secret", rules::SECRET),
+    anything("secrets", rules::SECRET),
+    anything("secretkey", rules::SECRET),
+    anything("secretkeys", rules::SECRET),
+    anything("secretkeybase", rules::SECRET),
+    anything("secretvalue", rules::SECRET),
+    anything("secretstring", rules::SECRET),
+    anything("secretbinary", rules::SECRET),
+    anything("secrettext", rules::SECRET),
+    anything("secretid", rules::SECRET),
+    anything("signingkey", rules::SECRET),
+    anything("signingkeys", rules::SECRET),
+    anything("encryptionkey", rules::SECRET),
+    anything("encryptionkeys", rules::SECRET),
+    anything("decryptionkey", rules::SECRET),
+    anything("encryptkey", rules::SECRET),
+    anything("masterkey", rules::SECRET),
+    anything("masterkeys", rules::SECRET),
+    anything("rootkey", rules::SECRET),
+    anything("hmackey", rules::SECRET),
+    anything("aeskey", rules::SECRET),
+    anything("fernetkey", rules::SECRET),
+    anything("cryptokey", rules::SECRET),
+    anything("cipherkey", rules::SECRET),
+    anything("jwtkey", rules::SECRET),
+    anything("sessionkey", rules::SECRET),
+    anything("sharedkey", rules::SECRET),
+    anything("presharedkey", rules::SECRET),
+    words("psk", rules::SECRET),
+    anything("unsealkey", rules::SECRET),
+    anything("unsealkeys", rules::SECRET),
+    anything("recoverykey", rules::SECRET),
+    anything("recoverykeys", rules::SECRET),
+    anything("licensekey", rules::SECRET),
+    anything("licencekey", rules::SECRET),
+    words("mnemonic", rules::SECRET),
+    anything("seedphrase", rules::SECRET),
+    anything("recoveryphrase", rules::SECRET),
+    anything("mnemonicphrase", rules::SECRET),
+    anything("codeverifier", rules::SECRET),
+    anything("clientassertion", rules::SECRET),
+    anything("privatemac", rules::SECRET),
+    anything("token", rules::TOKEN),
+    anything("tokenvalue", rules::TOKEN),
+    anything("tokensecret", rules::TOKEN),
+    weak(anything("tokens", rules::TOKEN)),
+    words("jwt", rules::TOKEN),
+    words("jwts", rules::TOKEN),
+    nothing("bearer", rules::TOKEN),
+    weak(words("pat", rules::TOKEN)),
+    anything("authcode", rules::TOKEN),
+    anything("authorizationcode", rules::TOKEN),
+    anything("devicecode", rules::TOKEN),
+    anything("magiclink", rules::TOKEN),
+    anything("apikey", rules::API_KEY),
+    anything("apikeys", rules::API_KEY),
+    anything("accesskey", rules::API_KEY),
+    anything("accesskeys", rules::API_KEY),
+    anything("accountkey", rules::API_KEY),
+    anything("storagekey", rules::API_KEY),
+    anything("subscriptionkey", rules::API_KEY),
+    anything("authkey", rules::API_KEY),
+    anything("authkeys", rules::API_KEY),
+    anything("servicekey", rules::API_KEY),
+    anything("servicerolekey", rules::API_KEY),
+    anything("anonkey", rules::API_KEY),
+    anything("adminkey", rules::API_KEY),
+    anything("deploykey", rules::API_KEY),
+    anything("functionkey", rules::API_KEY),
+    anything("functionskey", rules::API_KEY),
+    anything("serverkey", rules::API_KEY),
+    anything("appkey", rules::API_KEY),
+    anything("appkeys", rules::API_KEY),
+    anything("applicationkey", rules::API_KEY),
+    anything("consumerkey", rules::API_KEY),
+    anything("writekey", rules::API_KEY),
+    anything("ingestkey", rules::API_KEY),
+    anything("ingestionkey", rules::API_KEY),
+    anything("sdkkey", rules::API_KEY),
+    anything("instrumentationkey", rules::API_KEY),
+    anything("integrationkey", rules::API_KEY),
+    anything("webhookkey", rules::API_KEY),
+    anything("botkey", rules::API_KEY),
+    anything("sendgridkey", rules::API_KEY),
+    anything("openaikey", rules::API_KEY),
+    anything("stripekey", rules::API_KEY),
+    anything("developerkey", rules::API_KEY),
+    anything("privatekey", rules::PRIVATE_KEY),
+    anything("privatekeys", rules::PRIVATE_KEY),
+    anything("privatekeydata", rules::PRIVATE_KEY),
+    anything("privatekeypem", rules::PRIVATE_KEY),
+    anything("privkey", rules::PRIVATE_KEY),
+    anything("sshkey", rules::PRIVATE_KEY),
+    anything("sshkeys", rules::PRIVATE_KEY),
+    anything("gpgkey", rules::PRIVATE_KEY),
+    anything("pgpkey", rules::PRIVATE_KEY),
+    anything("rsakey", rules::PRIVATE_KEY),
+    anything("tlskey", rules::PRIVATE_KEY),
+    anything("sslkey", rules::PRIVATE_KEY),
+    anything("clientkey", rules::PRIVATE_KEY),
+    anything("clientkeydata", rules::PRIVATE_KEY),
+    anything("keymaterial", rules::PRIVATE_KEY),
+    anything("credential", rules::CREDENTIALS),
+    anything("credentials", rules::CREDENTIALS),
+    words("creds", rules::CREDENTIALS),
+    weak(words("auth", rules::CREDENTIALS)),
+    weak(nothing("userpwd", rules::CREDENTIALS)),
+    anything("authorization", rules::AUTHORIZATION),
+    nothing("httpauthorization", rules::AUTHORIZATION),
+    nothing("cookie", rules::COOKIE),
+    nothing("cookies", rules::COOKIE),
+    nothing("setcookie", rules::COOKIE),
+    nothing("httpcookie", rules::COOKIE),
+    anything("sessioncookie", rules::COOKIE),
+    anything("authcookie", rules::COOKIE),
+    anything("connectionstring", rules::CONNECTION_STRING),
+    anything("connectionstrings", rules::CONNECTION_STRING),
+    anything("connstring", rules::CONNECTION_STRING),
+    anything("connstr", rules::CONNECTION_STRING),
+    words("dsn", rules::CONNECTION_STRING),
 ];
 
-const EXACT: &[(&str, &str)] = &[
-    ("pwd", rules::PASSWORD),
-    ("pass", rules::PASSWORD),
-    ("jwt", rules::TOKEN),
-    ("bearer", rules::TOKEN),
-    ("cookie", rules::COOKIE),
-    ("cookies", rules::COOKIE),
-    ("setcookie", rules::COOKIE),
-    ("dsn", rules::CONNECTION_STRING),
+/// Words before `pass` with which it is not a password.
+const NOT_BEFORE_PASS: &[&str] = &[
+    "first",
+    "second",
+    "third",
+    "last",
+    "render",
+    "depth",
+    "single",
+    "multi",
+    "two",
+    "one",
+    "shadow",
+    "boarding",
+    "day",
+    "season",
+    "next",
+    "each",
+    "final",
+    "forward",
+    "backward",
+    "did",
+    "tests",
+    "by",
+    "com",
+    "compiler",
+    "optimization",
+    "lint",
+];
+
+/// What stands before `pass` where no separator does.
+const BEFORE_PASS: &[&str] = &[
+    "db",
+    "user",
+    "root",
+    "admin",
+    "smtp",
+    "ftp",
+    "mail",
+    "sql",
+    "mysql",
+    "pg",
+    "my",
+    "redis",
+    "email",
+    "login",
+    "ssh",
+    "svn",
+    "imap",
+    "ldap",
+    "proxy",
+    "http",
+    "wifi",
+    "web",
+    "ssl",
+    "key",
+    "store",
+    "truststore",
+    "keystore",
+    "require",
+];
+
+/// What stands before `key` where it names a thing among others, and opens nothing.
+const NOT_BEFORE_KEY: &[&str] = &[
+    "primary",
+    "foreign",
+    "sort",
+    "cache",
+    "public",
+    "partition",
+    "unique",
+    "index",
+    "composite",
+    "natural",
+    "surrogate",
+    "candidate",
+    "lookup",
+    "routing",
+    "idempotency",
+    "object",
+    "row",
+    "map",
+    "dict",
+    "json",
+    "group",
+    "range",
+    "hash",
+    "registry",
+    "translation",
+    "message",
+    "msg",
+    "field",
+    "column",
+    "property",
+    "attribute",
+    "order",
+    "short",
+    "hot",
+    "arrow",
+    "enter",
+    "shift",
+    "ctrl",
+    "alt",
+    "meta",
+    "escape",
+    "tab",
+    "answer",
+    "tag",
+    "label",
+    "metric",
+    "issue",
+    "project",
+    "board",
+    "space",
+    "story",
+    "epic",
+    "entity",
+    "parent",
+    "child",
+    "item",
+    "node",
+    "edge",
+    "event",
+    "config",
+    "setting",
+    "option",
+    "param",
+    "header",
+    "query",
+    "s3",
+    "file",
+    "feature",
+    "flag",
+    "experiment",
+    "variant",
+    "page",
+    "cursor",
+    "react",
+    "list",
+    "data",
+    "dedupe",
+    "dedup",
+    "deduplication",
+    "correlation",
+    "trace",
+    "span",
+    "log",
+    "error",
+    "resource",
+    "topic",
+    "kafka",
+    "stream",
+    "shard",
+    "document",
+    "doc",
+    "record",
+    "table",
+    "bucket",
+    "blob",
+    "image",
+    "asset",
+    "media",
+    "video",
+    "verify",
+    "verification",
+    "host",
+    "fingerprint",
+    "certificate",
+    "pub",
+    "publishable",
+    "locale",
+    "i18n",
+    "site",
+    "join",
+    "merge",
+    "distribution",
+    "clustering",
+    "search",
+    "download",
+    "upload",
+    "output",
+    "input",
+    "context",
+    "memo",
+    "any",
+    "every",
+    "no",
+    "has",
+    "is",
+    "press",
+    "by",
+    "with",
+    "known",
+    "websocket",
+    "value",
+    "store",
+    "set",
+    "member",
+    "user",
 ];
 
 /// Names that end like a token's and are none: pages, streams and models have tokens too.
@@ -105,25 +473,40 @@ const SCHEMA_MAPS: &[&str] = &["properties", "patternProperties", "$defs", "defi
 
 impl KeyRules {
     pub(super) fn new(enabled: &[&'static str], rules: &Rules) -> Result<Self, RuleError> {
-        let on = |table: &'static [(&str, &str)]| {
-            table.iter().filter(|(_, rule)| enabled.contains(rule)).copied().collect::<Vec<_>>()
+        let mut endings: Vec<Ending> =
+            ENDINGS.iter().filter(|ending| enabled.contains(&ending.rule)).copied().collect();
+        // By the last letter; within it the longest first, so that `secret_key` is not just a key.
+        endings.sort_by_key(|ending| (ending.text.bytes().last(), std::cmp::Reverse(ending.text.len())));
+        let place = |letter: u8| {
+            let before = |ending: &Ending| ending.text.bytes().last() < Some(letter);
+            u8::try_from(endings.partition_point(before)).expect("there are fewer than 256 endings")
         };
+        let by_letter = std::array::from_fn(|at| {
+            let letter = b'a' + u8::try_from(at).expect("there are 26 letters");
+            place(letter)..place(letter + 1)
+        });
         Ok(KeyRules {
-            endings: on(ENDINGS),
-            exact: on(EXACT),
+            endings,
+            by_letter,
             custom: rules.keys.iter().map(|key| Glob::new(key)).collect::<Result<_, _>>()?,
             allowed: rules.allowed_keys.iter().map(|key| Glob::new(key)).collect::<Result<_, _>>()?,
+            key_is_on: enabled.contains(&rules::API_KEY),
         })
     }
 
-    /// The rule by which a name is secret.
-    #[inline]
+    /// The rule by which a name is secret whatever its value.
     pub fn classify(&self, name: &[u8]) -> Option<&'static str> {
+        self.secret(name).filter(|(_, strength)| *strength == Strength::Strong).map(|(rule, _)| rule)
+    }
+
+    /// The rule by which a name is secret, and how much it says.
+    #[inline]
+    pub(super) fn secret(&self, name: &[u8]) -> Option<(&'static str, Strength)> {
         if !self.may_be_secret(name) {
             return None;
         }
         match self.class(name) {
-            KeyClass::Secret(rule) => Some(rule),
+            KeyClass::Secret(rule, strength) => Some((rule, strength)),
             _ => None,
         }
     }
@@ -136,41 +519,158 @@ impl KeyRules {
             return KeyClass::SchemaMap;
         }
         let mut buffer = [0; MAX_NAME];
-        let Some(name) = normalize(name, &mut buffer) else { return KeyClass::Plain };
-        self.class_of_normal(name)
+        let Some(normal) = normalize(name, &mut buffer) else { return KeyClass::Plain };
+        if EXEMPT.contains(&normal) {
+            return KeyClass::Exempt;
+        }
+        if self.allowed.iter().any(|glob| glob.matches(normal)) {
+            return KeyClass::Plain;
+        }
+        if self.custom.iter().any(|glob| glob.matches(normal)) {
+            return KeyClass::Secret(CUSTOM_KEY, Strength::Strong);
+        }
+        self.by_ending(trim_number(name), normal.trim_end_matches(|c: char| c.is_ascii_digit()))
     }
 
     /// Whether a name that ends so may be a secret's.
     #[inline]
     pub(super) fn may_be_secret(&self, ending: &[u8]) -> bool {
-        SECRET_TAILS.may_end(ending) || !self.custom.is_empty()
+        SECRET_TAILS.may_end(trim_number(ending)) || !self.custom.is_empty()
     }
 
-    fn class_of_normal(&self, name: &str) -> KeyClass {
-        if EXEMPT.contains(&name) {
-            return KeyClass::Exempt;
+    fn by_ending(&self, name: &[u8], normal: &str) -> KeyClass {
+        let Some(&last @ b'a'..=b'z') = normal.as_bytes().last() else { return KeyClass::Plain };
+        let range = self.by_letter[usize::from(last - b'a')].clone();
+        let endings = &self.endings[usize::from(range.start)..usize::from(range.end)];
+        let found = endings.iter().find(|ending| {
+            let Some(before) = normal.strip_suffix(ending.text) else { return false };
+            match ending.before {
+                Before::Anything => ending.text != "pwd" || before != "old",
+                Before::Nothing => before.is_empty(),
+                Before::Words if ending.text == "pass" => is_before_pass(name, before),
+                Before::Words => before.is_empty() || begins_word(name, ending.text.len()),
+            }
+        });
+        match found {
+            Some(ending) => KeyClass::Secret(ending.rule, ending.strength),
+            None if self.key_is_on && is_key(name, normal) => {
+                KeyClass::Secret(rules::API_KEY, Strength::Weak)
+            }
+            None => KeyClass::Plain,
         }
-        if self.allowed.iter().any(|glob| glob.matches(name)) {
-            return KeyClass::Plain;
+    }
+}
+
+/// Without the number and the separator that it ends in: `API_KEY_2`.
+#[inline]
+fn trim_number(name: &[u8]) -> &[u8] {
+    if !name.last().is_some_and(u8::is_ascii_digit) {
+        return name;
+    }
+    let end = name.iter().rposition(u8::is_ascii_alphabetic).map_or(0, |at| at + 1);
+    &name[..end]
+}
+
+fn is_before_pass(name: &[u8], before: &str) -> bool {
+    if before.is_empty() || BEFORE_PASS.contains(&before) {
+        return true;
+    }
+    begins_word(name, "pass".len()) && !NOT_BEFORE_PASS.iter().any(|word| before.ends_with(word))
+}
+
+/// Whether a name ends in `key` or `keys` as a word, with another word before it that does not say that it is harmless.
+fn is_key(name: &[u8], normal: &str) -> bool {
+    let Some((before, key)) = normal
+        .strip_suffix("key")
+        .map(|before| (before, 3))
+        .or_else(|| normal.strip_suffix("keys").map(|before| (before, 4)))
+    else {
+        return false;
+    };
+    !before.is_empty() && begins_word(name, key) && !NOT_BEFORE_KEY.iter().any(|word| before.ends_with(word))
+}
+
+/// Whether the last N letters of a name are a word of their own: after a separator, or starting with a capital.
+fn begins_word(name: &[u8], letters: usize) -> bool {
+    let Some(at) = name.len().checked_sub(letters).filter(|&at| at > 0) else { return name.len() == letters };
+    let (before, first) = (name[at - 1], name[at]);
+    !before.is_ascii_alphanumeric()
+        || first.is_ascii_uppercase() && !before.is_ascii_uppercase()
+        || before.is_ascii_digit()
+}
+
+/// What the query parameters that are secrets end in, those aside that go by their names.
+static QUERY_TAILS: Tails = Tails::new(&[
+    b"sig", b"ure", b"uth", b"key", b"ode", b"ion", b"nse", b"ket", b"int", b"pid", b"ier", b"mac", b"sid",
+    b"ass", b"pin",
+]);
+
+/// Parameters of URLs that are secrets by their names, beside those that are so everywhere.
+const QUERY_SECRETS: &[&str] = &[
+    "key",
+    "sig",
+    "signature",
+    "auth",
+    "x-amz-signature",
+    "x-goog-signature",
+    "x-oss-signature",
+    "hapikey",
+    "appid",
+    "ticket",
+    "hmac",
+    "code",
+    "code_verifier",
+    "assertion",
+    "client_assertion",
+    "id_token_hint",
+    "samlresponse",
+    "device_code",
+    "user_code",
+    "sid",
+    "phpsessid",
+];
+
+/// Whether a name before `=` may be one of [`QUERY_SECRETS`].
+#[inline]
+pub(super) fn may_be_query(ending: &[u8]) -> bool {
+    QUERY_TAILS.may_end(ending)
+}
+
+pub(super) fn is_query_secret(name: &[u8]) -> bool {
+    QUERY_SECRETS.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes()))
+}
+
+/// Whether a query parameter has a secret in it: a `code` may be that of a country or of an error.
+pub(super) fn is_query_value(name: &[u8], value: &[u8]) -> bool {
+    let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+    match value.len() {
+        0 => false,
+        _ if is("key") || is("sig") || is("auth") || name.to_ascii_lowercase().ends_with(b"signature") => {
+            true
         }
-        if self.custom.iter().any(|glob| glob.matches(name)) {
-            return KeyClass::Secret(CUSTOM_KEY);
+        length => {
+            length >= 16
+                || length >= 8
+                    && value.iter().any(u8::is_ascii_digit)
+                    && value.iter().any(u8::is_ascii_alphabetic)
         }
-        let exact = self.exact.iter().find(|(key, _)| *key == name);
-        let rule = exact.or_else(|| self.endings.iter().find(|(ending, _)| name.ends_with(ending)));
-        rule.map_or(KeyClass::Plain, |(_, rule)| KeyClass::Secret(rule))
     }
 }
 
 /// Whether a value that stands under a password's name is no password: shells keep the working directory in `PWD`, and
 /// programs report it as `pwd`. ODBC has a password under the same name, so the value decides.
 pub(super) fn is_working_directory(rule: &str, name: &[u8], value: &[u8]) -> bool {
-    rule == rules::PASSWORD && name.eq_ignore_ascii_case(b"pwd") && is_absolute_path(value)
+    rule == rules::PASSWORD && is_pwd(name) && is_absolute_path(value)
+}
+
+/// Whether a name is `PWD` or ends so, as `INIT_CWD`'s kin do.
+pub(super) fn is_pwd(name: &[u8]) -> bool {
+    name.last_chunk::<3>().is_some_and(|tail| tail.eq_ignore_ascii_case(b"pwd"))
 }
 
 fn is_absolute_path(value: &[u8]) -> bool {
     match value {
-        [b'/', ..] | [b'\\', b'\\', ..] => true,
+        [b'/', ..] | [b'~', b'/', ..] | [b'\\', b'\\', ..] => true,
         [drive, b':', b'/' | b'\\', ..] => drive.is_ascii_alphabetic(),
         _ => false,
     }
@@ -207,8 +707,11 @@ impl Tails {
 
 /// What the names of secrets end in.
 static SECRET_TAILS: Tails = Tails::new(&[
-    b"ord", b"swd", b"pwd", b"ase", b"ass", b"ret", b"key", b"ken", b"jwt", b"rer", b"ial", b"als", b"ion",
-    b"ing", b"kie", b"ies", b"dsn",
+    b"ord", b"rds", b"swd", b"wrd", b"pwd", b"wds", b"ase", b"ses", b"ass", b"ret", b"ets", b"key", b"eys",
+    b"ken", b"ens", b"jwt", b"wts", b"rer", b"ial", b"als", b"ion", b"ing", b"ngs", b"kie", b"ies", b"dsn",
+    b"otp", b"ode", b"des", b"ort", b"sse", b"ena", b"nha", b"uth", b"lue", b"ary", b"ext", b"tid", b"psk",
+    b"nic", b"ier", b"mac", b"_pw", b"-pw", b".pw", b" pw", b"dpw", b"psw", b"pat", b"ink", b"ata", b"pem",
+    b"eds", b"str",
 ]);
 
 /// What the other names end in that are not plain.
@@ -276,6 +779,15 @@ mod tests {
             ("Set-Cookie", "cookie"),
             ("privateKey", "private-key"),
             ("connection_string", "connection-string"),
+            ("smtp_pass", "password"),
+            ("dbPass", "password"),
+            ("dbpass", "password"),
+            ("MYSQL_ROOT_PWD", "password"),
+            ("API_KEY_2", "api-key"),
+            ("apiKeys", "api-key"),
+            ("Ocp-Apim-Subscription-Key", "api-key"),
+            ("SECRET_KEY_BASE", "secret"),
+            ("client-key-data", "private-key"),
         ] {
             assert_eq!(keys.classify(name.as_bytes()), Some(rule), "{name}");
         }
@@ -301,6 +813,9 @@ mod tests {
             "author",
             "passed",
             "compass2",
+            "render_pass",
+            "OLDPWD",
+            "cache_key",
             "keyboard",
             "secretary",
             "tokenizer",
@@ -310,6 +825,9 @@ mod tests {
         ] {
             assert_eq!(keys.classify(name.as_bytes()), None, "{name}");
         }
+        assert_eq!(keys.class(b"primary_key"), KeyClass::Plain);
+        assert_eq!(keys.class(b"sort-key"), KeyClass::Plain);
+        assert_eq!(keys.class(b"datadogKey"), KeyClass::Secret("api-key", Strength::Weak));
         assert_eq!(keys.class(b"progressToken"), KeyClass::Exempt);
         assert_eq!(keys.class(b"properties"), KeyClass::SchemaMap);
     }
@@ -332,9 +850,10 @@ mod tests {
 
     #[test]
     fn the_quick_look_never_rules_out_a_secret() {
-        for (name, _) in ENDINGS.iter().chain(EXACT) {
-            for name in [(*name).to_owned(), name.to_uppercase()] {
-                assert!(SECRET_TAILS.may_end(name.as_bytes()), "{name}");
+        for ending in ENDINGS {
+            let name = format!("x_{}", ending.text);
+            for name in [name.clone(), name.to_uppercase(), format!("{name}_2")] {
+                assert!(SECRET_TAILS.may_end(trim_number(name.as_bytes())), "{name}");
             }
         }
         for name in EXEMPT.iter().chain(SCHEMA_MAPS) {

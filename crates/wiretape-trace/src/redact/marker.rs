@@ -78,3 +78,33 @@ impl std::fmt::Debug for Marker {
         f.write_str("Marker(…)")
     }
 }
+
+/// Whether a text is nothing but a marker.
+pub(super) fn is_whole(text: &[u8]) -> bool {
+    let Some(rest) = text.strip_prefix(Marker::PREFIX) else { return false };
+    match rest {
+        [b']'] => true,
+        [b':', inside @ .., b']'] => {
+            inside.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b':'))
+        }
+        _ => false,
+    }
+}
+
+/// Whether something was redacted in a value already: then it stays as it is. Only where a marker begins a value and more
+/// follows, an older version may have left the rest of the secret.
+pub(super) fn is_redacted_already(value: &[u8]) -> bool {
+    let places: Vec<_> = markers(value).into_iter().filter(|place| is_whole(&value[place.clone()])).collect();
+    let Some(first) = places.first() else { return false };
+    let inside: usize = places.iter().map(|place| letters(&value[place.clone()])).sum();
+    first.start > 0 || letters(value) < inside + 4
+}
+
+fn letters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| byte.is_ascii_alphanumeric()).count()
+}
+
+/// Whether there is one of our own markers in a text.
+pub(super) fn is_in(text: &[u8]) -> bool {
+    markers(text).into_iter().any(|place| is_whole(&text[place]))
+}

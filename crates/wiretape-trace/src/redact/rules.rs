@@ -1,5 +1,6 @@
 //! The catalogue of rules, and what a user may change about it.
 
+use super::providers;
 use regex::bytes::Regex;
 
 /// A rule that comes with the program.
@@ -15,39 +16,60 @@ macro_rules! rules {
     ($($constant:ident $name:literal $what:literal)*) => {
         $(pub(super) const $constant: &str = $name;)*
 
-        /// Every rule that comes with the program.
-        pub const RULES: &[Rule] = &[$(Rule { name: $name, what: $what }),*];
+        /// The rules that are not a provider's.
+        const GENERAL: &[Rule] = &[$(Rule { name: $name, what: $what }),*];
     };
 }
 
 rules! {
-    PASSWORD "password" "members and assignments named `password`, `passwd`, `pwd`, `passphrase` or ending so; not `pwd` with an absolute path, which is the working directory"
-    SECRET "secret" "members and assignments named `secret` or ending so (`client_secret`), `signing_key`, `encryption_key`"
-    TOKEN "token" "members and assignments named `token` or ending so (`access_token`), `jwt`, `bearer`; strings only, and no cursors, counts or progress tokens"
-    API_KEY "api-key" "members and assignments named `api_key`, `apikey`, `x-api-key`, `access_key` or ending so"
+    PASSWORD "password" "values named `password`, `passwd`, `pwd`, `pass`, `passphrase`, `otp` or ending so; not `pwd` with an absolute path, which is the working directory"
+    SECRET "secret" "values named `secret` or ending so (`client_secret`), keys that sign or encrypt (`signing_key`, `master_key`), seed phrases"
+    TOKEN "token" "values named `token` or ending so (`access_token`), `jwt`, `bearer`; strings only, and no cursors, counts or progress tokens"
+    API_KEY "api-key" "values named `api_key`, `access_key`, `x-api-key` or ending so; under another name that ends in `key`, only what looks random"
     AUTHORIZATION "authorization" "the headers `Authorization` and `Proxy-Authorization`, as members and in text"
     COOKIE "cookie" "the headers `Cookie` and `Set-Cookie`, as members and in text, and members named `cookies`"
-    PRIVATE_KEY "private-key" "members and assignments named `private_key` or ending so"
-    CREDENTIALS "credentials" "every string below members named `credentials` or ending so"
-    CONNECTION_STRING "connection-string" "members and assignments named `connection_string` or `dsn`"
-    QUERY "query" "the query parameters `key`, `sig`, `signature`, `auth` (others go by their names' rules)"
-    AWS "aws" "AWS access key ids: `AKIA…`, `ASIA…`"
-    GITHUB "github" "GitHub tokens, classic (`ghp_…` and its kin) and fine-grained (`github_pat_…`)"
-    GITLAB "gitlab" "GitLab tokens: `glpat-…`"
-    SLACK "slack" "Slack tokens and webhooks: `xoxb-…` and its kin, `xapp-…`, `hooks.slack.com/services/…`"
-    STRIPE "stripe" "Stripe keys: `sk_live_…`, `rk_test_…`, `whsec_…`"
-    SK_KEY "sk-key" "keys in the style of OpenAI and Anthropic: `sk-…`"
-    GOOGLE "google" "Google API keys: `AIza…`"
-    NPM "npm" "npm tokens: `npm_…`"
-    HUGGING_FACE "hugging-face" "Hugging Face tokens: `hf_…`"
-    SENDGRID "sendgrid" "SendGrid keys: `SG.….…`"
+    PRIVATE_KEY "private-key" "values named `private_key` or ending so, `client-key-data`, the private members of JSON Web Keys"
+    CREDENTIALS "credentials" "every string below members named `credentials` or ending so; `auth` with a pair or something random"
+    CONNECTION_STRING "connection-string" "values named `connection_string` or `dsn`"
+    QUERY "query" "the query parameters `key`, `sig`, `signature`, `auth`, `code` and others (the rest go by their names' rules)"
     JWT "jwt" "JSON Web Tokens: `eyJ….….…`"
-    PEM "pem" "PEM blocks: `-----BEGIN …` to `-----END …-----`"
+    PEM "pem" "private keys in PEM: `-----BEGIN … PRIVATE KEY-----` to its end; not certificates and public keys"
+    PUTTY "putty" "the private lines of PuTTY's keys"
     BEARER "bearer" "the credentials after `Bearer`"
     BASIC "basic" "the credentials after `Basic`"
-    URL_PASSWORD "url-password" "passwords in URLs: `scheme://user:password@host`"
-    KEY_PATH "key-path" "paths of private keys: `~/.ssh/id_ed25519`, `/etc/ssl/server.pem`"
+    URL_PASSWORD "url-password" "passwords in URLs and addresses: `scheme://user:password@host`, `user:password@host:port`"
+    COMMAND_LINE "command-line" "what follows the password options of well-known commands: `curl -u user:…`, `mysql -p…`, `sshpass -p …`"
+    SQL "sql" "passwords in SQL: `IDENTIFIED BY '…'`, `WITH PASSWORD '…'`"
+    KEY_PATH "key-path" "paths of private keys: `~/.ssh/id_ed25519`, `/etc/ssl/server.pem`; not of certificates"
+    REPEATED "repeated" "what was secret by its name earlier in the session, wherever it appears again"
 }
+
+/// Every rule that comes with the program: the general ones first, then the providers'.
+pub const RULES: &[Rule] = &ALL;
+
+const ALL: [Rule; GENERAL.len() + providers::COUNT] = {
+    let mut all = [GENERAL[0]; GENERAL.len() + providers::COUNT];
+    let mut count = 0;
+    while count < GENERAL.len() {
+        all[count] = GENERAL[count];
+        count += 1;
+    }
+    let mut table = 0;
+    while table < providers::TABLES.len() {
+        let mut at = 0;
+        while at < providers::TABLES[table].len() {
+            all[count] = providers::TABLES[table][at].rule;
+            count += 1;
+            at += 1;
+        }
+        table += 1;
+    }
+    all
+};
+
+/// Rules of providers that code refers to.
+pub(super) const SLACK: &str = "slack";
+pub(super) const WEBHOOK: &str = "webhook";
 
 /// A pattern of the user's own.
 #[derive(Debug, Clone)]
@@ -75,7 +97,11 @@ pub struct Rules {
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
     /// A rule to be left out doesn't exist.
-    #[error("there is no redaction rule named `{name}`; the rules are {}", names().join(", "))]
+    #[error(
+        "there is no redaction rule named `{name}`; the rules are {}, and {} of providers (docs/redaction.md lists them)",
+        general_names().join(", "),
+        RULES.len() - GENERAL.len()
+    )]
     UnknownRule {
         /// The name that was given.
         name: String,
@@ -130,6 +156,10 @@ fn custom_pattern(name: &str, pattern: &str) -> Result<CustomPattern, RuleError>
         Ok(regex) => Ok(CustomPattern { name, regex }),
         Err(source) => Err(RuleError::Pattern { name, source: Box::new(source) }),
     }
+}
+
+fn general_names() -> Vec<&'static str> {
+    GENERAL.iter().map(|rule| rule.name).collect()
 }
 
 fn names() -> Vec<&'static str> {

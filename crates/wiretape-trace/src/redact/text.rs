@@ -8,21 +8,21 @@
 //! To keep the whole linear, no check walks an unbounded stretch without either matching it, which moves on past
 //! it, or noting in the [`Memo`] how far there is nothing to be found.
 
-use super::keys::{KeyRules, is_working_directory};
-use super::marker::Marker;
+use super::format::{self, FORMATS, is_words};
+use super::keys::KeyRules;
+use super::marker;
 use super::rules;
+use super::{command_line, documents, named, special, views};
 use crate::json::Text;
 use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
 use memchr::memmem;
 
-/// How far the parts of an assignment are looked for: names, gaps and quoted values end by then.
-const MAX_NAME: usize = 96;
-const MAX_GAP: usize = 8;
-const MAX_VALUE: usize = 8 * 1024;
+/// How far names are looked for: they end by then.
+pub(super) const MAX_NAME: usize = 96;
 /// The longest word that a token may be glued to.
 const MAX_WORD: usize = 24;
 /// How many backslashes may stand before a quote: seven levels of strings within strings.
-const MAX_ESCAPES: usize = 127;
+pub(super) const MAX_ESCAPES: usize = 127;
 
 /// A place that may be a secret's.
 #[derive(Debug, Clone, Copy)]
@@ -30,111 +30,122 @@ pub(super) struct Hit {
     /// Where what was recognised begins.
     pub(super) at: usize,
     /// How long it is.
-    len: usize,
+    pub(super) len: usize,
     check: Check,
 }
 
 /// What must stand around a place to make it a secret.
 #[derive(Debug, Clone, Copy)]
-enum Check {
-    /// A token of the given shape begins here.
-    Token(usize),
+pub(super) enum Check {
+    /// One of the formats in the bucket of this mark.
+    Tokens,
+    /// A token of the given format begins here.
+    Token(u16),
     /// Two parts of a JWT meet here.
     Jwt,
     Pem,
-    SlackHook,
     /// Credentials follow the scheme that ends here.
     Scheme(&'static str),
-    UrlPassword,
+    AtSign,
     KeyPath,
     /// A name stands before and its value behind.
     Named,
+    /// The name of a pair stands behind: `name: DB_PASSWORD`.
+    Pair,
+    /// A long option begins here.
+    Option,
+    /// A short option begins here.
+    Flag,
+    /// The word `password` or `IDENTIFIED BY` ends here.
+    Word,
+    /// A word for a secret ends here, and its value may follow.
+    Told,
+    /// The values of an `INSERT` follow: found by [`super::documents`].
+    Insert,
+    /// A call that may have a name and its value as arguments.
+    Call,
+    /// Base64 of a text may begin here.
+    Base64,
+    /// Something is written differently from what it means: [`super::views`] decodes it.
+    Encoded,
+    /// The name of an XML element ends here, and its content follows.
+    Element,
+    /// One of the forms that have their own code.
+    Special(special::Form),
 }
 
 impl Check {
     /// A hit that is its mark alone.
-    fn at(self, mark: usize) -> Hit {
+    pub(super) fn at(self, mark: usize) -> Hit {
         Hit { at: mark, len: 1, check: self }
     }
 }
 
-/// A literal, and the characters that must follow it.
-struct Shape {
-    literal: &'static str,
-    /// Where in the literal its first mark stands.
-    mark: usize,
-    rule: &'static str,
-    allowed: fn(u8) -> bool,
-    min: usize,
-    max: usize,
-    /// The least that must follow if the literal ends a word, as in `nullghp_…`. None for what ends words of its own (`task-`,
-    /// `linuxapp-`).
-    glued: Option<usize>,
-}
-
-const fn shape(literal: &'static str, rule: &'static str, allowed: fn(u8) -> bool, min: usize) -> Shape {
-    let mut mark = 0;
-    while mark < literal.len() && !matches!(literal.as_bytes()[mark], b'_' | b'-' | b'.') {
-        mark += 1;
-    }
-    Shape { literal, mark, rule, allowed, min, max: usize::MAX, glued: Some(if min > 24 { min } else { 24 }) }
-}
-
-fn alphanumeric(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-fn word(byte: u8) -> bool {
+pub(super) fn word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn url_safe(byte: u8) -> bool {
+pub(super) fn url_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-fn dotted(byte: u8) -> bool {
+pub(super) fn dotted(byte: u8) -> bool {
     url_safe(byte) || byte == b'.'
 }
 
-fn upper(byte: u8) -> bool {
-    byte.is_ascii_uppercase() || byte.is_ascii_digit()
-}
-
-const SHAPES: &[Shape] = &[
-    Shape { max: 16, glued: Some(16), ..shape("AKIA", rules::AWS, upper, 16) },
-    Shape { max: 16, glued: Some(16), ..shape("ASIA", rules::AWS, upper, 16) },
-    shape("AIza", rules::GOOGLE, url_safe, 35),
-    shape("ghp_", rules::GITHUB, alphanumeric, 30),
-    shape("gho_", rules::GITHUB, alphanumeric, 30),
-    shape("ghu_", rules::GITHUB, alphanumeric, 30),
-    shape("ghs_", rules::GITHUB, alphanumeric, 30),
-    shape("ghr_", rules::GITHUB, alphanumeric, 30),
-    shape("github_pat_", rules::GITHUB, word, 22),
-    shape("sk_live_", rules::STRIPE, alphanumeric, 10),
-    shape("sk_test_", rules::STRIPE, alphanumeric, 10),
-    shape("rk_live_", rules::STRIPE, alphanumeric, 10),
-    shape("rk_test_", rules::STRIPE, alphanumeric, 10),
-    shape("whsec_", rules::STRIPE, alphanumeric, 16),
-    shape("npm_", rules::NPM, alphanumeric, 36),
-    shape("hf_", rules::HUGGING_FACE, alphanumeric, 30),
-    Shape { glued: None, ..shape("sk-", rules::SK_KEY, url_safe, 20) },
-    Shape { glued: Some(20), ..shape("glpat-", rules::GITLAB, url_safe, 20) },
-    shape("xoxb-", rules::SLACK, url_safe, 10),
-    shape("xoxp-", rules::SLACK, url_safe, 10),
-    shape("xoxa-", rules::SLACK, url_safe, 10),
-    shape("xoxe-", rules::SLACK, url_safe, 10),
-    shape("xoxr-", rules::SLACK, url_safe, 10),
-    shape("xoxs-", rules::SLACK, url_safe, 10),
-    Shape { glued: None, ..shape("xapp-", rules::SLACK, url_safe, 10) },
-    Shape { glued: None, ..shape("SG.", rules::SENDGRID, dotted, 34) },
+/// What is all letters and has no mark in it, beside the anchors of formats.
+const WORDS: &[(&str, Check)] = &[
+    ("earer ", Check::Scheme(rules::BEARER)),
+    ("EARER ", Check::Scheme(rules::BEARER)),
+    ("earer\t", Check::Scheme(rules::BEARER)),
+    ("asic ", Check::Scheme(rules::BASIC)),
+    ("ASIC ", Check::Scheme(rules::BASIC)),
+    ("asic\t", Check::Scheme(rules::BASIC)),
+    ("assword ", Check::Word),
+    ("ASSWORD ", Check::Word),
+    ("oken ", Check::Told),
+    ("ecret ", Check::Told),
+    (" key ", Check::Told),
+    ("entified by ", Check::Word),
+    ("ENTIFIED BY ", Check::Word),
+    ("requirepass ", Check::Word),
+    ("define(", Check::Call),
+    ("etenv(", Check::Call),
+    ("utenv(", Check::Call),
+    (".put(", Check::Call),
+    (".set(", Check::Call),
+    ("Property(", Check::Call),
+    ("VALUES", Check::Insert),
+    ("alues (", Check::Insert),
+    ("AZDO", special::AZURE_KEY),
+    ("JQQJ99", special::AZURE_KEY),
+    ("AzFu", special::AZURE_KEY),
+    ("AzSe", special::AZURE_KEY),
+    ("+ASt", special::AZURE_KEY),
+    ("+ASb", special::AZURE_KEY),
+    ("+AEh", special::AZURE_KEY),
+    ("+ACR", special::AZURE_KEY),
+    ("ACDb", special::AZURE_KEY),
+    ("FFFFNRAL", Check::Special(special::Form::NewRelic)),
 ];
 
-/// What is all letters and has no mark in it. The first are the first of [`SHAPES`]; the others end a scheme.
-const LETTERS: &[&str] = &["AKIA", "ASIA", "AIza", "earer ", "EARER ", "asic ", "ASIC "];
-
-/// A search for [`LETTERS`].
+/// A search for what has no mark. The literals are dealt to several searchers, because each is fast for a few dozen of
+/// four letters and more only.
 #[derive(Debug)]
-pub(super) enum Letters {
+pub(super) struct Letters {
+    searchers: [Searcher; 2],
+}
+
+#[derive(Debug)]
+struct Searcher {
+    engine: Engine,
+    checks: Vec<Check>,
+    /// How many characters before what is meant belong to the literals.
+    lead: usize,
+}
+
+#[derive(Debug)]
+enum Engine {
     /// SIMD, where the processor has it.
     Packed(Box<packed::Searcher>),
     Automaton(AhoCorasick),
@@ -142,30 +153,180 @@ pub(super) enum Letters {
 
 impl Letters {
     pub(super) fn new() -> Self {
-        let mut builder = packed::Config::new().match_kind(packed::MatchKind::LeftmostLongest).builder();
-        match builder.extend(LETTERS).build() {
-            Some(searcher) => Letters::Packed(Box::new(searcher)),
-            None => Letters::Automaton(
-                AhoCorasick::builder()
-                    .match_kind(MatchKind::LeftmostLongest)
-                    .build(LETTERS)
-                    .expect("the literals are few and short"),
-            ),
+        let anchors = FORMATS
+            .unmarked
+            .iter()
+            .map(|&index| (FORMATS.all[usize::from(index)].anchor.to_vec(), Check::Token(index)));
+        let (long, short): (Vec<_>, Vec<_>) = anchors.partition(|(anchor, _)| anchor.len() > 3);
+        let words = WORDS.iter().map(|(literal, check)| (literal.as_bytes().to_vec(), *check));
+        // Three letters are everywhere in Base64; with a blank before them they are rare.
+        let twilio =
+            b"0123456789abcdef".iter().map(|&digit| (vec![b' ', b'S', b'K', digit], special::TWILIO));
+        let short = short.into_iter().flat_map(|(anchor, check)| {
+            let before = if anchor == b"AQE" { &b" "[..] } else { b" \n\"'`(/>" };
+            before.iter().map(|&byte| ([&[byte][..], &anchor].concat(), check)).collect::<Vec<_>>()
+        });
+        Letters {
+            searchers: [
+                Searcher::new(long.into_iter().chain(words).collect(), 0),
+                Searcher::new(short.chain(twilio).collect(), 1),
+            ],
         }
     }
 
-    /// The first of the letters at or after `from`.
-    pub(super) fn find(&self, text: &[u8], from: usize) -> Option<Hit> {
-        let found = match self {
-            Letters::Packed(searcher) => searcher.find_in(text, Span { start: from, end: text.len() }),
-            Letters::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).range(from..)),
-        }?;
-        let check = match LETTERS[found.pattern().as_usize()] {
-            "earer " | "EARER " => Check::Scheme(rules::BEARER),
-            "asic " | "ASIC " => Check::Scheme(rules::BASIC),
-            _ => Check::Token(found.pattern().as_usize()),
+    /// Whether there is anything that may be a secret.
+    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+        self.searchers.iter().any(|searcher| searcher.find(text, 0).is_some())
+    }
+}
+
+impl Searcher {
+    fn new(literals: Vec<(Vec<u8>, Check)>, lead: usize) -> Self {
+        let (literals, checks): (Vec<Vec<u8>>, Vec<Check>) = literals.into_iter().unzip();
+        let mut builder = packed::Config::new().match_kind(packed::MatchKind::LeftmostLongest).builder();
+        let engine = match builder.extend(&literals).build() {
+            Some(searcher) => Engine::Packed(Box::new(searcher)),
+            None => Engine::Automaton(
+                AhoCorasick::builder()
+                    .match_kind(MatchKind::LeftmostLongest)
+                    .build(&literals)
+                    .expect("the literals are few and short"),
+            ),
         };
-        Some(Hit { at: found.start(), len: found.len(), check })
+        Searcher { engine, checks, lead }
+    }
+
+    /// The first at or after `from` that may be a secret's.
+    fn find(&self, text: &[u8], mut from: usize) -> Option<Hit> {
+        loop {
+            let found = match &self.engine {
+                Engine::Packed(searcher) => searcher.find_in(text, Span { start: from, end: text.len() }),
+                Engine::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).range(from..)),
+            }?;
+            let check = self.checks[found.pattern().as_usize()];
+            let hit = Hit { at: found.start() + self.lead, len: found.len() - self.lead, check };
+            if may_be_secret(text, hit) {
+                return Some(hit);
+            }
+            from = found.start() + 1;
+        }
+    }
+}
+
+/// The places of letters in a text, in order. Each searcher's next one is kept, so that none reads anything twice.
+struct LetterHits<'t> {
+    text: &'t [u8],
+    letters: &'t Letters,
+    next: [Option<Hit>; 2],
+}
+
+impl<'t> LetterHits<'t> {
+    fn new(text: &'t [u8], letters: &'t Letters) -> Self {
+        let next = std::array::from_fn(|at| letters.searchers[at].find(text, 0));
+        LetterHits { text, letters, next }
+    }
+
+    /// The first one.
+    fn first(&self) -> Option<Hit> {
+        self.next.iter().flatten().min_by_key(|hit| hit.at).copied()
+    }
+
+    /// Leaves out what begins before `at`.
+    fn skip_to(&mut self, at: usize) {
+        for (next, searcher) in self.next.iter_mut().zip(&self.letters.searchers) {
+            if next.is_some_and(|hit| hit.at < at) {
+                *next = searcher.find(self.text, at.saturating_sub(searcher.lead));
+            }
+        }
+    }
+}
+
+/// Where the next of the [`Letters`] stands, searched for in a whole JSON value at once: one search is cheap, one for
+/// each short string is not.
+pub(super) struct LettersAhead<'t>(Option<LetterHits<'t>>);
+
+impl<'t> LettersAhead<'t> {
+    pub(super) fn new(text: &'t [u8], letters: &'t Letters) -> Self {
+        LettersAhead(Some(LetterHits::new(text, letters)))
+    }
+
+    /// Whether there are any in a stretch. Stretches are asked for in order.
+    pub(super) fn any_in(&mut self, start: usize, end: usize) -> bool {
+        let Some(hits) = &mut self.0 else { return false };
+        hits.skip_to(start);
+        match hits.first() {
+            Some(hit) => hit.at < end,
+            None => {
+                self.0 = None;
+                false
+            }
+        }
+    }
+}
+
+/// What a `=` or `:` has around it: the name of a secret before it, or of a pair behind it, or a token.
+#[inline]
+fn separator(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
+    if let Some(end) = named::name_end(text, mark) {
+        if named::may_be_secret(text, mark, end, keys) && named::secret_name(text, mark, keys, 0).is_some() {
+            return Some(Check::Named.at(mark));
+        }
+        if let Some(found) = named::pair_name(text, mark, end, keys) {
+            return Some(found);
+        }
+    }
+    short_value(text, mark)
+}
+
+/// A short token behind a separator, its blanks and quotes.
+#[inline]
+fn short_value(text: &[u8], mark: usize) -> Option<Hit> {
+    let mut at = mark + 1;
+    // The most of what follows a separator is too short to be anything.
+    if text.len() < mark + 17 {
+        return None;
+    }
+    while at < mark + 8 && text.get(at).is_some_and(|byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\')) {
+        at += 1;
+    }
+    if views::may_be_base64(&text[at..]) {
+        return Some(Hit { at, len: 1, check: Check::Base64 });
+    }
+    short_token(text, at)
+}
+
+/// A token at `at` whose anchor is too short to be searched for, as at the beginning of a value.
+#[inline]
+pub(super) fn short_token(text: &[u8], at: usize) -> Option<Hit> {
+    match text.get(at..at + 2)? {
+        b"SK" | b"SC" | b"oy" | b"ci" | b"BS" | b"EA" | b"AQ" => short_token_at(text, at),
+        _ => None,
+    }
+}
+
+fn short_token_at(text: &[u8], at: usize) -> Option<Hit> {
+    if text[at..].starts_with(b"SK") {
+        return Some(Hit { at, len: 2, check: special::TWILIO });
+    }
+    FORMATS.short.iter().find_map(|&index| {
+        let anchor = FORMATS.all[usize::from(index)].anchor;
+        let hit = Hit { at, len: anchor.len(), check: Check::Token(index) };
+        (text[at..].starts_with(anchor) && may_be_secret(text, hit)).then_some(hit)
+    })
+}
+
+/// A cheap look around letters, which are frequent in Base64: whether the text goes on as their check needs. In escaped
+/// text a backslash may hide anything.
+fn may_be_secret(text: &[u8], hit: Hit) -> bool {
+    let body = hit.at + hit.len;
+    match hit.check {
+        Check::Token(index) => {
+            let format = &FORMATS.all[usize::from(index)];
+            let escaped = || memchr::memchr(b'\\', &text[body..text.len().min(body + 12)]).is_some();
+            (format.may_follow(text, body) || escaped())
+                && (begins_word(text, hit.at) || format.glued().is_some() && ends_word(text, hit.at))
+        }
+        _ => true,
     }
 }
 
@@ -174,9 +335,11 @@ impl Letters {
 struct Marks<'t> {
     text: &'t [u8],
     at: usize,
-    /// Where the next of each half of the marks was last found: a search takes three bytes at a time.
+    /// Where the next of each group of marks was last found: a search takes three bytes at a time.
     joint: usize,
     separator: usize,
+    rare: usize,
+    bracket: usize,
     /// Behind the last at sign: how far back the next one has to look for its URL.
     after_at_sign: usize,
 }
@@ -184,7 +347,7 @@ struct Marks<'t> {
 /// Which bytes are marks.
 const IS_MARK: [bool; 256] = {
     let mut table = [false; 256];
-    let mut marks: &[u8] = b"_-.=:@";
+    let mut marks: &[u8] = b"_-.=:@~!$>%&";
     while let [mark, rest @ ..] = marks {
         table[*mark as usize] = true;
         marks = rest;
@@ -198,7 +361,7 @@ impl<'t> Marks<'t> {
     const NEAR: usize = 24;
 
     fn new(text: &'t [u8]) -> Self {
-        Marks { text, at: 0, joint: 0, separator: 0, after_at_sign: 0 }
+        Marks { text, at: 0, joint: 0, separator: 0, rare: 0, bracket: 0, after_at_sign: 0 }
     }
 
     /// Goes on at `at`, if that is further on.
@@ -215,7 +378,13 @@ impl<'t> Marks<'t> {
         if self.separator < from {
             self.separator = found(memchr::memchr3(b'=', b':', b'@', &text[from..]));
         }
-        let mark = self.joint.min(self.separator);
+        if self.rare < from {
+            self.rare = found(memchr::memchr3(b'~', b'!', b'$', &text[from..]));
+        }
+        if self.bracket < from {
+            self.bracket = found(memchr::memchr3(b'>', b'%', b'&', &text[from..]));
+        }
+        let mark = self.joint.min(self.separator).min(self.rare).min(self.bracket);
         self.at = text.len().min(mark + 1);
         (mark < text.len()).then_some(mark)
     }
@@ -239,11 +408,15 @@ impl Marks<'_> {
     fn next_candidate(&mut self, keys: &KeyRules) -> Option<Hit> {
         while let Some(mark) = self.next() {
             let found = match self.text[mark] {
-                b'=' | b':' => secret_name(self.text, mark, keys, 0).map(|_| Check::Named.at(mark)),
+                b':' => special::colon(self.text, mark).or_else(|| separator(self.text, mark, keys)),
+                b'=' => separator(self.text, mark, keys),
                 b'@' => self.at_sign(mark),
                 b'_' => underscore(self.text, mark),
                 b'-' => hyphen(self.text, mark),
-                _ => dot(self.text, mark),
+                b'.' => dot(self.text, mark),
+                b'>' => named::may_be_element(self.text, mark, keys).then_some(Check::Element.at(mark)),
+                b'~' | b'!' | b'$' => special::rare(self.text, mark),
+                _ => views::is_encoded_at(self.text, mark).then_some(Check::Encoded.at(mark)),
             };
             if found.is_some() {
                 return found;
@@ -252,30 +425,35 @@ impl Marks<'_> {
         None
     }
 
-    /// An at sign belongs to a URL only if a slash stands before it. If that slash stands before the last at sign,
-    /// then that one was the place to look at.
+    /// An at sign belongs to a URL or an address only if a slash or a colon stands before it. If that one stands before
+    /// the last at sign, then that was the place to look at.
     fn at_sign(&mut self, mark: usize) -> Option<Hit> {
         let since = std::mem::replace(&mut self.after_at_sign, mark + 1);
-        memchr::memrchr(b'/', &self.text[since..mark]).map(|_| Check::UrlPassword.at(mark))
+        memchr::memrchr2(b'/', b':', &self.text[since..mark]).map(|_| Check::AtSign.at(mark))
     }
 }
 
 /// All places of a text that may be a secret's, in order.
 pub(super) struct Hits<'t> {
-    text: &'t [u8],
     keys: &'t KeyRules,
     marks: Marks<'t>,
     marked: Option<Hit>,
-    letters: Option<&'t Letters>,
-    lettered: Option<Hit>,
+    letters: Option<LetterHits<'t>>,
+    /// What stands at the very beginning.
+    first: Option<Hit>,
 }
 
 impl<'t> Hits<'t> {
     /// The hits in `text`; letters are looked for only if they are given.
     pub(super) fn new(text: &'t [u8], keys: &'t KeyRules, letters: Option<&'t Letters>) -> Self {
-        let mut hits = Hits { text, keys, marks: Marks::new(text), marked: None, letters, lettered: None };
+        let mut hits = Hits {
+            keys,
+            marks: Marks::new(text),
+            marked: None,
+            letters: letters.map(|letters| LetterHits::new(text, letters)),
+            first: short_token(text, 0),
+        };
         hits.advance_marks();
-        hits.lettered = letters.and_then(|letters| letters.find(text, 0));
         hits
     }
 
@@ -285,8 +463,8 @@ impl<'t> Hits<'t> {
         if self.marked.is_some_and(|hit| hit.at + hit.len <= at) {
             self.advance_marks();
         }
-        if self.lettered.is_some_and(|hit| hit.at < at) {
-            self.lettered = self.letters.and_then(|letters| letters.find(self.text, at));
+        if let Some(letters) = &mut self.letters {
+            letters.skip_to(at);
         }
     }
 
@@ -299,57 +477,63 @@ impl Iterator for Hits<'_> {
     type Item = Hit;
 
     fn next(&mut self) -> Option<Hit> {
-        let letters_first = match (self.marked, self.lettered) {
-            (Some(marked), Some(lettered)) => lettered.at < marked.at,
-            (None, Some(_)) => true,
-            _ => false,
-        };
-        if letters_first {
-            let hit = self.lettered?;
-            self.lettered = self.letters.and_then(|letters| letters.find(self.text, hit.at + 1));
-            return Some(hit);
+        if let Some(first) = self.first.take() {
+            return Some(first);
         }
-        let hit = self.marked?;
-        self.advance_marks();
-        Some(hit)
+        let lettered = self.letters.as_ref().and_then(LetterHits::first);
+        match (self.marked, lettered) {
+            (marked, Some(hit)) if marked.is_none_or(|marked| hit.at < marked.at) => {
+                if let Some(letters) = &mut self.letters {
+                    letters.skip_to(hit.at + 1);
+                }
+                Some(hit)
+            }
+            (Some(hit), _) => {
+                self.advance_marks();
+                Some(hit)
+            }
+            (None, _) => None,
+        }
     }
-}
-
-/// Whether a text has no mark at all, as most short strings.
-pub(super) fn is_unmarked(text: &[u8]) -> bool {
-    Marks::new(text).next().is_none()
 }
 
 /// Whether there may be a secret in a string, [`Letters`] aside. Names and marks look the same however deep the JSON
 /// that they stand in is escaped.
 pub(super) fn is_suspicious(string: Text<'_>, keys: &KeyRules) -> bool {
     Marks::new(string.raw).next_candidate(keys).is_some()
+        || short_token(string.raw, 0).is_some()
         || string.escaped && memmem::find(string.raw, b"\\u00").is_some()
+        || string.escaped && documents::may_have_columns(string.raw, keys)
+        || string.escaped && documents::may_have_structure(string.raw)
 }
 
 fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
-    match text.get(mark.checked_sub(2)?..mark)? {
-        b"hp" | b"ho" | b"hu" | b"hs" | b"hr" => prefix(text, mark, 3..8),
-        b"ub" => prefix(text, mark, 8..9),
-        b"sk" | b"rk" => prefix(text, mark, 9..13),
-        b"ec" => prefix(text, mark, 13..14),
-        b"pm" => prefix(text, mark, 14..15),
-        b"hf" => prefix(text, mark, 15..16),
-        b"id" => key_identity(&text[mark - 2..]).then_some(Check::KeyPath.at(mark)),
-        _ => None,
-    }
+    tokens(text, mark).or_else(|| {
+        let is_identity = text[..mark].ends_with(b"id") && key_identity(&text[mark - 2..]);
+        if is_identity { Some(Check::KeyPath.at(mark)) } else { special::underscore(text, mark) }
+    })
 }
 
 fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
-    const BEGIN: &[u8] = b"-----BEGIN ";
-    match text.get(mark.saturating_sub(2)..mark)? {
-        b"sk" => prefix(text, mark, 16..17),
-        b"at" => prefix(text, mark, 17..18),
-        [b'x', _] => prefix(text, mark, 18..24),
-        b"pp" => prefix(text, mark, 24..25),
-        _ if text[mark..].starts_with(BEGIN) => Some(Hit { at: mark, len: BEGIN.len(), check: Check::Pem }),
-        _ => None,
+    const BEGIN: &[u8] = b"---- BEGIN ";
+    if text.get(mark + 1) == Some(&b'-') {
+        let dashes = &text[mark..];
+        if dashes.starts_with(b"-----BEGIN ") || dashes.starts_with(BEGIN) {
+            return Some(Hit { at: mark, len: BEGIN.len(), check: Check::Pem });
+        }
+        if begins_argument(text, mark) {
+            return Some(Check::Option.at(mark));
+        }
+    } else if begins_argument(text, mark) && command_line::may_be_flag(text, mark) {
+        return Some(Check::Flag.at(mark));
     }
+    tokens(text, mark).or_else(|| special::hyphen(text, mark))
+}
+
+/// Whether an option of a command line may begin here: behind a blank or a quote.
+fn begins_argument(text: &[u8], at: usize) -> bool {
+    text.get(at.wrapping_sub(1))
+        .is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'[' | b',' | b'`'))
 }
 
 fn dot(text: &[u8], mark: usize) -> Option<Hit> {
@@ -358,24 +542,44 @@ fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     if let Some(b"pem" | b"p12" | b"pfx" | b"ppk") = after.get(..3) {
         return hit(Check::KeyPath);
     }
-    if before.ends_with(b"SG") {
-        return prefix(text, mark, 25..26);
-    }
-    if after.starts_with(b"slack.com") && before.ends_with(b"hooks") {
-        return hit(Check::SlackHook);
+    if let Some(found) = tokens(text, mark) {
+        return Some(found);
     }
     let joins = before.last().is_some_and(|&b| url_safe(b)) && after.first().is_some_and(|&b| url_safe(b));
-    (joins && jwt_header(before).is_some()).then_some(Check::Jwt.at(mark))
+    if joins && jwt_header(before).is_some() {
+        return hit(Check::Jwt);
+    }
+    special::dot(text, mark)
 }
 
-/// The shape among some of [`SHAPES`] whose literal has its first mark here.
-fn prefix(text: &[u8], mark: usize, shapes: std::ops::Range<usize>) -> Option<Hit> {
-    shapes.into_iter().find_map(|index| {
-        let shape = &SHAPES[index];
-        let start = mark.checked_sub(shape.mark)?;
-        let is_there = text[start..].starts_with(shape.literal.as_bytes());
-        is_there.then_some(Hit { at: start, len: shape.literal.len(), check: Check::Token(index) })
+/// Whether one of the formats has its first mark here.
+#[inline]
+fn tokens(text: &[u8], mark: usize) -> Option<Hit> {
+    if !format::may_have_mark(text, mark) {
+        return None;
+    }
+    FORMATS.at_mark(text, mark).iter().find_map(|&(index, place)| {
+        let start = mark.checked_sub(usize::from(place))?;
+        let anchor = FORMATS.all[usize::from(index)].anchor;
+        text[start..].starts_with(anchor).then_some(Hit {
+            at: start,
+            len: anchor.len(),
+            check: Check::Tokens,
+        })
     })
+}
+
+/// Whether the token of a provider begins here.
+pub(super) fn is_token_at(text: &[u8], start: usize) -> bool {
+    let is_token = |index: u16| {
+        let format = &FORMATS.all[usize::from(index)];
+        text[start..].starts_with(format.anchor) && format.end(text, start + format.anchor.len()).is_ok()
+    };
+    let end = text.len().min(start + MAX_WORD);
+    let mut marked = (start + 2..end).flat_map(|mark| {
+        FORMATS.at_mark(text, mark).iter().filter(move |(_, place)| start + usize::from(*place) == mark)
+    });
+    marked.any(|&(index, _)| is_token(index)) || FORMATS.unmarked.iter().any(|&index| is_token(index))
 }
 
 /// Where a JWT's header begins that ends `text`. Parts are cut by dots, so no byte is looked at for two of them.
@@ -383,75 +587,8 @@ fn jwt_header(text: &[u8]) -> Option<usize> {
     let start = text.len() - text.iter().rev().take_while(|&&byte| url_safe(byte)).count();
     // In escaped text the letter of an escape (`\n`) stands before the header.
     let start = if text[..start].ends_with(b"\\") { start + 1 } else { start };
-    (text.len() >= start + 10 && text[start..].starts_with(b"eyJ")).then_some(start)
-}
-
-/// A name before a separator that makes the value behind it a secret.
-struct Name {
-    start: usize,
-    end: usize,
-    rule: &'static str,
-    /// It stands in a URL's query.
-    in_query: bool,
-}
-
-/// The name before the separator at `mark`, if it is a secret's. Most are ruled out by their last letters.
-#[inline]
-fn secret_name(text: &[u8], mark: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
-    let end = name_end(text, mark).filter(|&end| end > floor)?;
-    let tail = &text[end.saturating_sub(3)..end];
-    let may_be_query = text[mark] == b'=' && matches!(tail, b"sig" | b"ure" | b"uth");
-    if !keys.may_be_secret(tail) && !may_be_query {
-        return None;
-    }
-    classify_name(text, end, keys, floor)
-}
-
-fn classify_name(text: &[u8], end: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
-    let start = name_start(text, end, floor);
-    if text[..start].ends_with(Marker::PREFIX_COLON) {
-        return None;
-    }
-    let name = &text[start..end];
-    let in_query = start > 0 && matches!(text[start - 1], b'?' | b'&');
-    let rule = keys.classify(&Text { raw: name, escaped: name.contains(&b'\\') }.unescaped()).or_else(|| {
-        // In escaped text the letter of an escape (`\n`) stands before the name.
-        let escape = start > 0 && text[start - 1] == b'\\';
-        if escape { keys.classify(&name[1..]) } else { None }
-    });
-    match rule {
-        Some(rule) => Some(Name { start, end, rule, in_query }),
-        None if in_query && is_query_secret(name) => Some(Name { start, end, rule: rules::QUERY, in_query }),
-        None => None,
-    }
-}
-
-/// Where a name begins: behind its opening quote if it is quoted, otherwise with its first letter.
-fn name_start(text: &[u8], end: usize, floor: usize) -> usize {
-    let before = &text[floor.max(end.saturating_sub(MAX_NAME))..end];
-    let quote = text[end..].iter().find(|&&byte| byte != b'\\').filter(|byte| matches!(byte, b'"' | b'\''));
-    let opening = quote.and_then(|&quote| memchr::memrchr(quote, before));
-    match opening {
-        Some(at) => end - before.len() + at + 1,
-        None => end - before.iter().rev().take_while(|&&byte| dotted(byte)).count(),
-    }
-}
-
-/// Where the name before a separator ends: before blanks, a closing quote and its backslashes.
-#[inline]
-fn name_end(text: &[u8], mark: usize) -> Option<usize> {
-    let mut end = mark;
-    // However many: no two separators have blanks in common.
-    while end > 0 && matches!(text[end - 1], b' ' | b'\t') {
-        end -= 1;
-    }
-    if end > 0 && matches!(text[end - 1], b'"' | b'\'') {
-        end -= 1;
-        while end > 0 && text[end - 1] == b'\\' && mark - end < MAX_ESCAPES {
-            end -= 1;
-        }
-    }
-    (end > 0 && dotted(text[end - 1])).then_some(end)
+    (text.len() >= start + 10 && matches!(text[start..].first_chunk(), Some(b"eyJ" | b"ewo")))
+        .then_some(start)
 }
 
 /// What earlier checks of the same text have learned.
@@ -459,14 +596,48 @@ fn name_end(text: &[u8], mark: usize) -> Option<usize> {
 pub(super) struct Memo {
     /// Where the last match ended: nothing before it may be matched again.
     pub(super) floor: usize,
-    /// Up to where no token of each shape, no path and no URL's password can begin.
-    token: [usize; SHAPES.len()],
+    /// Up to where no token of each format can begin; only long stretches are noted.
+    tokens: Vec<(u16, usize)>,
+    /// Up to where no path and no URL's password can be.
     path: usize,
-    authority: usize,
+    pub(super) authority: usize,
     /// Up to where no value without quotes tells that it is a secret.
-    value: usize,
+    pub(super) value: usize,
+    /// Up to where no value that has its line for itself is to be looked for.
+    pub(super) own: usize,
+    /// Up to where no header's value is to be looked for.
+    pub(super) line: usize,
     /// There is no end of a PEM block any more.
     no_pem_end: bool,
+    /// Where values of `INSERT` follow.
+    pub(super) inserts: Vec<usize>,
+    /// Where Base64 of a text may begin.
+    pub(super) base64: Vec<usize>,
+    /// Something is to be decoded.
+    pub(super) is_encoded: bool,
+    /// There is a Kubernetes secret.
+    pub(super) has_kubernetes: bool,
+    /// The line whose command was looked up last, and what it is.
+    pub(super) command: command_line::Known,
+}
+
+impl Memo {
+    /// Stretches shorter than this are looked at again: noting them costs more.
+    const LONG: usize = 64;
+
+    fn may_begin(&self, format: u16, at: usize) -> bool {
+        self.tokens.iter().all(|&(noted, until)| noted != format || at >= until)
+    }
+
+    fn note(&mut self, format: u16, from: usize, until: usize) {
+        if until < from + Self::LONG {
+            return;
+        }
+        match self.tokens.iter_mut().find(|(noted, _)| *noted == format) {
+            Some((_, noted)) => *noted = (*noted).max(until),
+            None => self.tokens.push((format, until)),
+        }
+    }
 }
 
 /// A secret and the rule that knows it.
@@ -480,27 +651,58 @@ pub(super) struct Found {
 /// Whether a hit is a secret.
 pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> Option<Found> {
     let found = match hit.check {
-        Check::Token(shape) => token(text, hit, shape, memo),
+        Check::Tokens => any_token(text, hit, memo),
+        Check::Token(format) => token(text, hit.at, format, memo),
         Check::Jwt => jwt(text, hit),
         Check::Pem => pem(text, hit, memo),
-        Check::SlackHook => slack_hook(text, hit),
         Check::Scheme(rule) => scheme(text, hit, rule),
-        Check::UrlPassword => url_password(text, hit, memo),
+        Check::AtSign => special::at_sign(text, hit.at, memo),
         Check::KeyPath => key_path(text, hit, memo),
-        Check::Named => named(text, hit, keys, memo),
+        Check::Named => named::named(text, hit.at, keys, memo),
+        Check::Pair => named::pair(text, hit.at, keys),
+        Check::Option => command_line::option(text, hit.at, keys),
+        Check::Flag => command_line::flag(text, hit.at, memo),
+        Check::Word => named::word_and_value(text, hit).map(|found| by_format(text, found, memo)),
+        Check::Element => named::element(text, hit.at, keys),
+        Check::Told => named::told(text, hit, keys).map(|found| by_format(text, found, memo)),
+        Check::Call => named::call(text, hit.at + hit.len, keys),
+        Check::Base64 => {
+            memo.base64.push(hit.at);
+            None
+        }
+        Check::Encoded => {
+            memo.is_encoded = true;
+            None
+        }
+        Check::Insert => {
+            memo.inserts.push(hit.at);
+            None
+        }
+        Check::Special(special::Form::Kubernetes) => {
+            memo.has_kubernetes = true;
+            None
+        }
+        Check::Special(form) => special::check(text, hit, form),
     };
     // What was redacted already stays as it is.
-    found.filter(|found| found.start < found.end && !text[found.start..].starts_with(Marker::PREFIX))
+    found.filter(|found| {
+        let secret = &text[found.start..found.end.max(found.start)];
+        let is_redacted = match hit.check {
+            Check::Named => marker::is_redacted_already(secret),
+            _ => marker::is_in(secret),
+        };
+        !secret.is_empty() && found.end >= memo.floor && !is_redacted
+    })
 }
 
 /// The end of the run of allowed bytes from `from`.
-fn run(text: &[u8], from: usize, allowed: impl Fn(u8) -> bool) -> usize {
+pub(super) fn run(text: &[u8], from: usize, allowed: impl Fn(u8) -> bool) -> usize {
     text[from..].iter().position(|&byte| !allowed(byte)).map_or(text.len(), |at| from + at)
 }
 
 /// Whether no letter, digit or underscore stands before `at`, but for those of an escape: in text that quotes text,
 /// `\n` is a line's end.
-fn begins_word(text: &[u8], at: usize) -> bool {
+pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     match &text[..at] {
         [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
         [.., b'\\', b'u', a, b, c, d] if [a, b, c, d].into_iter().all(u8::is_ascii_hexdigit) => true,
@@ -514,75 +716,119 @@ fn ends_word(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take(MAX_WORD + 1).take_while(|&&byte| word(byte)).count() <= MAX_WORD
 }
 
-fn has_digit(text: &[u8]) -> bool {
+pub(super) fn has_digit(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit)
 }
 
-fn has_letter(text: &[u8]) -> bool {
+pub(super) fn has_letter(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_alphabetic)
 }
 
-fn token(text: &[u8], hit: Hit, index: usize, memo: &mut Memo) -> Option<Found> {
-    let shape = &SHAPES[index];
-    let min = match shape.glued {
-        _ if begins_word(text, hit.at) => shape.min,
-        Some(min) if ends_word(text, hit.at) => min,
+/// The first of the formats with this mark that the text has.
+fn any_token(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
+    // The mark is the first one in the anchor that has two characters before it.
+    let mark = (hit.at + 2..hit.at + hit.len).find(|&at| !FORMATS.at_mark(text, at).is_empty())?;
+    FORMATS.at_mark(text, mark).iter().find_map(|&(index, place)| {
+        let start = mark.checked_sub(usize::from(place))?;
+        let is_there = text[start..].starts_with(FORMATS.all[usize::from(index)].anchor);
+        if is_there { token(text, start, index, memo) } else { None }
+    })
+}
+
+/// A value that a sentence gives, under the rule of its format where it has a known one: "your token is ghp_…" says more as a
+/// GitHub token. Such values are rare, so all formats are tried.
+fn by_format(text: &[u8], found: Found, memo: &mut Memo) -> Found {
+    let value = &text[found.start..];
+    let known = (0_u16..).zip(&FORMATS.all).find_map(|(index, format)| {
+        let is_there = !format.anchor.is_empty() && value.starts_with(format.anchor);
+        if is_there { token(text, found.start, index, memo) } else { None }
+    });
+    known.filter(|known| known.end >= found.end).unwrap_or(found)
+}
+
+fn token(text: &[u8], at: usize, index: u16, memo: &mut Memo) -> Option<Found> {
+    let format = &FORMATS.all[usize::from(index)];
+    let least = match format.glued() {
+        _ if begins_word(text, at) => 0,
+        Some(least) if ends_word(text, at) => least,
         _ => return None,
     };
-    if hit.at < memo.token[index] {
+    if !memo.may_begin(index, at) {
         return None;
     }
-    let body = hit.at + hit.len;
-    let end = run(text, body, shape.allowed);
-    let length = end - body;
-    if !(shape.min..=shape.max).contains(&length) || !has_digit(&text[body..end]) {
-        // A later start in the same run is shorter and has no more digits: it fails too.
-        memo.token[index] = end;
-        return None;
+    let body = at + format.anchor.len();
+    match format.end(text, body) {
+        Ok(end) if end - body >= least => Some(Found { start: at, end, rule: format.rule }),
+        Ok(_) => None,
+        Err(until) => {
+            // A later start in the same run is shorter and has no more in it: it fails too.
+            memo.note(index, at, until);
+            None
+        }
     }
-    // What is too short here is short, so looking at it again costs little.
-    (length >= min).then_some(Found { start: hit.at, end, rule: shape.rule })
 }
 
 /// Header, payload and signature (or the five parts of an encrypted one), joined with dots.
 fn jwt(text: &[u8], hit: Hit) -> Option<Found> {
     let start = jwt_header(&text[..hit.at]).filter(|&start| begins_word(text, start))?;
-    let payload_end = run(text, hit.at + 1, url_safe);
+    let payload_end = run(text, hit.at + 1, |byte| url_safe(byte) || byte == b'=');
     let is_jwt = payload_end - hit.at > 4 && text.get(payload_end) == Some(&b'.');
     is_jwt.then(|| Found { start, end: run(text, payload_end, dotted), rule: rules::JWT })
 }
 
+/// What a PEM label has in it that holds nothing secret.
+const PUBLIC: &[&str] = &[
+    "CERTIFICATE",
+    "PUBLIC",
+    "CRL",
+    "PARAMETERS",
+    "SIGNATURE",
+    "SIGNED",
+    "MESSAGE",
+    "REQUEST",
+    "PKCS7",
+    "CMS",
+    "ENCRYPTED FILE",
+];
+
+/// Whether a PEM label is that of a private key.
+pub(super) fn is_private(label: &[u8]) -> bool {
+    let has = |word: &str| memmem::find(label, word.as_bytes()).is_some();
+    has("PRIVATE") || !PUBLIC.iter().any(|word| has(word))
+}
+
 /// From `BEGIN` to the end of `END`; if that was cut off, to where the block can't go on.
 fn pem(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
-    const END: &[u8] = b"-----END ";
-    let body = pem_label_end(text, hit.at + hit.len).ok()?;
-    let end = if memo.no_pem_end { None } else { memmem::find(&text[body..], END) };
+    const END: &[u8] = b"END ";
+    let label = memmem::find(&text[hit.at..], b"BEGIN ").map(|at| hit.at + at + 6)?;
+    let body = pem_label_end(text, label).ok()?;
+    if !is_private(&text[label..body]) {
+        return None;
+    }
+    let end = if memo.no_pem_end { None } else { pem_end(&text[body..], END) };
     memo.no_pem_end = end.is_none();
-    let is_body = |b: u8| {
-        url_safe(b) || b.is_ascii_whitespace() || matches!(b, b'+' | b'/' | b'=' | b':' | b',' | b'\\')
-    };
     let end = match end {
         Some(at) => pem_label_end(text, body + at + END.len()).unwrap_or_else(|end| end),
-        None => run(text, body, is_body),
+        None => run(text, body, is_pem_body),
     };
     Some(Found { start: hit.at, end, rule: rules::PEM })
 }
 
-/// The end of a PEM label and the dashes behind it; of the label alone, as an error, if there are none.
-fn pem_label_end(text: &[u8], start: usize) -> Result<usize, usize> {
-    const DASHES: &[u8] = b"-----";
-    let end = run(text, start, |byte| upper(byte) || byte == b' ');
-    if text[end..].starts_with(DASHES) { Ok(end + DASHES.len()) } else { Err(end) }
+/// The first `END ` behind dashes.
+fn pem_end(text: &[u8], end: &[u8]) -> Option<usize> {
+    memmem::find_iter(text, end).find(|&at| text[..at].ends_with(b"----") || text[..at].ends_with(b"---- "))
 }
 
-fn slack_hook(text: &[u8], hit: Hit) -> Option<Found> {
-    const PATH: &[u8] = b"/services/";
-    let path = hit.at + ".slack.com".len();
-    let start = path + PATH.len();
-    let end = text[path..]
-        .starts_with(PATH)
-        .then(|| run(text, start, |b| b.is_ascii_alphanumeric() || b == b'/'))?;
-    (end - start >= 16).then_some(Found { start, end, rule: rules::SLACK })
+pub(super) fn is_pem_body(b: u8) -> bool {
+    url_safe(b) || b.is_ascii_whitespace() || matches!(b, b'+' | b'/' | b'=' | b':' | b',' | b'\\')
+}
+
+/// The end of a PEM label and the dashes behind it; of the label alone, as an error, if there are none.
+pub(super) fn pem_label_end(text: &[u8], start: usize) -> Result<usize, usize> {
+    let window = &text[..text.len().min(start + 64)];
+    let end = run(window, start, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_'));
+    let dashes = run(window, end, |byte| byte == b'-');
+    if dashes - end >= 4 { Ok(dashes.min(end + 5)) } else { Err(end) }
 }
 
 /// `Bearer` and `Basic` credentials; "Bearer authentication" and "Basic overview" are prose.
@@ -591,40 +837,20 @@ fn scheme(text: &[u8], hit: Hit, rule: &'static str) -> Option<Found> {
     if !matches!(text[first], b'b' | b'B') || !begins_word(text, first) {
         return None;
     }
-    let start = run(text, hit.at + hit.len, |byte| byte == b' ');
-    let end = run(text, start, |b| url_safe(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'='));
+    let start = run(text, hit.at + hit.len, |byte| matches!(byte, b' ' | b'\t'));
+    let end = run(text, start, |b| url_safe(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'=' | b'|'));
     let credentials = &text[start..end];
+    // Parameters of a challenge (`Bearer realm="…"`) are no credentials.
+    let is_parameter = credentials.iter().position(|&b| b == b'=').is_some_and(|at| {
+        let padding = credentials[at..].iter().all(|&b| b == b'=');
+        !padding || matches!(text.get(end), Some(b'"' | b'\''))
+    });
     let is_secret = if rule == rules::BASIC {
-        credentials.len() >= 8 && credentials.iter().any(|&b| upper(b) || b == b'=')
+        credentials.len() >= 8 && !is_words(credentials)
     } else {
-        credentials.len() >= 20 || credentials.len() >= 8 && has_digit(credentials)
+        !is_parameter && (credentials.len() >= 20 || credentials.len() >= 8 && has_digit(credentials))
     };
     is_secret.then_some(Found { start, end, rule })
-}
-
-/// `user:password@`, or a long user that must be a token itself, before a URL's host.
-fn url_password(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
-    if hit.at < memo.authority {
-        return None;
-    }
-    let is_authority = |b: u8| {
-        !(b.is_ascii_whitespace()
-            || matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
-    };
-    let before = &text[memo.authority..hit.at];
-    let start = hit.at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();
-    memo.authority = run(text, hit.at, is_authority);
-    let scheme = text[..start].strip_suffix(b"://")?;
-    let authority = &text[start..memo.authority];
-    let at_sign = memchr::memrchr(b'@', authority)?;
-    let secret = match memchr::memchr(b':', &authority[..at_sign]) {
-        _ if !scheme.last().is_some_and(u8::is_ascii_alphanumeric) => return None,
-        _ if authority.starts_with(Marker::PREFIX) => return None,
-        Some(colon) => colon + 1..at_sign,
-        None if at_sign >= 16 && has_digit(&authority[..at_sign]) => 0..at_sign,
-        None => return None,
-    };
-    Some(Found { start: start + secret.start, end: start + secret.end, rule: rules::URL_PASSWORD })
 }
 
 /// The whole path around a hit, if it is one and names a private key.
@@ -642,120 +868,20 @@ fn key_path(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
     is_key_path(path).then_some(Found { start, end: start + path.len(), rule: rules::KEY_PATH })
 }
 
+/// What the name of a `.pem` file has in it that is no private key.
+const CERTIFICATES: &[&str] = &["cert", "ca", "chain", "bundle", "root", "pub", "crt", "crl"];
+
 fn is_key_path(path: &[u8]) -> bool {
     let is_separator = |byte: &u8| matches!(byte, b'/' | b'\\');
     let Some(separator) = path.iter().rposition(is_separator) else { return false };
     let name = &path[separator + 1..];
+    let stem = name.strip_suffix(b".pem");
+    let has = |word: &str| stem.is_some_and(|stem| memmem::find(stem, word.as_bytes()).is_some());
+    let is_certificate = CERTIFICATES.iter().any(|word| has(word)) && !has("key");
     let is_store = [&b".pem"[..], b".p12", b".pfx", b".ppk"].iter().any(|ending| name.ends_with(ending));
-    is_store || key_identity(name) && !name.ends_with(b".pub")
+    is_store && !is_certificate || key_identity(name) && !name.ends_with(b".pub")
 }
 
 fn key_identity(name: &[u8]) -> bool {
     [&b"id_rsa"[..], b"id_dsa", b"id_ecdsa", b"id_ed25519"].iter().any(|id| name.starts_with(id))
-}
-
-/// The value of a name that is secret: `PASSWORD=…`, `"api_key": "…"`, `?token=…`, `Cookie: …`.
-fn named(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> Option<Found> {
-    let Name { start, end, rule, in_query } = secret_name(text, hit.at, keys, memo.floor)?;
-    let value = value_start(text, hit.at)?;
-    let shouted = !text[start..end].iter().any(u8::is_ascii_lowercase);
-    let in_environment = shouted && end == hit.at && value == hit.at + 1 && text[hit.at] == b'=';
-    let place = Place { rule, in_query, separator: text[hit.at], in_environment };
-    // Before the value's end is looked for: what is not taken may not be walked twice.
-    if is_working_directory(rule, &text[start..end], unquoted(text, value)) {
-        return None;
-    }
-    let (start, end) = quoted_value(text, value).unwrap_or_else(|| bare_value(text, value, &place, memo))?;
-    Some(Found { start, end, rule })
-}
-
-/// The text from `at` on, without the quote that opens a value there.
-fn unquoted(text: &[u8], at: usize) -> &[u8] {
-    let window = &text[..text.len().min(at + MAX_ESCAPES + 1)];
-    let quote = run(window, at, |byte| byte == b'\\');
-    match text.get(quote) {
-        Some(b'"' | b'\'' | b'`') => &text[quote + 1..],
-        _ => &text[at..],
-    }
-}
-
-fn is_query_secret(name: &[u8]) -> bool {
-    let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
-    ["key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"].into_iter().any(is)
-}
-
-/// What is known of a name when its value is looked for.
-struct Place {
-    rule: &'static str,
-    in_query: bool,
-    separator: u8,
-    /// The name is in capitals and close to its `=`, as environment variables are.
-    in_environment: bool,
-}
-
-/// Where the value behind a `=` or `:` begins; `==` and `::` have none.
-fn value_start(text: &[u8], separator: usize) -> Option<usize> {
-    let after = separator
-        + match text[separator..] {
-            [b':', b':', ..] | [b'=', b'=', ..] => return None,
-            [b':', b'=', ..] | [b'=', b'>', ..] => 2,
-            _ => 1,
-        };
-    let window = &text[..text.len().min(after + MAX_GAP)];
-    Some(run(window, after, |byte| matches!(byte, b' ' | b'\t')))
-}
-
-/// The inside of a quoted value. The outer `None` says that there is no quote, the inner that there is nothing to
-/// hide behind it.
-fn quoted_value(text: &[u8], at: usize) -> Option<Option<(usize, usize)>> {
-    let window = &text[..text.len().min(at + MAX_VALUE)];
-    let escapes = run(window, at, |byte| byte == b'\\') - at;
-    let quote = *window.get(at + escapes).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
-    let start = at + escapes + 1;
-    for end in memchr::memchr_iter(quote, &window[start..]).map(|found| start + found) {
-        let before = window[start..end].iter().rev().take_while(|&&byte| byte == b'\\').count();
-        // A quote behind n backslashes is closed by one behind n, or behind n and whole escaped backslashes.
-        if before >= escapes && (before - escapes).is_multiple_of(2 * (escapes + 1)) {
-            return Some((start < end - escapes).then_some((start, end - escapes)));
-        }
-    }
-    // The text was cut off inside the value, or it is no value at all.
-    Some((window.len() == text.len() && start < window.len()).then_some((start, window.len())))
-}
-
-fn bare_value(text: &[u8], start: usize, place: &Place, memo: &mut Memo) -> Option<(usize, usize)> {
-    if matches!(place.rule, rules::AUTHORIZATION | rules::COOKIE) && place.separator == b':' {
-        return header_value(text, start);
-    }
-    let is_reference = text.get(start) == Some(&b'$');
-    if is_reference || start < memo.value {
-        return None;
-    }
-    let end = run(text, start, |byte| is_bare(byte) && !(place.in_query && byte == b'#'));
-    let value = &text[start..end];
-    let is_telling = value.len() >= 8 && has_digit(value) && has_letter(value);
-    if place.in_query || place.in_environment || is_telling {
-        return Some((start, end));
-    }
-    // A later value in the same stretch tells no more.
-    memo.value = end;
-    None
-}
-
-/// Whether a byte may stand in a value without quotes.
-fn is_bare(byte: u8) -> bool {
-    !byte.is_ascii_whitespace() && !b"\"'`,;&|<>(){}[]\\".contains(&byte)
-}
-
-/// The rest of a header's line, behind the name of a scheme.
-fn header_value(text: &[u8], start: usize) -> Option<(usize, usize)> {
-    let end = run(text, start, |byte| !matches!(byte, b'\r' | b'\n' | b'"' | b'\'' | b'\\'));
-    let line = text[start..end].trim_ascii_end();
-    let end = start + line.len();
-    let scheme = line
-        .iter()
-        .position(|&byte| byte == b' ')
-        .filter(|&at| line[..at].iter().all(u8::is_ascii_alphabetic));
-    let start = scheme.map_or(start, |at| start + at + 1);
-    (end.saturating_sub(start) >= 4).then_some((start, end))
 }

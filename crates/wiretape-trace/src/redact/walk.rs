@@ -1,11 +1,16 @@
 //! Secrets in JSON: every value is looked at with the name it stands under.
 
+use super::command_line::{self, OptionKind};
 use super::keys::KeyClass;
-use super::marker::Marker;
-use super::text::{self, Letters};
-use super::{Edit, Redactor, keys, rules};
+use super::text::{self, LettersAhead, MAX_NAME};
+use super::values::{self, Strength};
+use super::{Edit, Pass, Redactor, drop_overlaps, keys, marker, rules, views};
 use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
+use memchr::memmem;
 use std::thread;
+
+/// The most columns that a table may have.
+const MAX_COLUMNS: usize = 64;
 
 /// How deep JSON inside strings inside JSON is followed. Each level doubles the escapes, so more can hardly be.
 const MAX_NESTING: usize = 6;
@@ -22,61 +27,153 @@ struct Context {
 impl Context {
     /// The members of this object are names of schemas.
     const NAMES: u8 = 1;
-    /// Nothing here is a secret.
+    /// A string here is not a secret, whatever it looks like.
     const EXEMPT: u8 = 2;
     /// The name may be that of a working directory.
     const DIRECTORY: u8 = 4;
+    /// Only what looks random is a secret.
+    const WEAK: u8 = 8;
+    /// This object describes a secret, and only its `value` is one.
+    const DESCRIBED: u8 = 16;
+    /// This array has names and values in turn.
+    const IN_TURN: u8 = 32;
+    /// It is an array's.
+    const ARRAY: u8 = 64;
     const CUSTOM: u8 = u8::MAX;
 
     fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    fn secret(self) -> Option<&'static str> {
+    fn secret(self) -> Option<(&'static str, Strength)> {
+        let strength = if self.has(Self::WEAK) { Strength::Weak } else { Strength::Strong };
         match self.secret {
+            _ if self.has(Self::DESCRIBED) => None,
             0 => None,
-            Self::CUSTOM => Some(keys::CUSTOM_KEY),
-            number => rules::RULES.get(usize::from(number) - 1).map(|rule| rule.name),
+            Self::CUSTOM => Some((keys::CUSTOM_KEY, strength)),
+            number => rules::RULES.get(usize::from(number) - 1).map(|rule| (rule.name, strength)),
         }
     }
 
-    fn with_secret(mut self, rule: &'static str) -> Self {
+    fn with_secret(mut self, (rule, strength): (&'static str, Strength)) -> Self {
         let index = rules::RULES.iter().position(|known| known.name == rule);
         self.secret = index.and_then(|index| u8::try_from(index + 1).ok()).unwrap_or(Self::CUSTOM);
+        self.flags &= !(Self::WEAK | Self::DESCRIBED);
+        if strength == Strength::Weak {
+            self.flags |= Self::WEAK;
+        }
         self
     }
 
     /// The context of a member of an object that has this context.
-    fn member(self, class: KeyClass) -> Self {
-        let inherited = Context { flags: self.flags & Self::EXEMPT, ..self };
+    fn member(self, class: KeyClass, role: Role) -> Self {
+        let inherited = Context { flags: self.flags & (Self::WEAK | Self::DESCRIBED), ..self };
         match class {
+            _ if self.has(Self::DESCRIBED) && role == Role::Value => {
+                Context { flags: inherited.flags & !Self::DESCRIBED, ..inherited }
+            }
             KeyClass::Plain => inherited,
-            KeyClass::Secret(_) if self.secret != 0 => inherited,
-            KeyClass::Secret(rule) => inherited.with_secret(rule),
-            KeyClass::Exempt => Context { flags: Self::EXEMPT, ..inherited },
+            KeyClass::Secret(..) if self.secret != 0 && !self.has(Self::DESCRIBED) => inherited,
+            KeyClass::Secret(rule, strength) => inherited.with_secret((rule, strength)),
+            KeyClass::Exempt => Context { flags: inherited.flags | Self::EXEMPT, ..inherited },
             KeyClass::SchemaMap => Context { flags: inherited.flags | Self::NAMES, ..inherited },
         }
     }
 
     /// The context of what is inside an object that has this one. Under `credentials` and cookies all strings are
-    /// secret; elsewhere an object under a secret name is a description of it more often than not.
+    /// secret; elsewhere an object under a secret name is a description of it more often than not, and only its `value` is one.
+    /// What exempts a string exempts nothing inside.
     fn inside_object(self) -> Self {
-        let whole = matches!(self.secret(), Some(rules::CREDENTIALS | rules::COOKIE | rules::AUTHORIZATION));
-        if whole { self } else { Context { secret: 0, ..self } }
+        let flags = self.flags & !(Self::EXEMPT | Self::DIRECTORY | Self::IN_TURN | Self::ARRAY);
+        let whole = matches!(
+            self.secret(),
+            Some((rules::CREDENTIALS | rules::COOKIE | rules::AUTHORIZATION, Strength::Strong))
+        );
+        match self.secret {
+            _ if whole => Context { flags, ..self },
+            0 => Context { secret: 0, flags: flags & !(Self::WEAK | Self::DESCRIBED) },
+            // A description of a description describes something else.
+            _ if self.has(Self::DESCRIBED) => {
+                Context { secret: 0, flags: flags & !(Self::WEAK | Self::DESCRIBED) }
+            }
+            _ => Context { flags: flags | Self::DESCRIBED, ..self },
+        }
     }
+
+    fn inside_array(self) -> Self {
+        Context { flags: self.flags & !(Self::EXEMPT | Self::IN_TURN), ..self }
+    }
+}
+
+/// What a member's name says about its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Other,
+    /// Its value is the name of something: `{"name": "DB_PASSWORD", "value": …}`.
+    Name,
+    Value,
+    /// It says that the object is a JSON Web Key.
+    KeyType,
+    /// A private part of such a key.
+    KeyPart,
+    /// The names of columns, and the rows below them.
+    Columns,
+    Rows,
+    /// Names and values in turn, as Node's `rawHeaders`.
+    InTurn,
+}
+
+fn role(name: &[u8]) -> Role {
+    match name {
+        b"name" | b"key" | b"Name" | b"Key" | b"field" | b"header" | b"variable" | b"parameter"
+        | b"param" | b"property" | b"ParameterName" | b"ParameterKey" | b"label" | b"attribute"
+        | b"setting" | b"envVar" | b"k" => {
+            if name == b"k" {
+                Role::KeyPart
+            } else {
+                Role::Name
+            }
+        }
+        b"value" | b"Value" | b"val" | b"secretValue" | b"SecretValue" | b"ParameterValue"
+        | b"stringValue" | b"plaintext" | b"plainText" | b"currentValue" | b"current_value" | b"plain"
+        | b"StringValue" | b"secretString" => Role::Value,
+        b"kty" => Role::KeyType,
+        b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" => Role::KeyPart,
+        b"columns" | b"fields" | b"headers" | b"header_row" | b"cols" | b"column_names" | b"columnNames" => {
+            Role::Columns
+        }
+        b"rows" | b"values" | b"data" | b"records" | b"result" => Role::Rows,
+        b"rawHeaders" | b"raw_headers" | b"headersList" | b"rawTrailers" => Role::InTurn,
+        _ => Role::Other,
+    }
+}
+
+/// What is known of the members of an open object. Only objects that have a member with a [`Role`] get one.
+#[derive(Debug, Default)]
+struct Neighbours {
+    depth: usize,
+    /// The rule of the name that the object gives to its value.
+    name: Option<(&'static str, Strength)>,
+    /// Where the value stands, if it came before the name.
+    value: Option<(usize, usize)>,
+    is_key: bool,
+    parts: Vec<(usize, usize)>,
+    columns: Vec<Option<(&'static str, Strength)>>,
 }
 
 /// From this length on a string is looked at by another thread while this one reads on: for less, a thread costs more
 /// than it saves.
 pub(super) const LONG: usize = 128 * 1024;
 
-/// Whether no name and no mark in a JSON value may belong to a secret. Reads the value to its end only if so.
+/// Whether nothing in a JSON value may belong to a secret. Reads the value to its end only if so.
 pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxError> {
     let look = |text: Text<'_>| !text::is_suspicious(text, &redactor.keys);
     if json.len() < LONG {
-        return is_clean_by(redactor, json, look);
+        return Ok(!redactor.letters.is_in(json) && is_clean_by(redactor, json, look)?);
     }
     thread::scope(|scope| {
+        // The search for letters takes as long as the look at marks: a third of the time of a megabyte of prose.
+        let letters = thread::Builder::new().spawn_scoped(scope, || redactor.letters.is_in(json));
         let mut other: Option<thread::ScopedJoinHandle<'_, bool>> = None;
         let is_clean = is_clean_by(redactor, json, |text| {
             if text.raw.len() < LONG || other.as_ref().is_some_and(|other| !other.is_finished()) {
@@ -87,7 +184,11 @@ pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxE
                 Err(_) => look(text),
             }
         })?;
-        Ok(other.is_none_or(|other| other.join().unwrap_or(false)) && is_clean)
+        let has_letters = match letters {
+            Ok(searching) => searching.join().unwrap_or(true),
+            Err(_) => redactor.letters.is_in(json),
+        };
+        Ok(other.is_none_or(|other| other.join().unwrap_or(false)) && is_clean && !has_letters)
     })
 }
 
@@ -103,9 +204,12 @@ fn is_clean_by<'j>(
         let is_clean = match lexeme.token {
             Token::Key => {
                 let name = lexeme.text(json);
-                !name.escaped && redactor.keys.classify(name.raw).is_none()
+                !name.escaped && redactor.keys.secret(name.raw).is_none() && name.raw != b"kty"
             }
-            Token::String => look(lexeme.text(json)),
+            Token::String => {
+                let text = lexeme.text(json);
+                !names_a_secret(redactor, text) && look(text) && !views::may_be_base64(text.raw)
+            }
             _ => true,
         };
         if !is_clean {
@@ -115,96 +219,416 @@ fn is_clean_by<'j>(
     Ok(true)
 }
 
+/// Whether a string may be the name of a secret that stands beside it, or the kind of an object that holds secrets.
+#[inline]
+fn names_a_secret(redactor: &Redactor, text: Text<'_>) -> bool {
+    text.raw.len() <= 64 && (redactor.keys.secret(text.raw).is_some() || text.raw == b"Secret")
+}
+
+/// Finds the secrets of one JSON value: the edits, in order.
+pub(super) fn edits(pass: &mut Pass<'_>, json: &[u8]) -> Result<Vec<Edit>, SyntaxError> {
+    let mut edits = Vec::new();
+    self::json(pass, json, 0, &mut edits)?;
+    Ok(edits)
+}
+
 /// Finds the secrets of one JSON value, and adds the edits in order.
-pub(super) fn json(
-    redactor: &Redactor,
-    json: &[u8],
-    nesting: usize,
-    edits: &mut Vec<Edit>,
-) -> Result<(), SyntaxError> {
-    let mut lexer = Lexer::new(json);
-    let mut letters = LettersAhead::new(&redactor.letters, json);
-    let mut open: Vec<Context> = Vec::new();
-    let mut context = Context::default();
-    while let Some(lexeme) = lexer.next_token()? {
-        match lexeme.token {
-            Token::Key => {
-                let outside = open.last().copied().unwrap_or_default();
-                let name = lexeme.text(json).unescaped();
-                context = outside.member(redactor.keys.class(&name));
-                if name.eq_ignore_ascii_case(b"pwd") {
-                    context.flags |= Context::DIRECTORY;
-                }
-            }
-            Token::BeginArray => open.push(context),
-            Token::BeginObject => {
-                let schema_name = open.last().is_some_and(|outside| outside.has(Context::NAMES));
-                let inside =
-                    if schema_name { Context { secret: 0, ..context } } else { context.inside_object() };
-                open.push(inside);
-            }
-            Token::EndArray | Token::EndObject => {
-                open.pop();
-                context = open.last().copied().unwrap_or_default();
-            }
-            Token::String => string(redactor, json, lexeme, context, nesting, &mut letters, edits),
-            Token::Number => edits.extend(number(redactor, json, lexeme, context)),
-            Token::True | Token::False | Token::Null => {}
-        }
+fn json(pass: &mut Pass<'_>, json: &[u8], nesting: usize, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+    let first = edits.len();
+    let mut walk = Walk::new(pass, json, nesting);
+    walk.run(edits)?;
+    if walk.is_disordered {
+        drop_overlaps(edits, first);
     }
     Ok(())
 }
 
-fn string(
-    redactor: &Redactor,
-    json: &[u8],
-    lexeme: Lexeme,
-    context: Context,
+/// A walk through one JSON value.
+struct Walk<'w, 'r> {
+    pass: &'w mut Pass<'r>,
+    json: &'w [u8],
     nesting: usize,
-    letters: &mut LettersAhead<'_>,
-    edits: &mut Vec<Edit>,
-) {
-    let (start, end) = (lexeme.start + 1, lexeme.end - 1);
-    if context.has(Context::EXEMPT) || start == end {
-        return;
-    }
-    let text = lexeme.text(json);
-    let is_directory = |rule: &str| {
-        context.has(Context::DIRECTORY) && keys::is_working_directory(rule, b"pwd", &text.unescaped())
-    };
-    if let Some(rule) = context.secret().filter(|rule| !is_directory(rule)) {
-        if !text.raw.starts_with(Marker::PREFIX) {
-            let replacement = redactor.marker.replacement(rule, &text.unescaped());
-            edits.push(Edit { start, end, replacement });
+    open: Vec<Context>,
+    context: Context,
+    role: Role,
+    letters: LettersAhead<'w>,
+    neighbours: Vec<Neighbours>,
+    array: Array,
+    tables: Vec<Table>,
+    /// Every member called `data` is a Kubernetes secret's.
+    is_kubernetes: bool,
+    /// An edit was added that stands before others.
+    is_disordered: bool,
+}
+
+/// What is known of the innermost array.
+#[derive(Debug, Default)]
+struct Array {
+    /// How many elements it had, if it is known.
+    index: Option<usize>,
+    /// The last element makes the next one a secret.
+    follows: Option<OptionKind>,
+    /// The names in it, if it may be the header of a table.
+    header: Option<Vec<Option<(&'static str, Strength)>>>,
+}
+
+/// An array of rows, and what its columns are called.
+#[derive(Debug)]
+struct Table {
+    /// How many brackets are open inside the array of rows.
+    depth: usize,
+    columns: Vec<Option<(&'static str, Strength)>>,
+}
+
+impl<'w, 'r> Walk<'w, 'r> {
+    fn new(pass: &'w mut Pass<'r>, json: &'w [u8], nesting: usize) -> Self
+    where
+        'r: 'w,
+    {
+        let redactor: &'w Redactor = pass.redactor;
+        Walk {
+            letters: LettersAhead::new(json, &redactor.letters),
+            pass,
+            json,
+            nesting,
+            open: Vec::new(),
+            context: Context::default(),
+            role: Role::Other,
+            neighbours: Vec::new(),
+            array: Array::default(),
+            tables: Vec::new(),
+            is_kubernetes: memmem::find(json, b"\"Secret\"").is_some()
+                && memmem::find(json, b"\"kind\"").is_some(),
+            is_disordered: false,
         }
-        return;
     }
-    let first = edits.len();
-    let letters = letters.any_in(start, end).then_some(&redactor.letters);
-    if !text.escaped {
-        if letters.is_none() && redactor.custom.is_empty() && text::is_unmarked(text.raw) {
+
+    fn run(&mut self, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+        let mut lexer = Lexer::new(self.json);
+        while let Some(lexeme) = lexer.next_token()? {
+            match lexeme.token {
+                Token::Key => self.key(lexeme),
+                Token::BeginArray => self.begin_array(),
+                Token::BeginObject => self.begin_object(),
+                Token::EndArray => self.end_array(),
+                Token::EndObject => self.end_object(edits),
+                Token::String => self.string(lexeme, edits),
+                Token::Number => self.number(lexeme, edits),
+                Token::True | Token::False | Token::Null => self.next_element(None),
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, lexeme: Lexeme) {
+        let outside = self.open.last().copied().unwrap_or_default();
+        let name = lexeme.text(self.json).unescaped();
+        self.role = role(&name);
+        self.context = outside.member(self.pass.redactor.keys.class(&name), self.role);
+        if keys::is_pwd(&name) {
+            self.context.flags |= Context::DIRECTORY;
+        }
+        if self.is_kubernetes && matches!(&*name, b"data" | b"stringData") && self.context.secret == 0 {
+            self.context = self.context.with_secret((rules::CREDENTIALS, Strength::Strong));
+        }
+        if self.role == Role::Value
+            && let Some(name) = self.neighbours_here().and_then(|neighbours| neighbours.name)
+        {
+            self.context = self.context.with_secret(name);
+        }
+    }
+
+    /// What is known of the members of the innermost object.
+    fn neighbours_here(&mut self) -> Option<&mut Neighbours> {
+        let depth = self.open.len();
+        self.neighbours.last_mut().filter(|neighbours| neighbours.depth == depth)
+    }
+
+    fn neighbours(&mut self) -> &mut Neighbours {
+        let depth = self.open.len();
+        if self.neighbours.last().is_none_or(|neighbours| neighbours.depth != depth) {
+            self.neighbours.push(Neighbours { depth, ..Neighbours::default() });
+        }
+        self.neighbours.last_mut().expect("one was pushed if there was none")
+    }
+
+    fn begin_array(&mut self) {
+        let mut context = self.context.inside_array();
+        context.flags |= Context::ARRAY;
+        if self.role == Role::InTurn {
+            context.flags |= Context::IN_TURN;
+        }
+        let columns = match self.role {
+            Role::Rows => self.neighbours_here().map(|neighbours| std::mem::take(&mut neighbours.columns)),
+            _ => None,
+        };
+        let is_first_row = self.role == Role::Other && self.array.index == Some(0);
+        let is_header = self.role == Role::Columns || is_first_row;
+        self.open.push(context);
+        if let Some(columns) = columns.filter(|columns| !columns.is_empty()) {
+            self.tables.push(Table { depth: self.open.len(), columns });
+        }
+        self.array = Array { index: Some(0), follows: None, header: is_header.then(Vec::new) };
+        self.context = context;
+        self.role = Role::Other;
+    }
+
+    fn begin_object(&mut self) {
+        let schema_name = self.open.last().is_some_and(|outside| outside.has(Context::NAMES));
+        let context = self.context;
+        let inside = if schema_name {
+            Context { secret: 0, flags: context.flags & Context::NAMES }
+        } else {
+            context.inside_object()
+        };
+        self.open.push(inside);
+        self.array = Array::default();
+        self.role = Role::Other;
+    }
+
+    fn end_array(&mut self) {
+        let header =
+            self.array.header.take().filter(|header| header.len() >= 2 && header.iter().any(Option::is_some));
+        self.close();
+        if let Some(columns) = header {
+            let depth = self.open.len();
+            // The header was a member's value, or the first row of an array of rows.
+            if self.is_in_object() {
+                self.neighbours().columns = columns;
+            } else {
+                self.tables.push(Table { depth, columns });
+            }
+        }
+    }
+
+    fn end_object(&mut self, edits: &mut Vec<Edit>) {
+        let depth = self.open.len();
+        if let Some(neighbours) = self.neighbours.pop_if(|neighbours| neighbours.depth == depth)
+            && neighbours.is_key
+        {
+            for (start, end) in neighbours.parts {
+                self.take_if_secret(start, end, (rules::PRIVATE_KEY, Strength::Strong), edits);
+            }
+        }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        let depth = self.open.len();
+        self.tables.pop_if(|table| table.depth >= depth);
+        self.open.pop();
+        self.context = self.open.last().copied().unwrap_or_default();
+        self.array = Array { index: Some(usize::MAX / 2), ..Array::default() };
+        self.role = Role::Other;
+    }
+
+    /// Whether the innermost bracket is an object's.
+    fn is_in_object(&self) -> bool {
+        self.open.last().is_some_and(|context| !context.has(Context::ARRAY))
+    }
+
+    /// Counts an element of the innermost array, whose name this may be.
+    fn next_element(&mut self, name: Option<(&'static str, Strength)>) {
+        if let Some(header) = &mut self.array.header {
+            header.push(name);
+            // A header has as many names as anybody can read.
+            if header.len() > MAX_COLUMNS {
+                self.array.header = None;
+            }
+        }
+        self.array.index = self.array.index.map(|index| index.saturating_add(1));
+    }
+
+    /// Why a value is a secret: by the names around it, by its column, by the element before it.
+    fn secret(&mut self) -> Option<(&'static str, Strength)> {
+        let by_name = self.context.secret();
+        // `"auth": ["user", "password"]`
+        if by_name == Some((rules::CREDENTIALS, Strength::Weak)) && self.array.index == Some(1) {
+            return Some((rules::CREDENTIALS, Strength::Strong));
+        }
+        if by_name.is_some() || self.is_in_object() {
+            return by_name;
+        }
+        let depth = self.open.len();
+        let index = self.array.index?;
+        let table = self.tables.last().filter(|table| table.depth + 1 == depth)?;
+        table.columns.get(index).copied().flatten()
+    }
+
+    fn string(&mut self, lexeme: Lexeme, edits: &mut Vec<Edit>) {
+        let (start, end) = (lexeme.start + 1, lexeme.end - 1);
+        let text = lexeme.text(self.json);
+        let is_exempt = self.context.has(Context::EXEMPT);
+        let secret = self.secret();
+        let follows = self.array.follows.take();
+        let name =
+            if end - start <= MAX_NAME { self.pass.redactor.keys.secret(&text.unescaped()) } else { None };
+        if self.is_in_object() {
+            self.note_neighbour(name, start, end, edits);
+        } else {
+            self.array.follows = self.what_follows(text, name);
+            self.next_element(name);
+        }
+        if is_exempt || start == end {
             return;
         }
-        redactor.find_in_text(text.raw, letters, edits);
-    } else if letters.is_some() || !redactor.custom.is_empty() || text::is_suspicious(text, &redactor.keys) {
-        escaped_string(redactor, text.raw, nesting, edits);
+        if let Some((rule, strength)) = secret {
+            let value = text.unescaped();
+            let is_directory =
+                self.context.has(Context::DIRECTORY) && keys::is_working_directory(rule, b"pwd", &value);
+            let is_name = !self.is_in_object() && name.is_some() && self.context.secret().is_none();
+            if !is_directory && !is_name && values::is_secret(rule, strength, &value) {
+                self.take(start, end, rule, edits);
+                return;
+            }
+            if marker::is_whole(&value) {
+                return;
+            }
+        }
+        if let Some(kind) = follows
+            && let Some((skip, rule)) = kind.secret_in(&text.unescaped())
+            && self.pass.redactor.is_on(rule)
+            && !text.escaped
+        {
+            self.take(start + skip, end, rule, edits);
+            return;
+        }
+        self.look_inside(text, start, end, edits);
     }
-    for edit in &mut edits[first..] {
-        edit.start += start;
-        edit.end += start;
+
+    /// Whether an element of an array makes the next one a secret: an option, or a name among names and values in turn.
+    fn what_follows(&self, text: Text<'_>, name: Option<(&'static str, Strength)>) -> Option<OptionKind> {
+        if let Some(option) = text.raw.strip_prefix(b"-") {
+            let option = option.strip_prefix(b"-").unwrap_or(option);
+            return if option.len() > 1 {
+                command_line::option_kind(option, &self.pass.redactor.keys)
+            } else {
+                None
+            };
+        }
+        let (rule, strength) = name?;
+        let index = self.array.index?;
+        let outside = self.open.len().checked_sub(2).map(|at| self.open[at]);
+        let is_row = index == 0 && outside.is_some_and(|outside| outside.has(Context::ARRAY));
+        let in_turn =
+            self.open.last().is_some_and(|context| context.has(Context::IN_TURN)) && index.is_multiple_of(2);
+        (is_row || in_turn).then_some(OptionKind::Named(rule, strength))
+    }
+
+    /// Notes what a string says about the other members of its object.
+    fn note_neighbour(
+        &mut self,
+        name: Option<(&'static str, Strength)>,
+        start: usize,
+        end: usize,
+        edits: &mut Vec<Edit>,
+    ) {
+        match self.role {
+            Role::Name => {
+                let Some(name) = name else { return };
+                let neighbours = self.neighbours();
+                neighbours.name = Some(name);
+                if let Some((start, end)) = neighbours.value.take() {
+                    self.take_if_secret(start, end, name, edits);
+                }
+            }
+            Role::Value => {
+                let neighbours = self.neighbours();
+                if neighbours.name.is_none() {
+                    neighbours.value = Some((start, end));
+                }
+            }
+            Role::KeyType => self.neighbours().is_key = true,
+            Role::KeyPart => {
+                let parts = &mut self.neighbours().parts;
+                if parts.len() < 8 {
+                    parts.push((start, end));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a value that stood before its name.
+    fn take_if_secret(
+        &mut self,
+        start: usize,
+        end: usize,
+        (rule, strength): (&'static str, Strength),
+        edits: &mut Vec<Edit>,
+    ) {
+        let raw = &self.json[start..end];
+        let value = Text { raw, escaped: raw.contains(&b'\\') }.unescaped();
+        if values::is_secret(rule, strength, &value) {
+            self.take(start, end, rule, edits);
+            self.is_disordered = true;
+        }
+    }
+
+    /// Takes the inside of a string, or a part of it.
+    fn take(&mut self, start: usize, end: usize, rule: &'static str, edits: &mut Vec<Edit>) {
+        let raw = &self.json[start..end];
+        let value = Text { raw, escaped: raw.contains(&b'\\') }.unescaped();
+        let replacement = self.pass.replacement(rule, &value);
+        edits.push(Edit { start, end, replacement });
+    }
+
+    /// Looks for secrets in a string that is none by its name.
+    fn look_inside(&mut self, text: Text<'_>, start: usize, end: usize, edits: &mut Vec<Edit>) {
+        let first = edits.len();
+        let redactor = self.pass.redactor;
+        let letters = self.letters.any_in(start, end).then_some(&redactor.letters);
+        let is_special = letters.is_some()
+            || !redactor.custom.is_empty()
+            || self.pass.known.is_some()
+            || views::may_be_base64(text.raw);
+        if !is_special && !text::is_suspicious(text, &redactor.keys) {
+            return;
+        }
+        if text.escaped {
+            escaped_string(self.pass, text.raw, self.nesting, edits);
+        } else {
+            redactor.find_in_text(self.pass, text.raw, letters, edits);
+        }
+        for edit in &mut edits[first..] {
+            edit.start += start;
+            edit.end += start;
+        }
+    }
+
+    /// A number under a secret name (a PIN, say) or that one of the user's patterns matches becomes a string. Numbers
+    /// under `token` are counts, and those under a name that says little are numbers.
+    fn number(&mut self, lexeme: Lexeme, edits: &mut Vec<Edit>) {
+        let digits = lexeme.bytes(self.json);
+        let secret = self.secret();
+        self.next_element(None);
+        let is_exempt = self.context.has(Context::EXEMPT);
+        let custom =
+            self.pass.redactor.custom.iter().find(|p| p.regex.is_match(digits)).map(|p| p.name.clone());
+        let rule = match secret {
+            _ if is_exempt => return,
+            Some((rule, Strength::Strong)) if rule != rules::TOKEN => rule.to_owned(),
+            _ => match custom {
+                Some(name) => name,
+                None => return,
+            },
+        };
+        let replacement = format!("\"{}\"", self.pass.replacement(&rule, digits));
+        edits.push(Edit { start: lexeme.start, end: lexeme.end, replacement });
     }
 }
 
 /// Looks behind the escapes of a string: as JSON if it is, as text if not. The edits are those of `raw`.
-fn escaped_string(redactor: &Redactor, raw: &[u8], nesting: usize, edits: &mut Vec<Edit>) {
+fn escaped_string(pass: &mut Pass<'_>, raw: &[u8], nesting: usize, edits: &mut Vec<Edit>) {
     let text = json::unescape(raw);
     let first = edits.len();
     let is_container = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['));
     let as_json =
-        is_container && nesting < MAX_NESTING && self::json(redactor, &text, nesting + 1, edits).is_ok();
+        is_container && nesting < MAX_NESTING && self::json(pass, &text, nesting + 1, edits).is_ok();
     if !as_json {
         edits.truncate(first);
-        redactor.find_in_text(&text, Some(&redactor.letters), edits);
+        let redactor = pass.redactor;
+        redactor.find_in_text(pass, &text, Some(&redactor.letters), edits);
     }
     let mut places = Places { raw, raw_at: 0, text_at: 0 };
     for edit in &mut edits[first..] {
@@ -236,42 +660,5 @@ impl Places<'_> {
             }
         }
         self.raw_at
-    }
-}
-
-/// A number under a secret name (a PIN, say) or that one of the user's patterns matches becomes a string. Numbers
-/// under `token` are counts.
-fn number(redactor: &Redactor, json: &[u8], lexeme: Lexeme, context: Context) -> Option<Edit> {
-    let digits = lexeme.bytes(json);
-    let rule = match context.secret() {
-        _ if context.has(Context::EXEMPT) => None,
-        Some(rule) if rule != rules::TOKEN => Some(rule),
-        _ => redactor.custom.iter().find(|p| p.regex.is_match(digits)).map(|p| p.name.as_str()),
-    }?;
-    let replacement = format!("\"{}\"", redactor.marker.replacement(rule, digits));
-    Some(Edit { start: lexeme.start, end: lexeme.end, replacement })
-}
-
-/// Where the next of the [`Letters`] stands, searched for in the whole value at once: one search is cheap, one for
-/// each short string is not.
-struct LettersAhead<'a> {
-    letters: &'a Letters,
-    json: &'a [u8],
-    /// The first at or after where was last asked for; past the end if there is none.
-    next: Option<usize>,
-}
-
-impl<'a> LettersAhead<'a> {
-    fn new(letters: &'a Letters, json: &'a [u8]) -> Self {
-        LettersAhead { letters, json, next: None }
-    }
-
-    fn any_in(&mut self, start: usize, end: usize) -> bool {
-        let next = match self.next.filter(|&next| next >= start) {
-            Some(next) => next,
-            None => self.letters.find(self.json, start).map_or(usize::MAX, |hit| hit.at),
-        };
-        self.next = Some(next);
-        next < end
     }
 }

@@ -248,7 +248,7 @@ pub enum Dir {
     In,
     /// The server, to the client.
     Out,
-    /// Nobody knows.
+    /// It is unknown which side sent it.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Makes an index of a trace, line by line.
+//! Builds the index of a trace line by line.
 
 use super::entry::{CallEntry, CallNames, LineEntry};
 use super::names::{NameId, Namer};
@@ -10,11 +10,11 @@ use wiretape_analyze::summary::Ending;
 use wiretape_trace::format::{Line, Meta, Record};
 use wiretape_trace::message::{Direction, MessageKind};
 
-/// What some lines add to an index.
+/// The additions of some lines to an index.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) lines: Vec<LineEntry>,
-    /// Calls that are new, or of which more is known, by their number.
+    /// New and updated calls by number.
     pub(crate) calls: Vec<(u64, CallEntry)>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) messages: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Batch {
     pub(crate) end: u64,
 }
 
-/// Reads the lines of a trace in order, and hands out in batches what they add.
+/// Reads the lines of a trace in order and returns batches of additions.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     reading: Reading<Indexing>,
@@ -40,7 +40,7 @@ struct Indexing {
     summary: LineSummary,
 }
 
-/// What the payloads of a line say together.
+/// The summary of all payloads of a line.
 #[derive(Debug, Default)]
 struct LineSummary {
     call: u64,
@@ -53,7 +53,7 @@ impl Builder {
         self.reading.observe(line);
     }
 
-    /// Nothing more has come so far: hands out the open calls as they are now.
+    /// Updates the open calls when there are no more lines for now.
     pub(crate) fn settle(&mut self, state: RecordingState) {
         let open: Vec<(Call, i64)> =
             self.reading.pending(state).map(|(call, at_us)| (call, *at_us)).collect();
@@ -62,12 +62,12 @@ impl Builder {
         }
     }
 
-    /// All before this place in the file was observed.
+    /// Sets the offset up to which everything was observed.
     pub(crate) fn reached(&mut self, offset: u64) {
         self.reading.analysis_mut().batch.end = offset;
     }
 
-    /// What was observed since the last time.
+    /// The additions since the last batch.
     pub(crate) fn take(&mut self) -> Batch {
         let indexing = self.reading.analysis_mut();
         let mut batch = std::mem::take(&mut indexing.batch);
@@ -81,7 +81,7 @@ impl Builder {
 }
 
 impl Analysis for Indexing {
-    /// When the call was asked.
+    /// The time of the request, in microseconds.
     type PerCall = i64;
 
     fn begin_line(&mut self, view: &LineView<'_, '_>) {
@@ -111,7 +111,7 @@ impl Analysis for Indexing {
             if let Meaning::Request { .. } = seen.meaning {
                 *at_us = seen.line.at_us;
             }
-            // More is known of it; how it stands in the end is put when it is closed.
+            // An update of an open call; its final state is set when it is closed.
             let call = pending.as_if_ended(RecordingState::Running.outcome(), pending.asked());
             self.put(&call, *at_us);
         }

@@ -1,7 +1,7 @@
-//! A trace in memory: where its lines stand and what its calls are, without their contents.
+//! The index of a trace in memory: the positions of its lines and the facts about its calls, without their contents.
 //!
-//! [`build`] reads the file once, and tells in batches what it adds; [`Index`] is what queries look at. What
-//! a line says is read from the file again, when somebody wants to see it.
+//! [`build`] reads the file once and produces batches; [`Index`] is what queries use. The content of
+//! a line is read from the file again when it is displayed.
 
 pub(crate) mod build;
 mod chunked;
@@ -17,7 +17,7 @@ use wiretape_analyze::filter::Subject;
 use wiretape_analyze::summary::Ending;
 use wiretape_trace::format::Meta;
 
-/// A trace, as far as it was read.
+/// The index of a trace as far as it was read.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     lines: Chunked<LineEntry>,
@@ -75,22 +75,22 @@ impl Index {
         (1..).zip(self.lines.iter())
     }
 
-    /// Where a line stands in the file; what ends it may be part of it.
+    /// The byte range of a line in the file, which may include its terminator.
     pub(crate) fn span(&self, number: u64) -> Option<Range<u64>> {
         let begin = self.line(number)?.offset;
         let end = self.line(number + 1).map_or(self.end, |next| next.offset);
         Some(begin..end)
     }
 
-    /// When the first line was seen, and the last.
+    /// The times of the first and the last line.
     pub(crate) fn times(&self) -> Option<(i64, i64)> {
         let last = self.line(self.lines.len() as u64)?;
-        // Other producers' first lines have no time of their own: the next one tells.
+        // The first lines of other producers have no time; the next line has.
         let first = self.lines.iter().map(|line| line.at_us).find(|at| *at > 0)?;
         Some((first, last.at_us))
     }
 
-    /// What a filter is asked about; without the request's id, which only the file tells.
+    /// The subject of a filter, without the request's id, which is only in the file.
     pub(crate) fn subject<'a>(&'a self, call: &CallEntry, label: &'a str) -> Subject<'a> {
         Subject {
             method: self.names.get(call.method),

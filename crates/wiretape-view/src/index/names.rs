@@ -1,16 +1,16 @@
-//! Names that stand often in a trace, each kept once.
+//! Interned names: each method or tool name is kept once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// More names are not told apart: a peer that invents one for each call must not fill the memory.
+/// The limit of distinct names: a peer that invents one for each call must not exhaust memory.
 const MOST: usize = 200_000;
-/// Longer names are cut.
+/// The limit of a name's length in bytes; longer ones are truncated.
 const LONGEST: usize = 512;
 /// What stands for those that are too many.
-const OTHERS: &str = "(one of too many names)";
+const OTHERS: &str = "(other names)";
 
-/// A name; 0 is none.
+/// The number of an interned name; 0 means no name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NameId(u32);
 
@@ -26,7 +26,7 @@ impl NameId {
     }
 }
 
-/// Gives names their numbers.
+/// Assigns numbers to names.
 #[derive(Debug, Default)]
 pub(crate) struct Namer {
     known: HashMap<Arc<str>, NameId>,

@@ -1,4 +1,4 @@
-//! Calls, in rows.
+//! Rows of calls.
 
 use super::Set;
 use super::select::{Row, Rows};
@@ -11,9 +11,9 @@ use wiretape_analyze::glance;
 use wiretape_trace::format::{Record, parse_line};
 use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 
-/// How much of a request is read to say what it asks.
+/// The number of bytes of a request that are read for its short description.
 const GLANCE: u64 = 64 * 1024;
-/// How much is said of it.
+/// The limit of the description in characters.
 pub(crate) const ABOUT: usize = 160;
 
 /// A page of calls.
@@ -30,7 +30,7 @@ fn of_row(set: &Set, row: Row) -> io::Result<Option<CallRow>> {
     }
 }
 
-/// A call, with what it asks.
+/// The row of a call, with a short description of its request.
 pub(crate) fn call_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Option<CallRow>> {
     let Some(mut row) = bare_row(trace, at, number) else { return Ok(None) };
     if let Some((line, _)) = trace.line(row.line, GLANCE)? {
@@ -43,7 +43,7 @@ pub(crate) fn call_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Op
     Ok(Some(row))
 }
 
-/// A call, without what only the file tells.
+/// The row of a call from the index alone.
 fn bare_row(trace: &OpenTrace, at: u32, number: u64) -> Option<CallRow> {
     let is_live = trace.is_live();
     let index = trace.index();
@@ -77,19 +77,19 @@ fn bare_row(trace: &OpenTrace, at: u32, number: u64) -> Option<CallRow> {
     })
 }
 
-/// Which of the requests on its line a call is, from 0: a batch has several.
+/// The position of a call's request among the requests of its line, from 0; a batch has several.
 pub(crate) fn nth_in_line(index: &Index, number: u64) -> usize {
     let Some(line) = index.call(number).map(|call| call.request_line) else { return 0 };
     let before = (1..number).rev();
     before.take_while(|other| index.call(*other).is_some_and(|call| call.request_line == line)).count()
 }
 
-/// The n-th request on a line, from 0. What is cut off at the end of the line is read as far as it goes.
+/// The n-th request on a line, from 0. A truncated line is parsed as far as possible.
 pub(crate) fn request_in(line: &[u8], nth: usize) -> Option<(&[u8], Envelope<'_>)> {
     let is_request = |envelope: &Envelope<'_>| envelope.kind == MessageKind::Request;
     match parse_line(line) {
         Record::Message(message) => payload_where(message.raw, nth, is_request),
-        // The line was cut: its payload begins where `raw` does, and a glance is enough.
+        // The line was truncated: its payload starts at `raw`, and its beginning is enough for a description.
         Record::Damaged(_) => {
             let raw = cut_payload(line)?;
             Some((raw, Envelope::scan(raw)))
@@ -98,7 +98,7 @@ pub(crate) fn request_in(line: &[u8], nth: usize) -> Option<(&[u8], Envelope<'_>
     }
 }
 
-/// The n-th payload that is meant, from 0.
+/// The n-th matching payload, from 0.
 pub(crate) fn payload_where<'a>(
     raw: &'a [u8],
     nth: usize,
@@ -108,7 +108,7 @@ pub(crate) fn payload_where<'a>(
     scanned.filter(|(_, envelope)| is_meant(envelope)).nth(nth)
 }
 
-/// The payload of a line that was cut off.
+/// The payload of a truncated line.
 fn cut_payload(line: &[u8]) -> Option<&[u8]> {
     const RAW: &[u8] = b"\"raw\":";
     let at = line.windows(RAW.len()).position(|window| window == RAW)?;

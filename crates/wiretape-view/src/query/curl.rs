@@ -1,8 +1,8 @@
-//! A request as a command line, to be sent again.
+//! A request as a curl command.
 
 use wiretape_trace::format::{HeaderValues, HttpRequest};
 
-/// What curl sets itself, or what belongs to the connection and not to the request.
+/// Headers that curl sets itself, or that belong to the connection.
 const LEFT_OUT: [&str; 8] = [
     "content-length",
     "connection",
@@ -14,10 +14,10 @@ const LEFT_OUT: [&str; 8] = [
     "expect",
 ];
 
-/// A longer body is read from a file.
+/// The limit of an inline body in bytes; a longer one is read from a file.
 const LONGEST_BODY: usize = 100_000;
 
-/// The command line; secrets that were taken out of the trace are not in it either.
+/// The curl command. Redacted secrets are not in it.
 pub(crate) fn command(request: &HttpRequest, body: &[u8]) -> String {
     let mut words = vec![format!("curl -X {} {}", quoted(&request.method), quoted(&url(request)))];
     for (name, values) in &request.headers {
@@ -34,7 +34,7 @@ pub(crate) fn command(request: &HttpRequest, body: &[u8]) -> String {
     words.join(" \\\n  ")
 }
 
-/// The address: as it was asked for, or put together from the host.
+/// The URL: the recorded target, or built from the `Host`.
 pub(crate) fn url(request: &HttpRequest) -> String {
     if !request.target.starts_with('/') {
         return request.target.clone();
@@ -51,7 +51,7 @@ pub(crate) fn values_of(values: &HeaderValues) -> impl Iterator<Item = &str> {
     .map(String::as_str)
 }
 
-/// A word that a shell takes as it is.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,6 +1,6 @@
-//! One call whole.
+//! The details of one call.
 
-use super::calls::{ABOUT, call_row, nth_in_line, payload_where, request_in};
+use super::calls::{call_row, nth_in_line, payload_where, request_in};
 use super::lines::message_row;
 use super::{curl, text_of};
 use crate::api::types::{
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use wiretape_trace::format::{HeaderValues, HttpContext, Record, parse_line};
 use wiretape_trace::message::{Envelope, Id, MessageKind};
 
-/// How much of a payload is sent at once.
+/// The limit of a payload in one response, in bytes.
 const SHOWN: usize = 1024 * 1024;
-/// How much is told of what came meanwhile.
+/// The limit of the description of a message during a call, in characters.
 const MEANWHILE: usize = 1000;
-/// How many calls of an operation are told.
+/// The limit of calls of an operation.
 const OPERATION: usize = 500;
 
-/// A call, and what belongs to it.
+/// A call with its payloads, HTTP exchange and related messages.
 pub(crate) fn detail(trace: &Arc<OpenTrace>, at: u32, number: u64) -> io::Result<Option<CallDetail>> {
     let Some(row) = call_row(trace, at, number)? else { return Ok(None) };
     let Some(request) = request(trace, number)? else { return Ok(None) };
@@ -54,26 +54,26 @@ pub(crate) fn detail(trace: &Arc<OpenTrace>, at: u32, number: u64) -> io::Result
     }))
 }
 
-/// A payload, in the line that it stands in: one of a hundred megabytes is not copied out of it.
-pub(crate) struct Found {
+/// A payload as a range of its line: one of a hundred megabytes is not copied.
+pub(crate) struct LocatedPayload {
     line: u64,
     whole: Vec<u8>,
     place: Range<usize>,
 }
 
-impl Found {
+impl LocatedPayload {
     fn new(line: u64, whole: Vec<u8>, find: impl FnOnce(&[u8]) -> Option<&[u8]>) -> Option<Self> {
         let raw = find(&whole)?;
         let begin = raw.as_ptr().addr() - whole.as_ptr().addr();
         let place = begin..begin + raw.len();
-        Some(Found { line, whole, place })
+        Some(LocatedPayload { line, whole, place })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.whole[self.place.clone()]
     }
 
-    /// The bytes alone.
+    /// The bytes of the payload.
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.whole.truncate(self.place.end);
         self.whole.drain(..self.place.start);
@@ -93,19 +93,19 @@ impl Found {
 }
 
 /// The request of a call.
-pub(crate) fn request(trace: &OpenTrace, number: u64) -> io::Result<Option<Found>> {
+pub(crate) fn request(trace: &OpenTrace, number: u64) -> io::Result<Option<LocatedPayload>> {
     let Some(line) = trace.index().call(number).map(|call| u64::from(call.request_line)) else {
         return Ok(None);
     };
     let Some((bytes, _)) = trace.line(line, u64::MAX)? else { return Ok(None) };
     let nth = nth_in_line(&trace.index(), number);
-    Ok(Found::new(line, bytes, |bytes| request_in(bytes, nth).map(|(raw, _)| raw)))
+    Ok(LocatedPayload::new(line, bytes, |bytes| request_in(bytes, nth).map(|(raw, _)| raw)))
 }
 
-/// The response of a call; none if HTTP failed and nobody answered.
-pub(crate) fn response(trace: &OpenTrace, row: &CallRow, line: u64) -> io::Result<Option<Found>> {
+/// The response of a call; `None` if HTTP failed and there is no response.
+pub(crate) fn response(trace: &OpenTrace, row: &CallRow, line: u64) -> io::Result<Option<LocatedPayload>> {
     let Some((bytes, _)) = trace.line(line, u64::MAX)? else { return Ok(None) };
-    Ok(Found::new(line, bytes, |bytes| response_in(bytes, row.id.as_deref())))
+    Ok(LocatedPayload::new(line, bytes, |bytes| response_in(bytes, row.id.as_deref())))
 }
 
 /// The response with this id on a line. Imported calls may be paired by other means than equal ids.
@@ -119,13 +119,13 @@ fn response_in<'a>(line: &'a [u8], id: Option<&str>) -> Option<&'a [u8]> {
     found.map(|(raw, _)| raw)
 }
 
-/// What came while the call was open.
+/// The messages during a call.
 pub(crate) fn meanwhile(trace: &OpenTrace, row: &CallRow) -> io::Result<(Vec<Meanwhile>, u64)> {
     let found = lines_meanwhile(&trace.index(), row);
     describe_lines(trace, row, found)
 }
 
-/// The same, for a caller that asks for many calls of a trace.
+/// The messages during a call, for a caller that needs them for many calls of a trace.
 pub(crate) fn meanwhile_by(
     companions: &Companions,
     trace: &OpenTrace,
@@ -215,7 +215,7 @@ impl Companions {
     }
 }
 
-/// What a line is to a call that is open.
+/// The relation of a line to an open call.
 fn kind_meanwhile(index: &Index, row: &CallRow, number: u64) -> Option<MeanwhileKind> {
     let line = index.line(number)?;
     let of = u64::from(line.call);
@@ -237,8 +237,10 @@ fn kind_meanwhile(index: &Index, row: &CallRow, number: u64) -> Option<Meanwhile
 
 fn nested(trace: &OpenTrace, at: u32, meanwhile: &[Meanwhile]) -> io::Result<Vec<CallRow>> {
     let requests = meanwhile.iter().filter(|item| item.kind == MeanwhileKind::Request);
-    let rows = requests.filter_map(|item| item.call).take(ABOUT);
-    rows.filter_map(|number| call_row(trace, at, number).transpose()).collect()
+    requests
+        .filter_map(|item| item.call)
+        .filter_map(|number| call_row(trace, at, number).transpose())
+        .collect()
 }
 
 fn operation(trace: &OpenTrace, at: u32, row: &CallRow) -> io::Result<Option<OperationView>> {
@@ -287,7 +289,7 @@ fn fields(headers: &std::collections::BTreeMap<String, HeaderValues>) -> Vec<Hea
     pairs.map(|(name, value)| HeaderField { name: name.clone(), value: value.to_owned() }).collect()
 }
 
-/// The request as a command line, if it went over HTTP.
+/// The request as a curl command, if it went over HTTP.
 pub(crate) fn curl_of(trace: &OpenTrace, line: u64, body: &[u8]) -> io::Result<Option<String>> {
     let request = context_of(trace, line)?.and_then(|context| context.request);
     Ok(request.map(|request| curl::command(&request, body)))

@@ -1,4 +1,4 @@
-//! Two traces side by side.
+//! The comparison of two traces.
 
 use super::calls::call_row;
 use super::{detail, text_of};
@@ -19,16 +19,16 @@ use wiretape_analyze::json_diff::{Difference, Differences};
 use wiretape_analyze::reading::Reading;
 use wiretape_analyze::volatile::{Part, Paths, Volatile};
 
-/// How much slower a call must be to be told: by half, and by this much.
+/// The minimum slowdown that is reported, besides half of the duration.
 const PACE: Pace = Pace { ratio: 0.5, floor_us: 10_000 };
-/// How many comparisons are kept.
+/// The limit of cached comparisons.
 const KEPT: usize = 4;
-/// How many differences inside of a text are told.
+/// The limit of differences within a text.
 const INSIDE: usize = 200;
-/// How much of a value is sent.
+/// The limit of a value in a response, in characters.
 const LONGEST_VALUE: usize = 20_000;
 
-/// Comparisons that were made, or are being made.
+/// The cache of comparisons, finished or running.
 #[derive(Default)]
 pub(crate) struct Comparisons {
     kept: Mutex<Vec<Arc<Comparison>>>,
@@ -40,11 +40,11 @@ pub(crate) struct Comparison {
     first: Arc<OpenTrace>,
     second: Arc<OpenTrace>,
     done: AtomicU64,
-    result: Mutex<Option<Arc<Compared>>>,
+    result: Mutex<Option<Arc<ComparisonResult>>>,
 }
 
-/// What came out.
-pub(crate) struct Compared {
+/// The result of a comparison.
+pub(crate) struct ComparisonResult {
     first: CallIndex,
     second: CallIndex,
     comparer: Comparer,
@@ -54,7 +54,7 @@ pub(crate) struct Compared {
 }
 
 impl Comparisons {
-    /// The comparison of two traces as they are now; begun, if there is none.
+    /// The comparison of two traces in their current state; started if there is none.
     pub(crate) fn of(&self, first: &Arc<OpenTrace>, second: &Arc<OpenTrace>) -> Arc<Comparison> {
         let of = [first, second].map(|trace| (trace.key.clone(), trace.progress().done));
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,12 +80,12 @@ impl Comparisons {
 
 impl Comparison {
     fn run(&self) {
-        // What can't be read is told by the index, which reads the same files.
-        let Ok(compared) = Compared::new(&self.first, &self.second, &self.done) else { return };
+        // A read error is reported by the index, which reads the same files.
+        let Ok(compared) = ComparisonResult::new(&self.first, &self.second, &self.done) else { return };
         *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(compared));
     }
 
-    fn result(&self) -> Option<Arc<Compared>> {
+    fn result(&self) -> Option<Arc<ComparisonResult>> {
         self.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -94,7 +94,7 @@ impl Comparison {
         Progress { done: self.done.load(Ordering::Acquire), total, is_complete: self.result().is_some() }
     }
 
-    /// Some of the rows of these kinds.
+    /// A page of the rows with these statuses.
     pub(crate) fn report(&self, kinds: &[Status], from: u64, limit: u64) -> io::Result<DiffReport> {
         let mut report = empty_report(self.progress(), from);
         let Some(compared) = self.result() else { return Ok(report) };
@@ -114,10 +114,10 @@ impl Comparison {
         Ok(report)
     }
 
-    fn row(&self, compared: &Compared, at: usize) -> io::Result<DiffRow> {
+    fn row(&self, compared: &ComparisonResult, at: usize) -> io::Result<DiffRow> {
         let row = &compared.rows[at];
         let (a, b) = compared.pair(row);
-        let call = b.or(a).expect("a row has a call");
+        let call = b.or(a).expect("a row is made from a call of at least one of the two traces");
         let side = |trace: &OpenTrace, number: Option<usize>, call: Option<&IndexedCall>| match (number, call)
         {
             (Some(number), Some(call)) => side(trace, number as u64 + 1, call).map(Some),
@@ -171,7 +171,7 @@ fn pace_name(change: PaceChange) -> String {
     }
 }
 
-impl Compared {
+impl ComparisonResult {
     fn new(first: &OpenTrace, second: &OpenTrace, done: &AtomicU64) -> io::Result<Self> {
         let ignored = Ignored::new(Volatile::defaults());
         let index = |trace: &OpenTrace, before: u64| -> io::Result<CallIndex> {
@@ -198,7 +198,7 @@ impl Compared {
         let summary = Summary::of(&rows, &first, &second, Some(PACE));
         let drift = drift::compare(&first.definitions, &second.definitions);
         let definitions = drift.changes.iter().map(definition).collect();
-        Ok(Compared { first, second, comparer, rows, summary, definitions })
+        Ok(ComparisonResult { first, second, comparer, rows, summary, definitions })
     }
 
     fn pair(&self, row: &CallRow) -> (Option<&IndexedCall>, Option<&IndexedCall>) {
@@ -253,10 +253,10 @@ impl Texts {
 }
 
 fn payloads(trace: &OpenTrace, number: u64) -> io::Result<Texts> {
-    let request = detail::request(trace, number)?.map(detail::Found::into_bytes).unwrap_or_default();
+    let request = detail::request(trace, number)?.map(detail::LocatedPayload::into_bytes).unwrap_or_default();
     let row = call_row(trace, 0, number)?;
     let response = match row.as_ref().and_then(|row| row.response_line.map(|line| (row, line))) {
-        Some((row, line)) => detail::response(trace, row, line)?.map(detail::Found::into_bytes),
+        Some((row, line)) => detail::response(trace, row, line)?.map(detail::LocatedPayload::into_bytes),
         None => None,
     };
     Ok(Texts { request, response })

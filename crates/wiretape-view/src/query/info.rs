@@ -1,4 +1,4 @@
-//! What traces are, as a whole.
+//! Facts about traces as a whole.
 
 use super::{Set, detail};
 use crate::api::types::{Change, TraceChange, TraceInfo, TraceSet};
@@ -44,7 +44,7 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
     })
 }
 
-/// How far the traces of a set are.
+/// The reading progress of the traces of a set.
 pub(crate) fn change(set: &Set, home: u64) -> Change {
     let of = |trace: &OpenTrace| {
         let (lines, calls) = {
@@ -64,10 +64,10 @@ pub(crate) fn change(set: &Set, home: u64) -> Change {
     Change { home, traces: set.traces.iter().map(|trace| of(trace)).collect() }
 }
 
-/// How many calls are searched for an introduction.
+/// The limit of calls that are searched for the handshake.
 const SEARCHED: usize = 10_000;
 
-/// Who talks to whom, in which revision.
+/// The client, the server and their revision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Introduction {
     pub(crate) client: Option<String>,
@@ -89,7 +89,7 @@ impl Introduction {
     }
 }
 
-/// What client and server say of themselves, in the first call of a session that has it.
+/// The names of client and server in the first call of a session that has them.
 pub(crate) fn introduction(
     trace: &OpenTrace,
     is_meant: impl Fn(Option<&str>) -> bool,

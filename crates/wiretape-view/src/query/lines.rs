@@ -1,4 +1,4 @@
-//! The lines of traces: as messages in a few words, and as they are.
+//! The lines of traces, as short descriptions and raw.
 
 use super::calls::{ABOUT, payload_where};
 use super::select::{Row, Rows};
@@ -10,12 +10,12 @@ use wiretape_analyze::glance::{self, printable};
 use wiretape_trace::format::{Record, parse_line};
 use wiretape_trace::message::{Envelope, Id, payloads};
 
-/// How much of a line is read to say what it is.
+/// The number of bytes of a line that are read for its description.
 const GLANCE: u64 = 64 * 1024;
-/// How much of a line is shown at once.
+/// The limit of a raw line in one response, in bytes.
 const SHOWN: u64 = 16 * 1024;
 
-/// A page of lines, in a few words each.
+/// A page of lines with short descriptions.
 pub(crate) fn page(set: &Set, rows: &Rows, from: u64, limit: u64) -> io::Result<MessagePage> {
     let all = set.traces.iter().map(|trace| trace.index().lines() as u64).sum();
     let rows_of_page = rows.page(from, limit).into_iter().filter_map(|row| of_row(set, row).transpose());
@@ -61,7 +61,7 @@ pub(crate) fn message_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result
     }))
 }
 
-/// What a line says, in a few words.
+/// The short description of a line.
 fn about(record: &Record<'_>, bytes: &[u8], method: Option<&str>) -> String {
     match record {
         Record::Meta(meta) => printable(&format!("{} {}", meta.label, meta.command.join(" "))).into_owned(),
@@ -92,11 +92,11 @@ fn about_message(raw: &[u8], method: Option<&str>) -> String {
         Some((payload, envelope)) if parts.len() == 1 => {
             glance::describe(payload, &envelope, method.unwrap_or_default(), ABOUT)
         }
-        _ => format!("{} messages in one: {}", parts.len(), glance::json::compact(raw, ABOUT)),
+        _ => format!("batch of {} messages: {}", parts.len(), glance::json::compact(raw, ABOUT)),
     }
 }
 
-/// What is too long to be looked at begins so.
+/// The description of a line that is too long to parse: its beginning.
 fn about_cut(bytes: &[u8]) -> String {
     printable(cut(&text_of(&bytes[..bytes.len().min(4 * ABOUT)]))).into_owned()
 }
@@ -105,7 +105,7 @@ fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(ABOUT)]
 }
 
-/// Lines of a file as they are, one that was never finished among them; `from` counts from 0.
+/// Raw lines of a file, including an incomplete last one; `from` counts from 0.
 pub(crate) fn raw_page(trace: &OpenTrace, from: u64, limit: u64) -> io::Result<RawPage> {
     let total = trace.index().lines() as u64;
     let mut lines = Vec::new();

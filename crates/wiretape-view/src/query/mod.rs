@@ -1,4 +1,4 @@
-//! Answers to what the page asks: each a function of the traces that are open.
+//! The queries behind the API: functions of the open traces.
 
 pub(crate) mod calls;
 pub(crate) mod curl;
@@ -17,15 +17,15 @@ use crate::index::Index;
 use crate::trace::OpenTrace;
 use std::sync::{Arc, RwLockReadGuard};
 
-/// Traces that are looked at together, in the order of the URL.
+/// The traces of a page, in the order of the URL.
 #[derive(Clone)]
 pub(crate) struct Set {
     pub(crate) traces: Vec<Arc<OpenTrace>>,
 }
 
 impl Set {
-    /// What is known of all of them. They are taken in one order, whatever that of the URL, so that nobody waits for another who
-    /// waits for them.
+    /// The indexes of all of them. They are locked in one global order, whatever that of the URL: otherwise two requests
+    /// could wait for each other for ever.
     pub(crate) fn indexes(&self) -> Vec<RwLockReadGuard<'_, Index>> {
         let mut order: Vec<usize> = (0..self.traces.len()).collect();
         order.sort_by_key(|at| Arc::as_ptr(&self.traces[*at]));

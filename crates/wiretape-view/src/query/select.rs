@@ -1,4 +1,4 @@
-//! Which calls and which lines of a set pass a filter, and in which order.
+//! Selecting and sorting the calls and lines of a set.
 
 use super::Set;
 use crate::api::types::LineKind;
@@ -23,10 +23,10 @@ pub(crate) struct Row {
     pub(crate) number: u32,
 }
 
-/// Rows in order.
+/// A sorted selection of rows.
 #[derive(Debug)]
 pub(crate) enum Rows {
-    /// Those of the only trace, all of them: they need no list.
+    /// All rows of a single trace, which need no list.
     All(u64),
     Listed(Vec<Row>),
 }
@@ -55,7 +55,7 @@ impl Rows {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// Where a row stands, or the first after it.
+    /// The position of a row, or of the first one after it.
     pub(crate) fn position(&self, wanted: Row) -> u64 {
         match self {
             Rows::All(_) => u64::from(wanted.number.saturating_sub(1)),
@@ -67,7 +67,7 @@ impl Rows {
     }
 }
 
-/// By what calls are sorted.
+/// The sort key and direction of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sort {
     pub(crate) by: SortKey,
@@ -105,15 +105,15 @@ impl Sort {
     }
 }
 
-/// What was selected before, so that the next page costs nothing.
+/// The cache of selections, so that the next page costs nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Selections {
-    kept: Mutex<Vec<(Asked, Arc<Rows>)>>,
+    kept: Mutex<Vec<(SelectionKey, Arc<Rows>)>>,
 }
 
-/// What was asked, of which state of the traces.
+/// The key of a selection: the query and the state of the traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct SelectionKey {
     traces: Vec<(String, u64)>,
     filter: String,
     /// `None` for lines.
@@ -122,19 +122,19 @@ struct Asked {
 
 const KEPT: usize = 8;
 
-/// A filter as it was typed, and as it is understood.
+/// A filter as typed and as parsed.
 pub(crate) struct TypedFilter {
     pub(crate) text: String,
     pub(crate) filter: Filter,
 }
 
 impl Selections {
-    /// The calls of a set that pass.
+    /// The calls of a set that match.
     pub(crate) fn calls(&self, set: &Set, filter: &TypedFilter, sort: Sort) -> io::Result<Arc<Rows>> {
         self.kept(set, filter, Some(sort), || select_calls(set, &filter.filter, sort))
     }
 
-    /// The lines of a set that pass: those of calls that do, and others that do by themselves.
+    /// The lines of a set that match: those of matching calls, and lines without a call that match themselves.
     pub(crate) fn lines(&self, set: &Set, filter: &TypedFilter) -> io::Result<Arc<Rows>> {
         self.kept(set, filter, None, || select_lines(set, &filter.filter))
     }
@@ -147,7 +147,7 @@ impl Selections {
         select: impl FnOnce() -> io::Result<Rows>,
     ) -> io::Result<Arc<Rows>> {
         let traces = set.traces.iter().map(|trace| (trace.key.clone(), trace.version())).collect();
-        let asked = Asked { traces, filter: filter.text.clone(), sort };
+        let asked = SelectionKey { traces, filter: filter.text.clone(), sort };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = kept.iter().position(|(other, _)| *other == asked) {
             let found = kept.remove(at);
@@ -198,7 +198,7 @@ fn call_of(index: &Index, row: Row) -> Option<&CallEntry> {
     index.call(u64::from(row.number))
 }
 
-/// The rows of several traces in one order of time; each trace's own stay in theirs.
+/// Merges the rows of several traces by time; the order within each trace is kept.
 fn merge(set: &Set, mut rows: Vec<Vec<Row>>, time: impl Fn(&Index, Row) -> i64) -> Vec<Row> {
     if rows.len() == 1 {
         return rows.remove(0);
@@ -241,7 +241,7 @@ fn sort_calls(set: &Set, rows: &mut [Row], sort: Sort) {
     }
 }
 
-/// The numbers of the calls that pass, in their order.
+/// The numbers of matching calls in order.
 fn passing_calls(trace: &OpenTrace, filter: &Filter) -> io::Result<Vec<u32>> {
     if filter.asks_for_ids() || filter.needles().next().is_some() {
         return listed_calls(trace, filter);
@@ -255,7 +255,7 @@ fn passing_calls(trace: &OpenTrace, filter: &Filter) -> io::Result<Vec<u32>> {
     Ok(index.all_calls().filter_map(passes).collect())
 }
 
-/// The same, by reading the trace once more: only the file has ids and texts.
+/// The same by reading the trace again, since ids and texts are only in the file.
 fn listed_calls(trace: &OpenTrace, filter: &Filter) -> io::Result<Vec<u32>> {
     let mut lister = CallLister::new(filter.clone());
     let mut numbers = Vec::new();
@@ -303,7 +303,7 @@ fn lines_of_calls(index: &Index, calls: &[u32]) -> HashSet<u32> {
         .collect()
 }
 
-/// What is known of a line that belongs to no call. Of one that is no message, nothing: only its text can be meant.
+/// The subject of a filter for a line without a call. One that is not a message can only match by its text.
 fn line_subject<'a>(index: &'a Index, line: LineEntry, label: &'a str) -> Subject<'a> {
     use LineKind::{Batch, Notification, Odd, Request, Response, Stderr, Text};
     let is_message = matches!(line.kind(), Request | Response | Notification | Batch | Odd);
@@ -320,7 +320,7 @@ fn line_subject<'a>(index: &'a Index, line: LineEntry, label: &'a str) -> Subjec
     }
 }
 
-/// Where the texts of a filter stand in lines that belong to no call: a bit for each text.
+/// The lines without a call that contain the texts of a filter: a bit for each text.
 #[derive(Default)]
 struct Texts<'f> {
     needles: Vec<&'f Needle>,
@@ -328,7 +328,7 @@ struct Texts<'f> {
 }
 
 impl<'f> Texts<'f> {
-    /// Reads the trace, if texts are looked for.
+    /// Reads the trace if the filter has texts.
     fn find(trace: &OpenTrace, filter: &'f Filter) -> io::Result<Self> {
         let needles: Vec<&Needle> = filter.needles().take(64).collect();
         let mut texts = Texts { needles, ..Texts::default() };

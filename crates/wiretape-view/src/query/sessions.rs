@@ -10,10 +10,10 @@ use std::io;
 use wiretape_analyze::stats::CallCounts;
 use wiretape_trace::message::Direction;
 
-/// Of more sessions nobody is asked who they are: each is a look into the file.
+/// The limit of sessions whose client is looked up: each lookup reads from the file.
 const INTRODUCED: usize = 500;
 
-struct Seen {
+struct SessionCalls {
     from_us: i64,
     to_us: i64,
     counts: CallCounts,
@@ -54,14 +54,14 @@ fn of_trace(trace: &OpenTrace, at: u32) -> io::Result<Vec<SessionRow>> {
     Ok(rows)
 }
 
-fn gather(trace: &OpenTrace) -> BTreeMap<NameId, Seen> {
-    let mut sessions: BTreeMap<NameId, Seen> = BTreeMap::new();
+fn gather(trace: &OpenTrace) -> BTreeMap<NameId, SessionCalls> {
+    let mut sessions: BTreeMap<NameId, SessionCalls> = BTreeMap::new();
     for (_, call) in trace.index().all_calls() {
-        let fresh = || Seen { from_us: call.at_us, to_us: call.at_us, counts: CallCounts::default() };
+        let fresh = || SessionCalls { from_us: call.at_us, to_us: call.at_us, counts: CallCounts::default() };
         let seen = sessions.entry(call.session).or_insert_with(fresh);
         seen.from_us = seen.from_us.min(call.at_us);
         seen.to_us = seen.to_us.max(call.end_us());
-        // What the server asks is part of the client's calls.
+        // The server's requests are part of the client's calls.
         if call.direction == Direction::ClientToServer {
             seen.counts.add(call.outcome);
         }

@@ -1,13 +1,13 @@
-//! What the store tells.
+//! The queries of the activity view.
 
 use crate::api::types::{StoreCall, StoreChange, StoreClient, StoreRate, StoreReport, StoreStat};
 use std::path::Path;
 use wiretape_events::store::query::{CallRecord, Order};
 use wiretape_events::store::{Filter, Store, StoreError};
 
-/// How many calls are listed.
+/// The limit of listed calls.
 const LISTED: u32 = 50;
-/// In how many parts the time of rates falls.
+/// The number of intervals of the rate chart.
 const RATES: i64 = 120;
 
 /// The calls of the last minutes.

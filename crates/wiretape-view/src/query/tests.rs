@@ -239,6 +239,21 @@ fn a_call_has_what_came_meanwhile() {
     assert!(detail::detail(&trace, 0, 9).unwrap().is_none());
 }
 
+/// More than fit into a column of text, which once was the limit.
+#[test]
+fn a_call_has_all_requests_that_the_server_made_during_it() {
+    let mut lines = vec![META.to_owned()];
+    lines.push(message("in", 0, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#));
+    for id in 1..=300 {
+        let request =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"sampling/createMessage","params":{{}}}}"#);
+        lines.push(message("out", id, &request));
+    }
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let (trace, _file) = trace_of(&lines);
+    assert_eq!(detail::detail(&trace, 0, 1).unwrap().unwrap().nested.len(), 300);
+}
+
 /// A session that idles for half a minute before it ends lasts until its end, not until its last message.
 #[test]
 fn a_trace_lasts_until_its_end_line() {

@@ -1,4 +1,4 @@
-//! Calls by their time: the bars of a part of the timeline, and the map of the whole.
+//! Calls by time: the bars of a section of the timeline, and the density of the whole.
 
 use super::Set;
 use super::select::{Row, Rows};
@@ -6,7 +6,7 @@ use crate::api::types::{Bar, Density, Dir, LineKind, Timeline};
 use crate::index::entry::CallEntry;
 use std::ops::RangeInclusive;
 
-/// The calls that were open at some time of a part; of too many those that took longest.
+/// The calls that were open in a section of the timeline; if there are too many, the longest ones.
 pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit: usize) -> Timeline {
     let indexes = set.indexes();
     let call = |row: Row| indexes.get(row.trace as usize)?.call(u64::from(row.number)).copied();
@@ -39,7 +39,7 @@ pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit
     Timeline { bars: found.into_iter().map(bar).collect(), total }
 }
 
-/// How much happened when.
+/// The number of calls over time.
 pub(crate) fn density(set: &Set, buckets: usize) -> Density {
     let indexes = set.indexes();
     let times: Vec<(i64, i64)> = indexes.iter().filter_map(|index| index.times()).collect();
@@ -65,7 +65,7 @@ pub(crate) fn density(set: &Set, buckets: usize) -> Density {
     density
 }
 
-/// Into which of some equal parts of a time something falls.
+/// The index of the interval that a time falls into.
 pub(crate) fn bucket(from_us: i64, to_us: i64, buckets: usize, at_us: i64) -> usize {
     let span = i128::from(to_us) - i128::from(from_us);
     let at = (i128::from(at_us) - i128::from(from_us)).max(0);

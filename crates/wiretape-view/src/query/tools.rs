@@ -1,4 +1,4 @@
-//! Tools and methods: how often, how well, how long, at what cost.
+//! Statistics of tools and methods: counts, errors, durations, tokens.
 
 use super::timeline::bucket;
 use super::{Set, text_of};
@@ -21,14 +21,14 @@ const BUCKETS_US: [u64; 15] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     5_000_000, 30_000_000,
 ];
-/// In how many parts the time of a sparkline falls.
+/// The number of intervals of a sparkline.
 const SPARKS: usize = 40;
 
-/// What is called: in which trace, by whom, which method and which tool.
-type Called = (u32, Direction, String, Option<String>);
+/// The key of a tool's or method's statistics: trace, direction, method and tool.
+type StatsKey = (u32, Direction, String, Option<String>);
 
 /// The calls of one tool or method.
-struct Seen {
+struct CallStats {
     counts: CallCounts,
     latencies: Latencies,
     histogram: Vec<u32>,
@@ -37,9 +37,9 @@ struct Seen {
     response_bytes: u64,
 }
 
-impl Default for Seen {
+impl Default for CallStats {
     fn default() -> Self {
-        Seen {
+        CallStats {
             counts: CallCounts::default(),
             latencies: Latencies::default(),
             histogram: vec![0; BUCKETS_US.len() + 1],
@@ -50,7 +50,7 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
+impl CallStats {
     fn add(&mut self, call: &CallEntry, spark: usize) {
         self.counts.add(call.outcome);
         self.sparkline[spark] += 1;
@@ -88,15 +88,15 @@ pub(crate) fn tools(set: &Set) -> io::Result<ToolsReport> {
     })
 }
 
-fn gather(set: &Set) -> BTreeMap<Called, Seen> {
+fn gather(set: &Set) -> BTreeMap<StatsKey, CallStats> {
     let indexes = set.indexes();
     let times: Vec<(i64, i64)> = indexes.iter().filter_map(|index| index.times()).collect();
     let from = times.iter().map(|(first, _)| *first).min().unwrap_or(0);
     let to = times.iter().map(|(_, last)| *last).max().unwrap_or(0);
-    let mut seen: BTreeMap<Called, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<StatsKey, CallStats> = BTreeMap::new();
     for (at, index) in (0..).zip(&indexes) {
-        // By numbers first: a name for each call would be copied for nothing.
-        let mut by_id: BTreeMap<_, Seen> = BTreeMap::new();
+        // Grouped by name numbers first: copying a name for each call would cost an allocation each.
+        let mut by_id: BTreeMap<_, CallStats> = BTreeMap::new();
         for (_, call) in index.all_calls() {
             let id = (call.direction == Direction::ServerToClient, call.method, call.tool);
             by_id.entry(id).or_default().add(call, bucket(from, to, SPARKS, call.at_us));
@@ -110,7 +110,7 @@ fn gather(set: &Set) -> BTreeMap<Called, Seen> {
     seen
 }
 
-fn row(called: &Called, seen: &Seen, all: u64) -> ToolRow {
+fn row(called: &StatsKey, seen: &CallStats, all: u64) -> ToolRow {
     let (trace, direction, method, tool) = called;
     let latencies = &seen.latencies;
     ToolRow {
@@ -136,7 +136,7 @@ fn row(called: &Called, seen: &Seen, all: u64) -> ToolRow {
     }
 }
 
-/// What the server offers: found by reading only the lines that tell it.
+/// The server's definitions, found by reading only the lines that contain them.
 fn definitions(trace: &OpenTrace) -> io::Result<Definitions> {
     let lines: Vec<u64> = {
         let index = trace.index();
@@ -163,7 +163,7 @@ fn add_definitions(tools: &mut Vec<ToolRow>, at: u32, definitions: &Definitions)
             tools.iter().position(|row| row.trace == at && row.name == *name && row.direction == Dir::In);
         let known = known.unwrap_or_else(|| {
             let called = (at, Direction::ClientToServer, String::new(), Some(name.clone()));
-            tools.push(row(&called, &Seen::default(), 0));
+            tools.push(row(&called, &CallStats::default(), 0));
             tools.len() - 1
         });
         tools[known].definition_tokens = Some(tokens::of_definition(&definition.raw));

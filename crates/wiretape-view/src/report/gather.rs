@@ -1,4 +1,4 @@
-//! All that a report says, found out from its traces.
+//! Collects the contents of a report from its traces.
 
 use crate::api::types::{CallRow, Report, ReportDetail};
 use crate::query::calls::nth_in_line;
@@ -36,7 +36,7 @@ pub(super) fn gather(set: &Set, redacted: u64, now_ms: i64) -> io::Result<Report
     })
 }
 
-/// The check and the counting run in the background: here somebody waits for them.
+/// Waits for the background jobs: a report needs their final results.
 fn wait_for_jobs(set: &Set) {
     for trace in &set.traces {
         while !(trace.findings().0.is_complete && trace.tools().0.is_complete) {
@@ -59,7 +59,8 @@ fn detail_of(trace: &OpenTrace, companions: &Companions, row: &CallRow) -> io::R
     let http = detail::http(trace, row)?;
     let curl = match &http {
         Some(_) => {
-            let body = detail::request(trace, row.call)?.map(detail::Found::into_bytes).unwrap_or_default();
+            let body =
+                detail::request(trace, row.call)?.map(detail::LocatedPayload::into_bytes).unwrap_or_default();
             detail::curl_of(trace, row.line, &body)?
         }
         None => None,
@@ -84,7 +85,7 @@ fn detail_of(trace: &OpenTrace, companions: &Companions, row: &CallRow) -> io::R
     })
 }
 
-/// Which message of a batch is the n-th that is meant; `None` if the line is no batch.
+/// The position in a batch of the n-th matching message; `None` if the line is not a batch.
 fn place_in_batch(
     trace: &OpenTrace,
     line: u64,

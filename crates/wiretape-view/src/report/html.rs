@@ -1,4 +1,4 @@
-//! The file of a report.
+//! Writes the HTML file of a report.
 
 use crate::api::types::{Report, ReportLines};
 use crate::page::Page;
@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use std::io::{self, Write};
 
-/// How much is packed together: a piece is unpacked whole when one of its lines is looked at.
+/// The size of a compressed piece in bytes: it is decompressed as a whole when one of its lines is displayed.
 const PIECE: usize = 512 * 1024;
 
 pub(super) fn write(page: &Page, set: &Set, report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -63,7 +63,7 @@ fn packed(bytes: &[u8]) -> io::Result<String> {
     Ok(STANDARD.encode(encoder.finish()?))
 }
 
-/// What a policy knows an inline script or style by.
+/// The hash source of an inline script or style in the Content-Security-Policy.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

@@ -1,7 +1,7 @@
 //! Reports: a trace and the page that shows it, in one file that needs no server and no network.
 //!
-//! The trace is copied first, without its secrets by the rules of today; all that the report says is found out from
-//! that copy. What the page would ask a server is written into the file, and the lines themselves in packed pieces.
+//! The trace is first copied and redacted with the current rules; everything in the report is computed from
+//! that copy. The responses that the page would get from a server are written into the file, and the lines in compressed pieces.
 
 mod gather;
 mod html;
@@ -16,52 +16,52 @@ use std::thread;
 use std::time::Duration;
 use wiretape_library::{PlainTrace, TraceState, open as open_trace};
 
-/// Larger traces are not put into a page: no browser would open it.
+/// The limit for traces in a report: browsers can't open larger files.
 pub const LARGEST: u64 = 256 << 20;
 
 /// A trace for a report.
 #[derive(Debug, Clone)]
 pub struct ReportTrace {
-    /// Its file.
+    /// The path of the trace.
     pub path: PathBuf,
-    /// Whether its recording has ended, and how.
+    /// The state of its recording.
     pub state: TraceState,
 }
 
-/// What a report is made of.
+/// The inputs of a report.
 pub struct ReportOptions<'o> {
-    /// The traces.
+    /// The traces of the report, in order.
     pub traces: &'o [ReportTrace],
-    /// A line of a trace without its secrets.
+    /// Redacts a line of a trace.
     pub redact: &'o dyn Fn(&[u8]) -> Vec<u8>,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// What was written.
+/// The counts of a report that was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// How many lines the traces have.
+    /// The number of lines of the traces.
     pub lines: u64,
-    /// In how many of them something secret was taken out.
+    /// The number of lines in which something was redacted.
     pub redacted: u64,
 }
 
-/// A report could not be made.
+/// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The program has no page.
-    #[error("this wiretape was built without its page, and a report is a page")]
+    #[error("this build of wiretape has no page, which a report needs")]
     NoPage,
     /// The traces are too large.
-    #[error("the traces have {} in all; a report holds {} at most", wiretape_analyze::glance::bytes(*.0), wiretape_analyze::glance::bytes(LARGEST))]
+    #[error("the traces total {}; a report holds at most {}", wiretape_analyze::glance::bytes(*.0), wiretape_analyze::glance::bytes(LARGEST))]
     TooLarge(u64),
     /// A trace can't be read.
     #[error("can't read {}", path.display())]
     Read {
-        /// Which.
+        /// The path of the trace.
         path: PathBuf,
-        /// Why.
+        /// The error that ended reading.
         source: io::Error,
     },
     /// The report can't be written.
@@ -87,7 +87,7 @@ pub fn write(options: &ReportOptions<'_>, out: &mut dyn Write) -> Result<Written
     Ok(written)
 }
 
-/// A copy without secrets, in a file without a name: the system removes it with the process.
+/// A redacted copy in an unnamed temporary file, which the system removes with the process.
 fn copy(
     trace: &ReportTrace,
     redact: &dyn Fn(&[u8]) -> Vec<u8>,
@@ -105,7 +105,7 @@ fn copy(
     out.into_inner().map_err(io::IntoInnerError::into_error).map(PlainTrace::of_file)
 }
 
-/// Reads the copy, to its end.
+/// Reads the copy completely.
 fn open(trace: &ReportTrace, copy: PlainTrace) -> io::Result<Arc<OpenTrace>> {
     let file = trace.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let state = trace.state.clone();

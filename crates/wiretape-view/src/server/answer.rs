@@ -1,4 +1,4 @@
-//! Answers, good and bad.
+//! JSON responses and error responses.
 
 use crate::api::types::Problem;
 use crate::library::OpenError;
@@ -9,7 +9,7 @@ use std::io;
 use wiretape_analyze::filter::FilterError;
 use wiretape_events::store::StoreError;
 
-/// Why something is not answered.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -51,7 +51,7 @@ impl From<OpenError> for Refusal {
         };
         let hint = match &error {
             OpenError::Unknown(_) => Some(
-                "the first page lists the traces of this machine; another file is opened by `wiretape view FILE`, or by dropping it here",
+                "the home page lists the traces on this machine; open another file with `wiretape view FILE`, or drop it on this page",
             ),
             _ => None,
         };
@@ -82,7 +82,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-/// Answers a question that takes a moment, without keeping others waiting.
+/// Runs blocking work on another thread and returns its result as JSON.
 pub(crate) async fn answer<T, F>(find_out: F) -> Result<Json<T>, Refusal>
 where
     T: Send + 'static,
@@ -91,7 +91,7 @@ where
     match tokio::task::spawn_blocking(find_out).await {
         Ok(answer) => answer.map(Json),
         Err(_) => {
-            Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this answer failed: a bug of wiretape"))
+            Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error: this is a bug in wiretape"))
         }
     }
 }

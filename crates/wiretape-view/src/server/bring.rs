@@ -1,4 +1,4 @@
-//! Traces that the page brings: dropped on it, or fetched by the browser.
+//! Traces that are uploaded through the page: dropped on it, or fetched by the browser.
 
 use super::App;
 use super::answer::Refusal;
@@ -15,30 +15,32 @@ use std::sync::atomic::AtomicBool;
 use tempfile::NamedTempFile;
 use wiretape_library::head;
 
-/// What the file is called.
+/// The query parameters of an upload.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Called {
+pub(crate) struct UploadQuery {
     #[serde(default)]
     name: String,
 }
 
-/// Takes a file; it goes away with the program.
+/// Stores an uploaded file, which is deleted when the program ends.
 pub(crate) async fn upload(
     State(app): State<Arc<App>>,
-    Query(called): Query<Called>,
+    Query(called): Query<UploadQuery>,
     body: Body,
 ) -> Result<Json<Opened>, Refusal> {
     let mut file = NamedTempFile::with_prefix("wiretape-")?;
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
-        let broke_off = |_| Refusal::new(StatusCode::BAD_REQUEST, "the file broke off").hint("drop it again");
-        file.write_all(&piece.map_err(broke_off)?)?;
+        let interrupted = |_| {
+            Refusal::new(StatusCode::BAD_REQUEST, "the upload was interrupted").hint("drop the file again")
+        };
+        file.write_all(&piece.map_err(interrupted)?)?;
     }
     file.flush()?;
     if head(file.path()).is_err() {
-        let refusal = Refusal::new(StatusCode::BAD_REQUEST, format!("{} is not a trace", called.name));
+        let refusal = Refusal::new(StatusCode::BAD_REQUEST, format!("`{}` is not a trace", called.name));
         return Err(refusal.hint(
-            "a trace is a .jsonl file as `wiretape record` writes it; `wiretape import` makes one of another program's transcript",
+            "a trace is a .jsonl file that `wiretape record` wrote; `wiretape import` converts transcripts of other programs",
         ));
     }
     let is_live = Arc::new(AtomicBool::new(false));

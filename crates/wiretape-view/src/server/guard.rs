@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Access control: the token, `Host` and `Origin`.
 
 use super::App;
 use super::answer::Refusal;
@@ -10,16 +10,16 @@ use axum::response::{IntoResponse as _, Response};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Lets in who knows the token, and comes from this machine's own page.
+/// Accepts requests that have the token and come from this server's own page.
 pub(crate) struct Guard {
     token: String,
-    /// What a browser may call this server.
+    /// The accepted values of `Host`.
     hosts: Vec<String>,
     address: SocketAddr,
 }
 
 impl Guard {
-    /// A guard with a token of its own.
+    /// A guard with a new random token.
     pub(crate) fn new(address: SocketAddr) -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
@@ -28,7 +28,7 @@ impl Guard {
         Ok(Guard { token, hosts, address })
     }
 
-    /// Where the page is, for who may see it.
+    /// The page's address with the token.
     pub(crate) fn page(&self) -> PageAddress {
         PageAddress { base: format!("http://{}/", self.address), token: self.token.clone() }
     }
@@ -37,33 +37,31 @@ impl Guard {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         if !text(HOST).is_some_and(|host| self.hosts.iter().any(|own| own == host)) {
             let hint = format!("open http://{}/", self.address);
-            return Err(
-                Refusal::new(StatusCode::MISDIRECTED_REQUEST, "this server goes by another name").hint(hint)
-            );
+            return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "unexpected Host header").hint(hint));
         }
         let is_own = |origin: &str| {
             origin.strip_prefix("http://").is_some_and(|host| self.hosts.iter().any(|own| own == host))
         };
         if text(ORIGIN).is_some_and(|origin| !is_own(origin)) {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "pages of other sites are not let in"));
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "requests from other sites are not allowed"));
         }
         if !is_api {
             return Ok(());
         }
         let site = text(HeaderName::from_static("sec-fetch-site"));
         if site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "pages of other sites are not let in"));
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "requests from other sites are not allowed"));
         }
         let token = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         if token.is_some_and(|token| is_equal(token.as_bytes(), self.token.as_bytes())) {
             return Ok(());
         }
-        let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "the token of this run is missing or wrong");
+        let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "missing or wrong token");
         Err(refusal.hint("use the address that `wiretape view` printed"))
     }
 }
 
-/// Where the page of this run is. What stands after `#` stays in the browser: no log and no other server sees the token.
+/// The page's address. The part after `#` stays in the browser, so no log and no other server sees the token.
 #[derive(Debug, Clone)]
 pub struct PageAddress {
     base: String,
@@ -71,17 +69,17 @@ pub struct PageAddress {
 }
 
 impl PageAddress {
-    /// The first page.
+    /// The address of the home page.
     pub fn home(&self) -> String {
         format!("{}#token={}", self.base, self.token)
     }
 
-    /// Traces, merged by time: each by its id, or by the path that the server was given.
+    /// The address of traces merged by time; each is named by its id or the path given to the server.
     pub fn traces(&self, traces: &[String]) -> String {
         self.asking("trace", traces)
     }
 
-    /// Two traces, side by side.
+    /// The address of the comparison of two traces.
     pub fn diff(&self, traces: &[String]) -> String {
         self.asking("diff", traces)
     }
@@ -92,13 +90,13 @@ impl PageAddress {
     }
 }
 
-/// Compares in a time that tells nothing about where they differ.
+/// Compares in constant time, so that response times don't reveal a prefix of the token.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// Checks each request, and says in each answer what the page may do.
-pub(crate) async fn watch_the_door(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Checks each request, and adds the security headers to each response.
+pub(crate) async fn check_access(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
     let mut response = match app.guard.check(request.headers(), is_api) {
         Ok(()) => next.run(request).await,
@@ -111,7 +109,7 @@ pub(crate) async fn watch_the_door(State(app): State<Arc<App>>, request: Request
     response
 }
 
-/// What every answer says.
+/// The security headers of every response.
 const ALWAYS: [(&str, &str); 8] = [
     (
         "content-security-policy",

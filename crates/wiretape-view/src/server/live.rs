@@ -1,6 +1,6 @@
-//! Listens to a recorder that shows its recording as it goes (`wiretape record --serve`).
+//! Connects to a recorder's live view (`wiretape record --serve`) and stores its lines as a trace.
 //!
-//! The server does it, not the browser: the page needs no leave to talk to other ports, and the recording becomes a
+//! The server does it, not the browser: the page needs no permission to connect to other ports, and the recording becomes a
 //! trace like any other.
 
 use super::App;
@@ -22,23 +22,23 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-/// What a recorder sends: a snapshot of `lines`, then each new `line`; or that it is still there.
+/// A message of a recorder: a snapshot of `lines`, then each new `line`; or a heartbeat.
 #[derive(Deserialize)]
-struct Told {
+struct LiveMessage {
     #[serde(default)]
     lines: Vec<Box<RawValue>>,
     line: Option<Box<RawValue>>,
 }
 
-impl Told {
-    /// The lines as they stand in the trace.
+impl LiveMessage {
+    /// The lines as in the trace file.
     fn written(&self) -> String {
         let lines = self.lines.iter().chain(&self.line).map(|line| without_number(line.get()));
         lines.flat_map(|line| [line, "\n".to_owned()]).collect()
     }
 }
 
-/// A line without the number that the recorder adds at its end, for viewers that come back.
+/// A line without the `_seq` that the recorder adds for viewers that reconnect.
 fn without_number(line: &str) -> String {
     let number = line.rfind(",\"_seq\":");
     let is_number =
@@ -49,7 +49,7 @@ fn without_number(line: &str) -> String {
     }
 }
 
-/// Begins to listen.
+/// Connects to a recorder and starts storing its lines.
 pub(crate) async fn listen(
     State(app): State<Arc<App>>,
     Json(request): Json<LiveRequest>,
@@ -58,15 +58,15 @@ pub(crate) async fn listen(
     let connected = tokio_tungstenite::connect_async(&request.url).await;
     let (socket, _) = connected.map_err(|error| {
         // The address has a token in it, so that it is not repeated.
-        Refusal::new(StatusCode::BAD_GATEWAY, format!("no recorder answers on port {port}: {error}"))
-            .hint("`wiretape record --serve` prints the address to use, token and all")
+        Refusal::new(StatusCode::BAD_GATEWAY, format!("no recorder is listening on port {port}: {error}"))
+            .hint("`wiretape record --serve` prints the address to use, including the token")
     })?;
     let file = NamedTempFile::with_prefix("wiretape-")?;
     let writer = file.reopen()?;
     let is_live = Arc::new(AtomicBool::new(true));
     let key = app.library.bring(&format!("live-{port}"), file, Arc::clone(&is_live));
     tokio::spawn(async move {
-        // If the disk is full, what was written stays to be seen.
+        // If the disk is full, the lines written so far remain visible.
         let _ = write_down(socket, writer).await;
         is_live.store(false, Ordering::Release);
     });
@@ -76,16 +76,16 @@ pub(crate) async fn listen(
 /// The port of an address on this machine; others are refused.
 fn loopback(url: &str) -> Result<u16, Refusal> {
     let refused = |what: &str| {
-        Refusal::new(StatusCode::BAD_REQUEST, what).hint("write it like ws://127.0.0.1:7317/TOKEN")
+        Refusal::new(StatusCode::BAD_REQUEST, what).hint("use an address like `ws://127.0.0.1:7317/TOKEN`")
     };
-    let uri: Uri = url.parse().map_err(|_| refused("this is no address"))?;
+    let uri: Uri = url.parse().map_err(|_| refused("not a valid address"))?;
     if uri.scheme_str() != Some("ws") {
-        return Err(refused("a live recorder is reached by ws://"));
+        return Err(refused("the address of a live recorder starts with `ws://`"));
     }
     let host = uri.host().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     if host != "localhost" && !address.is_ok_and(|address| address.is_loopback()) {
-        return Err(refused("only recorders on this machine are listened to"));
+        return Err(refused("live recorders must be on this machine"));
     }
     uri.port_u16().ok_or_else(|| refused("the port is missing"))
 }
@@ -96,7 +96,7 @@ async fn write_down(
 ) -> io::Result<()> {
     while let Some(Ok(message)) = socket.next().await {
         let Message::Text(text) = message else { continue };
-        if let Ok(told) = serde_json::from_str::<Told>(&text) {
+        if let Ok(told) = serde_json::from_str::<LiveMessage>(&text) {
             file.write_all(told.written().as_bytes())?;
         }
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn lines_are_written_as_the_recorder_wrote_them() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(serde_json::from_str::<Told>(text).unwrap().written(), expected, "{text}");
+            assert_eq!(serde_json::from_str::<LiveMessage>(text).unwrap().written(), expected, "{text}");
         };
         check(
             r#"{"type":"snapshot","lastSeq":2,"lines":[{"type":"meta","_seq":1},{"a":1.0,"_seq":2}]}"#,

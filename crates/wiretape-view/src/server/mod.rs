@@ -1,7 +1,7 @@
-//! The local web server: the page, and the JSON API that it asks.
+//! The local web server: the page, and its JSON API.
 //!
-//! It listens on this machine only, and lets nobody in who doesn't know the token of this run. What pages of other
-//! sites could try is refused: another `Host`, another `Origin`, a request without the token.
+//! It listens on loopback only and requires the token of this run. Requests that pages of other
+//! sites could send are refused: another `Host`, another `Origin`, a missing token.
 
 mod answer;
 mod bring;
@@ -21,47 +21,47 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use wiretape_library::TraceDirectory;
 
-/// What to serve, and where.
+/// The options of `wiretape view`.
 pub struct ViewOptions {
-    /// Where to listen; the address must be of this machine alone.
+    /// The address to listen on; must be a loopback address.
     pub listen: SocketAddr,
-    /// The traces of this machine.
+    /// The directory of recorded traces.
     pub directory: Arc<TraceDirectory>,
-    /// Traces that are to be opened at once.
+    /// Traces given on the command line.
     pub given: Vec<PathBuf>,
-    /// The store of events, whether or not it is there.
+    /// The path of the store, which need not exist.
     pub store: Option<PathBuf>,
 }
 
-/// The server could not be started.
+/// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
     /// The address is one that others can reach.
-    #[error("{0} can be reached from other machines; the page is for this one only")]
+    #[error("{0} is reachable from other machines; the page is only served on loopback addresses")]
     NotLoopback(SocketAddr),
-    /// Nobody can listen there.
+    /// The address can't be bound.
     #[error("can't listen on {address}")]
     Listen {
-        /// Where.
+        /// The configured address.
         address: SocketAddr,
-        /// Why not.
+        /// The operating system's error.
         source: io::Error,
     },
     /// There is no randomness for a token.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("can't get random numbers from the system: {0}")]
     Random(getrandom::Error),
-    /// Something else of the system failed.
+    /// Another system call failed.
     #[error("the server failed")]
     Failed(#[from] io::Error),
 }
 
-/// Whoever answers requests.
+/// The state that all request handlers share.
 pub(crate) struct App {
     pub(crate) library: Library,
     pub(crate) guard: Guard,
 }
 
-/// Serves until the program is told to stop; `ready` is told the address to open.
+/// Serves until a signal stops the program; `ready` is called with the address to open.
 pub fn serve(options: ViewOptions, ready: impl FnOnce(&PageAddress)) -> Result<(), ViewError> {
     if !options.listen.ip().is_loopback() {
         return Err(ViewError::NotLoopback(options.listen));
@@ -76,15 +76,23 @@ pub fn serve(options: ViewOptions, ready: impl FnOnce(&PageAddress)) -> Result<(
         let address = guard.page();
         let app =
             Arc::new(App { library: Library::new(options.directory, options.given, options.store), guard });
+        let mut stopped = std::pin::pin!(stopped());
+        // Polled once before the address is published, which installs the handlers: a signal that comes right after must not
+        // kill the process before it has deleted its files.
+        tokio::select! {
+            biased;
+            () = &mut stopped => return Ok(()),
+            () = std::future::ready(()) => {}
+        }
         ready(&address);
         tokio::select! {
             served = async { axum::serve(listener, routes::router(app)).await } => Ok(served?),
-            () = stopped() => Ok(()),
+            () = stopped => Ok(()),
         }
     })
 }
 
-/// Waits for the signal that ends a program; a terminal that is closed is one, too. Files of our own go away then.
+/// Waits for a signal to stop, including a closed terminal. Temporary files are deleted afterwards.
 async fn stopped() {
     #[cfg(unix)]
     {
@@ -98,11 +106,11 @@ async fn stopped() {
             return;
         }
     }
-    // If signals can't be waited for, they end the program by themselves.
+    // If handlers can't be installed, the signals terminate the program directly.
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// Waits until the terminal is closed, unless somebody wants us to stay then, as `nohup` does.
+/// Waits until the terminal is closed, unless SIGHUP is ignored, as with `nohup`.
 #[cfg(unix)]
 async fn hung_up() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -115,7 +123,7 @@ async fn hung_up() {
     std::future::pending::<()>().await;
 }
 
-/// Whether a signal is ignored, as far as the system tells.
+/// Whether a signal is ignored, according to `/proc`.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The page itself.
+//! The page: its document, script and style.
 
 use crate::page::PAGE;
 use axum::extract::RawQuery;
@@ -6,7 +6,7 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 
-/// The document; it may talk to this server, and to the hosts from which its own address asks it to fetch a trace.
+/// The HTML document. Its policy allows connections to this server and to the hosts of traces that its own address names.
 pub(crate) async fn index(RawQuery(query): RawQuery) -> Response {
     let Some(page) = &PAGE else { return without_page() };
     let policy = policy(&named_hosts(query.as_deref().unwrap_or_default()));
@@ -29,7 +29,7 @@ pub(crate) async fn style() -> Response {
 }
 
 fn without_page() -> Response {
-    let words = "This wiretape was built without its page (--no-default-features).\nBuild it with Node.js 20 or newer installed, or ask the API under /api/.\n";
+    let words = "This build of wiretape has no page (--no-default-features).\nRebuild it with Node.js 20 or newer installed, or use the API under /api/.\n";
     ([(CONTENT_TYPE, "text/plain; charset=utf-8")], words).into_response()
 }
 
@@ -42,7 +42,7 @@ fn policy(hosts: &[String]) -> String {
     )
 }
 
-/// The origins of the traces on other hosts that the page's address names.
+/// The origins of remote traces in the page's address.
 fn named_hosts(query: &str) -> Vec<String> {
     let values =
         form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| matches!(&**name, "trace" | "diff"));
@@ -52,7 +52,7 @@ fn named_hosts(query: &str) -> Vec<String> {
     hosts
 }
 
-/// The origin of an https address, if that is what it is; nothing else may find its way into the policy.
+/// The origin of an https URL; `None` for anything else, which must not get into the policy.
 fn origin(name: &str) -> Option<String> {
     let uri: Uri = name.parse().ok()?;
     let authority = uri.authority().filter(|_| uri.scheme_str() == Some("https"))?;

@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The routes of the JSON API.
 
 use super::answer::{Refusal, answer};
 use super::{App, bring, guard, live, page, watch};
@@ -23,7 +23,7 @@ use wiretape_analyze::filter::Filter;
 type Shared = State<Arc<App>>;
 type Answer<T> = Result<Json<T>, Refusal>;
 
-/// All that can be asked.
+/// The router with all routes.
 pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(page::index))
@@ -50,13 +50,13 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/upload", post(bring::upload))
         .route("/api/live", post(live::listen))
         .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::watch_the_door))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::check_access))
         .with_state(app)
 }
 
-/// What most questions say.
+/// The query parameters that most routes share.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct ApiQuery {
     #[serde(default)]
     trace: String,
     #[serde(default)]
@@ -66,7 +66,7 @@ pub(crate) struct Asked {
     #[serde(default)]
     from: u64,
     limit: Option<u64>,
-    /// Which trace of the set.
+    /// The index of the trace in the set.
     #[serde(default)]
     at: usize,
     #[serde(default)]
@@ -78,12 +78,12 @@ pub(crate) struct Asked {
     buckets: Option<usize>,
 }
 
-/// No page has more rows.
+/// The limit of rows of a page.
 const MOST_ROWS: u64 = 1000;
 const MOST_BARS: u64 = 10_000;
 const MOST_BUCKETS: usize = 4000;
 
-impl Asked {
+impl ApiQuery {
     fn set(&self, app: &App) -> Result<Set, Refusal> {
         Ok(app.library.set(&self.trace)?)
     }
@@ -100,8 +100,8 @@ impl Asked {
     fn sort(&self) -> Result<Sort, Refusal> {
         Sort::parse(&self.sort).ok_or_else(|| {
             let refusal =
-                Refusal::new(StatusCode::BAD_REQUEST, format!("calls are not sorted by `{}`", self.sort));
-            refusal.hint("time, latency, name, status, request or response")
+                Refusal::new(StatusCode::BAD_REQUEST, format!("can't sort calls by `{}`", self.sort));
+            refusal.hint("sort by time, latency, name, status, request or response")
         })
     }
 
@@ -114,7 +114,7 @@ impl Asked {
     }
 }
 
-/// Which traces of the first page are meant.
+/// The query parameters of the home page.
 #[derive(Debug, Deserialize)]
 struct HomeQuery {
     #[serde(default)]
@@ -125,114 +125,116 @@ async fn home(State(app): Shared, Query(query): Query<HomeQuery>) -> Answer<Home
     answer(move || Ok(app.library.home(&query.search))).await
 }
 
-async fn set(State(app): Shared, Query(asked): Query<Asked>) -> Answer<TraceSet> {
-    answer(move || Ok(info::set_info(&asked.set(&app)?)?)).await
+async fn set(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<TraceSet> {
+    answer(move || Ok(info::set_info(&query.set(&app)?)?)).await
 }
 
-async fn call_page(State(app): Shared, Query(asked): Query<Asked>) -> Answer<CallPage> {
+async fn call_page(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<CallPage> {
     answer(move || {
-        let set = asked.set(&app)?;
-        let rows = app.library.selections.calls(&set, &asked.filter()?, asked.sort()?)?;
-        Ok(calls::page(&set, &rows, asked.from, asked.limit())?)
+        let set = query.set(&app)?;
+        let rows = app.library.selections.calls(&set, &query.filter()?, query.sort()?)?;
+        Ok(calls::page(&set, &rows, query.from, query.limit())?)
     })
     .await
 }
 
-async fn bars(State(app): Shared, Query(asked): Query<Asked>) -> Answer<Timeline> {
+async fn bars(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<Timeline> {
     answer(move || {
-        let set = asked.set(&app)?;
-        let rows = app.library.selections.calls(&set, &asked.filter()?, Sort::default())?;
-        let part = asked.from_us.unwrap_or(i64::MIN)..=asked.to_us.unwrap_or(i64::MAX);
-        let limit = asked.limit.unwrap_or(2000).min(MOST_BARS);
+        let set = query.set(&app)?;
+        let rows = app.library.selections.calls(&set, &query.filter()?, Sort::default())?;
+        let part = query.from_us.unwrap_or(i64::MIN)..=query.to_us.unwrap_or(i64::MAX);
+        let limit = query.limit.unwrap_or(2000).min(MOST_BARS);
         Ok(timeline::timeline(&set, &rows, &part, usize::try_from(limit).unwrap_or(usize::MAX)))
     })
     .await
 }
 
-async fn density(State(app): Shared, Query(asked): Query<Asked>) -> Answer<Density> {
+async fn density(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<Density> {
     answer(move || {
-        let buckets = asked.buckets.unwrap_or(400).clamp(1, MOST_BUCKETS);
-        Ok(timeline::density(&asked.set(&app)?, buckets))
+        let buckets = query.buckets.unwrap_or(400).clamp(1, MOST_BUCKETS);
+        Ok(timeline::density(&query.set(&app)?, buckets))
     })
     .await
 }
 
-async fn message_page(State(app): Shared, Query(asked): Query<Asked>) -> Answer<MessagePage> {
+async fn message_page(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<MessagePage> {
     answer(move || {
-        let set = asked.set(&app)?;
-        let rows = app.library.selections.lines(&set, &asked.filter()?)?;
-        Ok(lines::page(&set, &rows, asked.from, asked.limit())?)
+        let set = query.set(&app)?;
+        let rows = app.library.selections.lines(&set, &query.filter()?)?;
+        Ok(lines::page(&set, &rows, query.from, query.limit())?)
     })
     .await
 }
 
-async fn message_position(State(app): Shared, Query(asked): Query<Asked>) -> Answer<u64> {
+async fn message_position(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<u64> {
     answer(move || {
-        let set = asked.set(&app)?;
-        let rows = app.library.selections.lines(&set, &asked.filter()?)?;
-        let number = u32::try_from(asked.line).unwrap_or(u32::MAX);
-        Ok(rows.position(Row { trace: asked.at(), number }))
+        let set = query.set(&app)?;
+        let rows = app.library.selections.lines(&set, &query.filter()?)?;
+        let number = u32::try_from(query.line).unwrap_or(u32::MAX);
+        Ok(rows.position(Row { trace: query.at(), number }))
     })
     .await
 }
 
-async fn call(State(app): Shared, Query(asked): Query<Asked>) -> Answer<CallDetail> {
+async fn call(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<CallDetail> {
     answer(move || {
-        let trace = asked.trace(&app)?;
-        detail::detail(&trace, asked.at(), asked.call)?
+        let trace = query.trace(&app)?;
+        detail::detail(&trace, query.at(), query.call)?
             .ok_or_else(|| Refusal::not_found("call in this trace"))
     })
     .await
 }
 
-async fn raw(State(app): Shared, Query(asked): Query<Asked>) -> Answer<RawPage> {
-    answer(move || Ok(lines::raw_page(&*asked.trace(&app)?, asked.from, asked.limit())?)).await
+async fn raw(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<RawPage> {
+    answer(move || Ok(lines::raw_page(&*query.trace(&app)?, query.from, query.limit())?)).await
 }
 
-/// A line whole, as it is.
-async fn line(State(app): Shared, Query(asked): Query<Asked>) -> Result<Response, Refusal> {
+/// A complete line, unchanged.
+async fn line(State(app): Shared, Query(query): Query<ApiQuery>) -> Result<Response, Refusal> {
     let Json(bytes) = answer(move || {
-        let line = asked.trace(&app)?.line(asked.line, u64::MAX)?;
+        let line = query.trace(&app)?.line(query.line, u64::MAX)?;
         line.map(|(bytes, _)| bytes).ok_or_else(|| Refusal::not_found("line in this trace"))
     })
     .await?;
     Ok(plain(bytes))
 }
 
-/// A payload whole, as it is: the request of a call, or its response if `line` is that of the response.
-async fn payload(State(app): Shared, Query(asked): Query<Asked>) -> Result<Response, Refusal> {
+/// A complete payload, unchanged: the request of a call, or its response if `line` is that of the response.
+async fn payload(State(app): Shared, Query(query): Query<ApiQuery>) -> Result<Response, Refusal> {
     let Json(bytes) = answer(move || {
-        let trace = asked.trace(&app)?;
-        let row = calls::call_row(&trace, asked.at(), asked.call)?;
+        let trace = query.trace(&app)?;
+        let row = calls::call_row(&trace, query.at(), query.call)?;
         let row = row.ok_or_else(|| Refusal::not_found("call in this trace"))?;
-        let found = match row.response_line.filter(|line| *line == asked.line) {
+        let found = match row.response_line.filter(|line| *line == query.line) {
             Some(line) => detail::response(&trace, &row, line)?,
-            None => detail::request(&trace, asked.call)?,
+            None => detail::request(&trace, query.call)?,
         };
-        found.map(detail::Found::into_bytes).ok_or_else(|| Refusal::not_found("message in this trace"))
+        found
+            .map(detail::LocatedPayload::into_bytes)
+            .ok_or_else(|| Refusal::not_found("message in this trace"))
     })
     .await?;
     Ok(plain(bytes))
 }
 
-/// Text of others: a browser is not to take it for anything else.
+/// A plain-text response: recorded content must not be interpreted by the browser.
 fn plain(bytes: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response()
 }
 
-async fn tool_report(State(app): Shared, Query(asked): Query<Asked>) -> Answer<ToolsReport> {
-    answer(move || Ok(tools::tools(&asked.set(&app)?)?)).await
+async fn tool_report(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<ToolsReport> {
+    answer(move || Ok(tools::tools(&query.set(&app)?)?)).await
 }
 
-async fn session_rows(State(app): Shared, Query(asked): Query<Asked>) -> Answer<Vec<SessionRow>> {
-    answer(move || Ok(sessions::sessions(&asked.set(&app)?)?)).await
+async fn session_rows(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<Vec<SessionRow>> {
+    answer(move || Ok(sessions::sessions(&query.set(&app)?)?)).await
 }
 
-async fn lint_report(State(app): Shared, Query(asked): Query<Asked>) -> Answer<LintReport> {
-    answer(move || Ok(lint::lint(&asked.set(&app)?))).await
+async fn lint_report(State(app): Shared, Query(query): Query<ApiQuery>) -> Answer<LintReport> {
+    answer(move || Ok(lint::lint(&query.set(&app)?))).await
 }
 
-/// Two traces to be compared.
+/// The query parameters of a comparison.
 #[derive(Debug, Deserialize)]
 struct Compare {
     a: String,
@@ -246,14 +248,14 @@ struct Compare {
     row: u64,
 }
 
-async fn diff(State(app): Shared, Query(asked): Query<Compare>) -> Answer<DiffReport> {
+async fn diff(State(app): Shared, Query(query): Query<Compare>) -> Answer<DiffReport> {
     answer(move || {
-        let (first, second) = (app.library.trace(&asked.a)?, app.library.trace(&asked.b)?);
+        let (first, second) = (app.library.trace(&query.a)?, app.library.trace(&query.b)?);
         let comparison = app.library.comparisons.of(&first, &second);
         Ok(comparison.report(
-            &statuses(&asked.status)?,
-            asked.from,
-            asked.limit.unwrap_or(200).min(MOST_ROWS),
+            &statuses(&query.status)?,
+            query.from,
+            query.limit.unwrap_or(200).min(MOST_ROWS),
         )?)
     })
     .await
@@ -263,40 +265,40 @@ fn statuses(text: &str) -> Result<Vec<Status>, Refusal> {
     let all = [Status::Same, Status::Changed, Status::Removed, Status::Added];
     let named = |name: &str| {
         all.into_iter().find(|status| status.name() == name).ok_or_else(|| {
-            Refusal::new(StatusCode::BAD_REQUEST, format!("no call is `{name}`"))
-                .hint("same, changed, removed or added")
+            Refusal::new(StatusCode::BAD_REQUEST, format!("unknown status `{name}`"))
+                .hint("use same, changed, removed or added")
         })
     };
     text.split(',').filter(|name| !name.is_empty()).map(named).collect()
 }
 
-async fn diff_row(State(app): Shared, Query(asked): Query<Compare>) -> Answer<DiffDetail> {
+async fn diff_row(State(app): Shared, Query(query): Query<Compare>) -> Answer<DiffDetail> {
     answer(move || {
-        let (first, second) = (app.library.trace(&asked.a)?, app.library.trace(&asked.b)?);
-        let detail = app.library.comparisons.of(&first, &second).detail(asked.row)?;
+        let (first, second) = (app.library.trace(&query.a)?, app.library.trace(&query.b)?);
+        let detail = app.library.comparisons.of(&first, &second).detail(query.row)?;
         detail.ok_or_else(|| Refusal::not_found("pair of calls"))
     })
     .await
 }
 
-/// Which time of the store is asked for.
+/// The query parameters of the activity view.
 #[derive(Debug, Deserialize)]
 struct Minutes {
     minutes: Option<i64>,
 }
 
-/// A year: more is not shown in one picture.
+/// The limit of the activity view: one year.
 const MOST_MINUTES: i64 = 366 * 24 * 60;
 
-async fn store_report(State(app): Shared, Query(asked): Query<Minutes>) -> Answer<StoreReport> {
+async fn store_report(State(app): Shared, Query(query): Query<Minutes>) -> Answer<StoreReport> {
     answer(move || {
         let Some(path) = app.library.store() else {
             let refusal = Refusal::new(StatusCode::NOT_FOUND, "there is no store on this machine");
-            return Err(refusal.hint("`wiretape record` and `wiretape proxy` make one"));
+            return Err(refusal.hint("`wiretape record` and `wiretape proxy` create it"));
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-        let minutes = asked.minutes.unwrap_or(15).clamp(1, MOST_MINUTES);
+        let minutes = query.minutes.unwrap_or(15).clamp(1, MOST_MINUTES);
         Ok(store::report(path, minutes, now_ms, |name| app.library.key_of(name))?)
     })
     .await

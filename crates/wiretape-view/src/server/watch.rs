@@ -1,4 +1,4 @@
-//! Tells the page what has changed, as it happens.
+//! Server-sent events that notify the page of changes.
 
 use super::App;
 use super::answer::Refusal;
@@ -13,10 +13,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often there is a look: often enough that a call is seen at once, seldom enough that nobody notices.
+/// The poll interval: a call appears without noticeable delay, and polling costs next to nothing.
 const LOOK: Duration = Duration::from_millis(80);
 
-/// What is watched.
+/// The query parameters of a subscription.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Watched {
     #[serde(default)]
@@ -29,7 +29,7 @@ struct Watcher {
     told: Option<Change>,
 }
 
-/// What has changed, an event each.
+/// A stream with one event for each change.
 pub(crate) async fn watch(
     State(app): State<Arc<App>>,
     Query(watched): Query<Watched>,
@@ -49,7 +49,7 @@ pub(crate) async fn watch(
 }
 
 impl Watcher {
-    /// The next change; the first is how things stand.
+    /// The next change; the first one is the current state.
     async fn next(&mut self) -> Change {
         loop {
             let now = info::change(&self.set, self.app.library.home_version());

@@ -1,4 +1,4 @@
-//! `wiretape baseline`: what a server offered, pinned in a file.
+//! `wiretape baseline`: the definitions of a server, pinned in a file.
 
 use crate::commands::export::refuse_to_overwrite;
 use crate::error::CommandError;
@@ -17,58 +17,56 @@ use wiretape_analyze::drift::Baseline;
 use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_library::Draft;
 
-/// Pin what a server offers
+/// Pin the definitions of a server in a file
 ///
-/// Writes the tools, prompts, resources and capabilities that a trace shows to a file: what you trust today. Whoever compares
-/// a later trace with it learns what has been added, removed, renamed or changed since, down to the descriptions.
+/// Writes the tools, prompts, resources and capabilities in a trace to a file. Compare later traces with it (`lint
+/// --baseline`) to find definitions that were added, removed, renamed or changed since, including their descriptions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape baseline latest -o mcp-baseline.json
   wiretape baseline trace.jsonl -o -")]
 pub(crate) struct BaselineArgs {
-    /// A path, the beginning of an id, or `latest`
+    /// A path, an id prefix, or `latest`
     #[arg(value_name = "TRACE")]
     trace: TraceSelector,
 
-    /// Write to this file; `-` is standard output
+    /// Write to FILE; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 
-    /// Print what was pinned as one JSON object (schema: docs/json-output.md)
+    /// Print a summary as one JSON object (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &BaselineArgs) -> Result<(), CommandError> {
     let path = args.trace.resolve()?;
     let out = Some(args.out.as_path()).filter(|out| *out != Path::new("-"));
     refuse_to_overwrite(&path, out)?;
     if let Some(out) = out.filter(|out| !args.force && out.is_file()) {
-        let message = format!("{} is there already: it pins what was trusted before", out.display());
-        return Err(CommandError::failure(message).hint("--force writes over it"));
+        let message = format!("{} already exists", out.display());
+        return Err(CommandError::failure(message).hint("use --force to overwrite it"));
     }
     if args.json && out.is_none() {
-        return Err(CommandError::usage("--json prints to standard output, and so does `-o -`")
-            .hint("give the baseline a file with -o FILE"));
+        return Err(CommandError::usage("--json and `-o -` both write to standard output")
+            .hint("write the baseline to a file with -o FILE"));
     }
     trace_file::head(&path)?;
     let definitions = read(&path)?;
     if definitions.lists.is_empty() {
-        let message =
-            format!("nothing to pin: no list of tools, prompts or resources is in {}", path.display());
+        let message = format!("nothing to pin: {} lists no tools, prompts or resources", path.display());
         return Err(CommandError::failure(message)
-            .hint("record a session whose client asks for them; most do as soon as they connect"));
+            .hint("record a session in which the client lists them; most clients do so when they connect"));
     }
     warn_about_parts(&definitions);
     let baseline = Baseline { definitions };
     write(&baseline.to_bytes(), out)?;
-    tell(args, out, &baseline.definitions)
+    print_summary(args, out, &baseline.definitions)
 }
 
 fn read(path: &Path) -> Result<Definitions, TraceFileError> {
@@ -80,14 +78,14 @@ fn read(path: &Path) -> Result<Definitions, TraceFileError> {
         let Some(line) = line else { break };
         reading.observe(&line);
     }
-    trace_file::tell_damage(path, &reader);
+    trace_file::report_damage(path, &reader);
     Ok(reading.finish(RecordingState::Over).finish())
 }
 
 fn warn_about_parts(definitions: &Definitions) {
     for (kind, _) in definitions.lists.iter().filter(|(_, list)| list.extent == Extent::Partial) {
         output::warn(format!(
-            "not every page of `{}` is in the trace: what is missing is not pinned, and nothing that comes or goes is told",
+            "the trace has only some pages of `{}`: missing items are not pinned, and added or removed ones are not reported",
             kind.method()
         ));
     }
@@ -105,7 +103,11 @@ fn write(bytes: &[u8], out: Option<&Path>) -> Result<(), CommandError> {
     draft.publish().map_err(failed)
 }
 
-fn tell(args: &BaselineArgs, out: Option<&Path>, definitions: &Definitions) -> Result<(), CommandError> {
+fn print_summary(
+    args: &BaselineArgs,
+    out: Option<&Path>,
+    definitions: &Definitions,
+) -> Result<(), CommandError> {
     let counts: Vec<String> = definitions
         .lists
         .iter()

@@ -1,4 +1,4 @@
-//! `wiretape ca`: the certificate that clients have to trust before the proxy can look into TLS.
+//! `wiretape ca`: the CA certificate for TLS interception.
 
 use crate::error::CommandError;
 use crate::output::{self, Output};
@@ -10,29 +10,29 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wiretape_proxy::http::ca::{CaError, CertificateAuthority, Host, KEY_FILE, Scope};
 
-/// Make the certificate that lets the proxy look into TLS, and say how to trust it
+/// Create the CA certificate for TLS interception and print how to trust it
 ///
-/// `wiretape proxy --forward --intercept` stands in for the servers that your clients talk to. Clients accept that only
-/// if they trust the certificate that this command makes, once, in the folder `ca` of your data directory. Trust it only
-/// where you need it, and keep the key that lies beside it to yourself: who has it can pretend to be any server to
-/// those clients.
+/// `wiretape proxy --forward --intercept` presents certificates of its own for the servers that clients connect to. Clients
+/// accept them only if they trust the CA certificate that this command creates, once, in `ca` in your data directory.
+/// Trust it only where you need it, and keep the private key next to it secret: anyone who has the key can impersonate any
+/// server to those clients.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape ca                           make it if there is none, and say how to trust it
-  wiretape ca --only mcp.example.com    make one that is good for this host only
-  wiretape ca --print > ca.pem          the certificate, to be taken elsewhere
-  wiretape ca --renew                   make a new one; clients have to trust it anew")]
+  wiretape ca                           create it if missing, and print how to trust it
+  wiretape ca --only mcp.example.com    create one that is valid for this host only
+  wiretape ca --print > ca.pem          export the certificate
+  wiretape ca --renew                   replace it; clients must trust the new one")]
 pub(crate) struct CaArgs {
-    /// Print the certificate in PEM, and nothing else
+    /// Print only the certificate, as PEM
     #[arg(long, conflicts_with = "json")]
     print: bool,
 
-    /// Make a new one. The old key is deleted; the old certificate is kept, so that you find it in trust stores
+    /// Replace the certificate. The old key is deleted; the old certificate is kept, so that you can find it in trust stores
     #[arg(long)]
     renew: bool,
 
-    /// Make one that is good for this host, and those below it, only (can be repeated). Clients hold to it
+    /// Create a certificate that is valid only for HOST and its subdomains (repeatable); clients enforce this
     #[arg(long, value_name = "HOST")]
     only: Vec<Host>,
 
@@ -41,17 +41,16 @@ pub(crate) struct CaArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &CaArgs) -> Result<(), CommandError> {
     let dir = dirs::ca_dir()?;
     let now = SystemTime::now();
     let scope = (!args.only.is_empty()).then(|| Scope::Only(args.only.clone()));
     let found = if args.renew { renew(&dir, scope, now) } else { find_or_make(&dir, scope, now) }?;
     if !found.authority.validity().contains(now) {
-        output::warn("the certificate is not valid at this time; `wiretape ca --renew` makes a new one");
+        output::warn("the certificate is expired or not yet valid; run `wiretape ca --renew` to replace it");
     }
     if args.print {
-        tell_change(&found);
+        report_change(&found);
         let mut out = output::machine_stdout();
         out.write_all(found.authority.pem().as_bytes())?;
         return Ok(out.flush()?);
@@ -59,79 +58,85 @@ pub(crate) fn run(args: &CaArgs) -> Result<(), CommandError> {
     if args.json {
         return Ok(print_json(&found)?);
     }
-    tell_change(&found);
+    report_change(&found);
     Ok(print(&found.authority)?)
 }
 
-/// Says what failed, and what to do about it.
+/// Adds hints to errors of the certificate authority.
 pub(crate) fn explain(error: CaError) -> CommandError {
     let hint = match error {
-        CaError::NotFound { .. } => "`wiretape ca` makes one, and says how clients come to trust it",
+        CaError::NotFound { .. } => "run `wiretape ca` to create one and see how clients can trust it",
         CaError::KeyIsOpen { .. } => {
-            "`wiretape ca --renew` makes a new one, should somebody have read it; clients have to trust it anew"
+            "if the key may have been read, run `wiretape ca --renew` to replace it; clients must trust the new certificate"
         }
         CaError::Incomplete { .. }
         | CaError::Damaged { .. }
         | CaError::Mismatch { .. }
-        | CaError::NotValidNow => "`wiretape ca --renew` makes a new one; clients have to trust it anew",
+        | CaError::NotValidNow => {
+            "run `wiretape ca --renew` to replace it; clients must trust the new certificate"
+        }
         _ => return CommandError::failure(error),
     };
     CommandError::failure(error).hint(hint)
 }
 
-/// An authority, and how it came.
-struct Found {
+/// A certificate authority, and how it was obtained.
+struct ObtainedAuthority {
     authority: CertificateAuthority,
-    state: State,
-    /// Where the one before is kept.
+    state: AuthorityOrigin,
+    /// The path of the replaced certificate.
     retired: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum State {
-    /// It was there.
+enum AuthorityOrigin {
     Found,
-    /// There was none.
     Made,
-    /// It is in the place of another.
+    /// It replaced another one.
     Renewed,
 }
 
-fn find_or_make(dir: &Path, scope: Option<Scope>, now: SystemTime) -> Result<Found, CommandError> {
+fn find_or_make(
+    dir: &Path,
+    scope: Option<Scope>,
+    now: SystemTime,
+) -> Result<ObtainedAuthority, CommandError> {
     let authority = match CertificateAuthority::load(dir) {
         Err(CaError::NotFound { .. }) => {
             let scope = scope.unwrap_or_default();
             let authority = CertificateAuthority::create(dir, &scope, now).map_err(explain)?;
-            return Ok(Found { authority, state: State::Made, retired: None });
+            return Ok(ObtainedAuthority { authority, state: AuthorityOrigin::Made, retired: None });
         }
         other => other.map_err(explain)?,
     };
     match scope {
         Some(scope) if scope != *authority.scope() => Err(CommandError::usage(format!(
-            "there is a certificate already, for {}, and its limits can't be changed",
+            "a certificate for {} exists already; its hosts can't be changed",
             describe_scope(authority.scope())
         ))
-        .hint("add --renew to make a new one in its place; clients have to trust it anew")),
-        _ => Ok(Found { authority, state: State::Found, retired: None }),
+        .hint("use --renew to replace it; clients must trust the new certificate")),
+        _ => Ok(ObtainedAuthority { authority, state: AuthorityOrigin::Found, retired: None }),
     }
 }
 
-fn renew(dir: &Path, scope: Option<Scope>, now: SystemTime) -> Result<Found, CommandError> {
+fn renew(dir: &Path, scope: Option<Scope>, now: SystemTime) -> Result<ObtainedAuthority, CommandError> {
     let (authority, retired) = CertificateAuthority::renew(dir, scope, now).map_err(explain)?;
-    Ok(Found { authority, state: State::Renewed, retired })
+    Ok(ObtainedAuthority { authority, state: AuthorityOrigin::Renewed, retired })
 }
 
-/// Beside the output, for that may be the certificate itself.
-fn tell_change(found: &Found) {
+/// On standard error, since standard output may be the certificate itself.
+fn report_change(found: &ObtainedAuthority) {
     match found.state {
-        State::Found => {}
-        State::Made => output::note("made a new certificate"),
-        State::Renewed => {
-            output::note("made a new certificate; a proxy that is running uses the old one until it ends");
+        AuthorityOrigin::Found => {}
+        AuthorityOrigin::Made => output::note("created a new certificate"),
+        AuthorityOrigin::Renewed => {
+            output::note(
+                "created a new certificate; running proxies use the old one until they are restarted",
+            );
             if let Some(retired) = &found.retired {
                 output::note(format!(
-                    "the old certificate is {}: take it out of where it is trusted",
+                    "the old certificate is {}: remove it from trust stores",
                     retired.display()
                 ));
             }
@@ -156,20 +161,24 @@ fn print(authority: &CertificateAuthority) -> io::Result<()> {
     for (name, value) in rows {
         writeln!(out, "{}  {value}", styles.dim.paint(format!("{name:<11}")))?;
     }
-    writeln!(out, "\n{}", styles.strong.paint("To make a client trust it, where it is started:"))?;
+    writeln!(
+        out,
+        "\n{}",
+        styles.strong.paint("To make a client trust it, set this where the client is started:")
+    )?;
     for (client, command) in instructions(&path) {
         writeln!(out, "  {client:<16}  {}", styles.name.paint(command))?;
     }
     writeln!(
         out,
-        "\nSSL_CERT_FILE and REQUESTS_CA_BUNDLE take the place of all other certificates: the client then\n\
-         trusts no server that it reaches without the proxy.\n\
-         Keep {KEY_FILE}, which lies beside it, to yourself."
+        "\nSSL_CERT_FILE and REQUESTS_CA_BUNDLE replace all other certificates: the client then trusts\n\
+         no server that it reaches without the proxy.\n\
+         Keep the private key next to it ({KEY_FILE}) secret."
     )?;
     out.flush()
 }
 
-/// How clients of different kinds are told to trust a certificate.
+/// How to make clients of different kinds trust a certificate.
 fn instructions(path: &Path) -> [(&'static str, String); 4] {
     let set = |variable: &str| {
         if cfg!(windows) {
@@ -186,7 +195,7 @@ fn instructions(path: &Path) -> [(&'static str, String); 4] {
     ]
 }
 
-/// A path as a shell takes it for one word.
+/// A path, quoted for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let escaped = if cfg!(windows) { path.replace('\'', "''") } else { path.replace('\'', r"'\''") };
@@ -214,11 +223,11 @@ struct CaJson<'a> {
     not_before: Option<String>,
     not_after: Option<String>,
     only: Option<Vec<String>>,
-    state: State,
+    state: AuthorityOrigin,
     retired: Option<&'a Path>,
 }
 
-fn print_json(found: &Found) -> io::Result<()> {
+fn print_json(found: &ObtainedAuthority) -> io::Result<()> {
     let validity = found.authority.validity();
     let report = CaJson {
         certificate: found.authority.certificate_path(),

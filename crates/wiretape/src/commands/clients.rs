@@ -1,27 +1,28 @@
-//! `wiretape clients`: who calls.
+//! `wiretape clients`: the clients in the store.
 
 use crate::ask::AskArgs;
-use crate::calls::Look;
+use crate::calls::DisplayFormat;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
 use crate::text::printable;
+use crate::units;
 use clap::Args;
 use std::io::Write as _;
 use wiretape_events::store::query::ClientRecord;
 
-/// List the clients, the one last heard of first
+/// List clients, most recent first
 ///
-/// With each client, in each of its versions: how many sessions it had, how many calls there were in these and how many
-/// of them failed, and when it was first and last seen. Filters say which sessions count.
+/// Shows for each client and version the number of its sessions, their calls and failed calls, and when it was first and
+/// last seen. Filters select the sessions that count.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape clients                          who has called so far
-  wiretape clients --since 7d               who was there in the last week
-  wiretape clients --server files --errors  whose calls have failed at a server
+  wiretape clients                          all clients
+  wiretape clients --since 7d               clients of the last week
+  wiretape clients --server files --errors  clients with failed calls at one server
   wiretape clients --json | jq .name        for programs")]
 pub(crate) struct ClientsArgs {
-    /// List only the N that were last heard of
+    /// List only the N most recent clients
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
 
@@ -40,7 +41,6 @@ const COLUMNS: [Column; 8] = [
     Column { title: "LAST SEEN", align: Align::Left, room: Room::Optional(2) },
 ];
 
-/// Runs the command.
 pub(crate) fn run(args: &ClientsArgs) -> Result<(), CommandError> {
     let store = args.ask.store.open()?;
     let mut clients = store.clients(&args.ask.filter.checked(&store)?)?;
@@ -50,17 +50,17 @@ pub(crate) fn run(args: &ClientsArgs) -> Result<(), CommandError> {
     }
     let mut out = Output::stdout();
     if clients.is_empty() {
-        writeln!(out, "There are no such clients in the store.")?;
+        writeln!(out, "No clients in the store match this filter.")?;
         return Ok(out.flush()?);
     }
-    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    let (styles, width, look) = (out.styles, out.width, DisplayFormat::of(&out));
     let mut table = Table::new(&COLUMNS);
     clients.iter().for_each(|client| table.row(row(client, &look, &styles)));
     table.write(&mut out, &styles, width)?;
     Ok(out.flush()?)
 }
 
-fn row(client: &ClientRecord, look: &Look, styles: &Styles) -> Vec<Cell> {
+fn row(client: &ClientRecord, look: &DisplayFormat, styles: &Styles) -> Vec<Cell> {
     let text = |text: &Option<String>| {
         text.as_deref().map_or(Cell::new(styles.dim, "-"), |text| printable(text).into_owned().into())
     };
@@ -72,8 +72,8 @@ fn row(client: &ClientRecord, look: &Look, styles: &Styles) -> Vec<Cell> {
         name,
         text(&client.version),
         text(&client.platform),
-        client.sessions.to_string().into(),
-        client.calls.to_string().into(),
+        units::number(client.sessions).into(),
+        units::number(client.calls).into(),
         output::failures(client.errors, styles),
         look.when(client.first_seen).into(),
         look.when(client.last_seen).into(),

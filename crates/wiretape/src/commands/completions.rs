@@ -1,4 +1,4 @@
-//! `wiretape completions`: what a shell needs to complete the command line.
+//! `wiretape completions`: shell completions.
 
 use crate::cli;
 use crate::error::CommandError;
@@ -6,7 +6,7 @@ use clap::Args;
 use clap_complete::Shell;
 use std::io::Write as _;
 
-/// Print the completions for a shell
+/// Print completions for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -15,12 +15,11 @@ Examples:
   wiretape completions fish > ~/.config/fish/completions/wiretape.fish
   wiretape completions powershell >> $PROFILE")]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// The shell to complete for
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command(), "wiretape", &mut script);

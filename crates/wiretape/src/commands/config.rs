@@ -1,9 +1,10 @@
-//! `wiretape config`: is a configuration file in order?
+//! `wiretape config`: checks configuration files.
 
 use crate::config::{self, Config, Problem, is_absent};
 use crate::error::CommandError;
 use crate::output::{self, Output};
 use crate::proxy_config::{self, NamedFiles, ProxyConfig};
+use crate::text::printable;
 use crate::{dirs, units};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -31,18 +32,18 @@ enum ConfigCommand {
     Check(CheckArgs),
 }
 
-/// Say everything that is wrong with a configuration file
+/// Report all problems in a configuration file
 ///
-/// Every key that is unknown or that would have no effect is named, every value is looked at, and all is said at once,
-/// with line and column. The exit code is 0 if the file is in order and 2 if it is not.
+/// Checks every value, and reports unknown keys and keys without effect, each with line and column. The exit code is 0 if
+/// the file is valid and 2 otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape config check                          your own configuration
   wiretape config check wiretape.toml            one for `wiretape proxy --config`
-  wiretape config check --json wiretape.toml     for programs, with what was understood")]
+  wiretape config check --json wiretape.toml     for programs, with the parsed values")]
 struct CheckArgs {
-    /// Check this file instead of your own
+    /// The file to check (default: your own configuration)
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
@@ -51,7 +52,6 @@ struct CheckArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &ConfigArgs) -> Result<(), CommandError> {
     let ConfigCommand::Check(args) = &args.command;
     let report = match &args.file {
@@ -70,39 +70,39 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CommandError> {
             report.path.display(),
             units::count(problems.len() as u64, "problem")
         ))
-        .hint("docs/configuration.md lists what the file may hold")),
+        .hint("see docs/configuration.md for all keys")),
     }
 }
 
-/// What is to be said of a file.
-struct Report {
+/// The report on a file.
+struct ConfigReport {
     path: PathBuf,
-    kind: Kind,
+    kind: ConfigKind,
     settings: Result<Settings, Vec<Problem>>,
 }
 
-/// Whom a file is for.
+/// Which commands read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
-    /// Every command.
+enum ConfigKind {
+    /// Read by every command.
     User,
-    /// `wiretape proxy --config`.
+    /// Read by `wiretape proxy --config`.
     Proxy,
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Settings {
-    /// Nothing: there is no file.
+    /// The file does not exist.
     Absent,
     User(Config),
     Proxy(Box<ProxyConfig>),
 }
 
 impl Settings {
-    /// What all commands go by.
+    /// The settings that all commands share.
     fn for_all(self) -> Self {
         match self {
             Settings::Proxy(config) => Settings::User(Config { redact: config.redact.unwrap_or_default() }),
@@ -111,27 +111,27 @@ impl Settings {
     }
 }
 
-/// The user's own configuration, which need not be there.
-fn check_own() -> Result<Report, CommandError> {
+/// The user's own configuration, which may not exist.
+fn check_own() -> Result<ConfigReport, CommandError> {
     let path = dirs::config_file().ok_or_else(|| {
-        CommandError::failure("can't tell where your configuration is").hint("give the file to be checked")
+        CommandError::failure("can't find your configuration directory").hint("pass the file to check")
     })?;
     match config::read_file(&path) {
         Err(error) if is_absent(&error) => {
-            Ok(Report { path, kind: Kind::User, settings: Ok(Settings::Absent) })
+            Ok(ConfigReport { path, kind: ConfigKind::User, settings: Ok(Settings::Absent) })
         }
-        text => report(path, Kind::User, text),
+        text => report(path, ConfigKind::User, text),
     }
 }
 
-/// A file that was named. Unless it is the user's own, it may be a proxy's; its keys tell whether it is.
-fn check(path: &Path) -> Result<Report, CommandError> {
-    let kind = if is_own(path) { Kind::User } else { Kind::Proxy };
+/// A named file. Unless it is the user's own, its keys decide whether it is a proxy's.
+fn check(path: &Path) -> Result<ConfigReport, CommandError> {
+    let kind = if is_own(path) { ConfigKind::User } else { ConfigKind::Proxy };
     let text = config::read_file(path);
     let is_proxys = text.as_ref().is_ok_and(|text| text.as_deref().is_ok_and(proxy_config::is_for_proxy));
     let mut report = report(path.to_owned(), kind, text)?;
     if !is_proxys {
-        report.kind = Kind::User;
+        report.kind = ConfigKind::User;
         report.settings = report.settings.map(Settings::for_all);
     }
     Ok(report)
@@ -144,33 +144,34 @@ fn is_own(path: &Path) -> bool {
 
 fn report(
     path: PathBuf,
-    kind: Kind,
+    kind: ConfigKind,
     text: io::Result<Result<String, Problem>>,
-) -> Result<Report, CommandError> {
+) -> Result<ConfigReport, CommandError> {
     let text =
         text.map_err(|error| CommandError::because(format!("can't read {}", path.display()), error))?;
     let settings = text.map_err(|problem| vec![problem]).and_then(|text| match kind {
-        Kind::User => config::read_user(&text).map(Settings::User),
-        Kind::Proxy => proxy_config::read_proxy(&text, &path, NamedFiles::LookedAt)
+        ConfigKind::User => config::read_user(&text).map(Settings::User),
+        ConfigKind::Proxy => proxy_config::read_proxy(&text, &path, NamedFiles::LookedAt)
             .map(|config| Settings::Proxy(Box::new(config))),
     });
-    Ok(Report { path, kind, settings })
+    Ok(ConfigReport { path, kind, settings })
 }
 
-fn print(report: &Report) -> io::Result<()> {
+fn print(report: &ConfigReport) -> io::Result<()> {
     let mut out = Output::stdout();
     let styles = out.styles;
-    let path = report.path.display();
+    let path = report.path.display().to_string();
+    let path = printable(&path);
     match &report.settings {
         Err(problems) => {
             for problem in problems {
                 writeln!(out, "{path}:{problem}")?;
             }
         }
-        Ok(Settings::Absent) => writeln!(out, "There is no {path}; what holds are the defaults.")?,
-        Ok(Settings::User(_)) => writeln!(out, "{path} is {}.", styles.good.paint("in order"))?,
+        Ok(Settings::Absent) => writeln!(out, "{path} does not exist; the defaults apply.")?,
+        Ok(Settings::User(_)) => writeln!(out, "{path} is {}.", styles.good.paint("valid"))?,
         Ok(Settings::Proxy(config)) => {
-            writeln!(out, "{path} is {}, for `wiretape proxy --config`.", styles.good.paint("in order"))?;
+            writeln!(out, "{path} is {}, for `wiretape proxy --config`.", styles.good.paint("valid"))?;
             print_listeners(&mut out, config)?;
         }
     }
@@ -183,11 +184,14 @@ fn print_listeners(out: &mut Output, config: &ProxyConfig) -> io::Result<()> {
         .map(|upstream| (upstream.name.as_str(), upstream.listen, upstream.url.to_string()))
         .collect();
     if let Some(forward) = &config.forward {
-        let intercepts = if forward.intercept == Some(true) { ", looking into TLS" } else { "" };
-        rows.push(("(forward)", forward.listen, format!("wherever clients ask{intercepts}")));
+        let intercepts = if forward.intercept == Some(true) { ", intercepting TLS" } else { "" };
+        rows.push(("(forward)", forward.listen, format!("any destination{intercepts}")));
     }
     if rows.is_empty() {
-        return writeln!(out, "It has neither [[upstream]] nor [forward]; the command line has to name one.");
+        return writeln!(
+            out,
+            "It has neither [[upstream]] nor [forward]: the command line must provide one."
+        );
     }
     let widest = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
     for (name, listen, target) in rows {
@@ -201,13 +205,13 @@ fn print_listeners(out: &mut Output, config: &ProxyConfig) -> io::Result<()> {
 #[derive(Serialize)]
 struct ReportJson<'a> {
     path: &'a Path,
-    kind: Kind,
+    kind: ConfigKind,
     ok: bool,
     problems: &'a [Problem],
     settings: Option<&'a Settings>,
 }
 
-fn print_json(report: &Report) -> io::Result<()> {
+fn print_json(report: &ConfigReport) -> io::Result<()> {
     let problems = report.settings.as_ref().err().map_or(&[][..], Vec::as_slice);
     let json = ReportJson {
         path: &report.path,

@@ -1,7 +1,6 @@
-//! `wiretape demo`: a sample server, a client that uses it, and the recorder between them.
+//! `wiretape demo`: a sample server and a client, with the recorder between them.
 //!
-//! Nothing is staged: the recorder is `wiretape record` in a process of its own, and what is shown afterwards is what
-//! `wiretape show` makes of the trace.
+//! Nothing is staged: the recorder is `wiretape record` in its own process, and the output is that of `wiretape show`.
 
 use super::{show, view};
 use crate::dirs;
@@ -19,31 +18,30 @@ use wiretape_library::Catalog;
 
 /// Record a sample session and show its trace
 ///
-/// Starts a small MCP server that is part of this program, behind the recorder, and talks to it as an MCP client
-/// would: tool calls, progress, errors, and a login whose secrets the trace must not hold. Then it shows the trace, and in a
-/// terminal it ends in the page of `wiretape view`.
+/// Starts a small built-in MCP server behind the recorder and talks to it as an MCP client would: tool calls, progress,
+/// errors, and a login whose secrets must not reach the trace. Then shows the trace. On a terminal, it finally opens the
+/// trace in `wiretape view`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape demo                  the trace goes where all traces go
-  wiretape demo --out ./traces   or into this directory
-  wiretape demo --no-view        without the page at the end")]
+  wiretape demo                  record into the default directory
+  wiretape demo --out ./traces   record into another directory
+  wiretape demo --no-view        don't open the browser")]
 pub(crate) struct DemoArgs {
-    /// Write the trace into this directory instead of your own
+    /// Write the trace to DIR instead of the default directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Don't open the page at the end
+    /// Don't open the trace in the browser
     #[arg(long)]
     no_view: bool,
 }
 
 const LABEL: &str = "demo";
 
-/// What the client logs in with. It must not be in the trace, and neither must the answer's token.
+/// The client's password. Neither it nor the token in the response may be in the trace.
 const PASSWORD: &str = "correct horse battery staple";
 
-/// Runs the command.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let dir = args.out.clone().map_or_else(dirs::traces_dir, Ok)?;
     let before = traces_in(&dir)?;
@@ -51,13 +49,13 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let warnings = Session::start(args.out.as_deref())?.drive()?;
     let trace = traces_in(&dir)?.into_iter().find(|trace| !before.contains(trace));
     let Some(trace) = trace else {
-        let error = CommandError::failure("the session went well, but there is no trace of it");
+        let error = CommandError::failure("the session succeeded, but its trace is missing");
         return Err(warnings.into_iter().fold(error, CommandError::hint));
     };
     warnings.iter().for_each(output::warn);
     show_trace(&trace)?;
     conclude(args, &trace)?;
-    // Who reads the output by a program waits for its end.
+    // A program that reads the output waits for its end, so the browser is only opened on a terminal.
     if args.no_view || !Output::stdout().is_terminal() {
         return Ok(());
     }
@@ -72,7 +70,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
     })
 }
 
-/// The demo traces of a directory, the newest first.
+/// The demo traces of a directory, newest first.
 fn traces_in(dir: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let entries = Catalog::open(dir, &dirs::index_dir()?)?.entries.into_iter();
     Ok(entries.filter(|entry| entry.label() == LABEL).map(|entry| entry.path).collect())
@@ -81,12 +79,12 @@ fn traces_in(dir: &Path) -> Result<Vec<PathBuf>, CommandError> {
 fn introduce() -> io::Result<()> {
     let mut out = Output::stdout();
     let styles = out.styles;
-    writeln!(out, "A sample MCP server, and a client that uses it, with the recorder between them:")?;
+    writeln!(out, "Recording a sample MCP server and a client that uses it:")?;
     writeln!(out, "  {}\n", styles.name.paint("wiretape record --label demo -- wiretape sample-server"))?;
     out.flush()
 }
 
-/// By way of the arguments, so that it is the very command.
+/// Through the argument parser, so that it is the real command.
 fn show_trace(trace: &Path) -> Result<(), CommandError> {
     let command = show::ShowArgs::augment_args(clap::Command::new("show"));
     let matches = command.get_matches_from([OsStr::new("show"), trace.as_os_str()]);
@@ -101,10 +99,10 @@ fn conclude(args: &DemoArgs, trace: &Path) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     let styles = out.styles;
     let secrets = if is_clean {
-        "The login's password and token were never written; [REDACTED:…] marks them."
+        "The login's password and token are not in the trace; [REDACTED:…] marks them."
     } else {
-        // A configuration may turn rules off, and then this is what was asked for.
-        "Your configuration lets the login's secrets through: they are in the trace."
+        // A configuration may disable rules, and then this is intended.
+        "Your configuration disables redaction rules: the login's secrets are in the trace."
     };
     writeln!(out, "\n{secrets}\n\n{}", styles.strong.paint("Next:"))?;
     let program = program();
@@ -113,18 +111,18 @@ fn conclude(args: &DemoArgs, trace: &Path) -> Result<(), CommandError> {
         Some(dir) => (quoted(trace), format!(" --dir {}", quoted(dir))),
     };
     let hints = [
-        (format!("{program} view {selector}"), "the same in your browser"),
-        (format!("{program} show {selector} --full"), "every payload"),
-        (format!("{program} stats {selector}"), "calls, errors and latencies by tool"),
-        (format!("{program} ls{list}"), "all traces"),
-        (format!("{program} record -- npx my-server"), "your own server"),
+        (format!("{program} view {selector}"), "open it in your browser"),
+        (format!("{program} show {selector} --full"), "show every payload"),
+        (format!("{program} stats {selector}"), "count calls, errors and latencies by tool"),
+        (format!("{program} ls{list}"), "list all traces"),
+        (format!("{program} record -- npx my-server"), "record your own server"),
     ];
     let longest = hints.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     let room = out.width.unwrap_or(usize::MAX);
     for (command, what) in hints {
         let padding = " ".repeat(longest - command.chars().count());
         write!(out, "  {}", styles.name.paint(&command))?;
-        // A long path leaves no room for more.
+        // A long path leaves no room for the description.
         if longest + what.len() + 4 <= room {
             write!(out, "{padding}  {}", styles.dim.paint(what))?;
         }
@@ -133,7 +131,7 @@ fn conclude(args: &DemoArgs, trace: &Path) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-/// How the user called this program: what is printed can be typed as it is.
+/// The program as the user called it, so that printed commands can be copied.
 fn program() -> String {
     let called = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     if called.components().count() > 1 { quoted(&called) } else { "wiretape".to_owned() }
@@ -144,7 +142,7 @@ fn quoted(path: &Path) -> String {
     if shown.contains(' ') { format!("\"{shown}\"") } else { shown }
 }
 
-/// What the client asks, in order, and what it tells unasked.
+/// The client's requests and notifications, in order.
 fn script() -> Vec<Step> {
     let call = |tool: &str, arguments: Value| {
         Step::Request("tools/call", json!({ "name": tool, "arguments": arguments }))
@@ -176,7 +174,7 @@ enum Step {
     Notification(&'static str),
 }
 
-/// A recorder with the sample server behind it, as a client has it.
+/// A recorder with the sample server behind it, as a client starts it.
 struct Session {
     recorder: Child,
     stdin: ChildStdin,
@@ -198,34 +196,34 @@ impl Session {
         let mut recorder = command.spawn().map_err(failed)?;
         let (stdin, stdout, stderr) = (recorder.stdin.take(), recorder.stdout.take(), recorder.stderr.take());
         let (Some(stdin), Some(stdout), Some(mut stderr)) = (stdin, stdout, stderr) else {
-            return Err(CommandError::failure("the recorder has no pipes"));
+            return Err(CommandError::failure("can't get the recorder's pipes"));
         };
         let stderr = std::thread::spawn(move || {
             let mut told = Vec::new();
-            // What could not be read is not told.
+            // Lines that can't be read are skipped.
             let _ = stderr.read_to_end(&mut told);
             String::from_utf8_lossy(&told).into_owned()
         });
         Ok(Session { recorder, stdin, stdout: BufReader::new(stdout), stderr })
     }
 
-    /// Goes through the script, and gives what the recorder warned of.
+    /// Runs the script, and returns the recorder's warnings.
     fn drive(mut self) -> Result<Vec<String>, CommandError> {
         let driven = self.play();
         let Session { mut recorder, stdin, stderr, .. } = self;
         drop(stdin);
         let status = recorder
             .wait()
-            .map_err(|error| CommandError::because("can't tell how the recorder ended", error))?;
+            .map_err(|error| CommandError::because("can't get the recorder's exit status", error))?;
         let told = stderr.join().unwrap_or_default();
         if driven.is_ok() && status.success() {
             return Ok(warnings(&told));
         }
         let error = match driven {
-            Err(error) => CommandError::because("the demo's session broke off", error),
+            Err(error) => CommandError::because("the demo session was interrupted", error),
             Ok(()) => CommandError::failure(format!("the recorder failed: {status}")),
         };
-        Err(told.lines().fold(error, |error, line| error.hint(format!("it said: {line}"))))
+        Err(told.lines().fold(error, |error, line| error.hint(format!("its last warning: {line}"))))
     }
 
     fn play(&mut self) -> io::Result<()> {
@@ -263,7 +261,7 @@ impl Session {
     }
 }
 
-/// What the recorder itself said; the server's own words are in the trace.
+/// A warning of the recorder; the server's own standard error is in the trace.
 fn warnings(stderr: &str) -> Vec<String> {
     let told = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
     told.map(str::to_owned).collect()

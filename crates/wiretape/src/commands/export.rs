@@ -1,4 +1,4 @@
-//! `wiretape export`: a trace, in another program's format.
+//! `wiretape export`: a trace in another program's format.
 
 use super::export_html as html;
 use crate::config::Config;
@@ -15,10 +15,10 @@ use wiretape_library::Draft;
 use wiretape_trace::format::{Exchange, Line, Message, Record};
 use wiretape_trace::redact::Redactor;
 
-/// Hand a trace out in another format
+/// Convert a trace to another format
 ///
-/// What the source was (recorded or imported, redacted or not, complete or not) is said on standard error, and in the
-/// file where its format has a place for it.
+/// Properties of the source (recorded or imported, redacted or not, complete or not) are printed to standard error, and
+/// written to the file if its format allows.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -26,12 +26,12 @@ use wiretape_trace::redact::Redactor;
     after_help = "\
 Formats:
   assay-v2           episodes of steps and tool calls
-  jsonrpc            the messages, one a line
+  jsonrpc            the messages, one per line
   streamable-http    the canonical envelope of streamable HTTP
   http-sse           the canonical envelope of the older HTTP+SSE
-  har                an HTTP archive, for browsers' tools
+  har                an HTTP archive, for browser developer tools
   perfetto           a timeline for ui.perfetto.dev and chrome://tracing
-  csv                the calls, a row each
+  csv                the calls, one per row
 
 Examples:
   wiretape export latest --to csv
@@ -43,54 +43,54 @@ pub(crate) struct ExportArgs {
     #[command(subcommand)]
     page: Option<ExportPage>,
 
-    /// A path, the beginning of an id, or `latest`
+    /// A path, an id prefix, or `latest`
     #[arg(value_name = "TRACE", required = true)]
     trace: Option<TraceSelector>,
 
-    /// The format
+    /// The format to write
     #[arg(long, value_name = "FORMAT", value_parser = parse_format, required = true)]
     to: Option<&'static ExportFormat>,
 
-    /// Write to this file instead of standard output (`-`)
+    /// Write to FILE instead of standard output (`-`)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Take secrets out again, by the rules of today
+    /// Redact again with the current rules
     #[arg(long)]
     redact: bool,
 
     #[command(flatten)]
     episode: EpisodeArgs,
 
-    /// Read this configuration instead of your own
+    /// Read this configuration file instead of the default one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
-/// What is no other program's format.
+/// Subcommands for our own formats.
 #[derive(Debug, Subcommand)]
 enum ExportPage {
     Html(html::HtmlArgs),
 }
 
-/// What only some formats have a place for.
+/// Options of single formats.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EpisodeArgs {
-    /// assay-v2: the episode's id, instead of the file's name
+    /// assay-v2: the episode id (default: the file name)
     #[arg(long, value_name = "ID")]
     episode_id: Option<String>,
 
-    /// assay-v2: the id of a test
+    /// assay-v2: the test id
     #[arg(long, value_name = "ID")]
     test_id: Option<String>,
 
-    /// assay-v2: what the episode was asked
+    /// assay-v2: the prompt of the episode
     #[arg(long, value_name = "TEXT", default_value = "<mcp:session>")]
     prompt: String,
 }
 
 impl EpisodeArgs {
-    /// The options of an export of something that comes from this file.
+    /// The export options for a source file.
     pub(crate) fn options(&self, source: &Path) -> ExportOptions {
         ExportOptions {
             episode_id: self.episode_id.clone().unwrap_or_else(|| plain_name(source)),
@@ -100,7 +100,7 @@ impl EpisodeArgs {
     }
 }
 
-/// A file's name without what says how it is written.
+/// A file name without its extensions.
 pub(crate) fn plain_name(path: &Path) -> String {
     let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for extension in [".gz", ".zst", ".jsonl", ".ndjson", ".json", ".har", ".log", ".txt"] {
@@ -111,22 +111,21 @@ pub(crate) fn plain_name(path: &Path) -> String {
     name
 }
 
-/// The format that a user names.
+/// Parses the name of a format.
 pub(crate) fn parse_format(name: &str) -> Result<&'static ExportFormat, String> {
     export::find(name).ok_or_else(|| {
         let names: Vec<&str> = export::FORMATS.iter().map(|format| format.name).collect();
-        format!("there is no such format; there are {}", names.join(", "))
+        format!("unknown format; expected one of {}", names.join(", "))
     })
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     let (trace, format) = match (&args.page, &args.trace, args.to) {
         (Some(ExportPage::Html(args)), ..) => return html::run(args),
         (None, Some(trace), Some(format)) => (trace, format),
         _ => {
             return Err(CommandError::usage(
-                "name a trace and a format, as in `wiretape export latest --to csv`",
+                "TRACE and --to FORMAT are required, e.g. `wiretape export latest --to csv`",
             ));
         }
     };
@@ -137,7 +136,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     } else {
         None
     };
-    // What is no trace is told so before anything is written.
+    // Opened first, so that a file that is not a trace is reported before anything is written.
     trace_file::head(&path)?;
     let survey = export_file(&Job {
         trace: &path,
@@ -146,26 +145,25 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
         redactor: redactor.as_ref(),
         out: args.out.as_deref().filter(|out| *out != Path::new("-")),
     })?;
-    output::note(format!("the source was {}", survey.words()));
+    output::note(format!("source: {}", survey.words()));
     Ok(())
 }
 
-/// The output must not take the place of the input.
+/// Rejects an output that is the input.
 pub(crate) fn refuse_to_overwrite(input: &Path, out: Option<&Path>) -> Result<(), CommandError> {
     let Some(out) = out else { return Ok(()) };
     if is_same_file(input, out) {
-        let message = format!("{} is the input: it would be overwritten", out.display());
-        return Err(CommandError::usage(message).hint("give another name with --out"));
+        let message = format!("{} is the input and would be overwritten", out.display());
+        return Err(CommandError::usage(message).hint("choose another file with --out"));
     }
     Ok(())
 }
 
-/// Whether both names lead to the same file.
+/// Whether both paths are the same file.
 pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// One export.
 pub(crate) struct Job<'j> {
     pub(crate) trace: &'j Path,
     pub(crate) format: &'j ExportFormat,
@@ -210,7 +208,7 @@ fn write_all(job: &Job<'_>, exporter: &mut dyn Exporter, out: &mut dyn Write) ->
         None => exporter.line(line, out),
         Some(redactor) => redacted(redactor, line, |line| exporter.line(line, out)),
     })?;
-    trace_file::tell_damage(job.trace, &reader);
+    trace_file::report_damage(job.trace, &reader);
     exporter.finish(trace_file::recording_state(job.trace), out)?;
     out.flush()?;
     Ok(())
@@ -227,10 +225,10 @@ fn each_line(
     Ok(reader)
 }
 
-/// Tells a line without its secrets.
+/// Redacts a line before it is exported.
 fn redacted<T>(redactor: &Redactor, line: &Line<'_>, tell: impl FnOnce(&Line<'_>) -> T) -> T {
     let clean = |json: &[u8]| -> Vec<u8> {
-        // It was read as JSON a moment ago; if it weren't, nothing of it may be written.
+        // The line was parsed as JSON before. If it can't be parsed now, nothing of it may be written.
         redactor.json(json).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
     };
     let tell_as = |record: Record<'_>| {

@@ -1,4 +1,4 @@
-//! `wiretape import`: another program's transcript, as a trace.
+//! `wiretape import`: a transcript of another program, as a trace.
 
 use crate::config::Config;
 use crate::error::CommandError;
@@ -24,30 +24,30 @@ use super::export::{
     EpisodeArgs, Job, export_file, is_same_file, parse_format, plain_name, refuse_to_overwrite,
 };
 
-/// Bring in a transcript of another program, as a trace
+/// Convert a transcript of another program to a trace
 ///
-/// Every message that can be read is brought in. What can't is counted and named, with its line, and the exit code is 3
-/// then. With --strict the first defect ends it, and nothing is written.
+/// Imports every message that can be read. Anything else is counted and reported with its line, and the exit code is then
+/// 3. With --strict, nothing is written if there is any defect.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats:
-  jsonrpc                        JSON-RPC messages, one a line
-  inspector                      the MCP Inspector's exports, arrays of messages
+  jsonrpc                        JSON-RPC messages, one per line
+  inspector                      exports of the MCP Inspector, arrays of messages
   streamable-http, http-sse      the canonical envelope of transcripts over HTTP
-  har                            HTTP archives, of browsers and proxies
+  har                            HTTP archives of browsers and proxies
   vscode, claude-desktop         logs of VS Code and Claude Desktop
-  claude-code                    sessions of Claude Code, the calls only
+  claude-code                    sessions of Claude Code (tool calls only)
   mcporter, mcpsnoop, mcp-rec    recordings of these programs
 
 Examples:
-  wiretape import session.json                        recognized by its content
+  wiretape import session.json                        detect the format
   wiretape import calls.jsonl --format jsonrpc --out trace.jsonl
   wiretape import session.json --to assay-v2 --out episode.jsonl
   zcat old.log.gz | wiretape import -
 
-docs/import.md tells where the transcripts of each format come from.")]
+See docs/import.md for where to find the transcripts of each program.")]
 pub(crate) struct ImportArgs {
-    /// The transcript, plain or as .gz or .zst; `-` for standard input
+    /// The transcript, plain or compressed (.gz, .zst); `-` for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -55,51 +55,51 @@ pub(crate) struct ImportArgs {
     settings: ImportSettings,
 }
 
-/// How a transcript is brought in, whatever the command that names it is called.
+/// Import options that `wiretape import` and `wiretape trace import-mcp` share.
 #[derive(Debug, Args)]
 pub(crate) struct ImportSettings {
-    /// What it is, instead of what its content looks like
+    /// The format of the transcript (default: detected from its content)
     #[arg(long, value_name = "FORMAT", value_parser = parse_source_format)]
     format: Option<&'static Format>,
 
-    /// Write the trace to this file instead of your own traces; `-` for standard output
+    /// Write the trace to FILE instead of the default directory; `-` for standard output
     #[arg(long, visible_alias = "out-trace", value_name = "TRACE")]
     out: Option<PathBuf>,
 
-    /// Export at once instead of keeping a trace: assay-v2, har, csv … (see `wiretape export --help`)
+    /// Export to this format instead of writing a trace: assay-v2, har, csv … (see `wiretape export --help`)
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     to: Option<&'static ExportFormat>,
 
-    /// Of several servers in one file, only this one
+    /// Import only this server, if the file has several
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
 
-    /// Refuse the whole file at its first defect
+    /// Reject the whole file at its first defect
     #[arg(long)]
     strict: bool,
 
-    /// Call the trace so, instead of by the file's name
+    /// Name the trace NAME (default: derived from the file name)
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
 
     #[command(flatten)]
     episode: EpisodeArgs,
 
-    /// Take out what matches this regular expression, too (can be repeated)
+    /// Also redact matches of this regular expression (repeatable)
     #[arg(long, value_name = "REGEX", conflicts_with = "no_redact")]
     redact: Vec<String>,
 
-    /// Write everything as it is, secrets included; the trace says so
+    /// Import everything unchanged, including secrets; the trace is marked as not redacted
     #[arg(long)]
     no_redact: bool,
 
-    /// Read this configuration instead of your own
+    /// Read this configuration file instead of the default one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 fn parse_source_format(name: &str) -> Result<&'static Format, String> {
-    import::find(name).ok_or_else(|| format!("there is no such format; there are {}", format_names()))
+    import::find(name).ok_or_else(|| format!("unknown format; expected one of {}", format_names()))
 }
 
 fn format_names() -> String {
@@ -107,16 +107,14 @@ fn format_names() -> String {
     names.join(", ")
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     import_file(&args.file, &args.settings)
 }
 
-/// Brings a transcript in.
 pub(crate) fn import_file(file: &Path, args: &ImportSettings) -> Result<ExitCode, CommandError> {
     refuse_to_overwrite(file, args.out.as_deref())?;
     let config = Config::load(args.config.as_deref())?;
-    let mut source = Source::open(file)?;
+    let mut source = Transcript::open(file)?;
     let format = source.format(args.format)?;
     let redactor =
         if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
@@ -139,7 +137,7 @@ pub(crate) fn import_file(file: &Path, args: &ImportSettings) -> Result<ExitCode
         _ => explain(&name, format, error),
     })?;
     let written = drafts.finish(args, &name)?;
-    tell(&name, format, &report, &written);
+    report_import(&name, format, &report, &written);
     Ok(if report.losses > 0 { ExitCode::INCOMPLETE } else { ExitCode::OK })
 }
 
@@ -155,16 +153,15 @@ fn meta(args: &ImportSettings, source: &str) -> Meta {
     }
 }
 
-/// A transcript that has been looked into.
-struct Source {
-    /// What it is called.
+/// A transcript whose beginning has been read.
+struct Transcript {
     name: String,
     beginning: Vec<u8>,
     rest: Box<dyn Read + Send>,
     progress: ProgressBar,
 }
 
-impl Source {
+impl Transcript {
     fn open(path: &Path) -> Result<Self, CommandError> {
         let failed = |error| CommandError::because(format!("can't read {}", path.display()), error);
         let is_stdin = path == Path::new("-");
@@ -181,7 +178,7 @@ impl Source {
         let progress = output::progress_bar(length);
         let mut reader = compress::reader(progress.wrap_read(raw)).map_err(failed)?;
         let mut beginning = Vec::new();
-        // What can't be read will be told when it is read again.
+        // A read error is reported when the source is read again.
         let _ = reader.by_ref().take(SAMPLE as u64).read_to_end(&mut beginning);
         let rest = Box::new(Cursor::new(beginning.clone()).chain(reader));
         let name = if is_stdin {
@@ -189,10 +186,10 @@ impl Source {
         } else {
             path.file_name().unwrap_or_default().to_string_lossy()
         };
-        Ok(Source { name: name.into_owned(), beginning, rest, progress })
+        Ok(Transcript { name: name.into_owned(), beginning, rest, progress })
     }
 
-    /// The format that the user names, or that the content looks like.
+    /// The format given by the user, or detected from the content.
     fn format(&mut self, named: Option<&'static Format>) -> Result<&'static Format, CommandError> {
         if let Some(format) = named {
             return Ok(format);
@@ -204,13 +201,11 @@ impl Source {
         let first = beginning.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
         let is_trace = matches!(first.map(parse_line), Some(Record::Meta(_) | Record::Message(_)));
         import::detect(&beginning).filter(|_| !is_trace).ok_or_else(|| {
-            let error = CommandError::failure(format!("can't tell what {} is", self.name));
+            let error = CommandError::failure(format!("can't detect the format of {}", self.name));
             if is_trace {
-                error.hint(
-                    "it looks like a trace already: `wiretape show` and `wiretape export` read it as it is",
-                )
+                error.hint("it looks like a trace: `wiretape show` and `wiretape export` read it directly")
             } else {
-                error.hint(format!("say so with --format: {}", format_names()))
+                error.hint(format!("choose one with --format: {}", format_names()))
             }
         })
     }
@@ -219,13 +214,13 @@ impl Source {
 /// The traces that are being written.
 struct Drafts {
     target: Target,
-    /// What must not be overwritten.
+    /// Input files, which must not be overwritten.
     input: PathBuf,
-    /// The only server that is wanted.
+    /// The only server to import.
     server: Option<String>,
-    /// The servers that were met.
+    /// The servers found so far.
     met: Vec<String>,
-    /// Traces are only a step on the way to something else.
+    /// Intermediate traces of an export.
     is_export: bool,
     drafts: Vec<Option<Written>>,
 }
@@ -233,22 +228,24 @@ struct Drafts {
 /// A trace that is being written.
 struct Written {
     draft: Draft,
-    /// Where it is to go, or what is made of it; standard output if nowhere.
+    /// The destination of the trace, or of its export; standard output if `None`.
     target: Option<PathBuf>,
 }
 
-/// Where traces, or what is made of them, are to stand.
+/// Where the traces, or their exports, are written.
 enum Target {
-    /// In the user's own traces.
-    Dir { dir: PathBuf, stem: String },
-    /// In this file.
+    /// To the default directory.
+    Dir {
+        dir: PathBuf,
+        stem: String,
+    },
     File(PathBuf),
-    /// On standard output, when they are whole.
+    /// To standard output, once complete.
     Stdout,
 }
 
 impl Drafts {
-    fn new(file: &Path, args: &ImportSettings, source: &Source) -> Result<Self, CommandError> {
+    fn new(file: &Path, args: &ImportSettings, source: &Transcript) -> Result<Self, CommandError> {
         let is_stdout =
             args.out.as_deref() == Some(Path::new("-")) || (args.to.is_some() && args.out.is_none());
         let target = match &args.out {
@@ -274,7 +271,7 @@ impl Drafts {
         })
     }
 
-    /// Where a trace is to go. Each server has a file of its own, unless only one is wanted.
+    /// The path of a trace. Each server has its own file, unless only one is imported.
     fn target(&self, server: Option<&str>) -> io::Result<Option<PathBuf>> {
         let suffix =
             server.filter(|_| self.server.is_none()).map(|server| format!("-{}", name::clean_label(server)));
@@ -289,12 +286,12 @@ impl Drafts {
                 Some(path.with_file_name(format!("{stem}{suffix}{number}{}", extension.unwrap_or_default())))
             }
         };
-        // Names that differ may become the same when they are made fit for files.
+        // Different names can become the same file name when they are sanitized.
         let numbers = std::iter::once(String::new()).chain((2..).map(|number| format!("-{number}")));
         let free = numbers.map(path).find(|path| path.as_ref().is_none_or(|path| self.is_free(path)));
         let target = free.flatten();
         if target.as_deref().is_some_and(|target| is_same_file(target, &self.input)) {
-            let message = format!("{} is the input: it would be overwritten", self.input.display());
+            let message = format!("{} is the input and would be overwritten", self.input.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         Ok(target)
@@ -306,12 +303,12 @@ impl Drafts {
         !(taken || is_own && path.exists())
     }
 
-    /// Puts everything in its place, or hands it out.
+    /// Publishes the traces, or prints them.
     fn finish(self, args: &ImportSettings, source: &str) -> Result<Vec<PathBuf>, CommandError> {
         let written: Vec<Written> = self.drafts.into_iter().flatten().collect();
         if written.len() > 1 && matches!(self.target, Target::Stdout) {
             let servers = self.met.join(", ");
-            let message = format!("there are {} servers in {source}, and one standard output", written.len());
+            let message = format!("{source} has {} servers, and standard output takes one", written.len());
             return Err(CommandError::usage(message).hint(format!(
                 "choose one with --server ({}), or write files with --out",
                 printable(&servers)
@@ -336,10 +333,10 @@ impl Written {
                     redactor: None,
                     out: target.as_deref(),
                 })?;
-                output::note(format!("the source was {}", survey.words()));
+                output::note(format!("source: {}", survey.words()));
             }
             (None, None) => {
-                let failed = |error| CommandError::because("can't read the trace again", error);
+                let failed = |error| CommandError::because("can't re-read the trace", error);
                 let mut file = File::open(self.draft.path()).map_err(failed)?;
                 io::copy(&mut file, &mut output::machine_stdout())?;
             }
@@ -360,7 +357,7 @@ impl TraceSink for Drafts {
             return Ok(Begun::Unwanted);
         }
         let target = self.target(server)?;
-        // What is only a step on the way lies where such things lie.
+        // An intermediate trace is kept in the system's temporary directory.
         let is_step = target.is_none() || self.is_export;
         let place = target.clone().filter(|_| !is_step).unwrap_or_else(|| {
             std::env::temp_dir().join(format!("wiretape-import-{}.jsonl", self.drafts.len()))
@@ -381,16 +378,16 @@ impl TraceSink for Drafts {
 
 fn no_such_server(wanted: &str, met: &[String], source: &str) -> CommandError {
     let servers: Vec<String> = met.iter().map(|server| printable(server).to_string()).collect();
-    CommandError::failure(format!("there is no server `{}` in {source}", printable(wanted)))
-        .hint(format!("there are {}", servers.join(", ")))
+    CommandError::failure(format!("no server `{}` in {source}", printable(wanted)))
+        .hint(format!("servers: {}", servers.join(", ")))
 }
 
 fn explain(source: &str, format: &Format, error: ImportError) -> CommandError {
     match error {
         ImportError::Refused(flaw) => {
             let hint = match flaw.defect.severity() {
-                Severity::Fatal => format!("the format is {}: docs/import.md has its rules", format.name),
-                _ => "without --strict everything else is brought in".to_owned(),
+                Severity::Fatal => format!("the format is {}: see docs/import.md for its rules", format.name),
+                _ => "without --strict, everything else is imported".to_owned(),
             };
             CommandError::failure(format!("{source}, {flaw}")).hint(hint)
         }
@@ -398,21 +395,21 @@ fn explain(source: &str, format: &Format, error: ImportError) -> CommandError {
             for flaw in report.flaws.iter().take(SHOWN_FLAWS) {
                 output::warn(format!("{source}, {flaw}"));
             }
-            CommandError::failure(format!("there is no message in {source}")).hint(format!(
-                "it was read as {}; if it is something else, say so with --format: {}",
+            CommandError::failure(format!("no messages in {source}")).hint(format!(
+                "it was read as {}; use --format for another one: {}",
                 format.name,
                 format_names()
             ))
         }
-        ImportError::Read(error) => CommandError::because(format!("can't read {source} to its end"), error),
+        ImportError::Read(error) => CommandError::because(format!("can't read all of {source}"), error),
         ImportError::Write(error) => CommandError::because("can't write the trace", error),
     }
 }
 
-/// As many flaws are shown in full.
+/// The most defects to show.
 const SHOWN_FLAWS: usize = 20;
 
-fn tell(source: &str, format: &Format, report: &Report, written: &[PathBuf]) {
+fn report_import(source: &str, format: &Format, report: &Report, written: &[PathBuf]) {
     for flaw in report.flaws.iter().take(SHOWN_FLAWS) {
         match flaw.defect.severity() {
             Severity::Note => output::note(format!("{source}, {flaw}")),
@@ -426,13 +423,13 @@ fn tell(source: &str, format: &Format, report: &Report, written: &[PathBuf]) {
     if report.guessed > 0 {
         let messages = units::count(report.guessed, "message");
         output::note(format!(
-            "nothing says who sent {messages}; the more likely side was taken, and the lines say so"
+            "the sender of {messages} is unknown; the more likely side was chosen, and the lines are marked"
         ));
     }
     let messages = units::count(report.messages, "message");
     let mut summary = format!("imported {messages} from {source} ({})", format.name);
     if report.losses > 0 {
-        summary.push_str(&format!("; not all of it: {}", units::count(report.losses, "defect")));
+        summary.push_str(&format!("; incomplete: {}", units::count(report.losses, "defect")));
     }
     for path in written {
         summary.push_str(&format!("\n  {}", path.display()));

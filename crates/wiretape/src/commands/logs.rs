@@ -1,8 +1,8 @@
-//! `wiretape logs`: the latest calls, in the order in which they came, and those to come.
+//! `wiretape logs`: the latest calls, and live updates.
 
 use super::{pending, violations};
 use crate::ask::{AskArgs, StoreArgs};
-use crate::calls::{self, Look};
+use crate::calls::{self, DisplayFormat};
 use crate::error::CommandError;
 use crate::names::Names;
 use crate::output::{self, Output, Table};
@@ -13,34 +13,34 @@ use wiretape_events::store::query::{CallRecord, Order};
 use wiretape_events::store::{Filter, Store};
 use wiretape_proxy::platform::stdout_is_closed;
 
-/// Show the latest calls, as they came
+/// Show the latest calls, oldest first
 ///
-/// Each line has when a call began, the server, what was called, how it went, how long it took, the lengths of request
-/// and response, the session, and what went wrong. The calls are those that the store knows of.
+/// Shows the time of each call, the server, the tool or method, the status, the duration, the sizes of request and
+/// response, the session, and the error. The calls are those in the store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape logs                          the latest calls
-  wiretape logs -f                       and those to come, until Ctrl-C
-  wiretape logs --since 1h --errors      what failed in the last hour
-  wiretape logs --tool search -n 500     the latest 500 calls of a tool
-  wiretape logs --pending                what is in flight right now
-  wiretape logs --violations             what browsers blocked
+  wiretape logs -f                       follow new calls until Ctrl-C
+  wiretape logs --since 1h --errors      failed calls of the last hour
+  wiretape logs --tool search -n 500     the latest 500 calls of one tool
+  wiretape logs --pending                calls in flight
+  wiretape logs --violations             requests blocked by browsers
   wiretape logs -f --json | jq .status   for programs")]
 pub(crate) struct LogsArgs {
-    /// Show at most the latest N
+    /// Show at most the N latest calls
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
 
-    /// Go on with what comes, until Ctrl-C
+    /// Follow: print new calls until Ctrl-C
     #[arg(short, long)]
     follow: bool,
 
-    /// Show what browsers blocked by a Content-Security-Policy, instead of calls (see docs/csp.md)
+    /// Show Content-Security-Policy violations reported by browsers instead of calls (see docs/csp.md)
     #[arg(long, conflicts_with_all = ["follow", "tool", "client", "status", "errors"])]
     violations: bool,
 
-    /// List the calls in flight in all running recordings, with their age, instead of those in the store
+    /// List calls in flight in all running recordings, with their age, instead of calls in the store
     #[arg(long, conflicts_with_all = ["follow", "violations", "since", "until", "server", "tool", "client", "session", "status", "errors", "store"])]
     pending: bool,
 
@@ -48,33 +48,32 @@ pub(crate) struct LogsArgs {
     ask: AskArgs,
 }
 
-/// How often it is looked whether something has come.
 const POLL: Duration = Duration::from_millis(250);
 
-/// After how many looks the store is opened anew, for it may have been replaced.
+/// After how many polls the store is reopened (5 seconds), since its file may have been replaced.
 const REOPEN: u32 = 20;
 
 /// How many calls are read at a time.
 const PAGE: u32 = 1000;
 
-/// Runs the command.
 pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
-    let form = if args.ask.json { violations::Form::Json } else { violations::Form::Text };
+    let form =
+        if args.ask.json { violations::ViolationsFormat::Json } else { violations::ViolationsFormat::Text };
     if args.pending {
         return pending::print(form);
     }
     let store = args.ask.store.open()?;
-    // What is followed may be yet to come.
+    // The store may not exist yet when following.
     let filter = if args.follow { args.ask.filter.filter() } else { args.ask.filter.checked(&store)? };
     if args.violations {
         return violations::print(&store, &filter, args.limit, form);
     }
-    // Asked first, so that nothing is missed between what there is and what comes.
+    // Read first, so that no call is missed between the listing and the following.
     let newest = store.newest_row()?;
     let mut calls = store.calls(&filter, Order::Newest, args.limit)?;
     calls.retain(|call| call.row <= newest);
     calls.reverse();
-    let mut view = View::new(args, &store, &calls)?;
+    let mut view = LogsView::new(args, &store, &calls)?;
     view.first(&calls, args.follow)?;
     if !args.follow {
         return Ok(());
@@ -87,14 +86,14 @@ pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
         }
         std::thread::sleep(POLL);
         if look.is_multiple_of(REOPEN) {
-            // While a store is put in the place of another, there may be none.
+            // While the store's file is being replaced, it may briefly not exist.
             follower.reopen(&args.ask.store);
         }
     }
     Ok(())
 }
 
-/// Knows which calls were shown.
+/// Keeps track of which calls were shown.
 struct Follower {
     store: Store,
     filter: Filter,
@@ -103,7 +102,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// The next calls that have come since; none if there are no more.
+    /// The next new calls; empty if there are none.
     fn next(&mut self) -> Result<Vec<CallRecord>, CommandError> {
         let version = self.store.data_version()?;
         if self.version == Some(version) {
@@ -127,49 +126,49 @@ impl Follower {
     }
 }
 
-/// A table that grows.
+/// A table that rows are added to.
 struct TextView {
     out: Output,
-    look: Look,
+    look: DisplayFormat,
     names: Names,
     table: Table,
 }
 
-/// Where calls are shown.
-enum View {
+/// Where calls are listed.
+enum LogsView {
     Text(Box<TextView>),
     Json(Box<dyn Write>),
 }
 
-impl View {
+impl LogsView {
     fn new(args: &LogsArgs, store: &Store, calls: &[CallRecord]) -> Result<Self, CommandError> {
         if args.ask.json {
-            return Ok(View::Json(Box::new(output::machine_stdout())));
+            return Ok(LogsView::Json(Box::new(output::machine_stdout())));
         }
         let out = Output::stdout();
-        let (look, names) = (Look::of(&out), calls::names(store, calls)?);
+        let (look, names) = (DisplayFormat::of(&out), calls::names(store, calls)?);
         let table = match args.follow {
             true => calls::growing_table(calls, &names, &look, &out.styles),
             false => calls::table(calls, &names, &look, &out.styles),
         };
-        Ok(View::Text(Box::new(TextView { out, look, names, table })))
+        Ok(LogsView::Text(Box::new(TextView { out, look, names, table })))
     }
 
     fn first(&mut self, calls: &[CallRecord], follow: bool) -> io::Result<()> {
         match self {
-            View::Text(view) if calls.is_empty() && !follow => {
-                writeln!(view.out, "There are no such calls in the store.")?;
+            LogsView::Text(view) if calls.is_empty() && !follow => {
+                writeln!(view.out, "No calls in the store match this filter.")?;
                 view.out.flush()
             }
-            View::Text(view) => view.first(),
-            View::Json(out) => {
+            LogsView::Text(view) => view.first(),
+            LogsView::Json(out) => {
                 output::write_json_lines(out, calls)?;
                 out.flush()
             }
         }
     }
 
-    /// Shows what has come since.
+    /// Shows the new calls.
     fn more(&mut self, follower: &mut Follower) -> Result<(), CommandError> {
         loop {
             let calls = follower.next()?;
@@ -182,8 +181,8 @@ impl View {
 
     fn later(&mut self, calls: &[CallRecord], store: &Store) -> Result<(), CommandError> {
         match self {
-            View::Text(view) => view.later(calls, store),
-            View::Json(out) => {
+            LogsView::Text(view) => view.later(calls, store),
+            LogsView::Json(out) => {
                 output::write_json_lines(out, calls)?;
                 Ok(out.flush()?)
             }
@@ -195,13 +194,13 @@ impl TextView {
     fn first(&mut self) -> io::Result<()> {
         let (styles, width) = (self.out.styles, self.out.width);
         self.table.write(&mut self.out, &styles, width)?;
-        self.table.settle(width);
+        self.table.keep_widths(width);
         self.out.flush()
     }
 
     fn later(&mut self, calls: &[CallRecord], store: &Store) -> Result<(), CommandError> {
         self.names.learn(store, calls.iter().filter_map(|call| call.session.as_deref()))?;
-        if let Look::Short { now, .. } = &mut self.look {
+        if let DisplayFormat::Short { now, .. } = &mut self.look {
             *now = jiff::Timestamp::now().as_millisecond();
         }
         let (styles, width) = (self.out.styles, self.out.width);

@@ -1,4 +1,4 @@
-//! `wiretape ls`: the traces there are.
+//! `wiretape ls`: the recorded traces.
 
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
@@ -13,25 +13,24 @@ use std::path::{Path, PathBuf};
 use wiretape_library::{Catalog, CatalogEntry, TraceDigest, TraceState};
 use wiretape_trace::format::{Part, Producer};
 
-/// List the traces, the newest first
+/// List traces, newest first
 ///
-/// With each trace: the beginning of its id, by which other commands take it; when it began and how long it
-/// took; messages, calls and failed calls; and how it ended. What was read of a trace is kept in an index, so only new and
-/// changed traces are read.
+/// Shows the id prefix to pass to other commands, the label, the start, the duration, the number of messages, calls and
+/// failed calls, and how the recording ended. Results are kept in an index, so only new and changed traces are read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape ls                 the 50 newest
   wiretape ls -n 5            the five newest
   wiretape ls --all           all traces
-  wiretape ls --dir ./traces  those in another directory
+  wiretape ls --dir ./traces  traces in another directory
   wiretape ls --json | jq .label")]
 pub(crate) struct LsArgs {
-    /// List the traces in this directory instead of your own
+    /// List the traces in DIR instead of the default directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// List the newest N
+    /// List the newest N traces
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
 
@@ -39,16 +38,15 @@ pub(crate) struct LsArgs {
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
+    /// Print one JSON object per line (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &LsArgs) -> Result<(), CommandError> {
     let dir = args.dir.clone().map_or_else(dirs::traces_dir, Ok)?;
     if args.dir.is_some() && !dir.is_dir() {
-        return Err(CommandError::failure(format!("there is no directory {}", dir.display())));
+        return Err(CommandError::failure(format!("directory {} does not exist", dir.display())));
     }
     let catalog = Catalog::open(&dir, &dirs::index_dir()?)?;
     for error in &catalog.unreadable {
@@ -66,7 +64,10 @@ pub(crate) fn run(args: &LsArgs) -> Result<(), CommandError> {
     }
     let older = catalog.entries.len() - shown.len();
     if older > 0 {
-        output::note(format!("{} not listed; --all lists all", units::count(older as u64, "older trace")));
+        output::note(format!(
+            "{} not listed; use --all to list all",
+            units::count(older as u64, "older trace")
+        ));
     }
     Ok(())
 }
@@ -76,7 +77,7 @@ fn warn_about(error: &TraceFileError) {
     output::warn(format!("{error}{cause}"));
 }
 
-/// A trace with all that is listed of it.
+/// A trace with its listed properties.
 struct ListedTrace<'a> {
     entry: &'a CatalogEntry,
     short_id: String,
@@ -106,9 +107,12 @@ fn print_welcome(dir: &Path) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     let strong = out.styles.strong;
     writeln!(out, "No traces in {} yet.\n", dir.display())?;
-    writeln!(out, "Put this in front of an MCP server's command, where your client starts it:\n")?;
+    writeln!(
+        out,
+        "To record a server, put this in front of its command in your MCP client's configuration:\n"
+    )?;
     writeln!(out, "    {}\n", strong.paint("wiretape record -- COMMAND ARGS…"))?;
-    writeln!(out, "Or see what comes out without a server of your own: {}", strong.paint("wiretape demo"))?;
+    writeln!(out, "To try it without a server of your own, run: {}", strong.paint("wiretape demo"))?;
     Ok(out.flush()?)
 }
 
@@ -116,8 +120,8 @@ const COLUMNS: [Column; 8] = [
     Column { title: "ID", align: Align::Left, room: Room::Fixed },
     Column { title: "LABEL", align: Align::Left, room: Room::Flexible },
     Column { title: "STARTED", align: Align::Left, room: Room::Optional(1) },
-    Column { title: "TOOK", align: Align::Right, room: Room::Optional(3) },
-    Column { title: "MSGS", align: Align::Right, room: Room::Optional(4) },
+    Column { title: "DURATION", align: Align::Right, room: Room::Optional(3) },
+    Column { title: "MESSAGES", align: Align::Right, room: Room::Optional(4) },
     Column { title: "CALLS", align: Align::Right, room: Room::Optional(2) },
     Column { title: "ERRORS", align: Align::Right, room: Room::Fixed },
     Column { title: "STATE", align: Align::Left, room: Room::Flexible },
@@ -149,9 +153,9 @@ fn row(trace: &ListedTrace<'_>, out: &Output) -> Vec<Cell> {
         Cell::new(styles.strong, printable(trace.entry.label())),
         started(digest.started_ms, out).into(),
         digest.duration_us.map(units::duration).unwrap_or_default().into(),
-        digest.messages().to_string().into(),
-        digest.calls.calls.to_string().into(),
-        Cell::new(error_paint, errors.to_string()),
+        units::number(digest.messages()).into(),
+        units::number(digest.calls.calls).into(),
+        Cell::new(error_paint, units::number(errors)),
         Cell::new(state_paint, state(trace)),
     ]
 }
@@ -164,7 +168,7 @@ fn started(ms: Option<i64>, out: &Output) -> String {
     units::when(ms, jiff::Timestamp::now().as_millisecond(), &TimeZone::system())
 }
 
-/// How it ended, and what else is worth a word.
+/// How the recording ended, with further remarks.
 fn state(trace: &ListedTrace<'_>) -> String {
     let digest = &trace.digest;
     let mut state = trace.state.describe();
@@ -175,15 +179,15 @@ fn state(trace: &ListedTrace<'_>) -> String {
         _ => {}
     }
     if digest.text_lines > 0 {
-        state.push_str(&format!(", {} not JSON", digest.text_lines));
+        state.push_str(&format!(", {} not JSON", units::number(digest.text_lines)));
     }
-    // What is open at the end of a part may be answered in the next.
+    // A call that is open at the end of a part may be answered in the next one.
     let goes_on = matches!(trace.state, TraceState::Running | TraceState::Rotated { .. });
     if digest.calls.without_answer() > 0 && !goes_on {
-        state.push_str(&format!(", {} unanswered", digest.calls.without_answer()));
+        state.push_str(&format!(", {} unanswered", units::number(digest.calls.without_answer())));
     }
     if digest.lost > 0 {
-        state.push_str(&format!(", {} lost", digest.lost));
+        state.push_str(&format!(", {} lost", units::number(digest.lost)));
     }
     printable(&state).into_owned()
 }

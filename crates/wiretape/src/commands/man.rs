@@ -1,4 +1,4 @@
-//! `wiretape man`: the manual.
+//! `wiretape man`: the manual pages.
 
 use crate::cli;
 use crate::error::CommandError;
@@ -7,19 +7,18 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Print the manual page, or write a page for each command
+/// Print the manual page, or write one page per command
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape man | man -l -
   wiretape man ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Write a page for each command into this directory, which is created if need be
+    /// Write one page per command to DIR, which is created if missing
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &ManArgs) -> Result<(), CommandError> {
     match &args.dir {
         Some(dir) => write_pages(dir),
@@ -32,7 +31,7 @@ pub(crate) fn run(args: &ManArgs) -> Result<(), CommandError> {
 }
 
 fn write_pages(dir: &Path) -> Result<(), CommandError> {
-    let failed = |error| CommandError::because(format!("can't write into {}", dir.display()), error);
+    let failed = |error| CommandError::because(format!("can't write to {}", dir.display()), error);
     fs::create_dir_all(dir).map_err(failed)?;
     clap_mangen::generate_to(cli::command(), dir).map_err(failed)
 }

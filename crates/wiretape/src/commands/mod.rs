@@ -1,4 +1,4 @@
-//! The commands, a file each: its arguments and its code.
+//! The commands, one file or directory each: arguments and code together.
 
 pub(crate) mod baseline;
 pub(crate) mod ca;
@@ -12,6 +12,7 @@ pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod export_html;
 pub(crate) mod import;
+pub(crate) mod integrity;
 pub(crate) mod lint;
 pub(crate) mod logs;
 pub(crate) mod ls;
@@ -20,6 +21,7 @@ mod pending;
 pub(crate) mod proxy;
 pub(crate) mod prune;
 pub(crate) mod record;
+pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod schema;
 pub(crate) mod search;

@@ -1,9 +1,9 @@
-//! `wiretape logs --pending`: the calls in flight, in all recordings that are running.
+//! `wiretape logs --pending`: calls in flight, in all running recordings.
 //!
-//! They are derived from the live traces when the command is run, so that recording pays nothing for it.
+//! They are derived from the live traces when the command runs, so that recording has no cost for it.
 
 use super::calls::CallJson;
-use super::violations::Form;
+use super::violations::ViolationsFormat;
 use crate::dirs;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
@@ -25,13 +25,13 @@ const fn left(title: &'static str, room: Room) -> Column {
 const COLUMNS: [Column; 6] = [
     Column { title: "AGE", align: Align::Right, room: Room::Fixed },
     left("SERVER", Room::Optional(3)),
-    left("TOOL OR METHOD", Room::Flexible),
+    left("TOOL/METHOD", Room::Flexible),
     left("SESSION", Room::Optional(1)),
     left("TRACE", Room::Fixed),
     Column { title: "CALL", align: Align::Right, room: Room::Fixed },
 ];
 
-/// A call in flight, and the trace that it is in.
+/// A call in flight, with its trace.
 struct PendingRow<'a> {
     entry: &'a CatalogEntry,
     short_id: String,
@@ -50,8 +50,8 @@ struct PendingJson<'a> {
     call: CallJson<'a>,
 }
 
-/// Prints the calls in flight, the oldest first.
-pub(super) fn print(form: Form) -> Result<(), CommandError> {
+/// Prints the calls in flight, oldest first.
+pub(super) fn print(form: ViolationsFormat) -> Result<(), CommandError> {
     let catalog = Catalog::read(&dirs::traces_dir()?)?;
     let is_running = |entry: &&CatalogEntry| liveness(&entry.path) == Liveness::Running;
     let live: Vec<CatalogEntry> = catalog.entries.iter().filter(is_running).cloned().collect();
@@ -67,8 +67,8 @@ pub(super) fn print(form: Form) -> Result<(), CommandError> {
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.age_us));
     match form {
-        Form::Json => print_json(&rows),
-        Form::Text => print_table(&rows, live.len()),
+        ViolationsFormat::Json => print_json(&rows),
+        ViolationsFormat::Text => print_table(&rows, live.len()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `wiretape proxy`: stand in front of HTTP servers, and write down the sessions.
+//! `wiretape proxy`: records sessions of HTTP servers.
 
 use crate::error::CommandError;
 use crate::events::{self, EventArgs, EventPlan};
@@ -17,105 +17,104 @@ use wiretape_library::private;
 use wiretape_proxy::http::ca::CertificateAuthority;
 use wiretape_proxy::http::csp::Rule;
 use wiretape_proxy::http::{
-    AdminOptions, Bound, Draining, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite,
+    AdminOptions, BoundListener, Draining, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite,
     ProxyError, ProxyOptions, ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
 };
 use wiretape_proxy::journal::JournalOptions;
 use wiretape_proxy::warning::Warning;
 
-/// Where a reverse proxy listens, unless told otherwise.
+/// The default port of a reverse proxy.
 const REVERSE_PORT: u16 = 3004;
-/// Where a forward proxy does.
+/// The default port of a forward proxy.
 const FORWARD_PORT: u16 = 3128;
 
-/// Record the sessions of HTTP MCP servers
+/// Record sessions of HTTP MCP servers
 ///
-/// Stands between clients and a server: everything passes through unchanged in both directions, streams included, and
-/// every message is written to a trace, one file per session. Secrets are taken out before anything reaches the disk.
-/// With --upstream clients connect to the proxy instead of the server; with --forward they are told of it by
-/// HTTP_PROXY, and keep the server's own URL, which is what OAuth likes best.
+/// Forwards requests and responses unchanged, including streams, and writes every message to a trace, one file per session.
+/// Secrets are redacted before anything reaches the disk. With --upstream, clients connect to the proxy instead of the
+/// server. With --forward, clients use it through HTTP_PROXY and keep the server's own URL, which works best with OAuth.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("role").required(true), after_help = "\
 Examples:
   wiretape proxy --upstream http://localhost:9000/mcp
       then connect your client to http://127.0.0.1:3004/mcp
   wiretape proxy --config wiretape.toml
-      several servers at once; docs/configuration.md tells what the file may hold
+      several servers at once; see docs/configuration.md
   wiretape proxy --forward
       then start your client with HTTP_PROXY=http://127.0.0.1:3128
 
-The first signal (Ctrl-C, SIGTERM) waits for requests in flight; the second doesn't.")]
+On the first signal (Ctrl-C, SIGTERM), requests in flight are completed; on the second, they are cut off.")]
 pub(crate) struct ProxyArgs {
-    /// The server to stand in front of: `http://localhost:9000/mcp`
+    /// The server to record: `http://localhost:9000/mcp`
     #[arg(long, value_name = "URL", value_parser = crate::url_arg::url::<UpstreamUrl>(), group = "role")]
     upstream: Option<UpstreamUrl>,
 
-    /// Be a forward proxy: clients say where they want to go
+    /// Run a forward proxy, for clients that set HTTP_PROXY
     #[arg(long, group = "role")]
     forward: bool,
 
-    /// Read TLS too, with certificates of the authority that `wiretape ca` makes
+    /// Intercept TLS, with certificates signed by the CA of `wiretape ca`
     #[arg(long, requires = "forward")]
     intercept: bool,
 
-    /// Do what this file says; what the command line says goes before it
+    /// Read options from FILE; the command line takes precedence
     #[arg(long, value_name = "FILE", group = "role")]
     config: Option<PathBuf>,
 
-    /// Listen here (127.0.0.1:3004; a forward proxy 127.0.0.1:3128; port 0: any that is free)
+    /// Listen on ADDR (default 127.0.0.1:3004, with --forward 127.0.0.1:3128); port 0 is any free port
     #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     listen: Option<SocketAddr>,
 
-    /// Name the server NAME in traces, `logs` and the others (default: its host and port)
+    /// Name the server NAME in traces and queries (default: its host and port)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["forward", "config"])]
     label: Option<String>,
 
-    /// Send the upstream's own name as `Host`, instead of what the client sent
+    /// Send the upstream's host name in `Host` instead of the client's value
     #[arg(long, conflicts_with_all = ["forward", "config"])]
     rewrite_host: bool,
 
-    /// Leave the server's OAuth documents as they are
+    /// Don't rewrite the server's OAuth metadata
     #[arg(long, conflicts_with_all = ["forward", "config"])]
     no_oauth_rewrite: bool,
 
-    /// Write the traces into this directory instead of your own
+    /// Write traces to DIR instead of the default directory
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 
-    /// Write no traces
+    /// Don't write traces
     #[arg(long, conflicts_with_all = ["traces", "max_bytes", "max_files"])]
     no_traces: bool,
 
-    /// Take out what matches this regular expression, too (can be repeated)
+    /// Also redact matches of this regular expression (repeatable)
     #[arg(long, value_name = "REGEX", conflicts_with = "no_redact")]
     redact: Vec<String>,
 
-    /// Write everything as it is, secrets included; the traces say so
+    /// Record everything unchanged, including secrets; traces are marked as not redacted
     #[arg(long)]
     no_redact: bool,
 
-    /// Begin a new file when a trace would grow larger than this: 50MB, 1GiB
+    /// Start a new file before a trace exceeds SIZE: 50MB, 1GiB
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     max_bytes: Option<u64>,
 
-    /// Keep only the newest so many files of each session
+    /// Keep at most N files per session
     #[arg(long, value_name = "N", requires = "max_bytes", value_parser = clap::value_parser!(u64).range(1..))]
     max_files: Option<u64>,
 
-    /// End a session's trace when nothing was heard of it for so long (30m)
+    /// End a session's trace after it has been idle for TIME (default 30m)
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     session_idle: Option<Duration>,
 
-    /// Answer /healthz, /ready, /version, /status and /metrics here (127.0.0.1:0: any port that is free)
+    /// Serve /healthz, /ready, /version, /status and /metrics on ADDR; port 0 is any free port
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
 
-    /// Answer there by this host name, too (can be repeated)
+    /// Also accept this host name there (repeatable)
     #[arg(long, value_name = "NAME", requires = "admin")]
     admin_host: Vec<String>,
 
-    /// How long to wait, at the end, for requests in flight (30s)
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    /// How long to wait for requests in flight at shutdown (default 30s)
+    #[arg(long = "drain-timeout", alias = "drain", value_name = "TIME", value_parser = units::parse_duration)]
     drain: Option<Duration>,
 
     #[command(flatten)]
@@ -124,53 +123,52 @@ pub(crate) struct ProxyArgs {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Threads that serve connections (one for each processor)
+    /// Worker threads (default: one per CPU)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     workers: Option<u64>,
 }
 
-/// How much is too much.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
-    /// The largest body of a request (128MiB)
+    /// Maximum size of a request body (default 128MiB)
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     max_body: Option<u64>,
 
-    /// The largest head of a request (64KiB)
+    /// Maximum size of a request's headers (default 64KiB)
     #[arg(long, value_name = "SIZE", value_parser = parse_header_size)]
     max_headers: Option<u64>,
 
-    /// Client connections at a time (4096)
+    /// Maximum number of concurrent client connections (default 4096)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_connections: Option<u64>,
 
-    /// How long reaching the upstream may take (10s)
+    /// Timeout for connecting to the upstream (default 10s)
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     connect_timeout: Option<Duration>,
 
-    /// How long a request's head may take, and a connection may wait for the next request (75s)
+    /// Timeout for a request's headers, and for idle connections between requests (default 75s)
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     header_timeout: Option<Duration>,
 
-    /// How long an exchange may be silent in both directions (none)
+    /// Maximum time without data in either direction (default none)
     #[arg(long, value_name = "TIME", value_parser = units::parse_timeout)]
     idle_timeout: Option<Timeout>,
 
-    /// How long an exchange may take (none)
+    /// Maximum duration of an exchange (default none)
     #[arg(long, value_name = "TIME", value_parser = units::parse_timeout)]
     total_timeout: Option<Timeout>,
 }
 
-/// The smallest room for headers that is of any use.
+/// Parses the header limit, which has a minimum.
 fn parse_header_size(text: &str) -> Result<u64, String> {
     match units::parse_size(text)? {
-        size if size < MIN_HEADERS => Err(format!("at least {MIN_HEADERS} bytes are needed")),
+        size if size < MIN_HEADERS => Err(format!("must be at least {MIN_HEADERS} bytes")),
         size => Ok(size),
     }
 }
 
-/// Runs the command until a signal ends it.
+/// Runs the proxy until a signal ends it.
 pub(crate) fn run(args: &ProxyArgs) -> Result<(), CommandError> {
     let (mut options, events) = options(args)?;
     let traces = options.traces.as_ref().map(|journal| journal.dir.clone());
@@ -224,21 +222,21 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
         drain: args.drain.or(config.drain).unwrap_or(DRAIN),
         on_drain: Arc::new(report_draining),
         workers: args.workers.map_or_else(processors, |n| usize::try_from(n).unwrap_or(1)),
-        warn: Arc::new(tell),
+        warn: Arc::new(print_warning),
         sink: None,
     };
     Ok((options, events))
 }
 
-/// Where the proxy tells how it is: the command line first, then the file.
+/// The admin endpoints: from the command line, or from the file.
 fn admin(args: &ProxyArgs, config: &mut ProxyConfig) -> Option<AdminOptions> {
     let listen = args.admin.or_else(|| config.admin.and_then(Switch::on))?;
     let hosts = [args.admin_host.clone(), std::mem::take(&mut config.admin_hosts)].concat();
     Some(AdminOptions { listen, hosts, requests: Arc::new(RequestMetrics::default()) })
 }
 
-/// Where traces go, if anywhere: the command line first, then the file, then the user's own place. A directory that was named
-/// has to be usable; the user's own need not be, for the traffic goes on without traces, too.
+/// The directory of traces, if any: from the command line, from the file, or the default. A directory that was named must be
+/// writable; the default need not be, since traffic continues without traces.
 fn traces_dir(args: &ProxyArgs, config: Option<Switch<PathBuf>>) -> Result<Option<PathBuf>, CommandError> {
     let named = match (&args.traces, config) {
         _ if args.no_traces => return Ok(None),
@@ -249,13 +247,13 @@ fn traces_dir(args: &ProxyArgs, config: Option<Switch<PathBuf>>) -> Result<Optio
     if let Some(dir) = &named {
         check_writable(dir).map_err(|error| {
             CommandError::because(format!("can't write traces to {}", dir.display()), error)
-                .hint("name another directory, or write none with --no-traces")
+                .hint("choose another directory, or use --no-traces")
         })?;
     }
     Ok(named)
 }
 
-/// Makes a directory if it is missing, and finds out whether files can be made in it.
+/// Creates a directory if it is missing, and checks that files can be created in it.
 fn check_writable(dir: &Path) -> io::Result<()> {
     private::create_dir(dir)?;
     let probe = dir.join(format!(".wiretape-{}", std::process::id()));
@@ -267,7 +265,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What to listen on, from the command line or from the file, never from both.
+/// The listeners, from the command line or from the file, never from both.
 fn listeners(args: &ProxyArgs, config: &mut ProxyConfig) -> Result<Vec<ListenerOptions>, CommandError> {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     if let Some(path) = &args.config {
@@ -303,7 +301,7 @@ fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOption
         listeners.push(forward(options.listen, options.intercept.unwrap_or(false))?);
     }
     if listeners.is_empty() {
-        let message = format!("{} names neither an upstream nor a forward proxy", path.display());
+        let message = format!("{} has neither an upstream nor a forward proxy", path.display());
         return Err(
             CommandError::usage(message).hint("add [[upstream]] with `url` and `listen`, or [forward]")
         );
@@ -325,7 +323,7 @@ fn forward(listen: SocketAddr, intercept: bool) -> Result<ListenerOptions, Comma
     Ok(ListenerOptions { name: FORWARD.to_owned(), listen, route })
 }
 
-/// The authority whose certificates the client is shown.
+/// The CA whose certificates clients are presented with.
 fn authority(intercept: bool) -> Result<Option<Arc<CertificateAuthority>>, CommandError> {
     if !intercept {
         return Ok(None);
@@ -335,7 +333,6 @@ fn authority(intercept: bool) -> Result<Option<Arc<CertificateAuthority>>, Comma
 }
 
 fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
-    /// As good as no limit.
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let usual = Limits::default();
     let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX / 4);
@@ -359,9 +356,9 @@ fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
     }
 }
 
-/// Says where the proxy is, and what to do with it.
-fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&Path>, store: Option<&Path>) {
-    for Bound { listener, address } in bound {
+/// Prints where the proxy listens, and how clients use it.
+fn announce(bound: &[BoundListener], admin: Option<SocketAddr>, traces: Option<&Path>, store: Option<&Path>) {
+    for BoundListener { listener, address } in bound {
         output::note(format!("wiretape: listening on http://{address}"));
         match &listener.route {
             Route::Reverse(reverse) => {
@@ -379,7 +376,7 @@ fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&Path>, s
         }
         if !address.ip().is_loopback() {
             output::warn(format!(
-                "wiretape: {address} can be reached from other machines, by anybody: there is no password"
+                "wiretape: {address} is reachable from other machines, without authentication"
             ));
         }
     }
@@ -387,10 +384,10 @@ fn announce(bound: &[Bound], admin: Option<SocketAddr>, traces: Option<&Path>, s
         output::note(format!("wiretape: status at http://{admin}/status"));
     }
     if let Some(traces) = traces {
-        output::note(format!("wiretape: traces go to {}", traces.display()));
+        output::note(format!("wiretape: writing traces to {}", traces.display()));
     }
     if let Some(store) = store {
-        output::note(format!("wiretape: the store is {}", store.display()));
+        output::note(format!("wiretape: store: {}", store.display()));
     }
 }
 
@@ -398,27 +395,24 @@ fn explain(error: ProxyError) -> CommandError {
     let ProxyError::Listen { address, source } = error else { return CommandError::failure(error) };
     let hint = match source.kind() {
         io::ErrorKind::AddrInUse => {
-            format!(
-                "something else listens on port {}; choose another with --listen, or 0 for any",
-                address.port()
-            )
+            format!("port {} is in use; choose another with --listen, or 0 for any free one", address.port())
         }
-        io::ErrorKind::PermissionDenied => "ports below 1024 need rights; choose a higher one".to_owned(),
+        io::ErrorKind::PermissionDenied => "ports below 1024 need privileges; choose a higher one".to_owned(),
         io::ErrorKind::AddrNotAvailable => {
-            format!("{} is no address of this machine; 127.0.0.1 always is", address.ip())
+            format!("{} is not an address of this machine; 127.0.0.1 always is", address.ip())
         }
         _ => "choose another address with --listen".to_owned(),
     };
     CommandError::because(format!("can't listen on {address}"), source).hint(hint)
 }
 
-/// Tells the user what happens meanwhile.
-#[expect(clippy::needless_pass_by_value, reason = "the proxy hands warnings over")]
-fn tell(warning: Warning) {
+/// Prints a warning of the proxy.
+#[expect(clippy::needless_pass_by_value, reason = "the signature of the proxy's callback")]
+fn print_warning(warning: Warning) {
     output::warn(format!("wiretape: {warning}"));
 }
 
-/// Says what is waited for, so that the proxy does not look stuck.
+/// Reports what the proxy waits for, so that it does not look stuck.
 fn report_draining(draining: Draining) {
     let Draining { requests, connections } = draining;
     let waits_for = match requests {
@@ -433,10 +427,10 @@ fn report(outcome: &ProxyOutcome) {
     output::note(format!("wiretape: stopped after {exchanges}"));
     if outcome.cut_off > 0 {
         let cut_off = units::count(outcome.cut_off, "exchange");
-        output::warn(format!("wiretape: {cut_off} had not come to an end and had to be cut off"));
+        output::warn(format!("wiretape: cut off {cut_off} in flight"));
     }
     if outcome.lost > 0 {
         let lost = units::count(outcome.lost, "line");
-        output::warn(format!("wiretape: {lost} could not be written to the traces"));
+        output::warn(format!("wiretape: {lost} could not be recorded"));
     }
 }

@@ -1,4 +1,4 @@
-//! `wiretape prune`: old traces out. First a plan, then, if the user agrees, its execution.
+//! `wiretape prune`: deletes old traces. It first prints a plan, and executes it if the user agrees.
 
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
@@ -14,28 +14,28 @@ use wiretape_analyze::summary::Ending;
 use wiretape_library::{Catalog, CatalogEntry};
 use wiretape_library::{Liveness, liveness};
 
-/// Delete old traces, after showing which
+/// Delete old traces, after confirmation
 ///
-/// Nothing is deleted before the plan was shown and agreed to. A trace that is being recorded is never deleted,
-/// nor is a file that does not begin like a trace. A trace's age counts from when it was last written; each part
-/// of a rotated recording counts for itself.
+/// Shows the plan and asks before deleting anything. A trace that is still being recorded is never deleted, nor is a file
+/// that does not start like a trace. The age of a trace is the time since its last write; each part of a rotated recording
+/// has its own age.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape prune --older-than 30d             what is older than 30 days
-  wiretape prune --max-total 2GB              the oldest, until 2 GB are left
-  wiretape prune --older-than 2w --dry-run    only show the plan
-  wiretape prune --older-than 30d --yes       without asking, for scripts")]
+  wiretape prune --older-than 30d             delete traces older than 30 days
+  wiretape prune --max-total 2GB              delete the oldest until at most 2 GB remain
+  wiretape prune --older-than 2w --dry-run    show the plan only
+  wiretape prune --older-than 30d --yes       don't ask, for scripts")]
 pub(crate) struct PruneArgs {
-    /// Delete what was last written longer ago than this: 30d, 2w, 12h
+    /// Delete traces whose last write is older than AGE: 30d, 2w, 12h
     #[arg(long, value_name = "AGE", value_parser = units::parse_age)]
     older_than: Option<Duration>,
 
-    /// Delete the oldest until all traces together take no more than this: 500MB, 2GB, 1GiB
+    /// Delete the oldest traces until all together are at most SIZE: 500MB, 2GB, 1GiB
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     max_total: Option<u64>,
 
-    /// Prune this directory instead of your own
+    /// Prune DIR instead of the default directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
@@ -43,25 +43,24 @@ pub(crate) struct PruneArgs {
     #[arg(short, long)]
     yes: bool,
 
-    /// Show the plan and delete nothing
+    /// Show the plan without deleting anything
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
 
-    /// Print one JSON object with the plan and the result (schema: docs/json-output.md)
+    /// Print the plan and the result as one JSON object (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &PruneArgs) -> Result<(), CommandError> {
     let criteria = Criteria { older_than: args.older_than, max_total: args.max_total };
     if criteria == Criteria::default() {
-        return Err(CommandError::usage("nothing says what to prune")
-            .hint("give --older-than AGE (30d, 2w) or --max-total SIZE (2GB), or both"));
+        return Err(CommandError::usage("no pruning criteria")
+            .hint("use --older-than AGE (30d, 2w), --max-total SIZE (2GB), or both"));
     }
     let dir = args.dir.clone().map_or_else(dirs::traces_dir, Ok)?;
     if args.dir.is_some() && !dir.is_dir() {
-        return Err(CommandError::failure(format!("there is no directory {}", dir.display())));
+        return Err(CommandError::failure(format!("directory {} does not exist", dir.display())));
     }
     let plan = PrunePlan::new(candidates(&dir)?, &criteria, SystemTime::now());
     if !args.json {
@@ -74,8 +73,10 @@ pub(crate) fn run(args: &PruneArgs) -> Result<(), CommandError> {
             if args.json {
                 print_json(&plan, None)?;
             }
-            return Err(CommandError::usage("nothing was deleted: there is no terminal to ask on")
-                .hint("add --yes to delete without asking, or --dry-run to see the plan only"));
+            return Err(CommandError::usage(
+                "nothing was deleted: can't ask for confirmation without a terminal",
+            )
+            .hint("use --yes to delete without asking, or --dry-run to show the plan only"));
         }
     };
     if args.json {
@@ -92,7 +93,6 @@ pub(crate) fn run(args: &PruneArgs) -> Result<(), CommandError> {
     }
 }
 
-/// What is to be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Criteria {
     older_than: Option<Duration>,
@@ -110,25 +110,25 @@ struct Candidate {
     keep: Option<Keep>,
 }
 
-/// Whether a trace is a whole recording.
+/// Whether a trace is a complete recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Whole,
     OfRotated,
 }
 
-/// Why a trace is kept whatever the criteria say.
+/// Why a trace is kept regardless of the criteria.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
     /// It is being recorded.
     Running,
-    /// It has no end, was written lately, and this machine can't tell whether it is being recorded.
+    /// It has no end, was written recently, and this machine can't tell whether it is being recorded.
     MaybeRunning,
-    /// It does not begin with `meta`: it may be something else.
+    /// It does not start with `meta`: it may not be a trace.
     NoMeta,
 }
 
-/// Why a trace is to be deleted.
+/// Why a trace is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Reason {
@@ -139,7 +139,7 @@ enum Reason {
 fn candidates(dir: &Path) -> Result<Vec<Candidate>, CommandError> {
     let catalog = Catalog::open(dir, &dirs::index_dir()?)?;
     for error in &catalog.unreadable {
-        output::warn(format!("{error}; left alone"));
+        output::warn(format!("{error}; skipped"));
     }
     catalog.entries.iter().map(candidate).collect()
 }
@@ -158,17 +158,17 @@ fn candidate(entry: &CatalogEntry) -> Result<Candidate, CommandError> {
 }
 
 fn keep(entry: &CatalogEntry, ending: &Ending) -> Option<Keep> {
-    const LATELY: Duration = Duration::from_secs(24 * 3600);
-    let lately = entry.modified().elapsed().is_ok_and(|age| age < LATELY);
+    const RECENT: Duration = Duration::from_secs(24 * 3600);
+    let is_recent = entry.modified().elapsed().is_ok_and(|age| age < RECENT);
     match entry.recorder() {
         Liveness::Running => Some(Keep::Running),
-        Liveness::Unknown if *ending == Ending::Missing && lately => Some(Keep::MaybeRunning),
+        Liveness::Unknown if *ending == Ending::Missing && is_recent => Some(Keep::MaybeRunning),
         _ if !entry.facts.has_meta => Some(Keep::NoMeta),
         _ => None,
     }
 }
 
-/// What will be deleted, and why; and what was spared.
+/// The traces to delete, with reasons, and those that are kept in spite of the criteria.
 #[derive(Debug)]
 struct PrunePlan {
     deletions: Vec<Deletion>,
@@ -190,7 +190,7 @@ impl PrunePlan {
         let mut plan = PrunePlan { deletions: Vec::new(), spared: Vec::new(), kept_files: 0, kept_bytes: 0 };
         let mut total: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
         for candidate in candidates {
-            // A file from the future is as young as can be.
+            // A modification time in the future counts as age 0.
             let age = now.duration_since(candidate.modified).unwrap_or_default();
             let reason = if criteria.older_than.is_some_and(|limit| age > limit) {
                 Some(Reason::TooOld)
@@ -225,9 +225,9 @@ impl PrunePlan {
     fn execute(&self) -> PruneResult {
         let mut result = PruneResult::default();
         for Deletion { candidate, .. } in &self.deletions {
-            // A recorder may have come back to it since the plan was made.
+            // A recorder may have resumed the file since the plan was made.
             let deleted = if liveness(&candidate.path) == Liveness::Running {
-                Err(io::Error::other("it is being recorded"))
+                Err(io::Error::other("still being recorded"))
             } else {
                 fs::remove_file(&candidate.path)
             };
@@ -243,7 +243,7 @@ impl PrunePlan {
     }
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Debug, Default)]
 struct PruneResult {
     deleted: u64,
@@ -286,7 +286,7 @@ const COLUMNS: [Column; 5] = [
     Column { title: "LABEL", align: Align::Left, room: Room::Optional(1) },
     Column { title: "AGE", align: Align::Right, room: Room::Fixed },
     Column { title: "SIZE", align: Align::Right, room: Room::Fixed },
-    Column { title: "WHY", align: Align::Left, room: Room::Fixed },
+    Column { title: "REASON", align: Align::Left, room: Room::Fixed },
 ];
 
 fn print_plan(plan: &PrunePlan, dir: &Path) -> io::Result<()> {
@@ -300,7 +300,7 @@ fn print_plan(plan: &PrunePlan, dir: &Path) -> io::Result<()> {
         writeln!(out, "Nothing to prune in {}: {kept}, {}.", dir.display(), units::bytes(plan.kept_bytes))?;
         return out.flush();
     }
-    writeln!(out, "To be deleted from {}:\n", dir.display())?;
+    writeln!(out, "Traces to delete from {}:\n", dir.display())?;
     let mut table = Table::new(&COLUMNS);
     for Deletion { candidate, age, reason } in &plan.deletions {
         let age = units::duration(u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
@@ -317,14 +317,14 @@ fn print_plan(plan: &PrunePlan, dir: &Path) -> io::Result<()> {
         writeln!(
             out,
             "\n{}",
-            styles.dim.paint("Parts of a rotated recording go by their own age: its other parts may stay.")
+            styles.dim.paint("Parts of a rotated recording have their own age: other parts may be kept.")
         )?;
     }
     let deleted = units::count(plan.deletions.len() as u64, "file");
     let kept = units::count(plan.kept_files, "file");
     writeln!(
         out,
-        "\n{deleted} ({}) would go, {kept} ({}) would stay.",
+        "\n{deleted} ({}) to delete, {kept} ({}) to keep.",
         units::bytes(plan.bytes()),
         units::bytes(plan.kept_bytes)
     )?;
@@ -347,9 +347,9 @@ fn file_name(path: &Path) -> String {
 impl Keep {
     fn describe(self) -> &'static str {
         match self {
-            Keep::Running => "it is being recorded",
-            Keep::MaybeRunning => "it has no end and was written lately: it may be being recorded",
-            Keep::NoMeta => "it does not begin like a trace of its own",
+            Keep::Running => "still being recorded",
+            Keep::MaybeRunning => "it has no end and was written recently, so it may still be recorded",
+            Keep::NoMeta => "it does not start like a trace",
         }
     }
 }
@@ -358,9 +358,9 @@ impl Reason {
     fn describe(self, part: Part) -> String {
         let why = match self {
             Reason::TooOld => "too old",
-            Reason::TooMuch => "over the total",
+            Reason::TooMuch => "over the total size",
         };
-        if part == Part::OfRotated { format!("{why}, a part") } else { why.to_owned() }
+        if part == Part::OfRotated { format!("{why} (part)") } else { why.to_owned() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `wiretape record`: put in front of a server's command, it writes down the session.
+//! `wiretape record`: wraps a server's command and records the session.
 
 use crate::config::Config;
 use crate::error::CommandError;
@@ -18,13 +18,13 @@ use wiretape_proxy::record::{RecordOptions, RecordOutcome, record};
 use wiretape_proxy::warning::Warning;
 use wiretape_trace::redact::Redactor;
 
-/// Record the session of a stdio MCP server
+/// Record a session of a stdio MCP server
 ///
-/// Put `wiretape record --` in front of a server's command in your MCP client's configuration. Everything passes
-/// through unchanged in both directions; what passed is written to a trace. Secrets are taken out before anything
-/// reaches the disk. The exit status is the server's: 128 + n if signal n ended it, 127 if it can't be started.
+/// Put `wiretape record --` in front of a server's command in your MCP client's configuration. All bytes pass through
+/// unchanged in both directions, and every message is written to a trace. Secrets are redacted before anything reaches the
+/// disk. The exit code is the server's: 128 + n if signal n ended it, 127 if it can't be started.
 ///
-/// With --url there is no command: messages go to a server that is reached over HTTP, and its answers come back.
+/// With --url there is no command: messages are sent to an HTTP server, and its responses come back.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape record [OPTIONS] -- COMMAND [ARGS]...\n       wiretape record [OPTIONS] --url URL [--header 'NAME: VALUE']...",
@@ -33,7 +33,7 @@ Examples:
   wiretape record -- npx -y @modelcontextprotocol/server-filesystem /home/me
   wiretape record --label files --redact 'ACME-[0-9]{8}' -- ./my-server
   wiretape record --max-bytes 50MB --max-files 5 -- uvx mcp-server-time
-  wiretape record --serve -- ./my-server        watch it live in a viewer
+  wiretape record --serve -- ./my-server        stream it to a live viewer
   wiretape record --url https://mcp.example.com/mcp --header 'Authorization: Bearer …'
 
 In a client's configuration:
@@ -41,59 +41,59 @@ In a client's configuration:
     \"args\": [\"record\", \"--\", \"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \"/home/me\"]}}}"
 )]
 pub(crate) struct RecordArgs {
-    /// Write the trace into this directory instead of your own
+    /// Write the trace to DIR instead of the default directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Call the trace so, instead of by the server's command
+    /// Name the trace NAME (default: derived from the command)
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
 
-    /// Take out what matches this regular expression, too (can be repeated)
+    /// Also redact matches of this regular expression (repeatable)
     #[arg(long, value_name = "REGEX", conflicts_with = "no_redact")]
     redact: Vec<String>,
 
-    /// Write everything as it is, secrets included; the trace says so
+    /// Record everything unchanged, including secrets; the trace is marked as not redacted
     #[arg(long)]
     no_redact: bool,
 
-    /// Leave the server's standard error alone instead of recording it
+    /// Don't record the server's standard error
     #[arg(long)]
     no_stderr: bool,
 
-    /// Begin a new file when the trace would grow larger than this: 50MB, 1GiB
+    /// Start a new file before the trace exceeds SIZE: 50MB, 1GiB
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     max_bytes: Option<u64>,
 
-    /// Keep only the newest so many files of this recording
+    /// Keep at most N files of this recording
     #[arg(long, value_name = "N", requires = "max_bytes", value_parser = clap::value_parser!(u64).range(1..))]
     max_files: Option<u64>,
 
-    /// Show the trace live to viewers on this machine (by WebSocket; a busy port: the next free one)
+    /// Stream the trace to local viewers over WebSocket; if PORT is in use, the next free one is used
     #[arg(long, value_name = "PORT", num_args = 0..=1)]
     serve: Option<Option<u16>>,
 
-    /// Let the viewer of this site watch without the token: `https://viewer.example`
+    /// Let the viewer at this origin connect without the token: `https://viewer.example`
     #[arg(long, value_name = "URL", requires = "serve")]
     allow_origin: Vec<Origin>,
 
-    /// Keep the store in this file instead of your own
+    /// Use the store in FILE instead of the default one
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 
-    /// Feed no store: `logs`, `stats`, `sessions` and the others won't know of this
+    /// Don't write to the store: this session won't appear in `logs`, `stats` and other queries
     #[arg(long, conflicts_with = "store")]
     no_store: bool,
 
-    /// Read this configuration instead of your own
+    /// Read this configuration file instead of the default one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Connect to the HTTP server at this URL instead of starting a command
+    /// Connect to the HTTP server at URL instead of starting a command
     #[arg(long, value_name = "URL", value_parser = crate::url_arg::url::<ServerUrl>(), conflicts_with_all = ["command", "no_stderr"])]
     url: Option<ServerUrl>,
 
-    /// Send this header to the server; its value is kept out of the trace (can be repeated)
+    /// Send this header to the server; its value is not recorded (repeatable)
     #[arg(long, value_name = "NAME: VALUE", requires = "url", conflicts_with = "command")]
     header: Vec<String>,
 
@@ -102,7 +102,7 @@ pub(crate) struct RecordArgs {
     command: Vec<OsString>,
 }
 
-/// Runs the command; the exit code is the server's.
+/// Runs the command and returns the server's exit code.
 pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
     let url = args.url.take();
     let headers = headers(&args)?;
@@ -112,10 +112,11 @@ pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
     let command = args.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let outcome = match url {
         Some(url) => bridge(bridge_options(args, common, url, headers))
-            .map_err(|error| CommandError::because("can't connect our own streams", error)),
+            .map_err(|error| CommandError::because("can't set up standard input and output", error)),
         None => record(options(args, common))
-            .map_err(|error| CommandError::because("can't watch over the server's process", error)),
+            .map_err(|error| CommandError::because("can't supervise the server process", error)),
     };
+    // Also after a failure: what was recorded until then belongs in the store.
     if let Some(feed) = feed {
         feed.finish();
     }
@@ -124,7 +125,7 @@ pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::passed_on(outcome.exit_code))
 }
 
-/// What feeds the store, unless there is to be none.
+/// The feed to the store, unless it is disabled.
 fn feed(args: &RecordArgs) -> Result<Option<StoreFeed>, CommandError> {
     if args.no_store {
         return Ok(None);
@@ -141,12 +142,12 @@ fn options(args: RecordArgs, common: Common) -> RecordOptions {
         redactor: common.redactor,
         stderr: if args.no_stderr { StderrMode::Inherited } else { StderrMode::Recorded },
         live: common.live,
-        warn: Arc::new(tell),
+        warn: Arc::new(print_warning),
     }
 }
 
 fn headers(args: &RecordArgs) -> Result<Vec<SecretHeader>, CommandError> {
-    // Clap would repeat a value that it can't read, and this one is a secret.
+    // Parsed here instead of by clap, which would repeat an invalid value in its message: it may be a secret.
     let headers = args.header.iter().map(|header| header.parse::<SecretHeader>());
     headers.collect::<Result<_, _>>().map_err(CommandError::usage)
 }
@@ -164,11 +165,11 @@ fn bridge_options(
         journal: Some(common.journal),
         redactor: common.redactor,
         live: common.live,
-        warn: Arc::new(tell),
+        warn: Arc::new(print_warning),
     }
 }
 
-/// What does not depend on how the server is reached.
+/// The options that don't depend on the transport.
 struct Common {
     journal: JournalOptions,
     redactor: Option<Redactor>,
@@ -183,7 +184,7 @@ impl Common {
 }
 
 fn common(args: &RecordArgs) -> Result<Common, CommandError> {
-    // Everything that can be wrong with the command line is found before anything is created.
+    // All command line errors are reported before anything is created.
     let config = Config::load(args.config.as_deref())?;
     let live = live_options(args.serve, args.allow_origin.clone())?;
     let dir = args.out.clone().map_or_else(dirs::traces_dir, Ok)?;
@@ -210,9 +211,9 @@ fn live_options(
     Ok(Some(options))
 }
 
-/// Tells the user what happens meanwhile. Standard output belongs to the server.
-#[expect(clippy::needless_pass_by_value, reason = "the recorder hands warnings over")]
-fn tell(warning: Warning) {
+/// Prints a warning of the recorder. Standard output belongs to the server.
+#[expect(clippy::needless_pass_by_value, reason = "the signature of the recorder's callback")]
+fn print_warning(warning: Warning) {
     match &warning {
         Warning::Live { .. } => output::note(format!("wiretape: {warning}")),
         _ => output::warn(format!("wiretape: {warning}")),
@@ -222,12 +223,12 @@ fn tell(warning: Warning) {
 fn report(outcome: &RecordOutcome, command: &str) {
     if let Some(error) = &outcome.spawn_error {
         CommandError::failure(format!("can't start `{command}`: {error}"))
-            .hint("check that the command is on your PATH, or give its full path")
+            .hint("check that the command is in your PATH, or use its full path")
             .print();
     }
     if outcome.lost > 0 {
         output::warn(format!(
-            "wiretape: {} of this session could not be written to the trace",
+            "wiretape: {} of this session could not be recorded",
             units::count(outcome.lost, "line")
         ));
     }

@@ -1,7 +1,7 @@
-//! `wiretape schema`: what servers offer, what has changed, and what nobody uses.
+//! `wiretape schema`: definitions of servers, their changes, and unused tools.
 
 use crate::ask::AskArgs;
-use crate::calls::Look;
+use crate::calls::DisplayFormat;
 use crate::error::CommandError;
 use crate::json;
 use crate::names::Names;
@@ -14,33 +14,32 @@ use std::io::{self, Write};
 use wiretape_events::store::query::{SchemaChangeRecord, SchemaItemRecord, SchemaListRecord, UnusedTool};
 use wiretape_events::store::{Filter, Store};
 
-/// Show what servers offer, what has changed of that, and what nobody uses
+/// Show definitions of servers, their changes, and unused tools
 ///
-/// The tools, resources, templates and prompts of each server, as they were last listed. With NAME, the definitions of
-/// what goes by that name. --since means what has changed since then; with --unused it says in which time nobody
-/// called a tool.
+/// Lists the tools, resources, templates and prompts of each server, as last listed. With NAME, shows the definitions with
+/// that name. --since limits --changes to changes since TIME, and --unused to tools not called since TIME.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape schema                        what servers offer now
-  wiretape schema search                 how `search` is defined
-  wiretape schema --changes --since 7d   what has changed in the last week
-  wiretape schema --unused --since 30d   tools that nobody called for 30 days
+  wiretape schema                        current definitions
+  wiretape schema search                 the definition of `search`
+  wiretape schema --changes --since 7d   changes in the last week
+  wiretape schema --unused --since 30d   tools not called for 30 days
   wiretape schema --json | jq '.items[].definition'")]
 pub(crate) struct SchemaArgs {
-    /// Show the definition of the tool, resource or prompt of this name
+    /// Show the definition of the tool, resource or prompt NAME
     #[arg(value_name = "NAME", conflicts_with_all = ["changes", "unused"])]
     name: Option<String>,
 
-    /// Show what has changed, the latest first
+    /// Show changes, newest first
     #[arg(long, conflicts_with = "unused")]
     changes: bool,
 
-    /// Show the tools that nobody has called
+    /// Show tools that were never called
     #[arg(long)]
     unused: bool,
 
-    /// Show at most N
+    /// Show at most N entries
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
 
@@ -48,16 +47,15 @@ pub(crate) struct SchemaArgs {
     ask: AskArgs,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &SchemaArgs) -> Result<(), CommandError> {
     let filter = args.ask.filter.filter();
     if !args.unused && asks_for_calls(&filter) {
-        return Err(CommandError::usage("--client, --status and --errors say nothing of what servers offer")
-            .hint("with --unused they say whose calls, and which, count as use"));
+        return Err(CommandError::usage("--client, --status and --errors don't apply to definitions")
+            .hint("with --unused they select the calls that count as use"));
     }
     if !args.unused && !args.changes && filter.session.is_some() {
-        return Err(CommandError::usage("--session says nothing of what servers offer now").hint(
-            "with --changes it says in which session a change was seen, with --unused whose calls count as use",
+        return Err(CommandError::usage("--session doesn't apply to current definitions").hint(
+            "with --changes it selects the session in which a change was seen, with --unused the calls that count as use",
         ));
     }
     let store = args.ask.store.open()?;
@@ -94,7 +92,7 @@ fn asks_for_calls(filter: &Filter) -> bool {
     filter.client.is_some() || !filter.statuses.is_empty() || filter.errors_only
 }
 
-/// What servers offer now, as far as it is asked for.
+/// The current definitions that match the filter.
 fn lists(
     store: &Store,
     filter: &Filter,
@@ -121,19 +119,19 @@ fn lists(
     Ok(lists)
 }
 
-/// A change, and what it changed; one line of `schema --changes --json`.
+/// A change with the members it affects; one line of `schema --changes --json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Change {
     #[serde(flatten)]
     record: SchemaChangeRecord,
-    /// The members that differ from the definition before; unknown if that is not in the store.
+    /// The members that differ from the previous definition; `None` if that is not in the store.
     members: Option<Vec<String>>,
 }
 
-/// What has changed, the latest first.
+/// The changes, newest first.
 fn changes(store: &Store, filter: &Filter) -> Result<Vec<Change>, CommandError> {
-    // What something was before may have been seen earlier, and in another session.
+    // The previous definition may have been seen earlier, and in another session.
     let history = Filter { since_ms: None, session: None, ..filter.clone() };
     let mut before: HashMap<(String, String, String), SchemaChangeRecord> = HashMap::new();
     let mut changes = Vec::new();
@@ -155,7 +153,7 @@ fn changes(store: &Store, filter: &Filter) -> Result<Vec<Change>, CommandError> 
     Ok(changes)
 }
 
-/// The members of two objects that are not the same.
+/// The members of two objects that differ.
 fn differing(before: &[u8], after: &[u8]) -> Vec<String> {
     let mut names = json::keys(before);
     for name in json::keys(after) {
@@ -197,33 +195,29 @@ fn list_name(method: &str) -> &str {
 }
 
 fn print_lists(lists: &[SchemaListRecord], names: &Names) -> Result<(), CommandError> {
-    print_table(
-        &LISTS,
-        "There is nothing of that kind in the store: no list was seen, or none is meant.",
-        |look, styles| {
-            let of_list = |list: &SchemaListRecord| {
-                let row = |item: &SchemaItemRecord| {
-                    vec![
-                        names.server(&list.server, None).into(),
-                        printable(list_name(&list.method)).into_owned().into(),
-                        Cell::new(styles.name, printable(&item.key)),
-                        look.when(item.first_seen).into(),
-                        if item.changed > item.first_seen {
-                            look.when(item.changed).into()
-                        } else {
-                            Cell::new(styles.dim, "-")
-                        },
-                    ]
-                };
-                list.items.iter().map(row).collect::<Vec<_>>()
+    print_table(&LISTS, "No definitions in the store match this filter.", |look, styles| {
+        let of_list = |list: &SchemaListRecord| {
+            let row = |item: &SchemaItemRecord| {
+                vec![
+                    names.server(&list.server, None).into(),
+                    printable(list_name(&list.method)).into_owned().into(),
+                    Cell::new(styles.name, printable(&item.key)),
+                    look.when(item.first_seen).into(),
+                    if item.changed > item.first_seen {
+                        look.when(item.changed).into()
+                    } else {
+                        Cell::new(styles.dim, "-")
+                    },
+                ]
             };
-            lists.iter().flat_map(of_list).collect()
-        },
-    )
+            list.items.iter().map(row).collect::<Vec<_>>()
+        };
+        lists.iter().flat_map(of_list).collect()
+    })
 }
 
 fn print_changes(changes: &[Change], names: &Names) -> Result<(), CommandError> {
-    print_table(&CHANGES, "Nothing of that kind has changed, as far as the store knows.", |look, styles| {
+    print_table(&CHANGES, "No changes in the store match this filter.", |look, styles| {
         let row = |Change { record, members }: &Change| {
             let what = members.as_deref().map(|members| members.join(", ")).unwrap_or_default();
             let paint = match record.change.as_str() {
@@ -245,7 +239,7 @@ fn print_changes(changes: &[Change], names: &Names) -> Result<(), CommandError> 
 }
 
 fn print_unused(tools: &[UnusedTool], names: &Names) -> Result<(), CommandError> {
-    print_table(&UNUSED, "There is no tool that nobody called.", |look, styles| {
+    print_table(&UNUSED, "No unused tools.", |look, styles| {
         let row = |tool: &UnusedTool| {
             vec![
                 names.server(&tool.server, None).into(),
@@ -260,10 +254,10 @@ fn print_unused(tools: &[UnusedTool], names: &Names) -> Result<(), CommandError>
 fn print_table(
     columns: &[Column],
     nothing: &str,
-    rows: impl FnOnce(&Look, &Styles) -> Vec<Vec<Cell>>,
+    rows: impl FnOnce(&DisplayFormat, &Styles) -> Vec<Vec<Cell>>,
 ) -> Result<(), CommandError> {
     let mut out = Output::stdout();
-    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    let (styles, width, look) = (out.styles, out.width, DisplayFormat::of(&out));
     let rows = rows(&look, &styles);
     if rows.is_empty() {
         writeln!(out, "{nothing}")?;
@@ -277,8 +271,8 @@ fn print_table(
 
 fn print_definitions(lists: &[SchemaListRecord], name: &str, names: &Names) -> Result<(), CommandError> {
     if lists.is_empty() {
-        let message = format!("nothing that servers offer goes by the name `{name}`");
-        return Err(CommandError::failure(message).hint("`wiretape schema` lists what there is"));
+        let message = format!("no definition named `{name}` in the store");
+        return Err(CommandError::failure(message).hint("run `wiretape schema` to list definitions"));
     }
     let mut out = Output::stdout();
     for list in lists {

@@ -1,4 +1,4 @@
-//! `wiretape search`: what was said, in all traces.
+//! `wiretape search`: text in all traces.
 
 use crate::error::CommandError;
 use crate::output::{self, Output, StyledLine, Styles};
@@ -9,15 +9,15 @@ use clap::Args;
 use serde::Serialize;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use wiretape_analyze::text::{Found, TextFinder};
+use wiretape_analyze::text::{TextFinder, TextMatch};
 use wiretape_library::Catalog;
 use wiretape_trace::format::{Record, Stamp};
 use wiretape_trace::message::{Direction, Envelope};
 
-/// Find text in what was said, in all traces or in some
+/// Search for text in all traces, or in some
 ///
-/// Messages, standard error and lines that are no JSON are searched, the newest trace first. Text is found as it reads,
-/// however it is escaped. In lower case, it is found in upper case too.
+/// Searches messages, standard error and lines that are not JSON, newest trace first. Escape sequences in JSON are decoded
+/// before matching. Lower-case text also matches upper case.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,40 +26,39 @@ Examples:
   wiretape search --regex 'INV-[0-9]{6}'     by a pattern
   wiretape search quota --json | jq .trace   for programs")]
 pub(crate) struct SearchArgs {
-    /// The text
+    /// The text to search for
     text: String,
 
-    /// Only these traces: each a path, the beginning of an id, `latest`, or `latest~1`
+    /// Search only these traces: paths, id prefixes, `latest`, or `latest~1`
     #[arg(value_name = "TRACE")]
     traces: Vec<TraceSelector>,
 
-    /// The text is a regular expression
+    /// Interpret TEXT as a regular expression
     #[arg(short = 'E', long)]
     regex: bool,
 
-    /// Stop after N finds
+    /// Stop after N matches
     #[arg(short = 'n', long, value_name = "N", default_value_t = 200)]
     limit: u64,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
+    /// Print one JSON object per line (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &SearchArgs) -> Result<(), CommandError> {
     if args.text.is_empty() {
-        return Err(CommandError::usage("there is nothing to look for").hint("give some text"));
+        return Err(CommandError::usage("the search text is empty").hint("pass the text to search for"));
     }
     let finder = finder(args)?;
     let paths = paths(&args.traces)?;
-    let mut view = View::new(args);
+    let mut view = SearchView::new(args);
     for path in &paths {
         if view.left == 0 {
             break;
         }
         if let Err(error) = search(path, &finder, &mut view) {
-            // One trace that can't be read hides nothing in the others.
+            // A trace that can't be read must not hide matches in others.
             if args.traces.is_empty() { output::note(error) } else { return Err(error) }
         }
     }
@@ -69,8 +68,9 @@ pub(crate) fn run(args: &SearchArgs) -> Result<(), CommandError> {
 fn finder(args: &SearchArgs) -> Result<TextFinder, CommandError> {
     if args.regex {
         return TextFinder::pattern(&args.text)
-            .map_err(|error| CommandError::usage_because("this is no regular expression", error));
+            .map_err(|error| CommandError::usage_because("invalid regular expression", error));
     }
+    // Smart case, as in ripgrep and editors: an upper-case letter asks for an exact match.
     let has_upper = args.text.chars().any(char::is_uppercase);
     Ok(if has_upper { TextFinder::exact(&args.text) } else { TextFinder::literal(&args.text) })
 }
@@ -82,13 +82,13 @@ fn paths(traces: &[TraceSelector]) -> Result<Vec<PathBuf>, CommandError> {
     let dir = dirs::traces_dir()?;
     let entries = Catalog::open(&dir, &dirs::index_dir()?)?.entries;
     if entries.is_empty() {
-        return Err(CommandError::failure(format!("there are no traces in {}", dir.display()))
-            .hint("`wiretape record -- COMMAND` makes one"));
+        return Err(CommandError::failure(format!("no traces in {}", dir.display()))
+            .hint("run `wiretape record -- COMMAND` to record one"));
     }
     Ok(entries.into_iter().map(|entry| entry.path).collect())
 }
 
-fn search(path: &Path, finder: &TextFinder, view: &mut View) -> Result<(), CommandError> {
+fn search(path: &Path, finder: &TextFinder, view: &mut SearchView) -> Result<(), CommandError> {
     let mut reader = trace_file::open(path)?;
     let mut trace = Trace { path, label: String::new(), id: None };
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
@@ -103,7 +103,7 @@ fn search(path: &Path, finder: &TextFinder, view: &mut View) -> Result<(), Comma
             }
         }
     }
-    trace_file::tell_damage(path, &reader);
+    trace_file::report_damage(path, &reader);
     Ok(())
 }
 
@@ -113,28 +113,28 @@ struct Trace<'a> {
     id: Option<String>,
 }
 
-/// A line with the text in it.
-struct Hit<'a> {
+/// A line that matches.
+struct SearchHit<'a> {
     line: u64,
     stamp: &'a Stamp<'a>,
-    /// What the line is.
+    /// The kind of line.
     kind: &'static str,
     direction: Option<Direction>,
     name: Option<String>,
-    found: Found<'a>,
+    found: TextMatch<'a>,
 }
 
-fn hit<'a>(line: u64, record: &'a Record<'a>, finder: &TextFinder) -> Option<Hit<'a>> {
+fn hit<'a>(line: u64, record: &'a Record<'a>, finder: &TextFinder) -> Option<SearchHit<'a>> {
     match record {
         Record::Message(message) => {
             let found = finder.find(message.raw)?;
             let name = name(&Envelope::scan(message.raw));
             let direction = message.dir.known();
-            Some(Hit { line, stamp: &message.stamp, kind: "message", direction, name, found })
+            Some(SearchHit { line, stamp: &message.stamp, kind: "message", direction, name, found })
         }
         Record::Text(text) => {
             let found = finder.find_plain(&text.text)?;
-            Some(Hit {
+            Some(SearchHit {
                 line,
                 stamp: &text.stamp,
                 kind: "text",
@@ -145,7 +145,7 @@ fn hit<'a>(line: u64, record: &'a Record<'a>, finder: &TextFinder) -> Option<Hit
         }
         Record::Stderr(text) => {
             let found = finder.find_plain(&text.text)?;
-            Some(Hit { line, stamp: &text.stamp, kind: "stderr", direction: None, name: None, found })
+            Some(SearchHit { line, stamp: &text.stamp, kind: "stderr", direction: None, name: None, found })
         }
         _ => None,
     }
@@ -172,8 +172,8 @@ struct HitJson<'a> {
     end: usize,
 }
 
-/// Where finds are shown.
-struct View {
+/// Where matches are printed.
+struct SearchView {
     out: Output,
     json: bool,
     left: u64,
@@ -182,12 +182,19 @@ struct View {
     current: Option<PathBuf>,
 }
 
-impl View {
+impl SearchView {
     fn new(args: &SearchArgs) -> Self {
-        View { out: Output::stdout(), json: args.json, left: args.limit, found: 0, traces: 0, current: None }
+        SearchView {
+            out: Output::stdout(),
+            json: args.json,
+            left: args.limit,
+            found: 0,
+            traces: 0,
+            current: None,
+        }
     }
 
-    fn hit(&mut self, trace: &Trace<'_>, hit: &Hit<'_>) -> io::Result<()> {
+    fn hit(&mut self, trace: &Trace<'_>, hit: &SearchHit<'_>) -> io::Result<()> {
         self.left -= 1;
         self.found += 1;
         if self.current.as_deref() != Some(trace.path) {
@@ -200,7 +207,7 @@ impl View {
         if self.json { self.hit_json(trace, hit) } else { self.hit_line(hit) }
     }
 
-    fn hit_json(&mut self, trace: &Trace<'_>, hit: &Hit<'_>) -> io::Result<()> {
+    fn hit_json(&mut self, trace: &Trace<'_>, hit: &SearchHit<'_>) -> io::Result<()> {
         let object = HitJson {
             trace: trace.path,
             id: trace.id.as_deref(),
@@ -231,7 +238,7 @@ impl View {
         writeln!(self.out, "{label}  {}  {}", styles.hint.paint(id), styles.dim.paint(printable(&path)))
     }
 
-    fn hit_line(&mut self, hit: &Hit<'_>) -> io::Result<()> {
+    fn hit_line(&mut self, hit: &SearchHit<'_>) -> io::Result<()> {
         let (styles, width) = (self.out.styles, self.out.width);
         let mut line = StyledLine::default();
         line.push(styles.dim, format!("{:>6} ", hit.line));
@@ -250,19 +257,22 @@ impl View {
     fn finish(mut self, searched: usize) -> Result<(), CommandError> {
         if !self.json {
             if self.found == 0 {
-                writeln!(self.out, "Found in none of {}.", units::count(searched as u64, "trace"))?;
+                writeln!(self.out, "No matches in {}.", units::count(searched as u64, "trace"))?;
             }
             if self.left == 0 {
-                output::note(format!("stopped after {}; -n N shows more", units::count(self.found, "find")));
+                output::note(format!(
+                    "reached the limit of {}; use -n N to show more",
+                    units::number(self.found)
+                ));
             }
         }
         Ok(self.out.flush()?)
     }
 }
 
-/// What stands around a find.
-fn excerpt(line: &mut StyledLine, found: &Found<'_>, styles: &Styles) {
-    /// How much is shown before and after.
+/// The text around a match.
+fn excerpt(line: &mut StyledLine, found: &TextMatch<'_>, styles: &Styles) {
+    /// The most to show before and after, in bytes.
     const BEFORE: usize = 30;
     const AFTER: usize = 200;
     let text = &found.text;

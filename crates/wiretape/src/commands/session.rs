@@ -1,8 +1,8 @@
-//! `wiretape session`: one session, call by call.
+//! `wiretape session`: the calls of one session.
 
-use super::sessions::{named, took_us};
+use super::sessions::{duration_us, program_name};
 use crate::ask::{FilterArgs, StoreArgs};
-use crate::calls::{self, Look};
+use crate::calls::{self, DisplayFormat};
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
 use crate::text::printable;
@@ -15,16 +15,16 @@ use wiretape_events::store::{Filter, Store};
 
 /// Show one session, call by call
 ///
-/// Each line has when a call began, counted from the session's beginning, what was called, how it went, how long it took,
-/// and what went wrong. The messages themselves are in the session's trace, if there is one: `wiretape show` it.
+/// Shows the offset of each call from the start of the session, the tool or method, the status, the duration, and the
+/// error. The messages are in the session's trace, if there is one: use `wiretape show`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape session 0197a1b2            the session whose id begins like that
-  wiretape session 0197a1b2 --errors   what failed in it
+  wiretape session 0197a1b2            the session whose id starts with 0197a1b2
+  wiretape session 0197a1b2 --errors   its failed calls
   wiretape session 0197a1b2 --json     for programs")]
 pub(crate) struct SessionArgs {
-    /// The session: the beginning of its id, as `wiretape sessions` shows it
+    /// The session: an id prefix, as listed by `wiretape sessions`
     id: String,
 
     /// Show at most the first N calls
@@ -42,7 +42,6 @@ pub(crate) struct SessionArgs {
     filter: FilterArgs,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &SessionArgs) -> Result<(), CommandError> {
     let store = args.store.open()?;
     let mut told = store.session(&args.id)?;
@@ -58,7 +57,7 @@ pub(crate) fn run(args: &SessionArgs) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-/// The session's calls that a filter means.
+/// The session's calls that match a filter.
 fn filtered(store: &Store, session: &SessionRecord, filter: Filter) -> Result<Vec<CallRecord>, CommandError> {
     if let Some(name) = &filter.server
         && !store.servers_named(name)?.contains(&session.server)
@@ -72,54 +71,61 @@ fn filtered(store: &Store, session: &SessionRecord, filter: Filter) -> Result<Ve
         ..filter
     };
     let mut calls = store.calls(&filter, Order::Oldest, u32::MAX)?;
-    // Another session's id may begin with this one's.
+    // The id of another session may start with this one's.
     calls.retain(|call| call.session.as_ref() == Some(&session.id));
     Ok(calls)
 }
 
 fn write(out: &mut Output, told: &SessionCalls) -> io::Result<()> {
-    let (styles, width, look) = (out.styles, out.width, Look::of(out));
+    let (styles, width, look) = (out.styles, out.width, DisplayFormat::of(out));
     for (name, value) in facts(&told.session, &look) {
         writeln!(out, "{} {value}", styles.dim.paint(format!("{name:<9}")))?;
     }
     writeln!(out)?;
     if told.calls.is_empty() {
-        return writeln!(out, "There are no such calls in it.");
+        return writeln!(out, "No calls in this session match this filter.");
     }
     table(told, &styles).write(out, &styles, width)?;
     Ok(())
 }
 
-/// What there is to say of a session.
-fn facts(session: &SessionRecord, look: &Look) -> Vec<(&'static str, String)> {
-    let began = format!("{}, took {}", look.when(session.started), units::duration(took_us(session)));
+fn facts(session: &SessionRecord, look: &DisplayFormat) -> Vec<(&'static str, String)> {
+    let started =
+        format!("{}, duration {}", look.when(session.started), units::duration(duration_us(session)));
     let state = if session.ended.is_some() { "" } else { ", open" };
     let mut server = printable(&session.server).into_owned();
     if let Some(name) = session.listener.as_deref().filter(|name| *name != FORWARD) {
         server = format!("{} at {server}", printable(name));
     }
-    if let Some(name) = named(session.server_name.as_deref(), session.server_version.as_deref()) {
+    if let Some(name) = program_name(session.server_name.as_deref(), session.server_version.as_deref()) {
         server = format!("{server} ({name})");
     }
     let text = |text: &Option<String>| text.as_deref().map(|text| printable(text).into_owned());
     let facts = [
         ("session", Some(printable(&session.id).into_owned())),
         ("server", Some(server)),
-        ("client", named(session.client_name.as_deref(), session.client_version.as_deref())),
+        ("client", program_name(session.client_name.as_deref(), session.client_version.as_deref())),
         ("platform", text(&session.client_platform)),
         ("protocol", text(&session.protocol_version)),
-        ("began", Some(format!("{began}{state}"))),
-        ("calls", Some(format!("{}, {} failed", units::count(session.calls, "call"), session.errors))),
+        ("started", Some(format!("{started}{state}"))),
+        (
+            "calls",
+            Some(format!(
+                "{}, {} failed",
+                units::count(session.calls, "call"),
+                units::number(session.errors)
+            )),
+        ),
         ("trace", text(&session.trace)),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 const COLUMNS: [Column; 5] = [
-    Column { title: "AT", align: Align::Right, room: Room::Fixed },
-    Column { title: "CALLED", align: Align::Left, room: Room::Flexible },
+    Column { title: "OFFSET", align: Align::Right, room: Room::Fixed },
+    Column { title: "TOOL/METHOD", align: Align::Left, room: Room::Flexible },
     Column { title: "STATUS", align: Align::Left, room: Room::Optional(1) },
-    Column { title: "TOOK", align: Align::Right, room: Room::Fixed },
+    Column { title: "DURATION", align: Align::Right, room: Room::Fixed },
     Column { title: "ERROR", align: Align::Left, room: Room::Flexible },
 ];
 
@@ -130,14 +136,14 @@ fn table(told: &SessionCalls, styles: &Styles) -> Table {
             Cell::new(styles.dim, offset(call.time, told.session.started)),
             calls::name(call, styles),
             calls::status(call.status, styles),
-            calls::took(call.latency_us, styles),
+            calls::duration(call.latency_us, styles),
             Cell::new(styles.error, calls::error(call)),
         ]);
     }
     table
 }
 
-/// How long after the beginning, as `show` has it.
+/// The offset from the start of the session, in the format of `show`.
 fn offset(time: i64, started: i64) -> String {
     let ms = time.saturating_sub(started);
     let sign = if ms < 0 { '-' } else { '+' };

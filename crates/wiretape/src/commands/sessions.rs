@@ -1,7 +1,7 @@
-//! `wiretape sessions`: the sessions there were, by the store or by traces.
+//! `wiretape sessions`: the sessions of the store or of traces.
 
 use crate::ask::AskArgs;
-use crate::calls::Look;
+use crate::calls::DisplayFormat;
 use crate::commands::store;
 use crate::error::CommandError;
 use crate::names::Names;
@@ -13,25 +13,25 @@ use clap::Args;
 use std::io::Write as _;
 use wiretape_events::store::query::SessionRecord;
 
-/// List the sessions, the one last heard of first
+/// List sessions, most recent first
 ///
-/// With each session: the beginning of its id, by which `session` takes it; the server and the client; when it began
-/// and how long it took; calls and failed calls; and whether it has ended. Filters say which sessions are meant; the
-/// counts are of all their calls. Given a TRACE, the sessions are those in it, otherwise those that the store knows of.
+/// Shows the id prefix to pass to `wiretape session`, the server, the client, the start, the duration, the number of calls
+/// and failed calls, and whether the session has ended. Filters select sessions; the counts include all calls of a
+/// session. With TRACE, the sessions are those of the traces, otherwise those in the store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape sessions                      the latest
-  wiretape sessions --since 1h --errors  those in which something failed in the last hour
-  wiretape sessions --client claude-ai   those of a client
+  wiretape sessions                      the most recent ones
+  wiretape sessions --since 1h --errors  those with failed calls in the last hour
+  wiretape sessions --client claude-ai   those of one client
   wiretape sessions latest               those in the newest trace
   wiretape sessions --json | jq .id      for programs")]
 pub(crate) struct SessionsArgs {
-    /// Look into these traces instead of the store: each a path, the beginning of an id, or `latest`
+    /// Read these traces instead of the store: paths, id prefixes, or `latest`
     #[arg(value_name = "TRACE", conflicts_with = "store")]
     traces: Vec<TraceSelector>,
 
-    /// List only the N that were last heard of
+    /// List only the N most recent sessions
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
 
@@ -44,13 +44,12 @@ const COLUMNS: [Column; 8] = [
     Column { title: "SERVER", align: Align::Left, room: Room::Flexible },
     Column { title: "CLIENT", align: Align::Left, room: Room::Flexible },
     Column { title: "STARTED", align: Align::Left, room: Room::Optional(1) },
-    Column { title: "TOOK", align: Align::Right, room: Room::Optional(3) },
+    Column { title: "DURATION", align: Align::Right, room: Room::Optional(3) },
     Column { title: "CALLS", align: Align::Right, room: Room::Optional(2) },
     Column { title: "ERRORS", align: Align::Right, room: Room::Fixed },
     Column { title: "STATE", align: Align::Left, room: Room::Optional(4) },
 ];
 
-/// Runs the command.
 pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
     let store = match args.traces.as_slice() {
         [] => args.ask.store.open()?,
@@ -63,23 +62,23 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     if sessions.is_empty() {
         let place = if args.traces.is_empty() { "store" } else { "trace" };
-        writeln!(out, "There are no such sessions in the {place}.")?;
+        writeln!(out, "No sessions in the {place} match this filter.")?;
         return Ok(out.flush()?);
     }
-    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    let (styles, width, look) = (out.styles, out.width, DisplayFormat::of(&out));
     let mut names = Names::of(&store)?;
     names.learn(&store, sessions.iter().map(|session| session.id.as_str()))?;
     table(&sessions, &names, &look, &styles).write(&mut out, &styles, width)?;
     Ok(out.flush()?)
 }
 
-fn table(sessions: &[SessionRecord], names: &Names, look: &Look, styles: &Styles) -> Table {
+fn table(sessions: &[SessionRecord], names: &Names, look: &DisplayFormat, styles: &Styles) -> Table {
     let mut table = Table::new(&COLUMNS);
     sessions.iter().for_each(|session| table.row(row(session, names, look, styles)));
     table
 }
 
-fn row(session: &SessionRecord, names: &Names, look: &Look, styles: &Styles) -> Vec<Cell> {
+fn row(session: &SessionRecord, names: &Names, look: &DisplayFormat, styles: &Styles) -> Vec<Cell> {
     let (state, paint) =
         if session.ended.is_some() { ("ended", styles.plain) } else { ("open", styles.good) };
     vec![
@@ -87,28 +86,28 @@ fn row(session: &SessionRecord, names: &Names, look: &Look, styles: &Styles) -> 
         Cell::new(styles.strong, names.server(&session.server, session.listener.as_deref())),
         client(session, styles),
         look.when(session.started).into(),
-        units::duration(took_us(session)).into(),
-        session.calls.to_string().into(),
+        units::duration(duration_us(session)).into(),
+        units::number(session.calls).into(),
         output::failures(session.errors, styles),
         Cell::new(paint, state),
     ]
 }
 
 fn client(session: &SessionRecord, styles: &Styles) -> Cell {
-    match named(session.client_name.as_deref(), session.client_version.as_deref()) {
+    match program_name(session.client_name.as_deref(), session.client_version.as_deref()) {
         Some(client) => client.into(),
         None => Cell::new(styles.dim, "(unknown)"),
     }
 }
 
-/// A program by name and version.
-pub(super) fn named(name: Option<&str>, version: Option<&str>) -> Option<String> {
+/// A program's name and version.
+pub(super) fn program_name(name: Option<&str>, version: Option<&str>) -> Option<String> {
     let words: Vec<&str> = name.into_iter().chain(version).collect();
     (!words.is_empty()).then(|| printable(&words.join(" ")).into_owned())
 }
 
-/// From its beginning to its end, or to its last call.
-pub(super) fn took_us(session: &SessionRecord) -> u64 {
+/// From the start to the end, or to the last call.
+pub(super) fn duration_us(session: &SessionRecord) -> u64 {
     let end = session.ended.unwrap_or(session.last_seen);
     u64::try_from(end.saturating_sub(session.started)).unwrap_or(0).saturating_mul(1000)
 }

@@ -1,7 +1,7 @@
-//! `wiretape slow`: the calls that took longest.
+//! `wiretape slow`: the slowest calls.
 
 use crate::ask::AskArgs;
-use crate::calls::{self, Look};
+use crate::calls::{self, DisplayFormat};
 use crate::error::CommandError;
 use crate::output::{self, Output};
 use crate::units;
@@ -10,27 +10,27 @@ use std::io::Write as _;
 use std::time::Duration;
 use wiretape_events::store::query::Order;
 
-/// Show the calls that took longest, the slowest first
+/// Show the slowest calls
 ///
-/// Of what timed out, was cancelled or left, it is how long an answer was waited for. What has no answer because the server can't be
-/// reached, or broke off, is not here: `logs --errors` has it. The calls are those that the store knows of.
+/// For calls that timed out or were cancelled, the duration is the time until then. Calls that failed because the server
+/// can't be reached or disconnected are not listed: use `logs --errors`. The calls are those in the store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape slow                          the slowest calls
-  wiretape slow --since 1h --over 200ms  of the last hour, what took longer than 200 ms
-  wiretape slow --tool search -n 5       the five slowest calls of a tool
+  wiretape slow --since 1h --over 200ms  of the last hour, calls longer than 200 ms
+  wiretape slow --tool search -n 5       the five slowest calls of one tool
   wiretape slow --json | jq .latencyUs   for programs")]
 pub(crate) struct SlowArgs {
-    /// Show at most the slowest N
+    /// Show at most the N slowest calls
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: u32,
 
-    /// Only calls that took longer than this: 200ms, 5s
+    /// Only calls longer than this: 200ms, 5s
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     over: Option<Duration>,
 
-    /// Include the transport's own requests: GET streams, DELETE, notifications
+    /// Include transport requests: GET streams, DELETE, notifications
     #[arg(long)]
     all: bool,
 
@@ -38,7 +38,6 @@ pub(crate) struct SlowArgs {
     ask: AskArgs,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
     let store = args.ask.store.open()?;
     let mut filter = args.ask.filter.checked(&store)?;
@@ -52,11 +51,11 @@ pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
     }
     let mut out = Output::stdout();
     if calls.is_empty() {
-        writeln!(out, "There are no such calls in the store.")?;
+        writeln!(out, "No calls in the store match this filter.")?;
         return Ok(out.flush()?);
     }
     let (styles, width) = (out.styles, out.width);
     let names = calls::names(&store, &calls)?;
-    calls::table(&calls, &names, &Look::of(&out), &styles).write(&mut out, &styles, width)?;
+    calls::table(&calls, &names, &DisplayFormat::of(&out), &styles).write(&mut out, &styles, width)?;
     Ok(out.flush()?)
 }

@@ -1,7 +1,7 @@
-//! `wiretape store`: what is in the store, what goes, and what comes from traces.
+//! `wiretape store`: inspects and maintains the store.
 
 use crate::ask::StoreArgs;
-use crate::calls::Look;
+use crate::calls::DisplayFormat;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::{self, Output};
@@ -20,18 +20,18 @@ use wiretape_library::TraceState;
 use wiretape_library::{Part, Recording};
 use wiretape_trace::format::Notice;
 
-/// Look after the store that `logs`, `stats`, `sessions` and the others ask
+/// Inspect and maintain the store
 ///
-/// The store has a row for each call and no payloads. `proxy` and `record` fill it as they run. It is made from traffic
-/// and is never the truth: that is in the traces.
+/// The store holds one row per call, without payloads, and answers `logs`, `stats`, `sessions` and the other queries.
+/// `proxy` and `record` fill it as they run. It is derived from traffic and can be rebuilt from traces.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape store info                           where it is, and how much is in it
-  wiretape store load traces/*.jsonl            bring traces in
-  wiretape store prune --older-than 30d         let old calls go
-  wiretape store prune --max-bytes 500MB        let the oldest go until it is no larger
-  wiretape store vacuum                         give free room back to the disk")]
+  wiretape store info                           show its path and size
+  wiretape store load traces/*.jsonl            load traces
+  wiretape store prune --older-than 30d         delete old rows
+  wiretape store prune --max-bytes 500MB        delete the oldest rows until it fits
+  wiretape store vacuum                         return free space to the disk")]
 pub(crate) struct StoreCommandArgs {
     #[command(subcommand)]
     command: StoreCommand,
@@ -45,7 +45,7 @@ enum StoreCommand {
     Vacuum(VacuumArgs),
 }
 
-/// Say where the store is, and how much is in it
+/// Show the path, the size and the contents of the store
 #[derive(Debug, Args)]
 struct InfoArgs {
     /// Print one JSON object (schema: docs/json-output.md)
@@ -56,17 +56,17 @@ struct InfoArgs {
     store: StoreArgs,
 }
 
-/// Bring traces into the store
+/// Load traces into the store
 ///
-/// A trace that is in the store already is left as it is. Of a rotated recording all parts are brought in, as one, whichever of them
-/// is named. Exit code 3 says that something could not be brought in.
+/// Traces that are already in the store are skipped. All parts of a rotated recording are loaded together, whichever part is
+/// named. The exit code is 3 if only part of the input could be loaded.
 #[derive(Debug, Args)]
 struct LoadArgs {
-    /// The traces: each a path, the beginning of an id, `latest`, or `latest~1` for the one before
+    /// Traces: paths, id prefixes, `latest`, or `latest~1` for the one before
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<TraceSelector>,
 
-    /// Print one JSON object a line, one for each trace (schema: docs/json-output.md)
+    /// Print one JSON object per trace and line (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
 
@@ -74,16 +74,16 @@ struct LoadArgs {
     store: StoreArgs,
 }
 
-/// Let old calls go
+/// Delete old rows
 ///
-/// Traces stay. What went can be brought back from them with `wiretape store load`, if there are any.
+/// Traces are not deleted: `wiretape store load` can restore the rows from them.
 #[derive(Debug, Args)]
 struct PruneArgs {
-    /// Let go what began longer ago than this: 30d, 2w, 12h
+    /// Delete rows of calls that started longer ago than AGE: 30d, 2w, 12h
     #[arg(long, value_name = "AGE", value_parser = units::parse_age)]
     older_than: Option<Duration>,
 
-    /// Let the oldest go until the store takes no more than this: 500MB, 2GB, 1GiB
+    /// Delete the oldest rows until the store is at most SIZE: 500MB, 2GB, 1GiB
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     max_bytes: Option<u64>,
 
@@ -95,9 +95,9 @@ struct PruneArgs {
     store: StoreArgs,
 }
 
-/// Give the store's free room back to the disk
+/// Return the store's free space to the disk
 ///
-/// The store is written anew, which takes as much room again meanwhile, and nobody can write to it until that is done.
+/// Rewrites the store, which temporarily needs as much space again. The store can't be written to meanwhile.
 #[derive(Debug, Args)]
 struct VacuumArgs {
     /// Print one JSON object (schema: docs/json-output.md)
@@ -108,7 +108,6 @@ struct VacuumArgs {
     store: StoreArgs,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &StoreCommandArgs) -> Result<ExitCode, CommandError> {
     match &args.command {
         StoreCommand::Info(args) => info(args)?,
@@ -119,12 +118,12 @@ pub(crate) fn run(args: &StoreCommandArgs) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::OK)
 }
 
-/// The sessions and calls of traces, as if they were a store.
+/// An in-memory store with the sessions and calls of traces.
 pub(crate) fn of_traces(traces: &[TraceSelector]) -> Result<Store, CommandError> {
     let mut writer = Writer::in_memory()?;
     let mut found = Vec::new();
     for trace in traces {
-        found.push(named(trace).map_err(|(_, error)| error)?);
+        found.push(resolve(trace).map_err(|(_, error)| error)?);
     }
     for recording in Recording::of_traces(found) {
         load_recording(&recording, &mut writer)?;
@@ -138,25 +137,39 @@ fn info(args: &InfoArgs) -> Result<(), CommandError> {
         return Ok(output::print_json(&info)?);
     }
     let mut out = Output::stdout();
-    let (styles, look) = (out.styles, Look::of(&out));
+    let (styles, look) = (out.styles, DisplayFormat::of(&out));
     for (name, value) in facts(&info, &look) {
         writeln!(out, "{} {value}", styles.dim.paint(format!("{name:<8}")))?;
     }
     Ok(out.flush()?)
 }
 
-fn facts(info: &Info, look: &Look) -> Vec<(&'static str, String)> {
+fn facts(info: &Info, look: &DisplayFormat) -> Vec<(&'static str, String)> {
     let rows = &info.rows;
     let when = |ms: Option<i64>| ms.map_or_else(|| "-".to_owned(), |ms| look.when(ms));
     vec![
         ("store", info.path.display().to_string()),
         ("version", info.version.to_string()),
-        ("size", format!("{}, {} of it free", units::bytes(info.bytes), units::bytes(info.free_bytes))),
-        ("calls", format!("{}, {} methods and tools", units::count(rows.calls, "call"), rows.operations)),
-        ("sessions", rows.sessions.to_string()),
-        ("schema", format!("{} entries, {}", rows.schema_items, units::count(rows.schema_changes, "change"))),
+        ("size", format!("{}, {} free", units::bytes(info.bytes), units::bytes(info.free_bytes))),
+        (
+            "calls",
+            format!(
+                "{}, {} methods and tools",
+                units::count(rows.calls, "call"),
+                units::number(rows.operations)
+            ),
+        ),
+        ("sessions", units::number(rows.sessions)),
+        (
+            "schema",
+            format!(
+                "{} entries, {}",
+                units::number(rows.schema_items),
+                units::count(rows.schema_changes, "change")
+            ),
+        ),
         ("blocked", units::count(rows.violations, "violation")),
-        ("traces", format!("{} loaded", rows.traces)),
+        ("traces", format!("{} loaded", units::number(rows.traces))),
         ("oldest", when(info.oldest)),
         ("newest", when(info.newest)),
     ]
@@ -165,8 +178,8 @@ fn facts(info: &Info, look: &Look) -> Vec<(&'static str, String)> {
 fn prune(args: &PruneArgs) -> Result<(), CommandError> {
     let retention = Retention { max_age: args.older_than, max_bytes: args.max_bytes };
     if retention.keeps_all() {
-        return Err(CommandError::usage("nothing says what is to go")
-            .hint("give --older-than AGE (30d, 2w) or --max-bytes SIZE (500MB), or both"));
+        return Err(CommandError::usage("no pruning criteria")
+            .hint("use --older-than AGE (30d, 2w), --max-bytes SIZE (500MB), or both"));
     }
     let now = jiff::Timestamp::now().as_millisecond();
     let result = args.store.open_to_write()?.prune(retention, now)?;
@@ -180,7 +193,7 @@ fn prune(args: &PruneArgs) -> Result<(), CommandError> {
 
 fn describe(result: &PruneResult) -> String {
     if (PruneResult { bytes_freed: 0, ..*result }) == PruneResult::default() {
-        return "There was nothing to let go.".to_owned();
+        return "Nothing to delete.".to_owned();
     }
     let things = [
         (result.calls, "call"),
@@ -188,10 +201,10 @@ fn describe(result: &PruneResult) -> String {
         (result.schema_changes, "schema change"),
         (result.violations, "violation"),
     ];
-    let gone: Vec<String> =
+    let deleted: Vec<String> =
         things.into_iter().filter(|(n, _)| *n > 0).map(|(n, thing)| units::count(n, thing)).collect();
-    let gone = if gone.is_empty() { "names that nothing used".to_owned() } else { gone.join(", ") };
-    format!("Gone: {gone}. The store is {} smaller.", units::bytes(result.bytes_freed))
+    let deleted = if deleted.is_empty() { "unused names".to_owned() } else { deleted.join(", ") };
+    format!("Deleted {deleted}. Freed {}.", units::bytes(result.bytes_freed))
 }
 
 fn vacuum(args: &VacuumArgs) -> Result<(), CommandError> {
@@ -201,32 +214,32 @@ fn vacuum(args: &VacuumArgs) -> Result<(), CommandError> {
     }
     let mut out = Output::stdout();
     let (before, after) = (units::bytes(result.before_bytes), units::bytes(result.after_bytes));
-    writeln!(out, "The store had {before}, and has {after} now.")?;
+    writeln!(out, "Reduced the store from {before} to {after}.")?;
     Ok(out.flush()?)
 }
 
 fn load(args: &LoadArgs) -> Result<ExitCode, CommandError> {
     let mut writer = args.store.open_or_make()?;
-    let brought_in = bring_in(&args.traces, &mut writer);
+    let loads = load_recordings(&args.traces, &mut writer);
     if args.json {
-        output::print_json_lines(&brought_in)?;
+        output::print_json_lines(&loads)?;
     } else {
-        print_loads(&brought_in)?;
+        print_loads(&loads)?;
     }
-    let is_loaded = |load: &Load| matches!(load.outcome, Outcome::Done(_));
-    Ok(if brought_in.iter().all(|load| is_loaded(load) && load.damaged_lines == 0) {
+    let is_loaded = |load: &LoadResult| matches!(load.outcome, Outcome::Done(_));
+    Ok(if loads.iter().all(|load| is_loaded(load) && load.damaged_lines == 0) {
         ExitCode::OK
-    } else if brought_in.iter().any(is_loaded) {
+    } else if loads.iter().any(is_loaded) {
         ExitCode::INCOMPLETE
     } else {
         ExitCode::FAILURE
     })
 }
 
-/// What came of bringing a trace in; one line of `store load --json`.
+/// The result of loading a trace; one line of `store load --json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Load {
+struct LoadResult {
     path: Option<PathBuf>,
     #[serde(flatten)]
     outcome: Outcome,
@@ -237,21 +250,21 @@ struct Load {
 #[serde(untagged)]
 enum Outcome {
     Done(Loaded),
-    Refused(Refused),
+    Refused(LoadRefusal),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "outcome", rename = "refused")]
-struct Refused {
+struct LoadRefusal {
     error: String,
 }
 
-/// Brings in the recordings that traces belong to, each as one.
-fn bring_in(traces: &[TraceSelector], writer: &mut Writer) -> Vec<Load> {
+/// Loads the recordings that the traces belong to, each once.
+fn load_recordings(traces: &[TraceSelector], writer: &mut Writer) -> Vec<LoadResult> {
     let mut loads = Vec::new();
     let mut found = Vec::new();
     for trace in traces {
-        match named(trace) {
+        match resolve(trace) {
             Ok(trace) => found.push(trace),
             Err((path, error)) => loads.push(refused(path, &error)),
         }
@@ -269,7 +282,7 @@ fn bring_in(traces: &[TraceSelector], writer: &mut Writer) -> Vec<Load> {
     loads
 }
 
-fn named(trace: &TraceSelector) -> Result<(PathBuf, Head), (Option<PathBuf>, CommandError)> {
+fn resolve(trace: &TraceSelector) -> Result<(PathBuf, Head), (Option<PathBuf>, CommandError)> {
     let path = trace.resolve().map_err(|error| (None, error))?;
     match trace_file::head(&path) {
         Ok(head) => Ok((path, head)),
@@ -277,25 +290,25 @@ fn named(trace: &TraceSelector) -> Result<(PathBuf, Head), (Option<PathBuf>, Com
     }
 }
 
-fn refused(path: Option<PathBuf>, error: &CommandError) -> Load {
+fn refused(path: Option<PathBuf>, error: &CommandError) -> LoadResult {
     error.print();
-    let outcome = Outcome::Refused(Refused { error: error.to_string() });
-    Load { path, outcome, damaged_lines: 0 }
+    let outcome = Outcome::Refused(LoadRefusal { error: error.to_string() });
+    LoadResult { path, outcome, damaged_lines: 0 }
 }
 
-/// Half a trace would be taken for the whole later.
+/// A partly loaded trace would be taken for a complete one later.
 fn ended(part: &Part) -> Result<(), CommandError> {
     match TraceState::new(&part.path, &trace_file::ending(&part.path)?) {
         TraceState::Running => {
             let message = format!("{} is still being recorded", part.path.display());
             Err(CommandError::failure(message)
-                .hint("load it when it has ended; `wiretape record` feeds the store itself"))
+                .hint("load it after it has ended; `wiretape record` writes to the store by itself"))
         }
         _ => Ok(()),
     }
 }
 
-fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load>, CommandError> {
+fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<LoadResult>, CommandError> {
     let mut loader = Loader::new(writer);
     if recording.is_whole() {
         let ids: Vec<&str> = recording.parts.iter().filter_map(|part| part.id.as_deref()).collect();
@@ -309,7 +322,7 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
     for part in &recording.parts {
         let (loaded, damaged_lines) = load_part(&part.path, &mut loader)?;
         let path = Some(part.path.clone());
-        loads.push(Load { path, outcome: Outcome::Done(loaded), damaged_lines });
+        loads.push(LoadResult { path, outcome: Outcome::Done(loaded), damaged_lines });
     }
     let unanswered = loader.finish().map_err(|error| load_error(Path::new(""), error))?;
     let last = loads.iter_mut().rev().find_map(|load| match &mut load.outcome {
@@ -322,7 +335,7 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
     Ok(loads)
 }
 
-/// How many calls a recording has.
+/// The number of calls in a recording.
 fn count_calls(recording: &Recording) -> Result<u64, CommandError> {
     let mut counter = CallCounter::default();
     for part in &recording.parts {
@@ -332,14 +345,14 @@ fn count_calls(recording: &Recording) -> Result<u64, CommandError> {
     Ok(counter.finish())
 }
 
-/// Loads a part, and says how many of its lines are damaged.
+/// Loads a part, and returns the number of damaged lines.
 fn load_part(path: &Path, loader: &mut Loader<'_>) -> Result<(Loaded, u64), CommandError> {
     let mut reader = trace_file::open(path)?;
     let loaded = loader.part(&mut reader).map_err(|error| load_error(path, error))?;
     if matches!(loaded, Loaded::AlreadyThere { .. }) {
         return Ok((loaded, 0));
     }
-    Ok((loaded, tell_notices(path, &reader)))
+    Ok((loaded, report_notices(path, &reader)))
 }
 
 fn load_error(path: &Path, error: LoadError) -> CommandError {
@@ -349,26 +362,26 @@ fn load_error(path: &Path, error: LoadError) -> CommandError {
     }
 }
 
-/// Tells what is odd about a trace, and returns how many of its lines could not be read.
-fn tell_notices(path: &Path, reader: &FileReader) -> u64 {
-    /// More would bury the rest.
-    const TOLD: usize = 10;
-    // What no call is in needs no word; nor does a recorder that was killed.
+/// Reports notices about a trace, and returns the number of lines that could not be read.
+fn report_notices(path: &Path, reader: &FileReader) -> u64 {
+    /// More notices would hide the result.
+    const MAX_NOTICES: usize = 10;
+    // A notice that affects no call is not reported, nor is a killed recorder.
     let is_told = |notice: &&Notice| {
         !matches!(notice, Notice::UnknownType { .. } | Notice::UnknownDirection { .. } | Notice::MissingEnd)
     };
     let told: Vec<&Notice> = reader.notices().iter().filter(is_told).collect();
-    for notice in told.iter().take(TOLD) {
+    for notice in told.iter().take(MAX_NOTICES) {
         output::note(format!("{}: {notice}", path.display()));
     }
-    let more = reader.more_notices() + told.len().saturating_sub(TOLD) as u64;
+    let more = reader.more_notices() + told.len().saturating_sub(MAX_NOTICES) as u64;
     if more > 0 {
         output::note(format!("{}: and {more} more", path.display()));
     }
     told.iter().filter(|notice| notice.is_damage()).count() as u64
 }
 
-fn print_loads(loads: &[Load]) -> Result<(), CommandError> {
+fn print_loads(loads: &[LoadResult]) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     for load in loads {
         let path = load.path.as_deref().unwrap_or(Path::new("")).display().to_string();
@@ -377,7 +390,7 @@ fn print_loads(loads: &[Load]) -> Result<(), CommandError> {
             Outcome::Done(Loaded::Loaded { calls, .. }) => {
                 writeln!(out, "{path}: loaded {}", units::count(*calls, "call"))?;
             }
-            Outcome::Done(Loaded::AlreadyThere { .. }) => writeln!(out, "{path}: already there")?,
+            Outcome::Done(Loaded::AlreadyThere { .. }) => writeln!(out, "{path}: already loaded")?,
             Outcome::Refused(_) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! `wiretape tools`: the tools that were seen, what they cost in context, and which are used.
+//! `wiretape tools`: tools, their cost in context, and their use.
 
 use crate::ask::StoreArgs;
 use crate::error::CommandError;
@@ -16,25 +16,25 @@ use wiretape_analyze::tokens;
 use wiretape_analyze::toolbox::{Tool, Toolbox};
 use wiretape_events::store::{Filter, Store};
 
-/// List tools: what each costs in a model's context, and whether it is used
+/// List tools with their cost in context and their use
 ///
-/// A client puts the definition of every tool that a server lists into the context of its model, and each result as it
-/// comes. Tokens are counted by one encoding, which is named; other models have others, with similar figures. Given a TRACE,
-/// its tools are listed, otherwise those that the store knows of, of whose results it knows the bytes only.
+/// A client puts the definition of every listed tool into its model's context, and each result as it arrives. Tokens are
+/// estimated with one encoding, which is named in the output; other models differ slightly. With TRACE, lists the tools
+/// in the trace; otherwise those in the store, which has sizes of results but not their tokens.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape tools latest                    the tools of the newest trace
-  wiretape tools a.jsonl b.jsonl           those of two servers
-  wiretape tools latest --unused           those that nobody called
-  wiretape tools                           all that the store knows of
+  wiretape tools latest                    tools of the newest trace
+  wiretape tools a.jsonl b.jsonl           tools of two servers
+  wiretape tools latest --unused           tools that were never called
+  wiretape tools                           all tools in the store
   wiretape tools latest --json | jq '.tools[] | {name, definitionTokens}'")]
 pub(crate) struct ToolsArgs {
-    /// The traces: each a path, the beginning of an id, `latest`, or `latest~1` for the one before
+    /// Traces: paths, id prefixes, `latest`, or `latest~1` for the one before
     #[arg(value_name = "TRACE")]
     traces: Vec<TraceSelector>,
 
-    /// Only those that nobody called
+    /// List only tools that were never called
     #[arg(long)]
     unused: bool,
 
@@ -46,22 +46,21 @@ pub(crate) struct ToolsArgs {
     store: StoreArgs,
 }
 
-/// By server and name.
-type Tools = BTreeMap<(String, String), Listed>;
+/// Tools by server and name.
+type Tools = BTreeMap<(String, String), ListedTool>;
 
-/// A tool, and what is not known of it.
-struct Listed {
+/// A tool, and whether its results are known.
+struct ListedTool {
     tool: Tool,
-    /// Whether the results were there to be counted.
+    /// Whether the results were available for counting.
     results_seen: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &ToolsArgs) -> Result<(), CommandError> {
     let mut tools = match args.traces.as_slice() {
         [] => of_store(&args.store.open()?)?,
         _ if args.store.store.is_some() => {
-            return Err(CommandError::usage("either a TRACE is meant or the store: leave out one of them"));
+            return Err(CommandError::usage("TRACE and --store can't be combined"));
         }
         traces => of_traces(traces)?,
     };
@@ -80,7 +79,7 @@ fn of_traces(traces: &[TraceSelector]) -> Result<Tools, CommandError> {
         for (name, tool) in read(&path)? {
             tools
                 .entry((label.clone(), name))
-                .or_insert_with(|| Listed { tool: Tool::default(), results_seen: true })
+                .or_insert_with(|| ListedTool { tool: Tool::default(), results_seen: true })
                 .add(tool);
         }
     }
@@ -93,7 +92,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, Tool>, CommandError> {
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
         reading.observe(&line);
     }
-    trace_file::tell_damage(path, &reader);
+    trace_file::report_damage(path, &reader);
     Ok(reading.finish(trace_file::recording_state(path)).finish())
 }
 
@@ -102,14 +101,14 @@ fn of_store(store: &Store) -> Result<Tools, CommandError> {
     for list in store.schema(None)?.into_iter().filter(|list| list.method == "tools/list") {
         for item in list.items {
             let tool = Tool::defined(item.definition.as_bytes().to_vec());
-            tools.insert((list.server.clone(), item.key), Listed { tool, results_seen: false });
+            tools.insert((list.server.clone(), item.key), ListedTool { tool, results_seen: false });
         }
     }
     for row in store.stats(&Filter::default())?.rows {
         let Some(name) = row.tool else { continue };
         let listed = tools
             .entry((row.server, name))
-            .or_insert_with(|| Listed { tool: Tool::default(), results_seen: false });
+            .or_insert_with(|| ListedTool { tool: Tool::default(), results_seen: false });
         listed.tool.calls += row.calls;
         listed.tool.errors += row.errors;
         listed.tool.result_bytes += row.response_bytes;
@@ -117,8 +116,8 @@ fn of_store(store: &Store) -> Result<Tools, CommandError> {
     Ok(tools)
 }
 
-impl Listed {
-    /// Adds what another recording says of the tool; the later definition holds.
+impl ListedTool {
+    /// Adds the figures of another recording; the later definition wins.
     fn add(&mut self, other: Tool) {
         if other.definition.is_some() {
             self.tool.definition = other.definition;
@@ -149,8 +148,7 @@ const COLUMNS: [Column; 8] = [
 fn print(tools: &Tools, unused: bool) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     if tools.is_empty() {
-        let said =
-            if unused { "Every tool was called." } else { "No tools were listed, and none was called." };
+        let said = if unused { "No unused tools." } else { "No tools were listed or called." };
         writeln!(out, "{said}")?;
         return Ok(out.flush()?);
     }
@@ -169,30 +167,31 @@ fn print(tools: &Tools, unused: bool) -> Result<(), CommandError> {
     table.drop_empty();
     table.write(&mut out, &styles, width)?;
     let definitions: u64 = tools.values().map(|listed| listed.tool.definition_tokens).sum();
-    let idle: Vec<&Listed> = tools.values().filter(|listed| listed.tool.calls == 0).collect();
+    let idle: Vec<&ListedTool> = tools.values().filter(|listed| listed.tool.calls == 0).collect();
     let wasted: u64 = idle.iter().map(|listed| listed.tool.definition_tokens).sum();
     let remark = format!(
-        "{} in all definitions, {wasted} of them in {} that nobody called (estimated by {})",
+        "{} of definitions, {} in {} (estimated with {})",
         units::count(definitions, "token"),
-        units::count(idle.len() as u64, "tool"),
+        units::number(wasted),
+        units::count(idle.len() as u64, "unused tool"),
         tokens::ENCODING
     );
     writeln!(out, "\n{}", styles.dim.paint(remark))?;
     Ok(out.flush()?)
 }
 
-fn cells(server: &str, name: &str, listed: &Listed, styles: &Styles) -> Vec<Cell> {
+fn cells(server: &str, name: &str, listed: &ListedTool, styles: &Styles) -> Vec<Cell> {
     let tool = &listed.tool;
     let missing = || Cell::new(styles.dim, "-");
     vec![
         Cell::new(styles.name, printable(name)),
         printable(server).into_owned().into(),
         listed.definition_bytes().map_or_else(missing, |bytes| units::bytes(bytes).into()),
-        tool.definition.as_ref().map_or_else(missing, |_| tool.definition_tokens.to_string().into()),
-        if tool.calls == 0 { Cell::new(styles.warning, "unused") } else { tool.calls.to_string().into() },
+        tool.definition.as_ref().map_or_else(missing, |_| units::number(tool.definition_tokens).into()),
+        if tool.calls == 0 { Cell::new(styles.warning, "unused") } else { units::number(tool.calls).into() },
         output::failures(tool.errors, styles),
         units::bytes(tool.result_bytes).into(),
-        if listed.results_seen { tool.result_tokens.to_string().into() } else { "".into() },
+        if listed.results_seen { units::number(tool.result_tokens).into() } else { "".into() },
     ]
 }
 
@@ -219,7 +218,7 @@ struct ToolJson<'a> {
 
 impl<'a> ToolsJson<'a> {
     fn new(tools: &'a Tools) -> Self {
-        let tool = |((server, name), listed): (&'a (String, String), &Listed)| ToolJson {
+        let tool = |((server, name), listed): (&'a (String, String), &ListedTool)| ToolJson {
             server,
             name,
             listed: listed.tool.definition.is_some(),

@@ -1,4 +1,4 @@
-//! `wiretape trace`: commands under the names that Assay's documentation gives them, so that scripts written for it run.
+//! `wiretape trace`: commands under the names in Assay's documentation, so that scripts written for it run.
 
 use super::import::{ImportSettings, import_file};
 use crate::error::CommandError;
@@ -6,7 +6,7 @@ use crate::exit_code::ExitCode;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// Import a transcript, with the command line of Assay
+/// Import a transcript, with Assay's command line
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
@@ -18,15 +18,15 @@ enum TraceCommand {
     ImportMcp(Box<ImportMcpArgs>),
 }
 
-/// Import a transcript of another program as a trace, as `wiretape import` does
+/// Import a transcript of another program as a trace, like `wiretape import`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   wiretape trace import-mcp --input session.json --format http-sse --out-trace session.trace.jsonl
 
-`wiretape import --help` lists the formats.")]
+Run `wiretape import --help` for the list of formats.")]
 struct ImportMcpArgs {
-    /// The transcript, plain or as .gz or .zst; `-` for standard input
+    /// The transcript, plain or compressed (.gz, .zst); `-` for standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
 
@@ -34,7 +34,6 @@ struct ImportMcpArgs {
     settings: ImportSettings,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode, CommandError> {
     match &args.command {
         TraceCommand::ImportMcp(import) => import_file(&import.input, &import.settings),

@@ -1,4 +1,4 @@
-//! `wiretape view`: the traces in a browser.
+//! `wiretape view`: traces in the browser.
 
 use super::export::is_same_file;
 use crate::ask::StoreArgs;
@@ -7,30 +7,31 @@ use crate::output::Output;
 use crate::selector::TraceSelector;
 use crate::{dirs, output, trace_file};
 use clap::Args;
+use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wiretape_library::Catalog;
-use wiretape_library::TraceDirectory;
+use wiretape_library::{TraceDirectory, private};
 use wiretape_view::{PageAddress, ViewError, ViewOptions};
 
-/// Look at traces in your browser
+/// Open traces in your browser
 ///
-/// Starts a server for this machine alone, and opens its page: the timeline, each call whole, tools, sessions, findings,
-/// the lines as they are, two traces side by side, and what the store knows. Without a TRACE it opens the list of all. A
-/// trace that is being recorded is shown as it grows. Nothing leaves the machine; who doesn't know the token in the address
-/// is not let in. Ctrl-C ends it.
+/// Starts a local server and opens its page: the timeline, every call in full, tools, sessions, lint findings, raw lines,
+/// comparisons of two traces, and activity from the store. Without TRACE it opens the list of all traces. A trace that is
+/// still being recorded updates live. Nothing leaves the machine, and the address contains a token that is required for
+/// access. Press Ctrl-C to stop.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wiretape view                      all traces of this machine
-  wiretape view latest               the newest one
-  wiretape view a.jsonl b.jsonl      two servers, merged by time
-  wiretape view --diff old new       two traces side by side
+  wiretape view                      list all traces
+  wiretape view latest               open the newest trace
+  wiretape view a.jsonl b.jsonl      open two traces, merged by time
+  wiretape view --diff old new       compare two traces
   wiretape view --no-open --port 7400")]
 pub(crate) struct ViewArgs {
-    /// The traces: each a path, the beginning of an id, `latest`, or `latest~1` for the one before
+    /// Traces: paths, id prefixes, `latest`, or `latest~1` for the one before
     #[arg(value_name = "TRACE")]
     traces: Vec<TraceSelector>,
 
@@ -38,15 +39,15 @@ pub(crate) struct ViewArgs {
     #[arg(long)]
     diff: bool,
 
-    /// Listen on this port instead of any that is free
+    /// Listen on this port instead of any free one
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     port: u16,
 
-    /// Print the address, and open no browser
+    /// Print the address without opening a browser
     #[arg(long)]
     no_open: bool,
 
-    /// List the traces of this directory instead of your own
+    /// List the traces in DIR instead of the default directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
@@ -54,26 +55,24 @@ pub(crate) struct ViewArgs {
     store: StoreArgs,
 }
 
-/// What to look at.
 pub(crate) struct Looking {
-    /// The traces that are opened at once.
+    /// The traces to open.
     pub(crate) traces: Vec<PathBuf>,
-    /// Whether two are compared.
+    /// Whether to compare two traces.
     pub(crate) diff: bool,
-    /// Whether a browser is opened.
+    /// Whether to open a browser.
     pub(crate) open: bool,
-    /// The port, or 0 for any.
+    /// The port, or 0 for any free one.
     pub(crate) port: u16,
-    /// Where all traces lie.
+    /// The directory of all traces.
     pub(crate) dir: PathBuf,
-    /// The store, whether or not it is there.
+    /// The store, which may not exist.
     pub(crate) store: PathBuf,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &ViewArgs) -> Result<(), CommandError> {
     if args.diff && args.traces.len() != 2 {
-        return Err(CommandError::usage("--diff compares two traces: name both"));
+        return Err(CommandError::usage("--diff needs two traces"));
     }
     let traces = args.traces.iter().map(readable).collect::<Result<_, _>>()?;
     view(&Looking {
@@ -86,15 +85,15 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), CommandError> {
     })
 }
 
-/// A trace that can be read; what is none is told so before a browser opens.
+/// Resolves a trace and checks that it can be read, so that errors come before the browser opens.
 fn readable(selector: &TraceSelector) -> Result<PathBuf, CommandError> {
     let path = selector.resolve()?;
     trace_file::head(&path)?;
-    // The page is asked for by this name, wherever the program is then.
+    // The page asks for this path, which must not depend on the working directory.
     Ok(path.canonicalize().unwrap_or(path))
 }
 
-/// Serves the page until the program is told to stop.
+/// Serves the page until the process is stopped.
 pub(crate) fn view(looking: &Looking) -> Result<(), CommandError> {
     let options = ViewOptions {
         listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), looking.port),
@@ -103,10 +102,12 @@ pub(crate) fn view(looking: &Looking) -> Result<(), CommandError> {
         store: Some(looking.store.clone()),
     };
     let names = names(looking)?;
-    wiretape_view::serve(options, |page| announce(looking, &names, page)).map_err(refused)
+    // Kept until the server ends: browsers that restore their tabs may read it again.
+    let mut redirect = None;
+    wiretape_view::serve(options, |page| redirect = announce(looking, &names, page)).map_err(refused)
 }
 
-/// What the traces go by in the address: their ids, where they lie with the others.
+/// The names of the traces in the address: ids for traces in the default directory, paths for others.
 fn names(looking: &Looking) -> Result<Vec<String>, CommandError> {
     let catalog = if looking.traces.is_empty() {
         Catalog::default()
@@ -124,38 +125,78 @@ fn refused(error: ViewError) -> CommandError {
     let is_taken =
         matches!(&error, ViewError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse);
     let error = CommandError::failure(error);
-    if is_taken {
-        error.hint("another program has that port; leave out --port to take any that is free")
-    } else {
-        error
-    }
+    if is_taken { error.hint("the port is in use; omit --port to use any free one") } else { error }
 }
 
-fn announce(looking: &Looking, names: &[String], page: &PageAddress) {
+fn announce(looking: &Looking, names: &[String], page: &PageAddress) -> Option<RedirectFile> {
     let address = match names {
         [] => page.home(),
         names if looking.diff => page.diff(names),
         names => page.traces(names),
     };
-    // If nobody reads the output any more, the page is served all the same.
+    // The page is served even if standard output is closed.
     let _ = say(&address);
-    if looking.open && !open(&address) {
-        output::note("no browser could be started: open the address above");
+    if !looking.open {
+        return None;
     }
+    let redirect = open(&address);
+    if redirect.is_none() {
+        output::note("can't start a browser; open the address above");
+    }
+    redirect
 }
 
 fn say(address: &str) -> std::io::Result<()> {
     let mut out = Output::stdout();
     let styles = out.styles;
-    writeln!(out, "{} {}", styles.strong.paint("Wiretape shows your traces at"), styles.name.paint(address))?;
-    writeln!(out, "{}", styles.dim.paint("for this machine alone; Ctrl-C ends it"))?;
+    writeln!(out, "{} {}", styles.strong.paint("Your traces are at"), styles.name.paint(address))?;
+    writeln!(out, "{}", styles.dim.paint("Accessible from this machine only. Press Ctrl-C to stop."))?;
     out.flush()
 }
 
-/// Whether a browser was told to open an address.
-fn open(address: &str) -> bool {
-    // Without a screen, programs that open browsers start one in the terminal, or wait for ever.
+/// A page that redirects to the address, readable by its owner only; deleted when dropped.
+///
+/// The browser is started with this file instead of the address: other users of the machine can read a process's arguments,
+/// and with them the token.
+struct RedirectFile(PathBuf);
+
+impl RedirectFile {
+    fn create(dir: &Path, address: &str) -> std::io::Result<Self> {
+        private::create_dir(dir)?;
+        let path = dir.join(format!("view-{}.html", std::process::id()));
+        // A killed process with the same id may have left its file behind.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let address = address.replace('&', "&amp;").replace('"', "&quot;");
+        let mut file = private::create_file(&path)?;
+        let redirect = RedirectFile(path);
+        writeln!(
+            file,
+            "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta http-equiv=\"refresh\" content=\"0;url={address}\"><title>Wiretape</title>\
+             <a href=\"{address}\">Open Wiretape</a>"
+        )?;
+        Ok(redirect)
+    }
+}
+
+impl Drop for RedirectFile {
+    fn drop(&mut self) {
+        // The token is useless once the server has ended, so a file that can't be deleted does no harm.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Opens the address in a browser, if there is a display.
+fn open(address: &str) -> Option<RedirectFile> {
+    // Without a display, the opener would start a text browser in the terminal, or hang.
     let has_screen = cfg!(any(windows, target_os = "macos"))
         || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    has_screen && open::that_detached(address).is_ok()
+    if !has_screen {
+        return None;
+    }
+    let redirect = RedirectFile::create(&dirs::data_dir().ok()?, address).ok()?;
+    open::that_detached(&redirect.0).is_ok().then_some(redirect)
 }

@@ -1,6 +1,6 @@
-//! `wiretape logs --violations`: what browsers have blocked.
+//! `wiretape logs --violations`: violations of a Content-Security-Policy, as reported by browsers.
 
-use crate::calls::Look;
+use crate::calls::DisplayFormat;
 use crate::error::CommandError;
 use crate::names::Names;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
@@ -21,32 +21,36 @@ const COLUMNS: [Column; 5] = [
     left("SESSION", Room::Optional(2)),
 ];
 
-/// How rows are printed.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
+pub(super) enum ViolationsFormat {
     Text,
     Json,
 }
 
-/// Prints the latest violations, in the order in which they came.
-pub(super) fn print(store: &Store, filter: &Filter, limit: u32, form: Form) -> Result<(), CommandError> {
+/// Prints the latest violations, oldest first.
+pub(super) fn print(
+    store: &Store,
+    filter: &Filter,
+    limit: u32,
+    form: ViolationsFormat,
+) -> Result<(), CommandError> {
     let mut violations = store.violations(filter, limit)?;
     violations.reverse();
     match form {
-        Form::Json => Ok(output::print_json_lines(&violations)?),
-        Form::Text => print_table(store, &violations),
+        ViolationsFormat::Json => Ok(output::print_json_lines(&violations)?),
+        ViolationsFormat::Text => print_table(store, &violations),
     }
 }
 
 fn print_table(store: &Store, violations: &[ViolationRecord]) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     if violations.is_empty() {
-        writeln!(out, "There are no such violations in the store.")?;
+        writeln!(out, "No violations in the store match this filter.")?;
         return Ok(out.flush()?);
     }
     let mut names = Names::of(store)?;
     names.learn(store, violations.iter().filter_map(|violation| violation.session.as_deref()))?;
-    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    let (styles, width, look) = (out.styles, out.width, DisplayFormat::of(&out));
     let mut table = Table::new(&COLUMNS);
     for violation in violations {
         let session = violation.session.as_deref().map(|id| names.session(id, &look));

@@ -1,57 +1,56 @@
-//! A TOML document that is asked for its keys, and that complains of those that nobody asked for.
+//! A TOML document that is read by key, and that reports every key that was not read.
 
 use super::problem::{ProblemKind, Problems};
 use super::suggest::nearest;
 use std::ops::Range;
 use toml::de::{DeInteger, DeTable, DeValue, Error};
 
-/// A table of a file: what it is called, and the keys that it may hold. They are known before anybody asks for them, so
-/// that a key in the wrong table can be sent to the right one.
+/// A table of a file: its name and its keys. All keys are listed up front, so that a key in the wrong table can be
+/// pointed to the right one.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    /// How it stands in the file: `[limits]`.
+    /// The table's heading in the file: `[limits]`.
     pub(crate) title: &'static str,
-    /// Where a key of it is: `in [limits]`.
+    /// The location of its keys, as part of a sentence: `in [limits]`.
     pub(crate) place: &'static str,
-    /// Its keys.
+    /// The keys that the table may hold.
     pub(crate) keys: &'static [&'static str],
 }
 
-/// Something, and where it stands.
+/// A value with its byte range in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Located<T> {
-    /// The thing.
     pub(crate) value: T,
-    /// Where it stands.
+    /// The byte range in the file.
     pub(crate) span: Range<usize>,
 }
 
-/// A file that was parsed as far as it could be.
+/// A file that was parsed as far as possible.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     root: DeTable<'a>,
-    /// Whether tables and keys are where they seem to be.
+    /// Whether the parser found the tables and keys reliably, in spite of syntax errors.
     is_sound: bool,
 }
 
 impl<'a> Document<'a> {
-    /// Parses a file. What is no TOML is added to the problems.
+    /// Parses a file. Syntax errors are added to the problems.
     pub(crate) fn parse(text: &'a str, problems: &Problems<'_>) -> Self {
         let (root, errors) = DeTable::parse_recoverable(text);
         let root = root.into_inner();
         let mut values = Vec::new();
         collect_values(&root, text, &mut values);
-        let told = errors.iter().filter(|error| tell_syntax_error(error, text, &values, problems)).count();
-        Document { root, is_sound: told == errors.len() }
+        let recovered =
+            errors.iter().filter(|error| report_syntax_error(error, text, &values, problems)).count();
+        Document { root, is_sound: recovered == errors.len() }
     }
 
-    /// Whether the file has this key at its top.
+    /// Whether the file has this top-level key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.root.keys().any(|name| is_same(name.get_ref(), key))
     }
 
-    /// Reads the file, unless it is so damaged that nothing can be said of its keys. Keys that `read` does not ask for are
-    /// problems.
+    /// Reads the file, unless it is too damaged to tell which keys it has. Keys that `read` does not ask for are problems.
     pub(crate) fn read<T>(
         &'a self,
         schema: &'static Schema,
@@ -64,7 +63,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Where every value stands that is written behind an equals sign, those within others after them.
+/// Collects the ranges of all values after an equals sign, outer values before the values inside them.
 fn collect_values(table: &DeTable<'_>, text: &str, values: &mut Vec<Range<usize>>) {
     for (_, value) in table {
         collect_value(value.get_ref(), value.span(), text, values);
@@ -73,7 +72,7 @@ fn collect_values(table: &DeTable<'_>, text: &str, values: &mut Vec<Range<usize>
 
 fn collect_value(value: &DeValue<'_>, span: Range<usize>, text: &str, values: &mut Vec<Range<usize>>) {
     let source = &text[span.clone()];
-    // A table with a header, or several, or one that is there only by a dotted key, is no value in this sense.
+    // A table with a header, an array of tables, and a table that exists only through a dotted key are not values here.
     let is_structure = match value {
         DeValue::Table(_) => !source.starts_with('{'),
         DeValue::Array(items) => {
@@ -95,11 +94,11 @@ fn collect_value(value: &DeValue<'_>, span: Range<usize>, text: &str, values: &m
     }
 }
 
-/// Tells what is no TOML. Returns whether the rest of the file can be understood all the same.
-fn tell_syntax_error(error: &Error, text: &str, values: &[Range<usize>], problems: &Problems<'_>) -> bool {
+/// Reports a syntax error. Returns whether the rest of the file can still be read.
+fn report_syntax_error(error: &Error, text: &str, values: &[Range<usize>], problems: &Problems<'_>) -> bool {
     let span = error.span().unwrap_or(0..0);
     if error.message() == "duplicate key" {
-        problems.add(&span, ProblemKind::Syntax, format!("`{}` is there already", &text[span.clone()]));
+        problems.add(&span, ProblemKind::Syntax, format!("duplicate key `{}`", &text[span.clone()]));
         return true;
     }
     let around = values.iter().rfind(|value| value.start <= span.start && span.end <= value.end);
@@ -108,27 +107,27 @@ fn tell_syntax_error(error: &Error, text: &str, values: &[Range<usize>], problem
         return false;
     };
     problems.add(value, ProblemKind::Syntax, describe_value_error(error, &text[value.clone()]));
-    problems.give_up(value.clone());
+    problems.suppress(value.clone());
     true
 }
 
-/// What is wrong with a value. The parser takes what has no quotes for a number or a date, which nobody meant.
+/// What is wrong with a value. The parser reports unquoted text as an invalid number or date, which would mislead.
 fn describe_value_error(error: &Error, value: &str) -> String {
     match value.chars().next() {
-        None => "a value is missing".to_owned(),
+        None => "missing value".to_owned(),
         Some('"' | '\'' | '[' | '{') => error.message().trim().to_owned(),
-        Some(_) => "this is no value; text stands in quotes".to_owned(),
+        Some(_) => "not a value: text must be in quotes".to_owned(),
     }
 }
 
-/// Where a section is.
+/// The location of a section.
 struct Place {
     schema: &'static Schema,
     elsewhere: &'static [&'static Schema],
     span: Range<usize>,
 }
 
-/// A table that is being read.
+/// A table while it is read.
 pub(crate) struct Section<'a> {
     table: &'a DeTable<'a>,
     place: Place,
@@ -145,49 +144,49 @@ impl<'a> Section<'a> {
     ) -> T {
         let mut section = Section { table, place, problems, taken: Vec::new() };
         let value = read(&mut section);
-        section.tell_untaken();
+        section.report_unread();
         value
     }
 
-    /// Where the problems go.
+    /// The list of problems.
     pub(crate) fn problems(&self) -> &'a Problems<'a> {
         self.problems
     }
 
-    /// Where the table begins.
+    /// The byte range of the table's heading.
     pub(crate) fn span(&self) -> Range<usize> {
         self.place.span.clone()
     }
 
-    /// What it is called in the file.
+    /// The heading of the table in the file.
     pub(crate) fn title(&self) -> &'static str {
         self.place.schema.title
     }
 
-    /// Complains that a key is not there.
-    pub(crate) fn tell_missing(&self, key: &str) {
-        let message = format!("{} lacks `{key}`", self.title());
+    /// Reports a missing key.
+    pub(crate) fn report_missing(&self, key: &str) {
+        let message = format!("{} needs `{key}`", self.title());
         self.problems.add(&self.place.span, ProblemKind::MissingKey, message);
     }
 
-    /// Where a key stands, if it is there.
+    /// The byte range of a key, if present.
     pub(crate) fn key_span(&self, key: &str) -> Option<Range<usize>> {
         self.table.keys().find(|name| is_same(name.get_ref(), key)).map(toml::Spanned::span)
     }
 
     fn take(&mut self, key: &'static str) -> Option<Located<&'a DeValue<'a>>> {
-        debug_assert!(self.place.schema.keys.contains(&key), "{key} is in no schema");
+        debug_assert!(self.place.schema.keys.contains(&key), "{key} is not in the schema of its table");
         self.taken.push(key);
         let mut named: Vec<_> = self.table.iter().filter(|(name, _)| is_same(name.get_ref(), key)).collect();
         named.sort_by_key(|(name, _)| name.span().start);
         for (name, _) in named.iter().skip(1) {
-            let message = format!("`{}` is there already, in another spelling", name.get_ref());
+            let message = format!("duplicate key `{}`, in another spelling", name.get_ref());
             self.problems.add(&name.span(), ProblemKind::Conflict, message);
         }
         named.first().map(|(_, value)| Located { value: value.get_ref(), span: value.span() })
     }
 
-    /// The value of a key, if `convert` can make something of it; otherwise it is not what was `expected`.
+    /// The value of a key, converted. If `convert` returns `None`, it is reported as not being what was `expected`.
     fn typed<T>(
         &mut self,
         key: &'static str,
@@ -197,32 +196,31 @@ impl<'a> Section<'a> {
         let Located { value, span } = self.take(key)?;
         let converted = convert(value);
         if converted.is_none() {
-            self.tell_wrong_type(key, expected, value, &span);
+            self.report_wrong_type(key, expected, value, &span);
         }
         converted.map(|value| Located { value, span })
     }
 
-    fn tell_wrong_type(&self, key: &str, expected: &str, value: &DeValue<'_>, span: &Range<usize>) {
+    fn report_wrong_type(&self, key: &str, expected: &str, value: &DeValue<'_>, span: &Range<usize>) {
         let message = format!("`{key}` must be {expected}, not {}", describe_type(value));
         self.problems.add(span, ProblemKind::WrongType, message);
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(crate) fn boolean(&mut self, key: &'static str) -> Option<Located<bool>> {
         self.typed(key, "true or false, without quotes", DeValue::as_bool)
     }
 
-    /// Text.
     pub(crate) fn text(&mut self, key: &'static str, expected: &str) -> Option<Located<&'a str>> {
         self.typed(key, expected, DeValue::as_str)
     }
 
-    /// A number that is not negative.
+    /// Reads a non-negative integer.
     pub(crate) fn number(&mut self, key: &'static str) -> Option<Located<u64>> {
-        self.typed(key, "a whole number from 0", |value| value.as_integer().and_then(whole_number))
+        self.typed(key, "a non-negative integer", |value| value.as_integer().and_then(whole_number))
     }
 
-    /// Text that means something; `parse` says what is wrong with it if not.
+    /// Reads a string and parses it; `parse` returns what is wrong with it.
     pub(crate) fn parsed<T>(
         &mut self,
         key: &'static str,
@@ -233,7 +231,7 @@ impl<'a> Section<'a> {
         self.checked(key, text.span, parse(text.value))
     }
 
-    /// The same, but a bare number is taken for text as well.
+    /// Like [`Section::parsed`], and also accepts an unquoted number.
     pub(crate) fn parsed_or_number<T>(
         &mut self,
         key: &'static str,
@@ -247,7 +245,7 @@ impl<'a> Section<'a> {
         self.checked(key, text.span, parse(&text.value))
     }
 
-    /// The same, but `false` means something of its own: `None`.
+    /// Like [`Section::parsed`], and also accepts `false`, as `None`.
     pub(crate) fn parsed_or_false<T>(
         &mut self,
         key: &'static str,
@@ -262,7 +260,7 @@ impl<'a> Section<'a> {
         self.checked(key, text.span, parsed)
     }
 
-    /// The same, but `true` and `false` mean something of their own.
+    /// Like [`Section::parsed`], and also accepts `true` and `false`.
     pub(crate) fn parsed_or_boolean<T>(
         &mut self,
         key: &'static str,
@@ -288,29 +286,29 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of texts; those items that are none are left out.
+    /// Reads a list of strings; other items are reported and left out.
     pub(crate) fn texts(&mut self, key: &'static str) -> Vec<Located<&'a str>> {
         self.all_texts(key).unwrap_or_else(|texts| texts)
     }
 
-    /// The same; an error, with what there is, if the key is not there or anything was wrong with it.
+    /// Reads a list of strings; `Err` with the valid items if the key is missing or an item is not a string.
     pub(crate) fn all_texts(
         &mut self,
         key: &'static str,
     ) -> Result<Vec<Located<&'a str>>, Vec<Located<&'a str>>> {
-        const EXPECTED: &str = "a list of texts such as [\"one\", \"two\"]";
+        const EXPECTED: &str = "a list of strings such as [\"one\", \"two\"]";
         let Some(list) = self.typed(key, EXPECTED, DeValue::as_array) else { return Err(Vec::new()) };
         let mut texts = Vec::new();
         for item in list.value.iter() {
             match item.get_ref().as_str() {
                 Some(value) => texts.push(Located { value, span: item.span() }),
-                None => self.tell_wrong_type(key, EXPECTED, item.get_ref(), &item.span()),
+                None => self.report_wrong_type(key, EXPECTED, item.get_ref(), &item.span()),
             }
         }
         if texts.len() == list.value.len() { Ok(texts) } else { Err(texts) }
     }
 
-    /// A table. Several are a problem, but each is read.
+    /// Reads a table. Several tables are a problem, but each is read.
     pub(crate) fn table<T>(
         &mut self,
         key: &'static str,
@@ -321,18 +319,18 @@ impl<'a> Section<'a> {
         match value {
             DeValue::Table(table) => Some(self.descend(table, span, schema, &mut read)),
             DeValue::Array(items) if items.iter().any(|item| item.get_ref().is_table()) => {
-                let message = format!("there can be only one; write {}", schema.title);
+                let message = format!("only one is allowed: write {}", schema.title);
                 self.problems.add(&span, ProblemKind::WrongType, message);
                 self.descend_all(items.iter(), schema, &mut read).pop()
             }
             other => {
-                self.tell_wrong_type(key, &format!("a table, {}", schema.title), other, &span);
+                self.report_wrong_type(key, &format!("a table, {}", schema.title), other, &span);
                 None
             }
         }
     }
 
-    /// A list of tables. A single one is a problem, but it is read.
+    /// Reads a list of tables. A single table is a problem, but it is read.
     pub(crate) fn tables<T>(
         &mut self,
         key: &'static str,
@@ -344,17 +342,17 @@ impl<'a> Section<'a> {
             DeValue::Array(items) => {
                 for item in items.iter().filter(|item| !item.get_ref().is_table()) {
                     let expected = format!("a list of tables, {}", schema.title);
-                    self.tell_wrong_type(key, &expected, item.get_ref(), &item.span());
+                    self.report_wrong_type(key, &expected, item.get_ref(), &item.span());
                 }
                 self.descend_all(items.iter(), schema, &mut read)
             }
             DeValue::Table(table) => {
-                let message = format!("there may be several; write {}, with two brackets", schema.title);
+                let message = format!("this is a list of tables: write {}, with two brackets", schema.title);
                 self.problems.add(&span, ProblemKind::WrongType, message);
                 vec![self.descend(table, span, schema, &mut read)]
             }
             other => {
-                self.tell_wrong_type(key, &format!("a list of tables, {}", schema.title), other, &span);
+                self.report_wrong_type(key, &format!("a list of tables, {}", schema.title), other, &span);
                 Vec::new()
             }
         }
@@ -381,16 +379,16 @@ impl<'a> Section<'a> {
         Section::read(table, place, self.problems, read)
     }
 
-    /// Complains of what nobody asked for.
-    fn tell_untaken(&self) {
+    /// Reports the keys that were not read.
+    fn report_unread(&self) {
         for (name, _) in self.table {
             if !self.taken.iter().any(|key| is_same(name.get_ref(), key)) {
-                self.tell_unknown(name.get_ref(), &name.span());
+                self.report_unknown(name.get_ref(), &name.span());
             }
         }
     }
 
-    fn tell_unknown(&self, name: &str, span: &Range<usize>) {
+    fn report_unknown(&self, name: &str, span: &Range<usize>) {
         let Schema { place, keys, .. } = self.place.schema;
         let homes: Vec<&str> = self
             .others()
@@ -408,7 +406,7 @@ impl<'a> Section<'a> {
             }),
         };
         let known =
-            if suggestion.is_some() { String::new() } else { format!("; it may hold {}", keys.join(", ")) };
+            if suggestion.is_some() { String::new() } else { format!("; known keys: {}", keys.join(", ")) };
         let message = format!("unknown key `{name}` {place}{known}");
         self.problems.suggest(span, ProblemKind::UnknownKey, message, suggestion);
     }
@@ -419,7 +417,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Whether two keys are the same: hyphens and underscores make no difference.
+/// Whether two keys are equal; hyphens and underscores are the same.
 fn is_same(one: &str, other: &str) -> bool {
     let normal = |byte: u8| if byte == b'-' { b'_' } else { byte };
     one.len() == other.len() && one.bytes().map(normal).eq(other.bytes().map(normal))
@@ -434,7 +432,7 @@ fn describe_type(value: &DeValue<'_>) -> &'static str {
         DeValue::String(_) => "text",
         DeValue::Integer(number) if number.as_str().starts_with('-') => "a negative number",
         DeValue::Integer(_) => "a number",
-        DeValue::Float(_) => "a fraction",
+        DeValue::Float(_) => "a decimal number",
         DeValue::Boolean(true) => "true",
         DeValue::Boolean(false) => "false",
         DeValue::Datetime(_) => "a date",

@@ -1,9 +1,8 @@
-//! Configuration files: how they are read, and how they are found fault with.
+//! Configuration files: how they are read, and how problems in them are reported.
 //!
-//! Two files have one grammar. The user's own holds what all commands share, and a file for the proxy
-//! ([`crate::proxy_config`]) holds that and its own keys. Both are read by asking a [`Section`] for its keys; what
-//! nobody asked for is a [`Problem`]. So no key is accepted and ignored, by construction, and all problems of a file
-//! are told at once.
+//! Two files share one grammar. The user's own holds what all commands share; a file for the proxy
+//! ([`crate::proxy_config`]) also holds its own keys. Both are read by asking a [`Section`] for its keys; a key that was
+//! not asked for is a [`Problem`]. So no key can be accepted and ignored, and all problems of a file are reported at once.
 //!
 //! Hyphens and underscores are the same in a key: `allow-keys` is `allow_keys`.
 

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration file, and where.
+//! Problems in a configuration file, with their locations.
 
 use crate::error::CommandError;
 use crate::text::printable;
@@ -10,18 +10,17 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-/// Something wrong with a file. It never shows the value of a secret's pattern.
+/// A problem in a file. It never contains the value of a redaction pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Problem {
     /// The line, from 1.
     pub(crate) line: usize,
     /// The column in characters, from 1.
     pub(crate) column: usize,
-    /// What kind of thing is wrong.
+    /// The kind of problem.
     pub(crate) kind: ProblemKind,
-    /// What is wrong.
     pub(crate) message: String,
-    /// What may have been meant.
+    /// A suggestion: what the user may have meant.
     pub(crate) suggestion: Option<String>,
 }
 
@@ -29,19 +28,19 @@ pub(crate) struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ProblemKind {
-    /// It is not TOML.
+    /// The file is not TOML.
     Syntax,
-    /// There is no such key.
+    /// The key does not exist.
     UnknownKey,
-    /// There is such a key, but it does nothing there.
+    /// The key exists, but has no effect in this place.
     NoEffect,
-    /// A key that must be there is not.
+    /// A required key is missing.
     MissingKey,
-    /// A value of another type is needed.
+    /// The value has the wrong type.
     WrongType,
-    /// The value makes no sense.
+    /// The value is not valid.
     BadValue,
-    /// It can't be had together with something else in the file.
+    /// The value conflicts with another one in the file.
     Conflict,
 }
 
@@ -55,12 +54,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems of one file, as they are found.
+/// The problems of one file, collected while it is read.
 #[derive(Debug)]
 pub(crate) struct Problems<'a> {
     text: &'a str,
     found: RefCell<Vec<(usize, Problem)>>,
-    /// Values that are no TOML; nothing more is said of them.
+    /// Values that are not valid TOML; no further problems are reported for them.
     broken: RefCell<Vec<Range<usize>>>,
     has_syntax_errors: Cell<bool>,
 }
@@ -75,12 +74,12 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// Adds a problem with what stands at `span`.
+    /// Adds a problem at `span`.
     pub(crate) fn add(&self, span: &Range<usize>, kind: ProblemKind, message: impl Into<String>) {
         self.suggest(span, kind, message, None);
     }
 
-    /// Adds a problem, and what may have been meant.
+    /// Adds a problem at `span`, with a suggestion.
     pub(crate) fn suggest(
         &self,
         span: &Range<usize>,
@@ -89,25 +88,25 @@ impl<'a> Problems<'a> {
         suggestion: Option<String>,
     ) {
         let is_broken = self.broken.borrow().iter().any(|broken| broken.start == span.start);
-        // What could not be read may hold the key that seems to be missing.
+        // The unreadable part may hold the key that seems to be missing.
         let is_doubtful = kind == ProblemKind::MissingKey && self.has_syntax_errors.get();
         if is_broken || is_doubtful {
             return;
         }
         self.has_syntax_errors.set(self.has_syntax_errors.get() || kind == ProblemKind::Syntax);
         let (line, column) = self.position(span.start);
-        // What stands in the file must not steer the terminal.
+        // Text from the file must not control the terminal.
         let message = printable(&message.into()).into_owned();
         let problem = Problem { line, column, kind, message, suggestion };
         self.found.borrow_mut().push((span.start, problem));
     }
 
-    /// Says no more of the value at `span`.
-    pub(super) fn give_up(&self, span: Range<usize>) {
+    /// Suppresses further problems for the value at `span`.
+    pub(super) fn suppress(&self, span: Range<usize>) {
         self.broken.borrow_mut().push(span);
     }
 
-    /// Line and column, from 1.
+    /// Line and column of an offset, from 1.
     fn position(&self, offset: usize) -> (usize, usize) {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -115,12 +114,12 @@ impl<'a> Problems<'a> {
         (before.matches('\n').count() + 1, column + 1)
     }
 
-    /// The line that an offset is in.
+    /// The line of an offset, from 1.
     pub(crate) fn line(&self, offset: usize) -> usize {
         self.position(offset).0
     }
 
-    /// All that was found, in the order of the file.
+    /// All problems, in the order of the file.
     pub(crate) fn into_vec(self) -> Vec<Problem> {
         let mut found = self.found.into_inner();
         found.sort_by_key(|(offset, _)| *offset);
@@ -129,7 +128,7 @@ impl<'a> Problems<'a> {
     }
 }
 
-/// The text of a file; what is not UTF-8 is a problem like another.
+/// The text of a file; invalid UTF-8 is reported as a problem.
 pub(crate) fn read_file(path: &Path) -> io::Result<Result<String, Problem>> {
     let bytes = std::fs::read(path)?;
     Ok(String::from_utf8(bytes).map_err(|error| {
@@ -137,12 +136,12 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Result<String, Problem>> {
         let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
         let problems = Problems::new(&before);
         let (line, column) = problems.position(valid);
-        let message = "this is not UTF-8, which the file must be".to_owned();
+        let message = "the file is not valid UTF-8".to_owned();
         Problem { line, column, kind: ProblemKind::Syntax, message, suggestion: None }
     }))
 }
 
-/// Refuses to go on with a file that has problems, all of which are told.
+/// The error for a file with problems, which lists all of them.
 pub(crate) fn refuse(path: &Path, problems: &[Problem]) -> CommandError {
     let path = path.display();
     let message = match problems {
@@ -152,7 +151,7 @@ pub(crate) fn refuse(path: &Path, problems: &[Problem]) -> CommandError {
             format!("{path} has {}{lines}", units::count(problems.len() as u64, "problem"))
         }
     };
-    CommandError::usage(message).hint("docs/configuration.md lists what the file may hold")
+    CommandError::usage(message).hint("see docs/configuration.md for all keys")
 }
 
 #[cfg(test)]
@@ -164,7 +163,7 @@ mod tests {
         let problems = Problems::new("\u{feff}ä = 1\nöö = 2\n");
         problems.add(&(15..16), ProblemKind::BadValue, "second");
         problems.suggest(&(3..5), ProblemKind::UnknownKey, "first", Some("`a`".to_owned()));
-        problems.give_up(8..9);
+        problems.suppress(8..9);
         problems.add(&(8..9), ProblemKind::BadValue, "unsaid");
         let told: Vec<String> = problems.into_vec().iter().map(ToString::to_string).collect();
         assert_eq!(told, ["1:1: first; did you mean `a`?", "2:4: second"]);

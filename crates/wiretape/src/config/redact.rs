@@ -1,4 +1,4 @@
-//! The table `[redact]`: changes to the rules of redaction.
+//! The table `[redact]`: changes to the redaction rules.
 
 use super::document::{Located, Schema, Section};
 use super::problem::{ProblemKind, Problems};
@@ -6,25 +6,24 @@ use super::suggest::nearest;
 use serde::{Serialize, Serializer};
 use wiretape_trace::redact::{RULES, RuleError, Rules};
 
-/// The table.
+/// The table `[redact]`.
 pub(crate) const REDACT: Schema =
     Schema { title: "[redact]", place: "in [redact]", keys: &["disable", "keys", "allow_keys", "patterns"] };
 
-/// A pattern in it.
+/// A table of `[[redact.patterns]]`.
 pub(crate) const REDACT_PATTERN: Schema =
     Schema { title: "[[redact.patterns]]", place: "in [[redact.patterns]]", keys: &["name", "regex"] };
 
-/// Changes to the rules of redaction.
+/// Changes to the redaction rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RedactConfig {
-    /// Rules to leave out.
     disable: Vec<String>,
-    /// Member names whose values are secret; `*` stands for anything.
+    /// Member names whose values are secret; `*` matches anything.
     keys: Vec<String>,
-    /// Member names whose values are not secret by their name.
+    /// Member names whose values are not secret because of the name alone.
     allow_keys: Vec<String>,
-    /// Patterns of secrets.
+    /// Additional patterns of secrets.
     patterns: Vec<Pattern>,
 }
 
@@ -34,7 +33,7 @@ struct Pattern {
     regex: String,
 }
 
-/// Only the name: an expression may tell what a secret looks like.
+/// Prints only the name: an expression may reveal what a secret looks like.
 impl Serialize for Pattern {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.name)
@@ -42,7 +41,6 @@ impl Serialize for Pattern {
 }
 
 impl RedactConfig {
-    /// Reads the table.
     pub(crate) fn read(section: &mut Section<'_>) -> Self {
         let disable = section.texts("disable");
         check_rules(&disable, section.problems());
@@ -59,7 +57,7 @@ impl RedactConfig {
         }
     }
 
-    /// The rules of the file, and the patterns of the command line.
+    /// The rules of the file, with the patterns of the command line.
     pub(crate) fn rules(self, patterns: &[String]) -> Rules {
         let from_file = self.patterns.into_iter().map(|pattern| (pattern.name, pattern.regex));
         let from_command_line = patterns.iter().map(|regex| ("custom".to_owned(), regex.clone()));
@@ -82,7 +80,7 @@ fn check_rules(disable: &[Located<&str>], problems: &Problems<'_>) {
         if !names().any(|known| known == name.value) {
             let suggestion = nearest(name.value, names()).map(|known| format!("`{known}`"));
             let known = if suggestion.is_some() { String::new() } else { known_rules() };
-            let message = format!("there is no redaction rule named `{}`{known}", name.value);
+            let message = format!("unknown redaction rule `{}`{known}", name.value);
             problems.suggest(&name.span, ProblemKind::BadValue, message, suggestion);
         }
     }
@@ -112,7 +110,7 @@ fn check_repetitions(
 ) {
     for (at, text) in texts.iter().enumerate() {
         if texts[..at].iter().any(|other| normal(other.value) == normal(text.value)) {
-            let message = format!("`{}` is in `{list}` already, and has no effect", text.value);
+            let message = format!("`{}` is already in `{list}`, so it has no effect", text.value);
             problems.add(&text.span, ProblemKind::NoEffect, message);
         }
     }
@@ -121,13 +119,13 @@ fn check_repetitions(
 fn check_contradictions(keys: &[Located<&str>], allowed: &[Located<&str>], problems: &Problems<'_>) {
     for key in allowed {
         if keys.iter().any(|other| normal(other.value) == normal(key.value)) {
-            let message = format!("`{}` can't be secret by `keys` and not secret by `allow_keys`", key.value);
+            let message = format!("`{}` is in both `keys` and `allow_keys`", key.value);
             problems.add(&key.span, ProblemKind::Conflict, message);
         }
     }
 }
 
-/// A member's name as the rules compare it.
+/// A member name, normalized as the rules compare it.
 fn normal(key: &str) -> String {
     key.to_lowercase().replace(['-', '_', '.'], "")
 }
@@ -137,7 +135,7 @@ fn read_pattern(section: &mut Section<'_>) -> Option<Pattern> {
     let regex = section.text("regex", "a regular expression in quotes");
     for (key, is_there) in [("name", section.key_span("name")), ("regex", section.key_span("regex"))] {
         if is_there.is_none() {
-            section.tell_missing(key);
+            section.report_missing(key);
         }
     }
     let (name, regex) = (name?, regex?);
@@ -151,8 +149,8 @@ fn read_pattern(section: &mut Section<'_>) -> Option<Pattern> {
     Some(Pattern { name: name.value.to_owned(), regex: regex.value.to_owned() })
 }
 
-/// What is wrong with a pattern. The library shows the expression and then, in the last line, what is wrong; only that is
-/// told, for an expression may tell what a secret looks like.
+/// What is wrong with a pattern. The regex library shows the expression first and the reason in the last line. Only the
+/// reason is reported: an expression may reveal what a secret looks like.
 fn describe(error: &RuleError) -> String {
     let RuleError::Pattern { source, .. } = error else { return error.to_string() };
     let detail = source.to_string();

@@ -1,6 +1,6 @@
-//! What somebody may have meant.
+//! Suggestions for misspelled names.
 
-/// The name that is most like what was written, if one is like it.
+/// The name closest to what was written, if one is close enough.
 pub(super) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = normal(written);
     let likeness = |name: &&'a str| {
@@ -15,7 +15,7 @@ pub(super) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str
     like.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// A name in which case and hyphens make no difference.
+/// A name without case and hyphens.
 fn normal(name: &str) -> String {
     name.to_lowercase().replace('-', "_")
 }

@@ -1,4 +1,4 @@
-//! The user's own configuration file: what all commands share.
+//! The user's own configuration file, which all commands share.
 
 use super::document::{Document, Schema};
 use super::problem::{Problem, Problems, read_file, refuse};
@@ -10,28 +10,27 @@ use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file's top.
+/// The top level of the file.
 const USER: Schema = Schema { title: "the file", place: "in this file", keys: &["redact"] };
 
-/// The top of the other kind of file.
+/// The top level of a proxy's configuration file.
 const PROXY_FILE: Schema = Schema {
     title: "another file",
     place: "in a file for `wiretape proxy --config`",
     keys: proxy_config::PROXY_FILE.keys,
 };
 
-/// Where else a key of this file may belong.
+/// Other tables that a misplaced key may belong to.
 const ELSEWHERE: &[&Schema] = &[&PROXY_FILE, &REDACT, &REDACT_PATTERN];
 
-/// What the file holds.
+/// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Config {
-    /// What is secret.
     pub(crate) redact: RedactConfig,
 }
 
 impl Config {
-    /// Reads the given file, or the user's own if there is one.
+    /// Reads the given file, or the user's own if it exists.
     pub(crate) fn load(path: Option<&Path>) -> Result<Self, CommandError> {
         let (path, required) = match path {
             Some(path) => (PathBuf::from(path), true),
@@ -52,7 +51,7 @@ impl Config {
     }
 }
 
-/// Reads the text of a user's configuration, or tells all that is wrong with it.
+/// Parses the text of a user's configuration, or reports all problems.
 pub(crate) fn read_user(text: &str) -> Result<Config, Vec<Problem>> {
     let problems = Problems::new(text);
     let document = Document::parse(text, &problems);
@@ -64,7 +63,7 @@ pub(crate) fn read_user(text: &str) -> Result<Config, Vec<Problem>> {
     if found.is_empty() { Ok(config.unwrap_or_default()) } else { Err(found) }
 }
 
-/// Whether there is no such file, be it that there is no such folder either.
+/// Whether the file, or its directory, does not exist.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

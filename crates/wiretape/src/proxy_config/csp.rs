@@ -1,4 +1,4 @@
-//! The tables `[[csp]]` and `[[upstream.csp]]`: what the pages and widgets of upstreams may load and reach.
+//! The tables `[[csp]]` and `[[upstream.csp]]`: Content-Security-Policy rules for pages and widgets of upstreams.
 
 use crate::config::{Located, ProblemKind, Problems, Schema, Section};
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use wiretape_proxy::http::csp::{Directive, Directives, Mode, PathGlob, Reporting
 /// A rule for all upstreams.
 pub(super) const CSP: Schema = Schema { title: "[[csp]]", place: "in [[csp]]", keys: &KEYS };
 
-/// A rule for one of them.
+/// A rule for one upstream.
 pub(super) const UPSTREAM_CSP: Schema =
     Schema { title: "[[upstream.csp]]", place: "in [[upstream.csp]]", keys: &KEYS };
 
@@ -24,7 +24,6 @@ const KEYS: [&str; OWN_KEYS.len() + Directive::NAMES.len()] = {
     keys
 };
 
-/// Reads a rule.
 pub(super) fn read_rule(section: &mut Section<'_>) -> Rule {
     let paths = read_paths(section);
     let mode = section.parsed("mode", "\"extend\" or \"replace\"", str::parse::<Mode>);
@@ -56,15 +55,15 @@ fn parse_reporting(text: &str) -> Result<Reporting, String> {
     match text {
         "report-to" => Ok(Reporting::ReportTo),
         "report-uri" => Ok(Reporting::ReportUri),
-        _ => Err(format!("`{text}` is no way to report; there are true, false and \"report-to\"")),
+        _ => Err(format!("`{text}` is not valid here: expected true, false or \"report-to\"")),
     }
 }
 
-/// A rule without a directive may only ask for reports.
+/// Reports a rule without a directive, unless it asks for reports.
 fn check_silence(section: &Section<'_>, mode: Mode, report: Option<Reporting>) {
     let asks_for_reports = matches!(report, Some(Reporting::ReportUri | Reporting::ReportTo));
     let message = match mode {
-        Mode::Replace => "it would take the policy away and put nothing in its place",
+        Mode::Replace => "it would remove the policy without a replacement",
         Mode::Extend if asks_for_reports => return,
         Mode::Extend => "it has no effect",
     };
@@ -76,7 +75,7 @@ fn read_paths(section: &mut Section<'_>) -> Vec<PathGlob> {
     let Ok(texts) = section.all_texts("paths") else { return Vec::new() };
     let problems = section.problems();
     if let Some(span) = section.key_span("paths").filter(|_| texts.is_empty()) {
-        let message = "`paths` is empty, so the rule is for nothing; leave it out for everything";
+        let message = "`paths` is empty, so the rule never applies; remove it to match all paths";
         problems.add(&span, ProblemKind::NoEffect, message);
     }
     each_once("paths", &texts, problems).filter_map(|text| checked("paths", text, problems)).collect()
@@ -91,22 +90,22 @@ fn read_sources(
     let Ok(texts) = section.all_texts(name) else { return Vec::new() };
     let problems = section.problems();
     if texts.is_empty() {
-        let message = format!("`{name}` has no source; write [\"'none'\"] if nothing is to be allowed");
+        let message = format!("`{name}` has no source; write [\"'none'\"] to allow nothing");
         problems.add(key, ProblemKind::NoEffect, message);
     }
     for none in texts.iter().filter(|text| text.value.eq_ignore_ascii_case("'none'")) {
         if texts.len() > 1 {
-            let message = format!("`{name}`: 'none' stands alone, or has no effect");
+            let message = format!("`{name}`: 'none' can't be combined with other sources");
             problems.add(&none.span, ProblemKind::Conflict, message);
         } else if mode == Mode::Extend {
-            let message = format!("`{name}`: 'none' adds nothing; it needs mode = \"replace\"");
+            let message = format!("`{name}`: 'none' has no effect unless mode = \"replace\"");
             problems.add(&none.span, ProblemKind::NoEffect, message);
         }
     }
     each_once(name, &texts, problems).filter_map(|text| checked(name, text, problems)).collect()
 }
 
-/// The texts; those that are there already are problems.
+/// The strings of a list; duplicates are problems.
 fn each_once<'a>(
     list: &str,
     texts: &'a [Located<&'a str>],
@@ -114,7 +113,7 @@ fn each_once<'a>(
 ) -> impl Iterator<Item = &'a Located<&'a str>> {
     let mut seen = HashSet::new();
     for text in texts.iter().filter(|text| !seen.insert(text.value)) {
-        let message = format!("`{}` is in `{list}` already, and has no effect", text.value);
+        let message = format!("`{}` is already in `{list}`, so it has no effect", text.value);
         problems.add(&text.span, ProblemKind::NoEffect, message);
     }
     texts.iter()

@@ -1,4 +1,4 @@
-//! What the file says of what is told beside the traces.
+//! The configuration of events, the store and the webhook.
 
 use super::{
     NamedFiles, Switch, parse_directory, parse_file, read_size, require, serialize_ms, serialize_switch_ms,
@@ -22,65 +22,65 @@ pub(super) const WEBHOOK: Schema = Schema {
     keys: &["url", "token_file", "ca_file", "batch_events", "batch_time", "spool", "spool_bytes"],
 };
 
-/// What is told of what happens, beside the traces.
+/// Events, the store and the webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EventsConfig {
-    /// Where the NDJSON goes. A relative path counts from the file's own folder.
+    /// The NDJSON file, relative to the configuration's directory.
     pub(crate) events: Option<Switch<PathBuf>>,
-    /// How events look on standard error.
+    /// The format of events on standard error.
     pub(crate) print: Option<PrintLook>,
-    /// Where the store is. A relative path counts from the file's own folder.
+    /// The store, relative to the configuration's directory.
     pub(crate) store: Option<Switch<PathBuf>>,
-    /// How much the store keeps.
+    /// Retention of the store.
     pub(crate) retention: RetentionConfig,
-    /// Where events are sent.
+    /// The webhook that events are sent to.
     pub(crate) webhook: Option<WebhookConfig>,
 }
 
-/// Where events are sent, and how.
+/// The webhook that events are sent to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WebhookConfig {
-    /// Where to. It may hold a secret, so that it is not shown.
+    /// The URL. It may contain a secret, so it is not printed.
     #[serde(skip)]
     pub(crate) url: String,
-    /// The file that holds the bearer token.
+    /// A file with the bearer token.
     pub(crate) token_file: Option<PathBuf>,
-    /// A PEM file with the certificates to trust, instead of the system's.
+    /// A PEM file with the certificates to trust instead of the system's.
     pub(crate) ca_file: Option<PathBuf>,
-    /// So many events are a batch.
+    /// The maximum number of events in a batch.
     pub(crate) batch_events: Option<u64>,
-    /// No event waits longer than this for its batch.
+    /// The longest time that an event waits for its batch.
     #[serde(rename = "batchTimeMs", serialize_with = "serialize_ms")]
     pub(crate) batch_time: Option<Duration>,
-    /// Where batches wait that could not be sent yet.
+    /// The directory where unsent batches are spooled.
     pub(crate) spool: Option<PathBuf>,
-    /// How much of the disk they may take.
+    /// The maximum size of the spool, in bytes.
     pub(crate) spool_bytes: Option<u64>,
 }
 
 impl EventsConfig {
-    /// Whether anything is written, as far as the file has a say in it.
+    /// Whether the file lets anything be written.
     pub(super) fn writes(&self) -> bool {
         let is_file = matches!(self.events, Some(Switch::On(_)));
         is_file || self.print.is_some() || self.webhook.is_some() || !matches!(self.store, Some(Switch::Off))
     }
 }
 
-/// How much the store keeps.
+/// Retention of the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RetentionConfig {
-    /// What is older goes.
+    /// Older rows are deleted.
     #[serde(rename = "maxAgeMs", serialize_with = "serialize_switch_ms")]
     pub(crate) max_age: Option<Switch<Duration>>,
-    /// What is more goes, the oldest first.
+    /// The oldest rows are deleted until the store is at most this large, in bytes.
     pub(crate) max_bytes: Option<u64>,
 }
 
 impl RetentionConfig {
-    /// What holds: thirty days and a gigabyte, unless the file says otherwise.
+    /// The effective retention; by default 30 days and 1 GB.
     pub(crate) fn retention(&self) -> Retention {
         const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
         const GIGABYTE: u64 = 1_000_000_000;
@@ -101,7 +101,7 @@ pub(super) fn read(section: &mut Section<'_>, folder: &Path, files: NamedFiles) 
         section.table("webhook", &WEBHOOK, |section| read_webhook(section, folder, files)).flatten();
     let retention = section.table("retention", &RETENTION, read_retention);
     if let (Some(Located { value: None, .. }), Some(span)) = (&store, section.key_span("retention")) {
-        let message = "`retention` has no effect: with `store = false` there is nothing to keep";
+        let message = "`retention` has no effect: there is no store (`store = false`)";
         section.problems().add(&span, ProblemKind::NoEffect, message);
     }
     EventsConfig {
@@ -121,7 +121,7 @@ fn read_webhook(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> 
     let spool = value(section.parsed("spool", "a path in quotes", |text| parse_directory(text, folder)));
     let batch_events = section.number("batch_events");
     if let Some(Located { value: 0, span }) = &batch_events {
-        section.problems().add(span, ProblemKind::BadValue, "`batch_events`: a batch has at least one event");
+        section.problems().add(span, ProblemKind::BadValue, "`batch_events`: must be at least 1");
     }
     let batch_time = section.parsed("batch_time", "a duration such as \"5s\"", units::parse_duration);
     let spool_bytes = read_size(section, "spool_bytes", 1_000_000);
@@ -137,7 +137,7 @@ fn read_webhook(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> 
     })
 }
 
-/// The text is not repeated: URLs of webhooks are often secrets.
+/// The URL is not repeated in messages: webhook URLs often contain secrets.
 fn parse_webhook_url(text: &str) -> Result<String, String> {
     let options = WebhookOptions::new(text, PathBuf::new());
     options.check().map_err(|error| error.to_string())?;
@@ -145,7 +145,7 @@ fn parse_webhook_url(text: &str) -> Result<String, String> {
 }
 
 fn read_retention(section: &mut Section<'_>) -> RetentionConfig {
-    /// A store with nothing in it is not much smaller.
+    /// An empty store is not much smaller.
     const LEAST: u64 = 1_000_000;
     RetentionConfig {
         max_age: value(section.parsed("max_age", "an age such as \"30d\", or \"none\"", parse_max_age)),
@@ -159,5 +159,5 @@ fn parse_max_age(text: &str) -> Result<Switch<Duration>, String> {
 
 fn parse_print(text: &str) -> Result<PrintLook, String> {
     <PrintLook as clap::ValueEnum>::from_str(text, false)
-        .map_err(|_| "write \"pretty\" or \"json\"".to_owned())
+        .map_err(|_| "expected \"pretty\" or \"json\"".to_owned())
 }

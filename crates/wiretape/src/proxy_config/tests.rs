@@ -179,12 +179,12 @@ fn a_key_in_the_wrong_place_is_sent_to_the_right_one() {
     );
     check(
         "traces = false\nstore = false\n[redact]\nkeys = [\"ssn\"]\n",
-        &["3:2: `redact` has no effect: with `traces` and `store` off nothing is written"],
+        &["3:2: `redact` has no effect: with `traces` and `store` off, nothing is recorded"],
     );
     check("traces = false\n[redact]\nkeys = [\"ssn\"]\n", &[]);
     check(
         "store = false\n[retention]\nmax_age = \"1d\"\n",
-        &["2:2: `retention` has no effect: with `store = false` there is nothing to keep"],
+        &["2:2: `retention` has no effect: there is no store (`store = false`)"],
     );
 }
 
@@ -194,7 +194,7 @@ fn urls_of_webhooks_are_not_repeated() {
         let problems = read(&format!("[webhook]\nurl = \"{url}\"\n")).unwrap_err();
         assert!(problems.len() == 1 && !problems[0].contains("hidden"), "{problems:?}");
     }
-    check("[webhook]\nbatch_time = \"1s\"\n", &["1:1: [webhook] lacks `url`"]);
+    check("[webhook]\nbatch_time = \"1s\"\n", &["1:1: [webhook] needs `url`"]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn unknown_keys_are_named_with_what_may_be_meant() {
     );
     check(
         "[forward]\nlisten = \"127.0.0.1:1\"\ncolour = 1\n",
-        &["3:1: unknown key `colour` in [forward]; it may hold listen, intercept"],
+        &["3:1: unknown key `colour` in [forward]; known keys: listen, intercept"],
     );
 }
 
@@ -215,22 +215,22 @@ fn unknown_keys_are_named_with_what_may_be_meant() {
 fn values_are_checked() {
     let value = |text: &str, expected: &str| check(text, &[expected]);
     value("drain = 30\n", "1:9: `drain` must be a duration such as \"30s\", not a number");
-    value("drain = \"30\"\n", "1:9: `drain`: `30` is not a duration; write it like 500ms, 30s or 2m");
+    value("drain = \"30\"\n", "1:9: `drain`: `30` is not a duration: expected e.g. 500ms, 30s or 2m");
     value("traces = true\n", "1:10: `traces` must be a directory in quotes, or false, not true");
-    value("traces = \"~/traces\"\n", "1:10: `traces`: `~` is not understood here; write the whole path");
+    value("traces = \"~/traces\"\n", "1:10: `traces`: `~` is not expanded here; write the full path");
     value(
         "admin = \"localhost:3005\"\n",
-        "1:9: `admin`: `localhost:3005` is not an IP address and a port; write it like 127.0.0.1:3005",
+        "1:9: `admin`: `localhost:3005` is not an IP address with a port: expected e.g. 127.0.0.1:3005",
     );
-    value("[limits]\nheaders = \"1kB\"\n", "2:11: `headers`: at least 8192 bytes are needed");
-    value("[limits]\nconnections = 0\n", "2:15: `connections`: without any, nobody is served");
+    value("[limits]\nheaders = \"1kB\"\n", "2:11: `headers`: must be at least 8,192 bytes");
+    value("[limits]\nconnections = 0\n", "2:15: `connections`: must be at least 1");
     value(
         "[limits]\nconnections = -1\n",
-        "2:15: `connections` must be a whole number from 0, not a negative number",
+        "2:15: `connections` must be a non-negative integer, not a negative number",
     );
     value(
         "[limits]\nidle_timeout = \"0s\"\n",
-        "2:16: `idle_timeout`: nothing would ever be in time; write \"none\" for no limit",
+        "2:16: `idle_timeout`: every request would time out; write \"none\" for no limit",
     );
     value(
         "[forward]\nlisten = \"127.0.0.1:1\"\nintercept = \"yes\"\n",
@@ -247,8 +247,8 @@ fn urls_are_checked_and_not_told_back() {
         ("/mcp", "this is not a URL"),
         ("http://", "this is not a URL"),
         ("http://u:hunter2@example.com", "credentials in a URL are not sent"),
-        ("http://example.com/#hunter2", "behind `?` or `#`"),
-        ("http://example.com:99999", "there is no such port"),
+        ("http://example.com/#hunter2", "after `?` or `#`"),
+        ("http://example.com:99999", "the URL's port is not a number from 1 to 65535"),
         ("http://exa mple.com/hunter2", "this is not a URL"),
     ] {
         let told = read(&format!("[[upstream]]\nlisten = \"127.0.0.1:1\"\nurl = \"{url}\"\n")).unwrap_err();
@@ -261,23 +261,23 @@ fn urls_are_checked_and_not_told_back() {
 fn upstreams_are_complete_and_differ() {
     check(
         "[[upstream]]\nname = \"a\"\n",
-        &["1:1: [[upstream]] lacks `url`", "1:1: [[upstream]] lacks `listen`"],
+        &["1:1: [[upstream]] needs `url`", "1:1: [[upstream]] needs `listen`"],
     );
-    check("[forward]\n", &["1:1: [forward] lacks `listen`"]);
+    check("[forward]\n", &["1:1: [forward] needs `listen`"]);
     let upstream = |name: &str, port: u16| {
         format!("[[upstream]]\n{name}\nurl = \"http://localhost:9000\"\nlisten = \"127.0.0.1:{port}\"\n")
     };
     check(
         &[upstream("name = \"a\"", 1), upstream("name = \"A\"", 2)].concat(),
-        &["6:8: the upstream of line 2 is named `A`, too; give it another `name`"],
+        &["6:8: the upstream in line 2 is also named `A`; choose another `name`"],
     );
     check(
         &[upstream("", 1), upstream("", 2)].concat(),
-        &["5:1: the upstream of line 1 is named `localhost-9000`, too; give it another `name`"],
+        &["5:1: the upstream in line 1 is also named `localhost-9000`; choose another `name`"],
     );
     check(
         &upstream("name = \"a b\"", 1),
-        &["2:8: `name`: a name is made of letters, digits, `_` and single `-`, 64 at most, such as `a-b`"],
+        &["2:8: `name`: use at most 64 letters, digits, `_` and single `-`, such as `a-b`"],
     );
 }
 
@@ -290,7 +290,7 @@ fn two_can_not_listen_on_one_address() {
         [("127.0.0.1:1", "127.0.0.1:1"), ("0.0.0.0:1", "127.0.0.1:1"), ("127.0.0.1:1", "[::]:1")]
     {
         let told = addresses(admin, forward).unwrap_err();
-        assert_eq!(told, [format!("3:10: line 1 listens on {admin}, too; one port serves one of them")]);
+        assert_eq!(told, [format!("3:10: line 1 also listens on {admin}; use another port")]);
     }
     for (admin, forward) in
         [("127.0.0.1:1", "127.0.0.1:2"), ("127.0.0.1:0", "127.0.0.1:0"), ("127.0.0.1:1", "[::1]:1")]
@@ -310,7 +310,11 @@ fn an_upstream_is_not_the_proxy_itself() {
         ("http://10.0.0.1", "10.0.0.1:80"),
     ] {
         let told = upstream(url, listen).unwrap_err();
-        assert_eq!(told, ["2:7: `url`: this is where the proxy itself listens, by line 3"], "{url}");
+        assert_eq!(
+            told,
+            ["2:7: `url`: this is the address that the proxy itself listens on (line 3)"],
+            "{url}"
+        );
     }
     assert!(upstream("http://example.com:3004", "0.0.0.0:3004").is_ok());
     assert!(upstream("http://localhost:9000", "127.0.0.1:3004").is_ok());
@@ -333,30 +337,30 @@ fn rules_of_policies_are_checked() {
     check_rule(
         "connect-src = [\"https://a; script-src *\"]",
         &[
-            "2:16: `connect-src`: a source has no blanks, `;`, `,`, double quotes or letters beyond ASCII in it; \
-           several sources are several items of the list",
+            "2:16: `connect-src`: a source must not contain spaces, `;`, `,`, double quotes or non-ASCII characters; \
+           write several sources as several items of the list",
         ],
     );
     check_rule(
         "connect-src = [\"self\"]",
-        &["2:16: `connect-src`: `self` is a host here; the keyword stands in quotes of its own: \"'self'\""],
+        &["2:16: `connect-src`: `self` would be a host; quote the keyword: \"'self'\""],
     );
     check_rule(
         "connect-src = \"https://a\"",
-        &["2:15: `connect-src` must be a list of texts such as [\"one\", \"two\"], not text"],
+        &["2:15: `connect-src` must be a list of strings such as [\"one\", \"two\"], not text"],
     );
     check_rule(
         "mode = \"add\"\nimg-src = [\"https://a\"]",
-        &["2:8: `mode`: `add` is no mode; there are \"extend\" and \"replace\""],
+        &["2:8: `mode`: `add` is not a mode; use \"extend\" or \"replace\""],
     );
     check_rule(
         "report = \"mail\"\nimg-src = [\"https://a\"]",
-        &["2:10: `report`: `mail` is no way to report; there are true, false and \"report-to\""],
+        &["2:10: `report`: `mail` is not valid here: expected true, false or \"report-to\""],
     );
     check_rule(
         "paths = [\"widgets/*\"]\nimg-src = [\"https://a\"]",
         &[
-            "2:10: `paths`: `widgets/*` is for nothing: a path begins with `/`, and a resource's URI has `://` in it",
+            "2:10: `paths`: `widgets/*` matches nothing: a path begins with `/`, and a resource's URI contains `://`",
         ],
     );
 }
@@ -367,31 +371,28 @@ fn a_rule_that_does_nothing_is_told() {
     check_rule(
         "mode = \"replace\"",
         &[
-            "1:1: [[csp]] has no directive such as `connect-src`: it would take the policy away and put nothing in its place",
+            "1:1: [[csp]] has no directive such as `connect-src`: it would remove the policy without a replacement",
         ],
     );
     check_rule(
         "img-src = [\"'none'\"]",
-        &["2:12: `img-src`: 'none' adds nothing; it needs mode = \"replace\""],
+        &["2:12: `img-src`: 'none' has no effect unless mode = \"replace\""],
     );
     check_rule(
         "img-src = [\"'none'\", \"https://a\", \"https://a\"]",
         &[
-            "2:12: `img-src`: 'none' stands alone, or has no effect",
-            "2:35: `https://a` is in `img-src` already, and has no effect",
+            "2:12: `img-src`: 'none' can't be combined with other sources",
+            "2:35: `https://a` is already in `img-src`, so it has no effect",
         ],
     );
-    check_rule(
-        "img-src = []",
-        &["2:1: `img-src` has no source; write [\"'none'\"] if nothing is to be allowed"],
-    );
+    check_rule("img-src = []", &["2:1: `img-src` has no source; write [\"'none'\"] to allow nothing"]);
     check_rule(
         "paths = []\nimg-src = [\"https://a\"]",
-        &["2:1: `paths` is empty, so the rule is for nothing; leave it out for everything"],
+        &["2:1: `paths` is empty, so the rule never applies; remove it to match all paths"],
     );
     check(
         "[[csp]]\nimg-src = [\"https://a\"]\n[forward]\nlisten = \"127.0.0.1:1\"\n",
-        &["1:3: `csp` has no effect without an [[upstream]]: a forward proxy leaves pages as they are"],
+        &["1:3: `csp` has no effect without an [[upstream]]: a forward proxy does not change pages"],
     );
     check(
         "connect-src = [\"https://a\"]\n",
@@ -406,11 +407,11 @@ fn brackets_are_explained() {
     check(
         "[upstream]\nurl = \"http://a\"\nlisten = \"127.0.0.1:1\"\ncolour = 1\n",
         &[
-            "1:1: there may be several; write [[upstream]], with two brackets",
-            "4:1: unknown key `colour` in [[upstream]]; it may hold name, url, listen, rewrite_host, oauth_rewrite, csp",
+            "1:1: this is a list of tables: write [[upstream]], with two brackets",
+            "4:1: unknown key `colour` in [[upstream]]; known keys: name, url, listen, rewrite_host, oauth_rewrite, csp",
         ],
     );
-    check("[[forward]]\nlisten = \"127.0.0.1:1\"\n", &["1:1: there can be only one; write [forward]"]);
+    check("[[forward]]\nlisten = \"127.0.0.1:1\"\n", &["1:1: only one is allowed: write [forward]"]);
     check("forward = true\n", &["1:11: `forward` must be a table, [forward], not true"]);
     check("upstream = [1]\n", &["1:13: `upstream` must be a list of tables, [[upstream]], not a number"]);
 }
@@ -420,17 +421,17 @@ fn what_is_no_toml_does_not_hide_the_rest() {
     check(
         "drain = 30s\nadmin = 127.0.0.1:3005\nadmni = 1\n[limits]\nbody =\n",
         &[
-            "1:9: this is no value; text stands in quotes",
-            "2:9: this is no value; text stands in quotes",
+            "1:9: not a value: text must be in quotes",
+            "2:9: not a value: text must be in quotes",
             "3:1: unknown key `admni` at the top of the file; did you mean `admin`?",
-            "5:7: a value is missing",
+            "5:7: missing value",
         ],
     );
-    check("drain = \"1s\"\ndrain = \"2s\"\n", &["2:1: `drain` is there already"]);
+    check("drain = \"1s\"\ndrain = \"2s\"\n", &["2:1: duplicate key `drain`"]);
     check("[limits\nbody = 1\n", &["1:8: unclosed table, expected `]`"]);
     check(
         "[redact]\nallow-keys = []\nallow_keys = []\n",
-        &["3:1: `allow_keys` is there already, in another spelling"],
+        &["3:1: duplicate key `allow_keys`, in another spelling"],
     );
 }
 

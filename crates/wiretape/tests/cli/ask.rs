@@ -180,7 +180,7 @@ fn a_pruned_trace_can_be_loaded_again() {
     let env = stored();
     let loaded = env.run(&["logs", "--server", "first", "--json"]);
     env.run(&["store", "prune", "--older-than", "0s"]);
-    assert!(env.run(&["logs"]).contains("no such calls"));
+    assert!(env.run(&["logs"]).contains("No calls in the store match"));
     assert!(env.run(&["store", "load", "traces/first.jsonl"]).contains("loaded 3 calls"));
     let again = env.run(&["logs", "--server", "first", "--json"]);
     let times = |told: &str| told.lines().filter(|line| line.contains("\"time\"")).count();
@@ -200,14 +200,14 @@ fn servers_go_by_name_by_address_and_by_url() {
     insta::assert_snapshot!("unknown-tool", env.run(&["stats", "--tool", "ad"]));
     for command in ["slow", "sessions", "clients", "schema"] {
         let told = env.run(&[command, "--server", "frist"]);
-        assert!(told.contains("there is no server `frist` in the store"), "{command}: {told}");
+        assert!(told.contains("no server `frist` in the store"), "{command}: {told}");
     }
 }
 
 #[test]
 fn what_browsers_blocked_is_shown() {
     let env = stored();
-    assert!(env.run(&["logs", "--violations"]).contains("no such violations"));
+    assert!(env.run(&["logs", "--violations"]).contains("No violations in the store match"));
     let mut writer = Writer::open(&env.data_dir().join("store.db")).unwrap();
     let violation = |time, directive: &str| {
         Row::Violation(ViolationRow {
@@ -254,7 +254,7 @@ fn what_is_old_goes_and_its_room_comes_back() {
         insta::assert_snapshot!("store-vacuum", env.run(&["store", "vacuum"]));
         insta::assert_snapshot!("store-vacuum-json", env.run(&["store", "vacuum", "--json"]));
     });
-    assert!(env.run(&["logs"]).contains("no such calls"));
+    assert!(env.run(&["logs"]).contains("No calls in the store match"));
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn what_servers_offer_is_shown_with_what_has_changed() {
         "nobody called it there"
     );
     assert!(
-        env.run(&["schema", "--changes", "--session", "nobody"]).starts_with("Nothing"),
+        env.run(&["schema", "--changes", "--session", "nobody"]).starts_with("No changes"),
         "nobody saw a change"
     );
     let later = ["schema", "--unused", "--since", "2026-05-13"];

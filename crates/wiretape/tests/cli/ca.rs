@@ -30,7 +30,7 @@ fn it_is_made_once_and_explained() {
     filtered(|| insta::assert_snapshot!("ca-made", made));
     filtered(|| insta::assert_snapshot!("ca-json", run(&env, &["--json"])));
     assert_eq!(fingerprint(&made), fingerprint(&found));
-    assert!(!found.contains("made a new certificate"), "{found}");
+    assert!(!found.contains("created a new certificate"), "{found}");
 
     let renewed = run(&env, &["--renew"]);
     assert_ne!(fingerprint(&made), fingerprint(&renewed));
@@ -45,7 +45,7 @@ fn the_certificate_can_be_printed_and_the_key_never_is() {
     let first = print();
     let pem = fs::read(env.data_dir().join("ca").join("ca.pem")).unwrap();
     assert_eq!(first.stdout, pem);
-    assert_eq!(env.redact(&first.stderr), "note: made a new certificate\n");
+    assert_eq!(env.redact(&first.stderr), "note: created a new certificate\n");
     let second = print();
     assert_eq!((second.stdout, second.stderr), (pem, Vec::new()));
     for args in [&[][..], &["--print"], &["--json"], &["--renew"]] {

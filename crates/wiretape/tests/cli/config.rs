@@ -88,7 +88,7 @@ fn files_that_the_file_names_must_be_there() {
     insta::assert_snapshot!("config-files", check(&env, text, &[]));
     fs::write(env.data_dir().join("secret"), "hunter2").unwrap();
     let told = check(&env, text.replace("traces", "secret"), &[]);
-    assert!(told.contains("in order") && !told.contains("hunter2"), "{told}");
+    assert!(told.contains("valid") && !told.contains("hunter2"), "{told}");
 }
 
 #[test]

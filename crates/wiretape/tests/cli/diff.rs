@@ -194,7 +194,7 @@ fn hostile_traces_are_compared_in_time() {
     );
     let told = env.run(&["diff", "aaaa", "bbbb"]);
     assert!(
-        told.contains("2 changed") && told.contains("--json has them") && told.contains("exit 1"),
+        told.contains("2 changed") && told.contains("use --json to show all") && told.contains("exit 1"),
         "{told}"
     );
     let json = env.run(&["diff", "aaaa", "bbbb", "--json"]);

@@ -19,7 +19,7 @@ fn documents_are_json() {
     for format in ["streamable-http", "http-sse", "har", "perfetto"] {
         let out = format!("{format}.json");
         let told = env.run(&["export", "traces/http.jsonl", "--to", format, "--out", &out]);
-        assert!(told.contains("the source was recorded") && told.contains("exit 0"), "{told}");
+        assert!(told.contains("source: recorded") && told.contains("exit 0"), "{told}");
         let document = std::fs::read(env.data_dir().join(&out)).unwrap();
         serde_json::from_slice::<Value>(&document).unwrap();
     }
@@ -32,11 +32,11 @@ fn what_was_exported_is_imported_again() {
     let calls = |trace: &str| {
         let output = env.command(&["stats", "--json", trace]).output().unwrap();
         let stats: Value = serde_json::from_slice(&output.stdout).unwrap();
-        stats["tools"].as_array().map(|rows| {
-            rows.iter().map(|row| (row["name"].to_string(), row["calls"].to_string())).collect::<Vec<_>>()
-        })
+        let rows = stats["rows"].as_array().expect("statistics have rows").iter();
+        rows.map(|row| (row["method"].clone(), row["tool"].clone(), row["calls"].clone())).collect::<Vec<_>>()
     };
     let expected = calls("traces/a.jsonl");
+    assert!(!expected.is_empty());
     for format in ["jsonrpc", "streamable-http", "http-sse", "har"] {
         let (exported, imported) = (format!("{format}.out"), format!("{format}.jsonl"));
         env.run(&["export", "aaaa", "--to", format, "--out", &exported]);
@@ -65,7 +65,8 @@ fn secrets_are_taken_out_on_the_way() {
     for format in FORMATS {
         let told = env.run(&["export", "traces/a.jsonl", "--to", format, "--redact"]);
         assert!(
-            !told.contains("hunter2") && told.contains("recorded, redacted, incomplete: it has no end"),
+            !told.contains("hunter2")
+                && told.contains("recorded, redacted, incomplete: the recording was cut off"),
             "{told}"
         );
     }

@@ -149,8 +149,8 @@ fn without_traces_latest_says_how_to_make_one() {
     let env = TestEnvironment::new();
     insta::assert_snapshot!(env.run(&["show", "latest"]), @r"
     --- stderr ---
-    error: there are no traces in $DATA/traces
-    hint: `wiretape record -- COMMAND` makes one, `wiretape ls` lists them
+    error: no traces in $DATA/traces
+    hint: run `wiretape record -- COMMAND` to record one, or `wiretape ls` to list traces
     --- exit 2 ---
     ");
 }
@@ -225,5 +225,29 @@ fn completions_and_manual_are_generated() {
     assert_eq!(env.run(&["man", "pages"]), "--- exit 0 ---\n");
     for page in ["wiretape.1", "wiretape-show.1", "wiretape-ls.1", "wiretape-stats.1", "wiretape-prune.1"] {
         assert!(env.data_dir().join("pages").join(page).is_file(), "{page}");
+    }
+}
+
+/// A renamed option keeps its old name, hidden from the help.
+#[test]
+fn old_names_of_options_still_work() {
+    let env = TestEnvironment::new();
+    env.trace("a.jsonl", "aaaa1111", 0);
+    for (command, old, new) in [
+        ("show", "--dir", "--direction"),
+        ("diff", "--slower-floor", "--min-slowdown"),
+        ("verify", "--slower-floor", "--min-slowdown"),
+        ("proxy", "--drain", "--drain-timeout"),
+    ] {
+        let help = env.run(&[command, "--help"]);
+        assert!(help.contains(&format!("{new} <")) && !help.contains(&format!("{old} <")), "{help}");
+    }
+    for direction in ["--dir", "--direction"] {
+        let shown = env.run(&["show", "aaaa", direction, "in", "--json"]);
+        assert!(shown.contains(r#""dir":"in""#) && !shown.contains(r#""dir":"out""#), "{shown}");
+    }
+    for slowdown in ["--slower-floor", "--min-slowdown"] {
+        let same = env.run(&["diff", "aaaa", "aaaa", slowdown, "1s"]);
+        assert!(same.ends_with("--- exit 0 ---\n"), "{same}");
     }
 }

@@ -106,7 +106,7 @@ fn an_import_begins_with_the_first_time_of_its_source() {
     assert_eq!((&lines[1]["t"], &lines[1]["assumed"]), (&lines[0]["startedAt"], &serde_json::json!(["t"])));
     assert_eq!(lines.last().unwrap()["durationMs"], 2);
     let shown = env.run(&["show", "x.jsonl"]);
-    assert!(shown.contains("took 2.00ms") && shown.contains("+0.002s"), "{shown}");
+    assert!(shown.contains("duration 2.00ms") && shown.contains("+0.002s"), "{shown}");
 }
 
 /// Both command lines as Assay documents them, and what else they take.
@@ -158,7 +158,7 @@ fn an_event_that_is_encoded_twice_is_a_message() {
     let outcome = import(envelope("streamable-http", &entries), &[]);
     assert_eq!((outcome.code, outcome.messages()), (0, both().to_vec()), "{}", outcome.stderr);
     assert!(
-        outcome.stderr.contains("entry 2: the data of this event is a message encoded twice"),
+        outcome.stderr.contains("entry 2: the event's data is a message that was encoded twice"),
         "{}",
         outcome.stderr
     );
@@ -287,7 +287,7 @@ fn broken_files_are_salvaged() {
         format!("{CALL}\n{{\"hello\":\"{SECRET}\"}}\n{ANSWER}"),
         "jsonrpc",
         &expected,
-        "line 2: this is not a JSON-RPC message",
+        "line 2: not a JSON-RPC message",
     );
     let entries = format!("{{\"request\":{CALL}}},\n{{\"response\":{ANSWER}}},\n{{\"response\":{{\"jsonr");
     let cut_off = format!("{{\"transport\":\"streamable-http\",\"entries\":[{entries}");
@@ -298,7 +298,7 @@ fn broken_files_are_salvaged() {
     ]
     .concat();
     let mended = "out {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":\"\u{FFFD}\"}";
-    check_salvaged(odd, "jsonrpc", &[&call, mended], "line 2: there are bytes that are not UTF-8");
+    check_salvaged(odd, "jsonrpc", &[&call, mended], "line 2: invalid UTF-8");
 }
 
 #[test]
@@ -416,7 +416,7 @@ fn every_server_has_a_file_of_its_own() {
     assert!(told.contains("imported 1 message from two.ndjson (mcporter)\n  y.jsonl"), "{told}");
     assert!(env.data_dir().join("y.jsonl").exists());
     let told = env.run(&["import", "two.ndjson", "--server", "c", "--out", "z.jsonl"]);
-    assert!(told.contains("no server `c`") && told.contains("hint: there are a b, a/b"), "{told}");
+    assert!(told.contains("no server `c`") && told.contains("hint: servers: a b, a/b"), "{told}");
     let told = env.run(&["import", "two.ndjson", "--out", "-"]);
     assert!(told.contains("2 servers") && told.contains("exit 2"), "{told}");
     std::fs::write(env.data_dir().join("w-one.jsonl"), two_servers("one", "two")).unwrap();

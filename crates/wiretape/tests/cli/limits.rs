@@ -75,7 +75,7 @@ fn a_small_file_that_decompresses_to_gigabytes_is_read_up_to_a_limit() {
         let running: Vec<_> = commands.iter().map(|args| scope.spawn(move || run(env, args))).collect();
         running.into_iter().map(|running| running.join().unwrap()).collect()
     });
-    let limit = "after line 1: it decompresses to more than 1000 times its size; the rest was not read";
+    let limit = "after line 1: the file decompresses to more than 1000 times its size; the rest was not read";
     for (args, stderr) in commands.iter().zip(&heard).skip(2) {
         assert!(stderr.contains(limit), "{args:?}: {stderr}");
     }

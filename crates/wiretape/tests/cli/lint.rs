@@ -28,7 +28,7 @@ fn findings_are_told_with_their_place() {
 fn a_good_trace_has_nothing_to_tell() {
     let env = TestEnvironment::new();
     let trace = fixture(&env, "id-null", "good");
-    assert_eq!(env.run(&["lint", &trace]), "nothing found in 1 trace\n--- exit 0 ---\n");
+    assert_eq!(env.run(&["lint", &trace]), "no findings in 1 trace\n--- exit 0 ---\n");
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn the_rest_is_counted() {
 fn a_revision_can_be_forced() {
     let env = TestEnvironment::new();
     let trace = fixture(&env, "batch-not-supported", "good");
-    assert!(env.run(&["lint", &trace]).contains("nothing found"));
+    assert!(env.run(&["lint", &trace]).contains("no findings"));
     let told = env.run(&["lint", &trace, "--revision", "2025-11-25"]);
     assert!(told.contains("batch-not-supported") && told.contains("exit 1"), "{told}");
-    assert!(env.run(&["lint", &trace, "--revision", "2025"]).contains("there are 2024-11-05"));
+    assert!(env.run(&["lint", &trace, "--revision", "2025"]).contains("expected one of 2024-11-05"));
 }

@@ -45,8 +45,8 @@ fn several_traces_are_shown_one_after_the_other() {
     let few = env.run(&["show", "traces/a.jsonl", "traces/b.jsonl", "--json", "-n", "3"]);
     assert_eq!(body(&few).lines().count(), 3);
     for (args, why) in [
-        (&["show", "traces/a.jsonl", "traces/b.jsonl", "-f"][..], "--follow takes one TRACE"),
-        (&["show", "tool:add"], "name a TRACE"),
+        (&["show", "traces/a.jsonl", "traces/b.jsonl", "-f"][..], "--follow needs exactly one TRACE"),
+        (&["show", "tool:add"], "TRACE is required"),
     ] {
         let told = env.run(args);
         assert!(told.contains(why) && told.ends_with("--- exit 2 ---\n"), "{told}");
@@ -61,7 +61,7 @@ fn a_call_is_shown_across_the_parts_of_a_recording() {
     let both = env.run(&["show", "traces/wiretape-part-1.jsonl", "traces/wiretape-part-2.jsonl"]);
     assert!(!both.contains("no open request"), "{both}");
     let last = env.run(&["show", "traces/wiretape-part-2.jsonl"]);
-    assert!(last.contains("no open request") && last.contains("took 200ms"), "{last}");
+    assert!(last.contains("no open request") && last.contains("duration 200ms"), "{last}");
 }
 
 #[test]

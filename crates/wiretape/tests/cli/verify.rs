@@ -61,7 +61,7 @@ fn what_has_changed_is_named() {
     let ignored = verify(&env, &["--definitions", "breaking", "--ignore", "/content/*/text"], "bbbb");
     assert!(ignored.contains("4 same, 1 skipped") && ignored.contains("exit 0"), "{ignored}");
     let slip = verify(&env, &["--ignore", "/contents"], "aaaa");
-    assert!(slip.contains("--ignore /contents matched nothing in any answer"), "{slip}");
+    assert!(slip.contains("--ignore /contents matched nothing in any response"), "{slip}");
     assert!(slip.contains("exit 1"), "{slip}");
     let only = verify(&env, &["--only", "text:7", "--only", "tool:add"], "bbbb");
     assert!(only.contains("2 same, 3 skipped") && only.contains("exit 0"), "{only}");
@@ -145,7 +145,7 @@ fn programs_are_told() {
 fn a_new_trace_is_written() {
     let env = environment();
     let told = verify(&env, &["--update", "updated.jsonl"], "bbbb");
-    assert!(told.contains("what the server says now is in updated.jsonl"), "{told}");
+    assert!(told.contains("wrote the new responses to updated.jsonl"), "{told}");
     // It has the new answers, and what was skipped as it was recorded.
     let replay = env!("CARGO_BIN_EXE_wiretape");
     let again = env.run(&["verify", "updated.jsonl", "--allow-writes", "--", replay, "replay", "bbbb"]);
@@ -197,9 +197,9 @@ fn servers_that_misbehave_are_named() {
     check(&[], &["no-such-server-here"], &["can't start `no-such-server-here`", "hint: ", "exit 2"]);
     check(&[], &["sh", "-c", "exit 3"], &["the server has ended with exit status 3", "1 missing", "exit 1"]);
     check(&[], &["sh", "-c", "kill -9 $$"], &["ended by signal 9"]);
-    check(&[], &["sleep", "100"], &["no answer in time", "1 missing, 4 skipped"]);
-    check(&[], &["sh", "-c", "echo Listening; sleep 100"], &["no message: Listening", "no answer in time"]);
-    check(&[], &["yes"], &["no message: y", "no answer in time"]);
+    check(&[], &["sleep", "100"], &["timed out", "1 missing, 4 skipped"]);
+    check(&[], &["sh", "-c", "echo Listening; sleep 100"], &["not a message: Listening", "timed out"]);
+    check(&[], &["yes"], &["not a message: y", "timed out"]);
     let refuses =
         r#"read x; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}'; sleep 100"#;
     check(&[], &["sh", "-c", refuses], &["1 new error, 4 skipped", "exit 1"]);
@@ -251,13 +251,13 @@ fn what_makes_no_sense_is_refused() {
             assert!(told.contains(word), "{args:?} lacks {word:?}:\n{told}");
         }
     };
-    check(&["aaaa"], &["there is no server to test", "--url", "--dry-run"]);
+    check(&["aaaa"], &["no server to test", "--url", "--dry-run"]);
     check(
         &["aaaa", "--only", "tool", "--only", "latency>soon", "--dry-run"],
         &["--only latency>soon", "docs/calls.md"],
     );
-    check(&["aaaa", "--only", "tool:zzz", "--", "x"], &["--only tool:zzz lets none of the recorded calls"]);
-    check(&["aaaa", "--ignore", "nothing", "--", "x"], &["a path begins with"]);
+    check(&["aaaa", "--only", "tool:zzz", "--", "x"], &["--only tool:zzz matches no recorded call"]);
+    check(&["aaaa", "--ignore", "nothing", "--", "x"], &["a path must start with"]);
     check(&["aaaa", "--concurrency", "0", "--", "x"], &["--concurrency"]);
     check(&["aaaa", "--slower", "much", "--", "x"], &["is not a percentage"]);
     check(&["aaaa", "--header", "A: b", "--", "x"], &["--header"]);

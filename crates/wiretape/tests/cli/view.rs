@@ -21,12 +21,12 @@ fn a_report_holds_the_page_and_no_secrets() {
     let meta = r#"{"v":1,"type":"meta","label":"</script><b>","command":["srv"],"startedAt":"2026-05-12T23:00:00.000Z"}"#;
     env.file("a.jsonl", format!("{meta}\n{line}\n"));
     let told = env.run(&["export", "html", "traces/a.jsonl", "-o", "report.html"]);
-    assert!(told.contains("secrets were taken out of 1 line") && told.contains("exit 0"), "{told}");
+    assert!(told.contains("secrets redacted in 1 line") && told.contains("exit 0"), "{told}");
     let report = std::fs::read_to_string(env.data_dir().join("report.html")).unwrap();
     assert!(report.contains("Content-Security-Policy") && report.contains("wiretape-lines-0"));
     assert!(report.contains("&lt;/script&gt;&lt;b&gt;") && !report.contains("hunter2"));
     let refused = env.run(&["export", "html", "traces/a.jsonl", "-o", "traces/a.jsonl"]);
-    assert!(refused.contains("it would be overwritten") && refused.contains("exit 2"), "{refused}");
+    assert!(refused.contains("would be overwritten") && refused.contains("exit 2"), "{refused}");
     let told = env.run(&["export", "html", "traces/none.jsonl"]);
-    assert!(told.contains("there is no file") && !env.data_dir().join("report-none.html").exists(), "{told}");
+    assert!(told.contains("does not exist") && !env.data_dir().join("report-none.html").exists(), "{told}");
 }

@@ -150,5 +150,5 @@ fn rules_that_are_off_are_admitted() {
     fs::write(environment.path().join("config.toml"), "[redact]\ndisable = [\"github\"]\n").unwrap();
     let (output, told) = demo(&environment, &[]);
     assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("they are in the trace"), "{told}");
+    assert!(told.contains("secrets are in the trace"), "{told}");
 }

@@ -125,7 +125,7 @@ fn check_generated(page: &str, name: &str, expected: &str) {
 
 #[test]
 fn the_table_of_redaction_rules_is_fresh() {
-    let mut table = String::from("| rule | what it takes out |\n|---|---|\n");
+    let mut table = String::from("| rule | what it redacts |\n|---|---|\n");
     for rule in RULES {
         table.push_str(&format!("| `{}` | {} |\n", rule.name, rule.what));
     }

@@ -94,7 +94,7 @@ fn a_stream_is_cut_when_the_time_is_over() {
     server.receive_rest();
     let stopped = proxy.wait();
     assert_eq!(stopped.status.code(), Some(0), "{}", stopped.stderr);
-    assert!(stopped.stderr.contains("1 exchange had not come to an end"), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("cut off 1 exchange in flight"), "{}", stopped.stderr);
     let trace = stopped.trace();
     assert_eq!(trace.endings(), ["stopped"]);
     assert_eq!(trace.of_type("end").len(), 1);

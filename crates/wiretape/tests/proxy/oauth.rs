@@ -159,7 +159,7 @@ fn without_rewriting_clients_refuse_the_servers_documents() {
 #[test]
 fn strict_clients_refuse_a_form_that_names_itself() {
     let said = check_refused(Sdk::Python, &["--foreign", "--form", "--iss"], &[], "iss mismatch");
-    assert!(said.is_empty() || said.contains("puts its own name (`iss`) into its answers"), "{said}");
+    assert!(said.is_empty() || said.contains("names its own issuer (`iss`) in its responses"), "{said}");
 }
 
 /// What comes back to a request.

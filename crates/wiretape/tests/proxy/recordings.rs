@@ -443,7 +443,7 @@ fn a_full_disk_costs_the_recording_only() {
     let told: Vec<_> = stopped.warnings().into_iter().filter(|line| line.contains("can't write")).collect();
     assert_eq!(told.len(), 1, "{}", stopped.stderr);
     assert!(told[0].contains("No space left on device"), "{}", stopped.stderr);
-    assert!(stopped.stderr.contains("could not be written to the traces"), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("could not be recorded"), "{}", stopped.stderr);
     let traces: Vec<Trace> = traces_in(dir.path());
     assert!(traces.iter().map(|trace| trace.messages().len()).sum::<usize>() > 20);
     drop(disk);

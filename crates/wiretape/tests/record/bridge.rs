@@ -378,7 +378,7 @@ fn a_server_of_2024_is_talked_to_as_it_was() {
     session.say(&call(2, "x"));
     assert_eq!(session.receive_line(), result(2));
     // Its session ends with its stream; the next message begins another.
-    wait_until("the end of the stream was seen", || session.stderr().contains("ended the stream"));
+    wait_until("the end of the stream was seen", || session.stderr().contains("closed the stream"));
     session.say(&call(3, "x"));
     assert_eq!(session.receive_line(), result(3));
     assert_eq!(session.end().code, Some(0));
@@ -444,7 +444,7 @@ fn a_session_that_the_server_has_lost_is_begun_anew() {
     assert_eq!(session.receive_line(), result(4));
     let ended = session.end();
     assert_eq!((ended.code, ended.warnings().len()), (Some(0), 1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("has lost the session; a new one was begun"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("has lost the session; a new one was started"), "{}", ended.stderr);
     let expected = ["initialize", "notifications/initialized", "tools/call", "tools/call"];
     let again = ["initialize", "notifications/initialized", "tools/call", "tools/call"];
     let sent: Vec<String> =

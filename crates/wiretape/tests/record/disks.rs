@@ -94,10 +94,30 @@ fn a_full_disk_costs_the_recording_only() {
     (1..=500).for_each(|id| session.round_trip(payload::small_call(id)));
     let ended = session.end();
     check_told_once(&ended, "No space left on device");
-    assert!(ended.stderr.contains("could not be written to the trace"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("could not be recorded"), "{}", ended.stderr);
     let trace = Trace::open(&traces_in(&disk.path)[0]);
     let recorded = trace.messages(ClientToServer);
     assert!((50..500).contains(&recorded.len()), "{}", recorded.len());
+    for (id, raw) in (1..).zip(recorded) {
+        assert_eq!(raw, payload::small_call(id).trim_ascii_end(), "nothing is torn");
+    }
+}
+
+#[test]
+fn a_file_size_limit_costs_the_recording_only() {
+    let home = Home::new();
+    let record = home.record(&["--no-store"], &echo(&["--exit", "7"]));
+    let mut limited = Command::new("sh");
+    // The limit is in blocks of 512 bytes: 32 kB.
+    limited.args(["-c", "ulimit -f 64; exec \"$@\"", "sh"]).arg(record.get_program()).args(record.get_args());
+    limited.env("WIRETAPE_DATA_DIR", home.data_dir());
+    let mut session = home.start_command(limited);
+    (1..=500).for_each(|id| session.round_trip(payload::small_call(id)));
+    let ended = session.end();
+    check_told_once(&ended, "File too large");
+    let trace = home.trace();
+    let recorded = trace.messages(ClientToServer);
+    assert!((20..500).contains(&recorded.len()), "{}", recorded.len());
     for (id, raw) in (1..).zip(recorded) {
         assert_eq!(raw, payload::small_call(id).trim_ascii_end(), "nothing is torn");
     }
@@ -181,7 +201,7 @@ fn a_session_without_a_data_directory_goes_on() {
     session.round_trip("{}\n");
     let ended = session.end();
     assert_eq!((ended.code, ended.stdout.as_slice()), (Some(7), &b""[..]));
-    assert!(ended.stderr.contains("can't keep a redaction key"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("can't store the redaction key"), "{}", ended.stderr);
     assert!(ended.stderr.contains("can't write the trace"), "{}", ended.stderr);
 }
 

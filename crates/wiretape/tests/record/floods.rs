@@ -81,7 +81,7 @@ fn each_message(home: &Home, mut take: impl FnMut(Direction, &[u8])) {
 /// What is too much for the store is told, and costs nothing else.
 fn check_quiet_but_for_the_store(ended: &Ended) {
     assert_eq!((ended.code, ended.stdout.as_slice()), (Some(0), &b""[..]), "{}", ended.stderr);
-    let of_store = |line: &str| line.starts_with("warning: wiretape: the store: ");
+    let of_store = |line: &str| line.starts_with("warning: wiretape: store: ");
     assert!(ended.stderr.lines().all(of_store), "{}", ended.stderr);
     assert!(ended.stderr.lines().count() <= 2, "{}", ended.stderr);
 }

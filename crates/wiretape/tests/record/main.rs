@@ -9,6 +9,7 @@ mod compare;
 mod disks;
 mod exits;
 mod floods;
+mod integrity;
 #[path = "../shared/lint.rs"]
 mod lint;
 mod live;

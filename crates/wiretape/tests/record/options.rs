@@ -237,11 +237,11 @@ fn a_bad_configuration_is_explained_and_nothing_is_created() {
         "[redact]\nkyes = []\n",
         &["config.toml:2:1: unknown key `kyes` in [redact]; did you mean `keys`?", "hint:"],
     );
-    check_bad_configuration("[redact]\nkeys = 7\n", &["config.toml:2:8: `keys` must be a list of texts"]);
+    check_bad_configuration("[redact]\nkeys = 7\n", &["config.toml:2:8: `keys` must be a list of strings"]);
     check_bad_configuration("[redact\n", &["config.toml:1:8: unclosed table"]);
     check_bad_configuration(
         "[redact]\ndisable = [\"gihub\"]\n",
-        &["config.toml:2:12: there is no redaction rule named `gihub`; did you mean `github`?"],
+        &["config.toml:2:12: unknown redaction rule `gihub`; did you mean `github`?"],
     );
     check_bad_configuration(
         "[[redact.patterns]]\nname = \"card\"\nregex = '('\n",

@@ -178,7 +178,7 @@ fn clients_without_a_session_share_a_server() {
     });
     // Nobody can be asked in this era; the server is told so.
     let told = post(at, &headers("ask"), &stateless(2, "ask", ""));
-    assert!(told.body.contains("this client can't be asked"), "{}", told.body);
+    assert!(told.body.contains("clients without a session can't receive requests"), "{}", told.body);
     // Closing the stream is cancelling, and nothing else is: another client may use the same id.
     let waiting = Stream::open(at, "POST", "/mcp", &headers("wait"), &stateless(3, "wait", ""));
     wait_for(&home.path("new.jsonl"), r#""name":"wait""#);
@@ -245,7 +245,7 @@ fn a_server_that_goes_away_is_told() {
     let service = start(&home, &["--after", "3"]);
     let at = service.address();
     let session = session(at, HELLO);
-    let gone = "the real server can't be asked: it has gone";
+    let gone = "can't forward to the real server: it has exited";
     let told = post(at, &[&session], &call(1, "wait", ""));
     assert!(told.body.contains(gone), "{}", told.body);
     let told = post(at, &[&session], &call(2, "pid", ""));
@@ -265,7 +265,7 @@ fn what_cannot_be_recorded_is_told() {
     // The first has its file.
     pid(at, &[&one], &call(2, "pid", ""));
     pid(at, &[&other], &call(1, "pid", ""));
-    wait_until_said(&service, "what the real server says is not recorded", 1);
+    wait_until_said(&service, "can't record the real server's messages", 1);
     stop_with(service, 2);
 }
 

@@ -136,7 +136,7 @@ fn a_miss_shows_in_the_exit_status() {
     let other = ADD.replace("add", "sub");
     let session = session(service.address(), HELLO);
     let told = post(service.address(), &[&session], &other);
-    assert!(told.body.contains("no recorded call asks this"), "{}", told.body);
+    assert!(told.body.contains("no recorded call matches"), "{}", told.body);
     let status = service.stop().unwrap();
     assert_eq!(status.code(), Some(1));
 }

@@ -19,7 +19,7 @@ fn a_miss_fails_a_test_with_pytest() {
     let Some(folder) = Folder::new() else { return };
     folder.edit("pytest/test_advice.py", r#"["Lisbon", "Oslo"]"#, r#"["Lisbon", "Graz"]"#);
     let told = folder.run("pytest", PYTEST);
-    told.check(1, &["1 failed, 5 passed", MISS, "never asked for: line 11, tools/call weather"]);
+    told.check(1, &["1 failed, 5 passed", MISS, "unused: line 11, tools/call weather"]);
 }
 
 /// The page says how the trace was made; made again, it is the same.
@@ -28,7 +28,7 @@ fn recording_with_the_python_sdk_makes_the_same_trace() {
     let Some(folder) = Folder::new() else { return };
     folder.run("pytest", "python record.py").check(0, &["Take an umbrella.\nTake an umbrella.\n"]);
     folder.run("pytest", "mv recorded/*-weather.jsonl ../again.jsonl").check(0, &[]);
-    folder.run("", "wiretape diff weather.jsonl again.jsonl").check(0, &["5 calls the same"]);
+    folder.run("", "wiretape diff weather.jsonl again.jsonl").check(0, &["5 calls unchanged"]);
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn a_miss_fails_a_test_with_vitest() {
     let Some(folder) = Folder::new() else { return };
     folder.edit(
         "vitest/advice.test.ts",
-        r#"advice(client, "Lisbon")).toBe("Nobody"#,
-        r#"advice(client, "Graz")).toBe("Nobody"#,
+        r#"advice(client, "Lisbon")).toBe("No forecast"#,
+        r#"advice(client, "Graz")).toBe("No forecast"#,
     );
     folder.run("vitest", "npm test").check(1, &["1 failed", "4 passed", MISS]);
 }

@@ -79,7 +79,7 @@ fn what_has_changed_is_named_and_nothing_else() {
     check("broken", &["6 same, 1 new error, 1 skipped", "nobody is here"]);
     check(
         "schema",
-        &["6 same, 1 new error, 1 skipped", "! breaking", "the argument `title` is new and must be given"],
+        &["6 same, 1 new error, 1 skipped", "! breaking", "the argument `title` is new and required"],
     );
 }
 
@@ -89,7 +89,7 @@ fn a_new_trace_is_a_good_test() {
     let home = Home::new();
     let trace = record(&home, &parts);
     let (told, status) = verify(&home, &parts, &trace, &["--update", "new.jsonl"], "greet");
-    assert!(status == 1 && told.contains("what the server says now is in new.jsonl"), "{told}");
+    assert!(status == 1 && told.contains("wrote the new responses to new.jsonl"), "{told}");
     let (told, status) = verify(&home, &parts, &home.path("new.jsonl"), &["--concurrency", "4"], "greet");
     assert!(status == 0 && told.contains("7 same, 1 skipped"), "{told}");
 }

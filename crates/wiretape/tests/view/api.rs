@@ -63,7 +63,7 @@ fn a_wrong_filter_is_told_with_its_place() {
     for path in ["calls", "messages", "timeline"] {
         let answer = viewer.ask(&format!("/api/{path}?trace={NOTES}&filter=tool:x%20latency%3Esoon"));
         assert_eq!(answer.status, 400, "{answer:?}");
-        assert!(answer.error().contains("`soon` is no time"), "{answer:?}");
+        assert!(answer.error().contains("`soon` is not a time"), "{answer:?}");
         assert_eq!(answer.json()["span"], serde_json::json!([7, 19]));
     }
     let answer = viewer.ask(&format!("/api/calls?trace={NOTES}&sort=colour"));
@@ -97,7 +97,7 @@ fn what_is_handed_over_must_be_a_trace() {
     for body in ["", "Dear Ada,\n", "{\"some\":\"thing\"}\n"] {
         let answer = viewer.post("/api/upload?name=letter.txt", kind, body);
         assert_eq!(answer.status, 400, "{body}");
-        assert!(answer.error().contains("letter.txt is not a trace"), "{answer:?}");
+        assert!(answer.error().contains("`letter.txt` is not a trace"), "{answer:?}");
     }
     let opened = viewer.post("/api/upload?name=many.jsonl", kind, &many(2));
     let key = opened.json()["key"].as_str().unwrap().to_owned();

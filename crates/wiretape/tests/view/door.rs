@@ -85,3 +85,31 @@ fn every_answer_says_what_its_reader_may_do() {
     }
     assert!(!viewer.ask("/").body.contains(&viewer.token));
 }
+
+/// Every user of a machine can read the command lines of all its processes.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_browser_is_started_without_the_token_in_its_arguments() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let (bin, opened) = (home.path().join("bin"), home.path().join("opened"));
+    std::fs::create_dir(&bin).unwrap();
+    let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {0}.new && mv {0}.new {0}\n", opened.display());
+    std::fs::write(bin.join("xdg-open"), script).unwrap();
+    std::fs::set_permissions(bin.join("xdg-open"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut viewer = Viewer::started(home, |command| {
+        command.env("PATH", path).env("DISPLAY", ":99").env_remove("WAYLAND_DISPLAY").arg("view");
+    });
+    let argument = viewer.wait_for_file(&opened);
+    assert!(!argument.contains(&viewer.token), "{argument}");
+    let redirect = std::path::PathBuf::from(argument.trim());
+    let page = std::fs::read_to_string(&redirect).unwrap();
+    assert!(
+        page.contains(&format!("url=http://127.0.0.1:{}/#token={}", viewer.port(), viewer.token)),
+        "{page}"
+    );
+    assert_eq!(redirect.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    viewer.end_by(15);
+    assert!(!redirect.exists(), "it is deleted with the server");
+}

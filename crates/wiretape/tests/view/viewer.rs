@@ -52,9 +52,16 @@ impl Viewer {
         for (name, text) in traces {
             fs::write(shelf.join(name), text).unwrap();
         }
+        Viewer::started(home, |command| {
+            command.args(["view", "--no-open"]);
+        })
+    }
+
+    /// Starts the server in a data directory, with the arguments and the environment that `prepare` adds.
+    pub(crate) fn started(home: tempfile::TempDir, prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wiretape"));
-        command.args(["view", "--no-open"]).env("WIRETAPE_DATA_DIR", home.path());
-        command.env("TMPDIR", home.path().join("tmp"));
+        command.env("WIRETAPE_DATA_DIR", home.path()).env("TMPDIR", home.path().join("tmp"));
+        prepare(&mut command);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut printed = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
@@ -102,6 +109,17 @@ impl Viewer {
         while !is_read() {
             thread::sleep(MOMENT);
         }
+    }
+
+    /// Waits until another process has written a file, and reads it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn wait_for_file(&self, path: &Path) -> String {
+        let start = std::time::Instant::now();
+        while !path.exists() {
+            assert!(start.elapsed() < PATIENCE, "{} was not written", path.display());
+            thread::sleep(MOMENT);
+        }
+        fs::read_to_string(path).unwrap()
     }
 
     /// Asks with these headers and no other.

@@ -6,7 +6,7 @@ use rmcp::{Peer, RoleClient, object};
 pub async fn advice(server: &Peer<RoleClient>, city: &str) -> &'static str {
     let weather = CallToolRequestParams::new("weather").with_arguments(object!({ "city": city }));
     let Ok(result) = server.call_tool(weather).await else {
-        return "Nobody knows. Look out of the window.";
+        return "No forecast: look out of the window.";
     };
     let report = result.structured_content.unwrap_or_default();
     let rain = report["sky"].as_str().is_some_and(|sky| sky.contains("rain"));

@@ -1,4 +1,4 @@
-// What can be done with a call: copy it, see its JSON, compare it.
+// The actions of a call: copy it, show its JSON, compare it.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -12,19 +12,19 @@ import { keys } from "../../state/set";
 import { CopyButton } from "../../text/copy";
 import { SafeText } from "../../text/safe-text";
 import { clock, duration, when } from "../../text/units";
-import { Waiting } from "../parts/states";
+import { Skeleton } from "../parts/states";
 import { Status } from "../parts/status";
 import { wholeText } from "./payload";
 
 export function CallActions({ detail, isRaw }: { detail: CallDetail; isRaw: boolean }): JSX.Element {
   const { row, request, response, curl } = detail;
   return (
-    <div class="call-actions" role="toolbar" aria-label="This call">
-      <div class="switch" role="group" aria-label="How the call is shown">
+    <div class="call-actions" role="toolbar" aria-label="Call actions">
+      <div class="switch" role="group" aria-label="Format">
         <button type="button" aria-pressed={!isRaw} onClick={() => go({ show: "" }, "replace")}>
           Readable
         </button>
-        <button type="button" aria-pressed={isRaw} title="r" onClick={() => go({ show: "raw" }, "replace")}>
+        <button type="button" aria-pressed={isRaw} title="Raw JSON (r)" onClick={() => go({ show: "raw" }, "replace")}>
           Raw JSON
         </button>
       </div>
@@ -44,7 +44,7 @@ function resultOf(response: string): string {
   return extract(response, "result") ?? extract(response, "error") ?? response;
 }
 
-/** Chooses what a call is compared with. */
+/** Selects the call or trace to compare with. */
 function CompareMenu({ row }: { row: CallRow }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const dialog = useRef<HTMLDialogElement>(null);
@@ -55,7 +55,7 @@ function CompareMenu({ row }: { row: CallRow }): JSX.Element {
   return (
     <>
       <button type="button" class="button" onClick={open}>
-        Open in diff…
+        Compare with…
       </button>
       <dialog
         ref={dialog}
@@ -75,17 +75,17 @@ function CompareMenu({ row }: { row: CallRow }): JSX.Element {
   );
 }
 
-type Choice = { calls: CallRow[]; traces: TraceCard[] };
+type ComparisonChoices = { calls: CallRow[]; traces: TraceCard[] };
 
 function Choices({ row }: { row: CallRow }): JSX.Element {
-  const choices = useResource<Choice>((signal) => findChoices(row, signal), [row.trace, row.call]);
+  const choices = useResource<ComparisonChoices>((signal) => findChoices(row, signal), [row.trace, row.call]);
   if (choices.error !== undefined) return <ProblemState error={choices.error} />;
-  if (choices.data === undefined) return <Waiting label="Looking for calls and traces" />;
+  if (choices.data === undefined) return <Skeleton label="Loading calls and traces" />;
   const { calls, traces } = choices.data;
   return (
     <>
-      <h2>With another call of the same kind</h2>
-      {calls.length === 0 && <p class="dim">There is no other one in this trace.</p>}
+      <h2>{row.tool === null ? "Another call of this method" : "Another call of this tool"}</h2>
+      {calls.length === 0 && <p class="dim">There are no other calls in this trace.</p>}
       <ul class="choices">
         {calls.map((other) => (
           <li key={other.call}>
@@ -108,8 +108,8 @@ function TraceChoices({ row, traces }: { row: CallRow; traces: TraceCard[] }): J
   const own = keys.value[row.trace] ?? "";
   return (
     <>
-      <h2>With another trace</h2>
-      {traces.length === 0 && <p class="dim">There is no other one on this machine.</p>}
+      <h2>Another trace</h2>
+      {traces.length === 0 && <p class="dim">There are no other traces on this machine.</p>}
       <ul class="choices">
         {traces.map((trace) => (
           <li key={trace.key}>
@@ -127,7 +127,7 @@ function TraceChoices({ row, traces }: { row: CallRow; traces: TraceCard[] }): J
   );
 }
 
-async function findChoices(row: CallRow, signal: AbortSignal): Promise<Choice> {
+async function findChoices(row: CallRow, signal: AbortSignal): Promise<ComparisonChoices> {
   const filter = row.tool === null ? `method:"${row.method}"` : `tool:"${row.tool}"`;
   const [page, home] = await Promise.all([
     backend.calls(keys.value, { filter, sort: "-time", from: 0, limit: 30 }, signal),

@@ -13,7 +13,7 @@ import { lineDiff } from "../../text/line-diff";
 import { LineDiff } from "../diff/line-diff";
 import { CallLink } from "../parts/links";
 import { Section } from "../parts/section";
-import { Fetched } from "../parts/states";
+import { ResourceView } from "../parts/states";
 
 export function CompareCalls({ detail, other }: { detail: CallDetail; other: number }): JSX.Element {
   const { trace } = detail.row;
@@ -25,7 +25,7 @@ export function CompareCalls({ detail, other }: { detail: CallDetail; other: num
   );
   return (
     <Section title={`Call ${other} compared with call ${detail.row.call}`} aside={close} class="compare">
-      <Fetched resource={resource} label="Reading the other call">
+      <ResourceView resource={resource} label="Loading the other call">
         {(before) => (
           <>
             <p>
@@ -35,7 +35,7 @@ export function CompareCalls({ detail, other }: { detail: CallDetail; other: num
             <Part title="Response" before={before.response} after={detail.response} />
           </>
         )}
-      </Fetched>
+      </ResourceView>
     </Section>
   );
 }
@@ -46,14 +46,14 @@ function Part({ title, before, after }: { title: string; before: Payload | null;
   return (
     <>
       <h3>{title}</h3>
-      {isSame ? <p class="dim">The same.</p> : <LineDiff lines={lines} />}
+      {isSame ? <p class="dim">Identical.</p> : <LineDiff lines={lines} />}
     </>
   );
 }
 
-/** What is compared: ids differ always and mean nothing. */
+/** The part to compare, without the JSON-RPC id, which always differs. */
 function body(payload: Payload | null): string {
-  if (payload === null) return "no answer";
+  if (payload === null) return "no response";
   const doc = parseJson(payload.text);
   const row = ["params", "result", "error"].map((name) => doc.at(0, name)).find((at) => at >= 0);
   return indented(doc, row ?? 0);

@@ -1,23 +1,24 @@
-// What the check finds on the lines of a call.
+// The lint findings on the lines of a call.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { CallDetail } from "../../api/types";
 import { backend } from "../../state/backend";
 import { change, keys } from "../../state/set";
+import { number } from "../../text/units";
 import { FindingPlace } from "../lint/finding";
 import { Section } from "../parts/section";
 
 export function Findings({ detail }: { detail: CallDetail }): JSX.Element {
   const { findings, row } = detail;
   const lint = change.value?.traces[row.trace]?.lint ?? null;
-  const [wasAsked, setAsked] = useState(false);
+  const [isRequested, setRequested] = useState(false);
   const ask = (): void => {
-    setAsked(true);
+    setRequested(true);
     void backend.lint(keys.value);
   };
   return (
-    <Section title="Lint" aside={findings.length > 0 && <span class="dim">{findings.length}</span>}>
+    <Section title="Lint" aside={findings.length > 0 && <span class="dim">{number(findings.length)}</span>}>
       {findings.length > 0 ? (
         <ul class="findings">
           {findings.map((finding, index) => (
@@ -27,10 +28,10 @@ export function Findings({ detail }: { detail: CallDetail }): JSX.Element {
           ))}
         </ul>
       ) : backend.isReport || lint?.isComplete ? (
-        <p class="dim">Nothing found on this call.</p>
-      ) : lint !== null || wasAsked ? (
+        <p class="dim">No findings for this call.</p>
+      ) : lint !== null || isRequested ? (
         <p class="dim" role="status">
-          The trace is being checked…
+          Checking the trace…
         </p>
       ) : (
         <p>

@@ -1,10 +1,10 @@
-// What came while a call was open, and the calls that the other side made during it.
+// The messages during a call, and the requests that the other side sent meanwhile.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { CallDetail, Meanwhile } from "../../api/types";
 import { SafeText } from "../../text/safe-text";
-import { count, duration } from "../../text/units";
+import { count, duration, number } from "../../text/units";
 import { meanwhileWords } from "../../text/words";
 import { CallLines, CallLink, LineLink } from "../parts/links";
 import { Section } from "../parts/section";
@@ -16,7 +16,7 @@ export function MeanwhileList({ detail: { row, meanwhile, more } }: { detail: Ca
   if (meanwhile.length === 0) return null;
   const shown = isWhole ? meanwhile : meanwhile.slice(0, FIRST);
   return (
-    <Section title="Meanwhile" aside={<span class="dim">{count(meanwhile.length + more, "message")}</span>}>
+    <Section title="During this call" aside={<span class="dim">{count(meanwhile.length + more, "message")}</span>}>
       <ol class="meanwhile">
         {shown.map((item, index) => (
           <Item key={`${item.line}-${index}`} item={item} at={row.trace} />
@@ -24,14 +24,14 @@ export function MeanwhileList({ detail: { row, meanwhile, more } }: { detail: Ca
       </ol>
       {!isWhole && meanwhile.length > FIRST && (
         <button type="button" class="button" onClick={() => setWhole(true)}>
-          {`Show ${meanwhile.length - FIRST} more`}
+          {`Show ${number(meanwhile.length - FIRST)} more`}
         </button>
       )}
       {more > 0 && (isWhole || meanwhile.length <= FIRST) && (
         <p class="dim">
-          {`${count(more, "message")} more: see `}
+          {`${count(more, "more message")}: `}
           <LineLink at={row.trace} line={row.line}>
-            the messages
+            show in Messages
           </LineLink>
         </p>
       )}
@@ -62,12 +62,12 @@ function Item({ item, at }: { item: Meanwhile; at: number }): JSX.Element {
 export function Nested({ detail }: { detail: CallDetail }): JSX.Element | null {
   const { nested, row } = detail;
   if (nested.length === 0 && row.parent === null) return null;
-  const who = row.direction === "out" ? "client" : "server";
+  const title = row.direction === "out" ? "Client requests" : "Server requests";
   return (
-    <Section title={nested.length > 0 ? `What the ${who} asked meanwhile` : "Nested"}>
+    <Section title={nested.length > 0 ? title : "Parent call"}>
       {row.parent !== null && (
         <p>
-          {"Made during "}
+          {"Sent during "}
           <CallLink at={row.trace} call={row.parent}>{`call ${row.parent}`}</CallLink>
         </p>
       )}

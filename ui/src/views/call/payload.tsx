@@ -1,10 +1,10 @@
-// The JSON of a request or a response: as a person wants it, or raw.
+// A request or a response, readable or as raw JSON.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { CallRow, Payload } from "../../api/types";
-import { Answer } from "../../content/result";
-import { Question } from "../../content/question";
+import { RequestContent } from "../../content/request";
+import { ResponseContent } from "../../content/response";
 import type { JsonDocument } from "../../json/document";
 import { JsonPanel } from "../../json/panel";
 import { useJson } from "../../json/use-json";
@@ -14,7 +14,7 @@ import { saveFile } from "../../text/copy";
 import { bytes } from "../../text/units";
 import { LineLink } from "../parts/links";
 import { Section } from "../parts/section";
-import { Waiting } from "../parts/states";
+import { Skeleton } from "../parts/states";
 
 type PayloadProps = { payload: Payload; row: CallRow; side: "request" | "response"; isRaw: boolean };
 
@@ -33,13 +33,13 @@ export function PayloadSection({ payload, row, side, isRaw }: PayloadProps): JSX
     >
       {payload.isCut && <CutNotice payload={payload} row={row} side={side} />}
       {doc === null ? (
-        <Waiting label="Reading" />
+        <Skeleton label="Loading" />
       ) : isRaw ? (
         <JsonPanel key={payload.line} doc={doc} label={`the ${side}`} depth={4} isCut={payload.isCut} />
       ) : side === "request" ? (
-        <Question doc={doc} method={row.method} />
+        <RequestContent doc={doc} method={row.method} />
       ) : (
-        <Answer doc={doc} method={row.method} />
+        <ResponseContent doc={doc} method={row.method} />
       )}
     </Section>
   );
@@ -51,7 +51,7 @@ function titleOf(side: "request" | "response", isRaw: boolean, row: CallRow, doc
   return doc !== null && doc.at(0, "error") >= 0 ? "Error" : "Result";
 }
 
-/** The payload whole: fetched if what is here is only its beginning. */
+/** The complete payload, fetched if only its beginning is here. */
 export async function wholeText(payload: Payload, row: CallRow): Promise<string> {
   return payload.isCut ? backend.payload(keys.value, row.trace, payload.line, row.call) : payload.text;
 }
@@ -69,11 +69,11 @@ function CutNotice({ payload, row, side }: Omit<PayloadProps, "isRaw">): JSX.Ele
   };
   return (
     <div class="notice warn" role="note">
-      <span>{`It is ${bytes(payload.bytes)} long. This is its beginning, ${bytes(payload.text.length)}.`}</span>
+      <span>{`Showing the first ${bytes(payload.text.length)} of ${bytes(payload.bytes)}.`}</span>
       <button type="button" class="button" disabled={state === "busy"} onClick={() => void save()}>
-        {state === "busy" ? "Downloading…" : "Download the whole"}
+        {state === "busy" ? "Downloading…" : "Download all"}
       </button>
-      {state === "failed" && <span class="error-text">That did not work.</span>}
+      {state === "failed" && <span class="error-text">The download failed.</span>}
     </div>
   );
 }

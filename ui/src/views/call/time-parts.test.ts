@@ -8,23 +8,23 @@ const row = (parts: Partial<CallRow>): CallRow => ({
   requestBytes: 1, responseBytes: 1, progress: 0, nested: 0, parent: null, operation: null, about: "", ...parts,
 });
 
-test("time is the server's, but for what others took", () => {
+test("the duration is split between server, client and user", () => {
   expect(timeParts(row({ personUs: 600, clientUs: 150 })).map(({ who, us, share }) => [who, us, share])).toEqual([
-    ["asked", 250, 0.25],
-    ["other", 150, 0.15],
-    ["person", 600, 0.6],
+    ["callee", 250, 0.25],
+    ["caller", 150, 0.15],
+    ["user", 600, 0.6],
   ]);
-  expect(timeParts(row({}))).toEqual([{ who: "asked", words: "the server's own time", us: 1_000, share: 1 }]);
-  expect(timeParts(row({ direction: "out" }))[0]?.words).toBe("the client's own time");
+  expect(timeParts(row({}))).toEqual([{ who: "callee", words: "server", us: 1_000, share: 1 }]);
+  expect(timeParts(row({ direction: "out" }))[0]?.words).toBe("client");
 });
 
-test("odd figures never give more than the whole", () => {
+test("inconsistent figures never exceed the total", () => {
   expect(timeParts(row({ personUs: 5_000, clientUs: 5_000 })).map((part) => part.us)).toEqual([0, 1_000]);
   expect(timeParts(row({ latencyUs: null }))).toEqual([]);
   expect(timeParts(row({ latencyUs: 0 }))[0]?.share).toBe(1);
 });
 
-test("what came meanwhile has its place on the bar", () => {
+test("messages during the call are ticks on its bar", () => {
   const item = (afterUs: number | null): Meanwhile => ({ line: 3, afterUs, kind: "progress", call: null, about: "" });
   expect(ticks(row({}), [item(250), item(null), item(5_000)]).map((tick) => tick.at)).toEqual([0.25, 1]);
   expect(ticks(row({ latencyUs: null }), [item(100), item(200)]).map((tick) => tick.at)).toEqual([0.5, 1]);

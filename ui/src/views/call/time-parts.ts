@@ -1,48 +1,48 @@
-// Where the time of a call went.
+// Splits the duration of a call by who took the time.
 
 import type { CallRow, Dir, Meanwhile } from "../../api/types";
 
-/** A part of the time. */
+/** A part of the duration. The callee answers the call, the caller sent it; the user is asked by elicitation. */
 export interface TimePart {
-  who: "asked" | "person" | "other";
+  who: "callee" | "caller" | "user";
   words: string;
   us: number;
   /** From 0 to 1. */
   share: number;
 }
 
-/** The parts of a call's time, without those that are nothing; none if it was not answered. */
+/** The non-empty parts of a call's duration; none if there was no response. */
 export function timeParts(row: CallRow): TimePart[] {
   const all = row.latencyUs;
   if (all === null) return [];
-  const person = Math.min(row.personUs, all);
-  const other = Math.min(row.clientUs, all - person);
-  const asked = all - person - other;
+  const user = Math.min(row.personUs, all);
+  const caller = Math.min(row.clientUs, all - user);
+  const callee = all - user - caller;
   const parts: TimePart[] = [
-    { who: "asked", words: `the ${answerer(row.direction)}'s own time`, us: asked, share: 0 },
-    { who: "other", words: `the ${asker(row.direction)} answered requests`, us: other, share: 0 },
-    { who: "person", words: "a person was asked", us: person, share: 0 },
+    { who: "callee", words: calleeOf(row.direction), us: callee, share: 0 },
+    { who: "caller", words: callerOf(row.direction), us: caller, share: 0 },
+    { who: "user", words: "waiting for user", us: user, share: 0 },
   ];
   return parts
-    .filter((part) => part.us > 0 || part.who === "asked")
+    .filter((part) => part.us > 0 || part.who === "callee")
     .map((part) => ({ ...part, share: all > 0 ? part.us / all : 1 }));
 }
 
-function answerer(direction: Dir): string {
+function calleeOf(direction: Dir): string {
   return direction === "out" ? "client" : "server";
 }
 
-function asker(direction: Dir): string {
+function callerOf(direction: Dir): string {
   return direction === "out" ? "server" : "client";
 }
 
-/** A mark on the bar: when something came, from 0 to 1. */
+/** A tick on the bar; `at` is its position from 0 to 1. */
 export interface Tick {
   at: number;
   item: Meanwhile;
 }
 
-/** What came meanwhile, as marks on the bar of the call. */
+/** The messages during the call, as ticks on its bar. */
 export function ticks(row: CallRow, meanwhile: readonly Meanwhile[]): Tick[] {
   const all = row.latencyUs ?? Math.max(1, ...meanwhile.map((item) => item.afterUs ?? 0));
   return meanwhile.flatMap((item) =>

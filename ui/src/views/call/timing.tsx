@@ -1,9 +1,10 @@
-// The bar of a call: whose time it was, and when something came meanwhile.
+// The duration of a call as a bar, split by who took the time, with a tick for each message during the call.
 
 import type { JSX } from "preact";
 import type { CallDetail } from "../../api/types";
 import { visible } from "../../text/visible";
 import { clock, duration, share } from "../../text/units";
+import { meanwhileWords } from "../../text/words";
 import { Section } from "../parts/section";
 import { ticks, timeParts } from "./time-parts";
 
@@ -12,7 +13,7 @@ export function Timing({ detail }: { detail: CallDetail }): JSX.Element {
   const parts = timeParts(row);
   return (
     <Section title="Timing" aside={<span class="dim">{clock(row.atUs / 1000, Date.now())}</span>}>
-      {parts.length === 0 && <p class="dim">{row.isOpen ? "It is not answered yet." : "It was not answered."}</p>}
+      {parts.length === 0 && <p class="dim">{row.isOpen ? "Skeleton for a response." : "No response."}</p>}
       <div class="time-bar" aria-hidden="true">
         {parts.map((part) => (
           <span key={part.who} class={`time-${part.who}`} style={{ flexGrow: Math.max(part.share, 0.004) }} />
@@ -22,7 +23,7 @@ export function Timing({ detail }: { detail: CallDetail }): JSX.Element {
             key={item.line}
             class={`time-tick tick-${item.kind}`}
             style={{ insetInlineStart: `${at * 100}%` }}
-            title={`+${duration(item.afterUs ?? 0)} ${item.kind}: ${visible(item.about.slice(0, 200))}`}
+            title={`+${duration(item.afterUs ?? 0)} ${meanwhileWords(item.kind)}: ${visible(item.about.slice(0, 200))}`}
           />
         ))}
       </div>
@@ -38,7 +39,7 @@ export function Timing({ detail }: { detail: CallDetail }): JSX.Element {
         {parts.length > 1 && row.latencyUs !== null && (
           <li class="time-sum">
             <span />
-            <span>in all</span>
+            <span>total</span>
             <span class="num">{duration(row.latencyUs)}</span>
             <span />
           </li>

@@ -1,4 +1,4 @@
-// How two calls differ, place by place.
+// The differences between two calls, by JSON pointer.
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
@@ -7,11 +7,12 @@ import { indented } from "../../json/format";
 import { parseJson } from "../../json/parse";
 import { lineDiff } from "../../text/line-diff";
 import { SafeText, safePieces } from "../../text/safe-text";
+import { count } from "../../text/units";
 import { LineDiff } from "./line-diff";
 
 const MAX_SHOWN = 20_000;
 
-/** `isInside`: places within a text, which say no part. */
+/** `isInside`: the differences are within a string, so they have no request or response part. */
 export function Differences({ of, isInside = false }: { of: readonly DifferenceView[]; isInside?: boolean }): JSX.Element {
   return (
     <ul class="differences">
@@ -30,16 +31,16 @@ function Difference({ difference, isInside }: { difference: DifferenceView; isIn
     <>
       <p class="difference-place">
         <code>
-          <SafeText text={isInside ? pointer || "(the whole)" : `${part}${pointer}`} />
+          <SafeText text={isInside ? pointer || "(root)" : `${part}${pointer}`} />
         </code>
-        <span class="dim">{before === null ? "is new" : after === null ? "is gone" : inside.length > 0 ? "is JSON in a text" : ""}</span>
+        <span class="dim">{before === null ? "added" : after === null ? "removed" : inside.length > 0 ? "JSON in a string" : ""}</span>
       </p>
       {inside.length > 0 ? <Differences of={inside} isInside /> : <BeforeAfter before={before} after={after} />}
     </>
   );
 }
 
-/** Two JSON values, by line if they are long. */
+/** Two JSON values; long ones as a line diff. */
 export function BeforeAfter({ before, after }: { before: string | null; after: string | null }): JSX.Element {
   const lines = useMemo(() => {
     if (before === null || after === null) return null;
@@ -61,7 +62,7 @@ function Side({ sign, name, json }: { sign: string; name: string; json: string }
     <pre class={`side diff-${name}`} tabIndex={0}>
       <span class="diff-sign">{sign}</span>
       {safePieces(text.slice(0, MAX_SHOWN), "keep")}
-      {text.length > MAX_SHOWN && `… ${text.length - MAX_SHOWN} more characters`}
+      {text.length > MAX_SHOWN && `… ${count(text.length - MAX_SHOWN, "more character")}`}
     </pre>
   );
 }
@@ -70,7 +71,7 @@ function shortOrIndented(json: string): string {
   return json.length > 80 ? indented(parseJson(json), 0) : json;
 }
 
-/** What is compared by line: the words of a text, the lines of anything else. */
+/** The text to compare by line: a string itself, anything else as indented JSON. */
 function readable(json: string): string {
   const doc = parseJson(json);
   return doc.string(0) ?? indented(doc, 0);

@@ -1,4 +1,4 @@
-// Finding a row of the diff that may not be on the page.
+// Finds a row of the diff that may not be loaded.
 
 import type { DiffRow } from "../../api/types";
 import { go } from "../../router";
@@ -7,10 +7,10 @@ import { STATUSES } from "./gaps";
 
 const PAGE = 1000;
 
-export type Wanted = (row: DiffRow) => boolean;
+export type RowTest = (row: DiffRow) => boolean;
 
-/** The first row that is wanted, or null. */
-export async function findRow(a: string, b: string, isWanted: Wanted, signal?: AbortSignal): Promise<DiffRow | null> {
+/** The first row that matches, or null. */
+export async function findRow(a: string, b: string, isWanted: RowTest, signal?: AbortSignal): Promise<DiffRow | null> {
   for (let from = 0; ; from += PAGE) {
     const { rows, total } = await backend.diff(a, b, { status: "", from, limit: PAGE }, signal);
     const found = rows.find(isWanted);
@@ -19,7 +19,7 @@ export async function findRow(a: string, b: string, isWanted: Wanted, signal?: A
   }
 }
 
-/** Opens a row, with all others of its kind if they were hidden. */
+/** Opens a row, and shows the rows of its status if they are hidden. */
 export function showRow(row: DiffRow): void {
   go({ open: String(row.row), status: row.status === "same" ? STATUSES.join(",") : "" }, "replace");
   setTimeout(() => document.getElementById(`diff-${row.row}`)?.scrollIntoView({ block: "center" }), 300);

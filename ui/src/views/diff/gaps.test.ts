@@ -8,7 +8,7 @@ const row = (n: number): DiffRow => ({
 const shape = (rows: number[], all: number, isLast: boolean) =>
   withGaps(rows.map(row), all, isLast).map((item) => (item.kind === "gap" ? `${item.count} from ${item.from}` : item.row.row));
 
-test("what is left out is counted where it is", () => {
+test("hidden rows are counted where they are", () => {
   expect(shape([2, 3, 7], 10, true)).toEqual(["2 from 0", 2, 3, "3 from 4", 7, "2 from 8"]);
   expect(shape([2], 10, false)).toEqual(["2 from 0", 2]);
   expect(shape([], 4, true)).toEqual(["4 from 0"]);

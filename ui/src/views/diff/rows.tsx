@@ -9,7 +9,7 @@ import { useResource } from "../../state/resource";
 import { SafeText } from "../../text/safe-text";
 import { count, duration } from "../../text/units";
 import { arrow } from "../../text/words";
-import { Fetched } from "../parts/states";
+import { ResourceView } from "../parts/states";
 import { Status } from "../parts/status";
 import { Differences } from "./difference";
 
@@ -43,7 +43,7 @@ export function Row({ row, pair }: { row: DiffRow; pair: Pair }): JSX.Element {
 }
 
 function SideCell({ side }: { side: DiffSide | null }): JSX.Element {
-  if (side === null) return <span class="diff-side is-empty" aria-label="not there" />;
+  if (side === null) return <span class="diff-side is-empty" aria-label="absent" />;
   return (
     <span class="diff-side">
       <span class="num dim">{side.call}</span>
@@ -63,35 +63,35 @@ function Detail({ row, pair }: { row: DiffRow; pair: Pair }): JSX.Element {
         {row.a !== null && <a href={href({ trace: [pair.a], view: "call", call: row.a.call })}>{`A: call ${row.a.call}, line ${row.a.line}`}</a>}
         {row.b !== null && <a href={href({ trace: [pair.b], view: "call", call: row.b.call })}>{`B: call ${row.b.call}, line ${row.b.line}`}</a>}
         {row.pace !== null && row.a?.tookUs != null && row.b?.tookUs != null && (
-          <span>{`${row.pace}: ${duration(row.a.tookUs)} before, ${duration(row.b.tookUs)} now`}</span>
+          <span>{`${row.pace}: ${duration(row.a.tookUs)} before, ${duration(row.b.tookUs)} after`}</span>
         )}
       </p>
-      {row.status === "changed" && <DetailOf row={row.row} pair={pair} />}
-      {row.status === "same" && <p class="dim">They ask the same and are answered the same.</p>}
-      {row.status === "added" && <p class="dim">It is in B only.</p>}
-      {row.status === "removed" && <p class="dim">It is in A only.</p>}
+      {row.status === "changed" && <ChangeDetail row={row.row} pair={pair} />}
+      {row.status === "same" && <p class="dim">Request and response are identical.</p>}
+      {row.status === "added" && <p class="dim">Only in B.</p>}
+      {row.status === "removed" && <p class="dim">Only in A.</p>}
     </div>
   );
 }
 
-function DetailOf({ row, pair }: { row: number; pair: Pair }): JSX.Element {
+function ChangeDetail({ row, pair }: { row: number; pair: Pair }): JSX.Element {
   const resource = useResource((signal) => backend.diffRow(pair.a, pair.b, row, signal), [pair.a, pair.b, row]);
   return (
-    <Fetched resource={resource} label="Comparing">
+    <ResourceView resource={resource} label="Comparing the calls">
       {({ differences, hasMore }) => (
         <>
-          {differences.length === 0 && <p class="dim">Only what became of them differs.</p>}
+          {differences.length === 0 && <p class="dim">Only the outcome differs.</p>}
           <Differences of={differences} />
-          {hasMore && <p class="dim">There are more differences than are told here.</p>}
+          {hasMore && <p class="dim">More differences are not shown.</p>}
         </>
       )}
-    </Fetched>
+    </ResourceView>
   );
 }
 
 const STEP = 100;
 
-/** Rows that are left out, until somebody wants to see them. */
+/** Hidden rows, with a button that shows them. */
 export function Gap({ from, count: length, pair, isSame }: { from: number; count: number; pair: Pair; isSame: boolean }): JSX.Element {
   const [wanted, setWanted] = useState(0);
   const resource = useResource(
@@ -101,7 +101,7 @@ export function Gap({ from, count: length, pair, isSame }: { from: number; count
   );
   const rows = resource.data?.rows ?? [];
   const rest = length - rows.length;
-  const words = count(rest, isSame ? "same call" : "other call");
+  const words = count(rest, isSame ? "identical call" : "other call");
   return (
     <>
       {rows.map((row) => (

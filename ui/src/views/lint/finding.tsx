@@ -1,11 +1,11 @@
-// A place where a rule is broken: what is wrong, and the text around it with the place marked.
+// A finding: the message, its position, and an excerpt with the offending text marked.
 
 import type { JSX } from "preact";
 import type { Finding } from "../../api/types";
 import { href } from "../../router";
 import { isMerged, labelOf } from "../../state/set";
 import { SafeText } from "../../text/safe-text";
-import { Ticked } from "../../text/ticked";
+import { CodeSpans } from "../../text/code-spans";
 import { CallLink, LineLink } from "../parts/links";
 
 export function Severity({ severity }: { severity: string }): JSX.Element {
@@ -13,7 +13,7 @@ export function Severity({ severity }: { severity: string }): JSX.Element {
   return <span class={`badge ${tone}`}>{severity}</span>;
 }
 
-/** `isNamed`: with the rule's name, where that is not said above. */
+/** `isNamed`: shows the rule's name, for lists that are not grouped by rule. */
 export function FindingPlace({ finding, isNamed = false }: { finding: Finding; isNamed?: boolean }): JSX.Element {
   return (
     <article class="finding">
@@ -26,7 +26,7 @@ export function FindingPlace({ finding, isNamed = false }: { finding: Finding; i
         </p>
       )}
       <p>
-        <Ticked text={finding.message} />
+        <CodeSpans text={finding.message} />
       </p>
       <p class="finding-where dim">
         {isMerged.value && <SafeText text={`${labelOf(finding.trace)} · `} />}
@@ -57,7 +57,7 @@ export function FindingPlace({ finding, isNamed = false }: { finding: Finding; i
       )}
       {isNamed && finding.fix !== "" && (
         <p class="finding-fix">
-          <Ticked text={finding.fix} />
+          <CodeSpans text={finding.fix} />
         </p>
       )}
     </article>

@@ -34,11 +34,11 @@ export function callColumns(isMerged: boolean, span: ReadonlySignal<TimeSpan | n
         </>
       ),
     },
-    { name: "name", title: "Called", width: "minmax(160px, 3fr)", sort: "name", cell: (row) => <CallName row={row} /> },
+    { name: "name", title: "Tool or method", width: "minmax(160px, 3fr)", sort: "name", cell: (row) => <CallName row={row} /> },
     { name: "status", title: "Status", width: "minmax(104px, 0.9fr)", sort: "status", cell: (row) => <Status row={row} /> },
     {
-      name: "took",
-      title: "Took",
+      name: "duration",
+      title: "Duration",
       width: "74px",
       sort: "latency",
       isNumber: true,
@@ -78,7 +78,7 @@ function CallName({ row }: { row: CallRow }): JSX.Element {
     <>
       {row.parent !== null && <span class="nested-mark" aria-label={`during call ${row.parent}`} />}
       {row.direction === "out" && (
-        <span class="dir-out" title="the server asked">
+        <span class="dir-out" title="Sent by the server">
           ←{" "}
         </span>
       )}
@@ -93,7 +93,7 @@ function CallName({ row }: { row: CallRow }): JSX.Element {
 }
 
 function Status({ row }: { row: CallRow }): JSX.Element {
-  if (row.isOpen) return <span class="outcome open">waiting…</span>;
+  if (row.isOpen) return <span class="outcome open" title={statusMeaning("pending")}>pending…</span>;
   const kind = row.isError ? "error" : row.status === "ok" ? "ok" : "warn";
   return (
     <span class={`outcome ${kind}`} title={statusMeaning(row.status)}>

@@ -1,4 +1,4 @@
-// The open call, beside a list; over it where there is no room.
+// The open call, beside a list, or over it on narrow screens.
 
 import type { JSX } from "preact";
 import { go, href, route } from "../../router";
@@ -11,7 +11,7 @@ export function CallPanel(): JSX.Element {
       <div class="call-panel-bar">
         <a href={href({ view: "call", call, at, show })}>Full page</a>
         <span class="dim">
-          <kbd>[</kbd> <kbd>]</kbd> previous, next · <kbd>Esc</kbd> close
+          <kbd>[</kbd> <kbd>]</kbd> previous and next · <kbd>Esc</kbd> close
         </span>
         <button
           type="button"

@@ -13,7 +13,7 @@ export function callName(row: { method: string; tool: string | null }): string {
   return row.tool ?? row.method;
 }
 
-/** The address of a call; views that show calls beside their list keep it. */
+/** The address of a call: beside the list in views that have a panel, else on a page of its own. */
 export function callHref(at: number, call: number): string {
   const { view } = route.value;
   const staysHere = view === "calls" || view === "timeline" || view === "messages";
@@ -30,7 +30,7 @@ export function LineLink({ at, line, children }: { at: number; line: number; chi
   return <a href={href({ view: "messages", at, line, call: null, filter: "" })}>{children ?? `line ${line}`}</a>;
 }
 
-/** Calls in a line each. */
+/** A list of calls, one per line. */
 export function CallLines({ rows, current }: { rows: readonly CallRow[]; current?: number }): JSX.Element {
   return (
     <ul class="call-lines">

@@ -8,18 +8,18 @@ import { labelOf } from "../../state/set";
 import { SafeText } from "../../text/safe-text";
 import { bytes, local } from "../../text/units";
 
-const KIND_WORDS: Record<LineKind, string> = {
-  meta: "begin",
+const KIND_LABELS: Record<LineKind, string> = {
+  meta: "start",
   request: "request",
   response: "response",
   notification: "notification",
   batch: "batch",
-  odd: "no JSON-RPC",
-  text: "no JSON",
+  odd: "not JSON-RPC",
+  text: "not JSON",
   stderr: "stderr",
   http: "HTTP",
   gap: "lost",
-  rotated: "goes on",
+  rotated: "continues",
   end: "end",
   unknown: "unknown",
   damaged: "damaged",
@@ -38,7 +38,7 @@ export function messageColumns(isMerged: boolean, fromUs: number): Column<Messag
     },
     {
       name: "offset",
-      title: "After",
+      title: "Offset",
       width: "84px",
       isNumber: true,
       from: 480,
@@ -62,9 +62,9 @@ export function messageColumns(isMerged: boolean, fromUs: number): Column<Messag
       title: "Kind",
       width: "92px",
       from: 640,
-      cell: (row) => <span class={`kind kind-${row.kind}`}>{KIND_WORDS[row.kind]}</span>,
+      cell: (row) => <span class={`kind kind-${row.kind}`}>{KIND_LABELS[row.kind]}</span>,
     },
-    { name: "what", title: "Message", width: "minmax(150px, 1fr)", cell: (row) => <What row={row} /> },
+    { name: "what", title: "Message", width: "minmax(150px, 1fr)", cell: (row) => <MessageSummary row={row} /> },
     { name: "bytes", title: "Size", width: "74px", isNumber: true, from: 560, cell: (row) => bytes(row.bytes) },
   ];
   return columns.filter((column) => column !== false);
@@ -73,14 +73,14 @@ export function messageColumns(isMerged: boolean, fromUs: number): Column<Messag
 function Arrow({ row }: { row: MessageRow }): JSX.Element | null {
   if (row.direction === "in") {
     return (
-      <span class="dir-in" title="the client, to the server">
+      <span class="dir-in" title="Client to server">
         →
       </span>
     );
   }
   if (row.direction === "out") {
     return (
-      <span class="dir-out" title="the server, to the client">
+      <span class="dir-out" title="Server to client">
         ←
       </span>
     );
@@ -88,7 +88,7 @@ function Arrow({ row }: { row: MessageRow }): JSX.Element | null {
   return null;
 }
 
-function What({ row }: { row: MessageRow }): JSX.Element {
+function MessageSummary({ row }: { row: MessageRow }): JSX.Element {
   const isCall = row.kind === "request" || row.kind === "response";
   const name = isCall ? (row.tool ?? row.method) : row.method;
   return (

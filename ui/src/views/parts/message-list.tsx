@@ -1,4 +1,4 @@
-// The list of messages, in order: a view of its own, and below the timeline.
+// The list of messages, in order: in the Messages view and below the timeline.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -18,9 +18,9 @@ export type Window = { fromUs: number; toUs: number };
 
 type MessageListProps = {
   onOpen(row: MessageRow): void;
-  /** The first message of this time is brought into sight when it changes. */
+  /** Scrolls to the first message of this time range when it changes. */
   window?: Window | null;
-  /** Tells the time of what is seen. */
+  /** Reports the time range of the visible rows. */
   onSeen?(span: Window): void;
 };
 
@@ -108,7 +108,7 @@ function classOf(row: MessageRow, window: Window | null, call: number | null, at
   return `${isInside ? "in-window" : ""} ${isOpen ? "open" : ""}`;
 }
 
-/** The index of the first of rows in the order of time that is not before a moment: halving, so that a few pages tell. */
+/** The index of the first row at or after a time. A binary search over rows in time order, so that few pages are fetched. */
 export async function firstSince(
   total: number,
   us: number,
@@ -127,11 +127,11 @@ export async function firstSince(
 }
 
 function NoMessages({ all }: { all: number }): JSX.Element {
-  if (all === 0) return <EmptyState title="Nothing recorded yet" />;
+  if (all === 0) return <EmptyState title="Nothing recorded yet." />;
   return (
-    <EmptyState title="No message passes the filter">
+    <EmptyState title="No messages match this filter.">
       <button type="button" onClick={() => go({ filter: "" })}>
-        Clear the filter
+        Clear filter
       </button>
     </EmptyState>
   );

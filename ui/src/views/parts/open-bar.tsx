@@ -1,31 +1,32 @@
-// Above the traces: search, open a file, compare or merge what is marked.
+// Above the list of traces: search, open files, and compare or merge the selected traces.
 
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { useKeys } from "../../keys";
 import { go, href } from "../../router";
 import { openFiles } from "../../state/open";
+import { number } from "../../text/units";
 
 type OpenBarProps = {
   search: string;
   onSearch(text: string): void;
-  marked: readonly string[];
+  selected: readonly string[];
   onClear(): void;
   hasStore: boolean;
 };
 
-export function OpenBar({ search, onSearch, marked, onClear, hasStore }: OpenBarProps): JSX.Element {
+export function OpenBar({ search, onSearch, selected, onClear, hasStore }: OpenBarProps): JSX.Element {
   const box = useRef<HTMLInputElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   useKeys({
     "/": () => box.current?.focus(),
     Escape: () => {
       if (search !== "") onSearch("");
-      else if (marked.length > 0) onClear();
+      else if (selected.length > 0) onClear();
       else box.current?.blur();
     },
   });
-  const [a, b] = marked;
+  const [a, b] = selected;
   return (
     <div class="open-bar">
       <input
@@ -37,16 +38,16 @@ export function OpenBar({ search, onSearch, marked, onClear, hasStore }: OpenBar
         value={search}
         onInput={(event) => onSearch(event.currentTarget.value)}
       />
-      {marked.length > 0 && (
+      {selected.length > 0 && (
         <span class="marked" role="status">
-          {marked.length} marked
-          {marked.length === 2 && a !== undefined && b !== undefined && (
+          {number(selected.length)} selected
+          {selected.length === 2 && a !== undefined && b !== undefined && (
             <button type="button" class="primary" onClick={() => go({ diff: [a, b] })}>
               Compare
             </button>
           )}
-          <button type="button" class={marked.length > 2 ? "primary" : ""} onClick={() => go({ trace: [...marked] })}>
-            {marked.length === 1 ? "Open" : "Merge"}
+          <button type="button" class={selected.length > 2 ? "primary" : ""} onClick={() => go({ trace: [...selected] })}>
+            {selected.length === 1 ? "Open" : "Merge"}
           </button>
           <button type="button" class="quiet" onClick={onClear}>
             Clear
@@ -55,11 +56,11 @@ export function OpenBar({ search, onSearch, marked, onClear, hasStore }: OpenBar
       )}
       <span class="top-space" />
       {hasStore && (
-        <a class="button" href={href({ view: "store" })}>
-          Store
+        <a class="button" href={href({ view: "activity" })}>
+          Activity
         </a>
       )}
-      <button type="button" class={marked.length > 0 ? "" : "primary"} onClick={() => picker.current?.click()}>
+      <button type="button" class={selected.length > 0 ? "" : "primary"} onClick={() => picker.current?.click()}>
         Open files…
       </button>
       <input

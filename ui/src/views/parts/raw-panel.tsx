@@ -12,9 +12,9 @@ import { safePieces } from "../../text/safe-text";
 import { bytes } from "../../text/units";
 import { saveFile } from "../../text/copy";
 
-/** More than this is not put into the page at once. */
+/** How many characters each "Show more" adds to the page. */
 const STEP_CHARS = 50_000;
-/** Longer lines are saved, not shown: the page would stand still. */
+/** Longer lines can only be downloaded: showing them would freeze the page. */
 const LONGEST_SHOWN = 4_000_000;
 
 export function RawPanel({ at, line }: { at: number; line: number }): JSX.Element {
@@ -34,7 +34,7 @@ export function RawPanel({ at, line }: { at: number; line: number }): JSX.Elemen
       </div>
       <div class="call-panel-body">
         {error !== undefined && <ProblemState error={error} retry={reload} />}
-        {data === null && <EmptyState title={`There is no line ${line}`} />}
+        {data === null && <EmptyState title={`There is no line ${line} in this trace.`} />}
         {data != null && <LineText key={line} at={at} line={data} />}
       </div>
     </aside>
@@ -79,11 +79,11 @@ function LineText({ at, line }: { at: number; line: RawLine }): JSX.Element {
       <pre class="raw-text">{safePieces(text, "escape")}</pre>
       {!isAll && line.bytes <= LONGEST_SHOWN && (
         <button type="button" class="raw-more" onClick={() => void more()}>
-          Show more of {bytes(line.bytes)}
+          Show more ({bytes(line.bytes)} total)
         </button>
       )}
       {!isAll && line.bytes > LONGEST_SHOWN && (
-        <p class="raw-more dim">This is the beginning of {bytes(line.bytes)}. Download it to see the rest.</p>
+        <p class="raw-more dim">Showing only the beginning of {bytes(line.bytes)}. Download the line to see the rest.</p>
       )}
     </>
   );

@@ -1,4 +1,4 @@
-// What a view shows while its data are on their way.
+// What a view shows while its data is loading.
 
 import type { JSX } from "preact";
 import type { Progress } from "../../api/types";
@@ -6,8 +6,8 @@ import { ProblemState } from "../../shell/problem";
 import type { Resource } from "../../state/resource";
 import { bytes } from "../../text/units";
 
-/** Rows that will be there soon. */
-export function Waiting({ label }: { label: string }): JSX.Element {
+/** Placeholder lines for data that is loading. */
+export function Skeleton({ label }: { label: string }): JSX.Element {
   return (
     <div class="waiting" role="status" aria-label={label}>
       {[70, 45, 60, 30, 55].map((width) => (
@@ -19,8 +19,8 @@ export function Waiting({ label }: { label: string }): JSX.Element {
   );
 }
 
-/** How far something is, while it goes on. */
-export function Going({ progress, words }: { progress: Progress; words: string }): JSX.Element | null {
+/** The progress of a running job; nothing once it is complete. */
+export function ProgressLine({ progress, words }: { progress: Progress; words: string }): JSX.Element | null {
   if (progress.isComplete) return null;
   const part = progress.total > 0 ? progress.done / progress.total : 0;
   return (
@@ -32,9 +32,9 @@ export function Going({ progress, words }: { progress: Progress; words: string }
   );
 }
 
-/** Shows what was fetched, or why not. */
-export function Fetched<T>({ resource, label, children }: { resource: Resource<T>; label: string; children: (data: T) => JSX.Element }): JSX.Element {
+/** Shows fetched data, the error, or a placeholder. */
+export function ResourceView<T>({ resource, label, children }: { resource: Resource<T>; label: string; children: (data: T) => JSX.Element }): JSX.Element {
   if (resource.data !== undefined) return children(resource.data);
   if (resource.error !== undefined) return <ProblemState error={resource.error} retry={resource.reload} />;
-  return <Waiting label={label} />;
+  return <Skeleton label={label} />;
 }

@@ -1,4 +1,4 @@
-// What became of a call.
+// The outcome of a call.
 
 import type { JSX } from "preact";
 import { statusMeaning, statusTone, statusWords } from "../../text/words";
@@ -8,8 +8,8 @@ type StatusProps = { status: string; isError: boolean; isOpen?: boolean; code?: 
 export function Status({ status, isError, isOpen = false, code = null }: StatusProps): JSX.Element {
   const tone = statusTone(status, isError, isOpen);
   return (
-    <span class={`status status-${tone}`} title={isOpen ? "It is not answered yet." : statusMeaning(status)}>
-      {isOpen ? "waiting" : statusWords(status, code)}
+    <span class={`status status-${tone}`} title={statusMeaning(isOpen ? "pending" : status)}>
+      {isOpen ? "pending…" : statusWords(status, code)}
     </span>
   );
 }

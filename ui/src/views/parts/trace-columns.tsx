@@ -6,26 +6,26 @@ import type { Column } from "../../list/row-table";
 import { SafeText } from "../../text/safe-text";
 import { bytes, duration, local, number, when } from "../../text/units";
 
-export function traceColumns(marked: readonly string[], toggle: (key: string) => void): Column<TraceCard>[] {
+export function traceColumns(selected: readonly string[], toggle: (key: string) => void): Column<TraceCard>[] {
   return [
     {
       name: "mark",
-      title: "Mark",
+      title: "Select",
       isMute: true,
       width: "34px",
       cell: (trace) => (
         <input
           type="checkbox"
-          aria-label={`Mark ${trace.label}`}
-          checked={marked.includes(trace.key)}
+          aria-label={`Select ${trace.label}`}
+          checked={selected.includes(trace.key)}
           onClick={(event) => event.stopPropagation()}
           onChange={() => toggle(trace.key)}
         />
       ),
     },
     { name: "label", title: "Trace", width: "minmax(150px, 2fr)", cell: (trace) => <Name trace={trace} /> },
-    { name: "server", title: "Server", width: "minmax(110px, 1.4fr)", from: 760, cell: (trace) => <Known text={trace.server} /> },
-    { name: "client", title: "Client", width: "minmax(110px, 1.2fr)", from: 980, cell: (trace) => <Known text={trace.client} /> },
+    { name: "server", title: "Server", width: "minmax(110px, 1.4fr)", from: 760, cell: (trace) => <NameOrUnknown text={trace.server} /> },
+    { name: "client", title: "Client", width: "minmax(110px, 1.2fr)", from: 980, cell: (trace) => <NameOrUnknown text={trace.client} /> },
     {
       name: "started",
       title: "Started",
@@ -40,7 +40,7 @@ export function traceColumns(marked: readonly string[], toggle: (key: string) =>
     },
     {
       name: "duration",
-      title: "Took",
+      title: "Duration",
       width: "84px",
       isNumber: true,
       from: 680,
@@ -74,8 +74,8 @@ function Name({ trace }: { trace: TraceCard }): JSX.Element {
 
 function TraceBadge({ trace }: { trace: TraceCard }): JSX.Element | null {
   if (trace.state === "running") return <span class="badge live">live</span>;
-  if (trace.state === "no-end") return <span class="badge warn">never ended</span>;
-  if (trace.state === "rotated") return <span class="badge info">goes on</span>;
+  if (trace.state === "no-end") return <span class="badge warn">cut off</span>;
+  if (trace.state === "rotated") return <span class="badge info">continues</span>;
   if (trace.stateText === "" || trace.stateText === "exit 0") return null;
   return (
     <span class="badge">
@@ -84,7 +84,7 @@ function TraceBadge({ trace }: { trace: TraceCard }): JSX.Element | null {
   );
 }
 
-function Known({ text }: { text: string | null }): JSX.Element {
+function NameOrUnknown({ text }: { text: string | null }): JSX.Element {
   return text === null ? <span class="dim">unknown</span> : <SafeText text={text} />;
 }
 

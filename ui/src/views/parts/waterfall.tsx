@@ -1,4 +1,4 @@
-// When a call was, among those that are seen with it.
+// The bar of a call in the waterfall of the visible calls.
 
 import type { ReadonlySignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -8,7 +8,7 @@ import { isUnanswered } from "../../text/words";
 
 export type TimeSpan = { fromUs: number; toUs: number };
 
-/** The time that some calls take up together. */
+/** The time span that the calls cover together. */
 export function spanOf(rows: readonly CallRow[]): TimeSpan | null {
   let fromUs = Infinity;
   let toUs = -Infinity;
@@ -28,7 +28,7 @@ export function WaterfallBar({ row, span: seen }: WaterfallBarProps): JSX.Elemen
   const left = clamp(((row.atUs - span.fromUs) / whole) * 100);
   const right = clamp(((row.atUs + (row.latencyUs ?? 0) - span.fromUs) / whole) * 100);
   const kind = row.isError ? "error" : isUnanswered(row.status) ? "open" : row.direction === "out" ? "nested" : "";
-  const label = row.latencyUs === null ? "no answer" : duration(row.latencyUs);
+  const label = row.latencyUs === null ? "no response" : duration(row.latencyUs);
   return (
     <span class="waterfall" title={label}>
       <span class={`bar ${kind}`} style={{ left: `${left}%`, width: `max(3px, ${right - left}%)` }} />

@@ -1,4 +1,4 @@
-// One tool: how long its calls took, and what it says of itself.
+// One tool: its latencies and its definition.
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
@@ -32,18 +32,18 @@ export function ToolDetail({ row, boundsUs, isTool }: DetailProps): JSX.Element 
       <p>
         {row.calls > 0 ? (
           <>
-            <a href={href({ view: "calls", filter: filterOf(word, row.name) })}>{`Show its ${count(row.calls, "call")}`}</a>
+            <a href={href({ view: "calls", filter: filterOf(word, row.name) })}>{`Show ${count(row.calls, "call")}`}</a>
             {row.errors > 0 && (
               <>
                 {" · "}
                 <a href={href({ view: "calls", filter: `${filterOf(word, row.name)} status:error` })}>{`${number(row.errors)} failed`}</a>
               </>
             )}
-            {row.unanswered > 0 && ` · ${number(row.unanswered)} not answered`}
-            {row.maxUs !== null && ` · the longest took ${duration(row.maxUs)}`}
+            {row.unanswered > 0 && ` · ${number(row.unanswered)} unanswered`}
+            {row.maxUs !== null && ` · max ${duration(row.maxUs)}`}
           </>
         ) : (
-          <span class="dim">Nobody called it.</span>
+          <span class="dim">Never called.</span>
         )}
       </p>
       {row.calls > 0 && (
@@ -53,7 +53,7 @@ export function ToolDetail({ row, boundsUs, isTool }: DetailProps): JSX.Element 
       )}
       {row.definition !== null && <Definition source={row.definition} tokens={row.definitionTokens} />}
       {row.definition === null && isTool && (
-        <p class="notice warn">This tool was called, but it is in no list of tools in this trace.</p>
+        <p class="notice warn">This tool was called, but no tool list in this trace defines it.</p>
       )}
     </aside>
   );
@@ -70,7 +70,7 @@ function Definition({ source, tokens }: { source: string; tokens: number | null 
   const title = doc.stringAt(0, "title");
   const [input, output] = [doc.at(0, "inputSchema"), doc.at(0, "outputSchema")];
   return (
-    <Section title="Definition" aside={tokens !== null && <span class="dim">{`${number(tokens)} tokens`}</span>}>
+    <Section title="Definition" aside={tokens !== null && <span class="dim">{count(tokens, "token")}</span>}>
       {title !== null && (
         <p>
           <strong>
@@ -81,7 +81,7 @@ function Definition({ source, tokens }: { source: string; tokens: number | null 
       {description !== null ? (
         <TextBlock text={description} label="the description" look="prose" />
       ) : (
-        <p class="dim">It has no description.</p>
+        <p class="dim">No description.</p>
       )}
       <Annotations doc={doc} />
       {input >= 0 && (
@@ -105,10 +105,10 @@ function Definition({ source, tokens }: { source: string; tokens: number | null 
 }
 
 const HINTS: Record<string, [yes: string, no: string]> = {
-  readOnlyHint: ["only reads", "may change things"],
-  destructiveHint: ["may destroy things", "destroys nothing"],
-  idempotentHint: ["may be repeated", "does more when repeated"],
-  openWorldHint: ["reaches outside", "stays inside"],
+  readOnlyHint: ["read-only", "may modify data"],
+  destructiveHint: ["destructive", "not destructive"],
+  idempotentHint: ["idempotent", "not idempotent"],
+  openWorldHint: ["open world", "closed world"],
 };
 
 function Annotations({ doc }: { doc: JsonDocument }): JSX.Element | null {

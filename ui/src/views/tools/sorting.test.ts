@@ -8,7 +8,7 @@ const row = (name: string, parts: Partial<ToolRow> = {}): ToolRow => ({
   resultTokens: null, definition: null, ...parts,
 });
 
-test("tools are sorted by what is asked for", () => {
+test("tools are sorted by the given column", () => {
   const rows = [row("b", { calls: 3 }), row("a", { calls: 5, p95Us: 7 }), row("c")];
   const names = (sort: string) => sortedTools(rows, sort).map(({ name }) => name).join("");
   expect(names("")).toBe("bac");
@@ -19,19 +19,19 @@ test("tools are sorted by what is asked for", () => {
   expect(names("-p95")).toBe("abc");
 });
 
-test("a second click turns the order round", () => {
+test("a second click reverses the order", () => {
   expect(nextSort("calls", "")).toBe("-calls");
   expect(nextSort("calls", "-calls")).toBe("calls");
   expect(nextSort("name", "-calls")).toBe("name");
   expect(nextSort("name", "name")).toBe("-name");
 });
 
-test("tools of several traces are told apart", () => {
+test("tools of several traces have different keys", () => {
   expect(toolKey(row("read"))).toBe("read");
   expect(toolKey(row("read", { trace: 2 }))).toBe("2:read");
 });
 
-test("what nobody calls is counted", () => {
+test("unused tools are counted", () => {
   const rows = [row("used"), row("a", { calls: 0, definitionTokens: 100 }), row("b", { calls: 0 })];
   expect(unusedTools(rows).tokens).toBe(100);
   expect(unusedTools(rows).rows.length).toBe(2);

@@ -2,7 +2,7 @@
 
 import type { ToolRow } from "../../api/types";
 
-/** What the table can be sorted by. */
+/** The columns that the table can be sorted by. */
 export type ToolColumn =
   | "name"
   | "calls"
@@ -28,7 +28,7 @@ const VALUES: Record<ToolColumn, (row: ToolRow) => number | string> = {
   tokens: (row) => row.resultTokens ?? -1,
 };
 
-/** The rows in the order that `sort` names, with `-` before it for descending; as they came if it names none. */
+/** The rows sorted by the column that `sort` names, descending with a leading `-`; in their given order for an unknown column. */
 export function sortedTools(rows: readonly ToolRow[], sort: string): ToolRow[] {
   const isDown = sort.startsWith("-");
   const value = VALUES[(isDown ? sort.slice(1) : sort) as ToolColumn] as ((row: ToolRow) => number | string) | undefined;
@@ -40,20 +40,20 @@ export function sortedTools(rows: readonly ToolRow[], sort: string): ToolRow[] {
   });
 }
 
-/** What the next click on a column's head asks for: numbers begin with the largest. */
+/** The sort order after a click on a column heading: numbers start with the largest. */
 export function nextSort(column: ToolColumn, sort: string): string {
   const first = column === "name" ? "name" : `-${column}`;
   const second = column === "name" ? "-name" : column;
   return sort === first ? second : first;
 }
 
-/** What a tool goes by in the URL: its name, and its trace if that is not the first. */
+/** The key of a tool in the URL: its name, and its trace if that is not the first. */
 export function toolKey(row: ToolRow): string {
   const side = row.direction === "out" ? "←" : "";
   return row.trace === 0 ? `${side}${row.name}` : `${row.trace}:${side}${row.name}`;
 }
 
-/** The tools that were offered and not called, and what they cost. */
+/** The tools that were listed but never called, and the tokens of their definitions. */
 export function unusedTools(rows: readonly ToolRow[]): { rows: ToolRow[]; tokens: number } {
   const unused = rows.filter((row) => row.calls === 0);
   return { rows: unused, tokens: unused.reduce((sum, row) => sum + (row.definitionTokens ?? 0), 0) };

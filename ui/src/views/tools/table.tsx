@@ -19,13 +19,13 @@ export function ToolTable({ rows, label, what, hasTokens }: TableProps): JSX.Ele
         <thead>
           <tr>
             <Head column="name">{what}</Head>
-            <Head column="calls">calls</Head>
+            <Head column="calls">Calls</Head>
             <th scope="col" class="num wide">
-              share
+              Share
             </th>
-            <Head column="errors">errors</Head>
+            <Head column="errors">Errors</Head>
             <Head column="mean" class="wide">
-              mean
+              Mean
             </Head>
             <Head column="p50">p50</Head>
             <Head column="p95">p95</Head>
@@ -33,18 +33,18 @@ export function ToolTable({ rows, label, what, hasTokens }: TableProps): JSX.Ele
               p99
             </Head>
             <th scope="col" class="middle">
-              over time
+              Over time
             </th>
             <Head column="bytes" class="middle">
-              bytes
+              Size
             </Head>
             {hasTokens && (
               <>
-                <Head column="definition" class="wide" title="How many tokens the definition takes in a model's context">
-                  definition
+                <Head column="definition" class="wide" title="Tokens that the definition takes up in the model's context">
+                  Definition
                 </Head>
-                <Head column="tokens" title="How many tokens all results take in a model's context">
-                  tokens
+                <Head column="tokens" title="Tokens that all results take up in the model's context">
+                  Tokens
                 </Head>
               </>
             )}
@@ -88,7 +88,7 @@ function Row({ row, hasTokens }: { row: ToolRow; hasTokens: boolean }): JSX.Elem
     <tr class={isOpen ? "chosen" : undefined} onClick={toggle}>
       <th scope="row">
         {row.direction === "out" && (
-          <span class="dir-out" title="The server asks the client">
+          <span class="dir-out" title="Sent by the server">
             {`${arrow(row.direction)} `}
           </span>
         )}
@@ -109,17 +109,17 @@ function Row({ row, hasTokens }: { row: ToolRow; hasTokens: boolean }): JSX.Elem
         </span>
         {share(row.share)}
       </td>
-      <td class={row.errors > 0 ? "num error-text" : "num dim"} title={row.unanswered > 0 ? `${row.unanswered} not answered` : undefined}>
+      <td class={row.errors > 0 ? "num error-text" : "num dim"} title={row.unanswered > 0 ? `${number(row.unanswered)} unanswered` : undefined}>
         {number(row.errors)}
       </td>
-      <Took us={row.meanUs} class="wide" />
-      <Took us={row.p50Us} />
-      <Took us={row.p95Us} />
-      <Took us={row.p99Us} class="wide" />
+      <DurationCell us={row.meanUs} class="wide" />
+      <DurationCell us={row.p50Us} />
+      <DurationCell us={row.p95Us} />
+      <DurationCell us={row.p99Us} class="wide" />
       <td class="middle">
         <Sparkline values={row.sparkline} label={`${count(row.calls, "call")} over time`} />
       </td>
-      <td class="num middle" title={`${bytes(row.requestBytes)} asked, ${bytes(row.responseBytes)} answered`}>
+      <td class="num middle" title={`Requests: ${bytes(row.requestBytes)}, responses: ${bytes(row.responseBytes)}`}>
         {bytes(row.requestBytes + row.responseBytes)}
       </td>
       {hasTokens && (
@@ -132,7 +132,7 @@ function Row({ row, hasTokens }: { row: ToolRow; hasTokens: boolean }): JSX.Elem
   );
 }
 
-function Took({ us, class: name = "" }: { us: number | null; class?: string }): JSX.Element {
+function DurationCell({ us, class: name = "" }: { us: number | null; class?: string }): JSX.Element {
   return <td class={`num ${name}`}>{us === null ? <None /> : duration(us)}</td>;
 }
 

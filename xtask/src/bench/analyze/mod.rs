@@ -26,14 +26,14 @@ const LEAST: f64 = 0.5;
 /// Whatever the length of the trace.
 const MEMORY: f64 = 50_000_000.0;
 
-/// How long the messages are.
+/// The size of the messages.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Usual,
     Tiny,
 }
 
-/// Measures everything.
+/// Runs all measurements of this section.
 pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     let rounds = effort.rounds.unwrap_or(if effort.quick { 2 } else { 5 });
     let shrink = if effort.quick { 10 } else { 1 };
@@ -98,7 +98,7 @@ fn case(what: &str, programs: &Programs, trace: &Path, rounds: usize) -> Result<
     Ok(vec![speed(1), speed(2), memory])
 }
 
-/// Writes a trace of about so many bytes.
+/// Writes a trace of about `bytes` bytes.
 pub(super) fn write(kind: Kind, bytes: u64, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     writeln!(
@@ -133,7 +133,7 @@ pub(super) fn write(kind: Kind, bytes: u64, path: &Path) -> io::Result<()> {
     out.flush()
 }
 
-/// Runs a program on the trace, and tells the most memory that it took.
+/// Runs a program on the trace, and returns its peak memory.
 fn run(program: &Path, command: Option<&str>, trace: &Path) -> Result<u64> {
     const LOOK: Duration = Duration::from_millis(5);
     let mut reader = Command::new(program);

@@ -26,10 +26,10 @@ const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
 
 struct Plan {
     rounds: usize,
-    /// How many turns each has in a round, and how long a turn is.
+    /// The number of turns of each subject in a round, and their duration.
     turns: usize,
     turn: Duration,
-    /// For how long everything is counted.
+    /// The duration of the flood.
     flood: Duration,
 }
 
@@ -150,7 +150,7 @@ fn flood(rig: &Rig, wiretape: &Path, plan: &Plan, connections: usize) -> Result<
     ])
 }
 
-/// How many tool calls the store has.
+/// The number of tool calls in the store.
 fn stored_calls(wiretape: &Path, store: &Path) -> Result<u64> {
     let mut command = Command::new(wiretape);
     let output =
@@ -165,7 +165,7 @@ fn stored_calls(wiretape: &Path, store: &Path) -> Result<u64> {
     Ok(calls.sum())
 }
 
-/// How many lines have this in them.
+/// The number of lines that contain a text.
 fn lines(path: &Path, wanted: &[u8]) -> Result<u64> {
     let bytes = fs::read(path).context(path.display())?;
     Ok(memchr::memmem::find_iter(&bytes, wanted).count() as u64)

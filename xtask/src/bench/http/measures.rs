@@ -8,7 +8,7 @@ use wiretape_testkit::load::Amount;
 use crate::bench::figures::{
     Rounds, median, megabytes, microseconds, percent, tenths_of_thousands_per_second, times,
 };
-use crate::bench::http::rig::{Field, Kept, Placement, Rig, Started, Subject};
+use crate::bench::http::rig::{Field, Placement, Rig, Started, Subject, SubjectResult};
 use crate::bench::progress::Progress;
 use crate::bench::report::Row;
 use crate::failure::Result;
@@ -18,23 +18,23 @@ const SOME: usize = 16;
 const MOST: usize = 64;
 /// Lets the first calls, which open connections and files, pass uncounted.
 const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
-/// How long connections have been idle before that counts.
+/// The time for connections to settle before idle CPU is measured.
 const SETTLE: Duration = Duration::from_secs(1);
 const MEMORY: f64 = 40_000_000.0;
 /// Peaks are counted in pages, and an allocator takes some more when it pleases: this much is flat.
 const GROWTH: f64 = 1_000_000.0;
 
-/// How much of each is done.
+/// The amount of work of each measurement.
 pub(super) struct Plan {
-    /// How often everything is repeated.
+    /// The number of rounds.
     pub(super) rounds: usize,
-    /// How many turns each subject has in a round.
+    /// The number of turns of each subject in a round.
     turns: usize,
-    /// How long a turn is.
+    /// The duration of a turn.
     turn: Duration,
-    /// After how many calls in one session memory is looked at, and then again.
+    /// The numbers of calls in one session after which memory is measured.
     session: [u64; 2],
-    /// How long connections are idle.
+    /// The duration of the idle measurement.
     idle: Duration,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// All subjects called as fast as they answer, on so many connections.
+/// The results of calling all subjects as fast as they answer.
 struct Busy {
     placement: Placement,
     connections: usize,
@@ -91,7 +91,7 @@ struct Busy {
     latencies: Rounds<SUBJECTS>,
     /// Peak memory, in bytes.
     memory: Rounds<SUBJECTS>,
-    /// Messages through the proxy, and how many of them are not in its traces as they should be.
+    /// The number of messages through the proxy, and of those that are missing from its traces or duplicated.
     messages: u64,
     wrong: u64,
 }
@@ -139,7 +139,7 @@ impl Busy {
         Ok(())
     }
 
-    fn note(&mut self, kept: &Kept) {
+    fn note(&mut self, kept: &SubjectResult) {
         if kept.subject == Subject::Proxy {
             self.messages += kept.messages;
             self.wrong += kept.wrong;
@@ -289,7 +289,7 @@ fn missing_row(busy: &[Busy]) -> Row {
     }
 }
 
-/// All of them at once: nobody has anything to do.
+/// Measures all subjects at once, since idle ones don't disturb each other.
 fn idle(rig: &Rig, plan: &Plan) -> Result<Row> {
     let what = format!("idle with {}", of_connections(MOST));
     Progress::of(&what).show(0);
@@ -332,7 +332,7 @@ fn figures(field: &Field, of: impl Fn(&Started) -> Result<f64>) -> Result<Figure
     Ok(figures)
 }
 
-/// As people read them. Whoever isn't there says so.
+/// Formats figures for people; a missing subject is a dash.
 fn cells(rig: &Rig, figures: Figures, shown: impl Fn(f64) -> String) -> Vec<String> {
     let cell = |subject: Subject| match figures[subject.column()] {
         figure if !figure.is_nan() => shown(figure),

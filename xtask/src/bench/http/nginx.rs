@@ -11,7 +11,7 @@ use wiretape_testkit::service::Service;
 
 use crate::failure::{Context, Result};
 
-/// Starts it in front of `upstream`. `directory` is for its files, and for nobody else's.
+/// Starts nginx in front of `upstream`. `directory` must be used for its files only.
 pub(super) fn start(upstream: SocketAddr, directory: &Path, limit: Duration) -> Result<Service> {
     let address = free_address()?;
     let file = directory.join("nginx.conf");

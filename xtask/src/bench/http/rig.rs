@@ -24,14 +24,14 @@ pub(in crate::bench) const EVENTS: &str = "events.ndjson";
 /// No single measurement takes nearly as long, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What stands between the load and the server.
+/// The program between load and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Subject {
-    /// Nothing.
+    /// No program in between.
     Direct,
     /// `wt-http-relay`.
     Floor,
-    /// nginx.
+    /// nginx as a reverse proxy.
     Nginx,
     /// `wiretape proxy`, with its traces.
     Proxy,
@@ -69,7 +69,7 @@ pub(in crate::bench) struct Rig {
     proxy: PathBuf,
     /// Whether nginx could be had.
     pub(in crate::bench) nginx: bool,
-    /// For load and server, and for who is measured.
+    /// The processors for load and server, and for the subject.
     processors: [usize; 2],
     scratch: TempDir,
 }
@@ -169,7 +169,7 @@ impl Rig {
 
 #[derive(Clone, Copy)]
 enum Role {
-    /// Load or server.
+    /// The load or the server.
     Peer,
     Subject,
 }
@@ -236,12 +236,12 @@ impl Started {
     }
 
     /// Ends the load, then the subject, and looks for every call in its traces.
-    pub(in crate::bench) fn finish(self) -> Result<Kept> {
+    pub(in crate::bench) fn finish(self) -> Result<SubjectResult> {
         let subject = self.subject;
         let (directory, calls) = self.end()?;
         let marks = Marks::in_traces(directory.path()).context("traces")?;
         let wrong = marks.missing(calls) + marks.surplus;
-        Ok(Kept { subject, messages: 2 * calls, wrong })
+        Ok(SubjectResult { subject, messages: 2 * calls, wrong })
     }
 }
 
@@ -249,11 +249,11 @@ fn gone() -> Failure {
     Failure::new("memory and processor time can only be measured on Linux, of a process that lives")
 }
 
-/// What is left of a subject when it has ended.
-pub(in crate::bench) struct Kept {
+/// The results of a subject after its end.
+pub(in crate::bench) struct SubjectResult {
     pub(in crate::bench) subject: Subject,
-    /// Messages that passed.
+    /// The number of messages.
     pub(in crate::bench) messages: u64,
-    /// How many of them are missing from its traces, or stand there more than once.
+    /// The number of messages that are missing from its traces or duplicated.
     pub(in crate::bench) wrong: u64,
 }

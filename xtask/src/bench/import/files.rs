@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// Writes a source of about so many bytes.
+/// Writes a source of about `bytes` bytes.
 pub(super) fn write(kind: Kind, bytes: u64, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let prose = prose();

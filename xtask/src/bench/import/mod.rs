@@ -34,7 +34,7 @@ struct Case {
     least: f64,
 }
 
-/// Measures everything.
+/// Runs all measurements of this section.
 pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     let rounds = effort.rounds.unwrap_or(if effort.quick { 2 } else { 5 });
     let shrink = if effort.quick { 10 } else { 1 };
@@ -97,7 +97,7 @@ fn rate(bytes: f64, work: impl FnOnce() -> Result) -> Result<f64> {
     let start = Instant::now();
     match work() {
         Ok(()) => Ok(bytes / start.elapsed().as_secs_f64()),
-        // Who isn't there isn't measured.
+        // A program that is not installed is not measured.
         Err(error) if error.to_string().contains(NO_JQ) => Ok(f64::NAN),
         Err(error) => Err(error),
     }
@@ -129,7 +129,7 @@ fn run_jq(source: &Path) -> Result {
     }
 }
 
-/// Imports to a file, and tells the most memory that it took.
+/// Imports to a file, and returns the peak memory.
 fn run_import(subject: &Path, format: &str, source: &Path, dir: &Path) -> Result<u64> {
     const LOOK: Duration = Duration::from_millis(10);
     let out: PathBuf = dir.join("trace.jsonl");

@@ -26,7 +26,7 @@ const WARM: f64 = 0.150;
 /// Bytes of a trace, holes included.
 const TRACE: u64 = 1_000_000;
 
-/// Measures everything.
+/// Runs all measurements of this section.
 pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     let rounds = effort.rounds.unwrap_or(if effort.quick { 3 } else { 9 });
     let count = if effort.quick { 10_000 } else { 100_000 };

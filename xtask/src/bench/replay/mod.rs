@@ -17,7 +17,7 @@ use crate::failure::Result;
 
 const SUBJECTS: [&str; 2] = ["bare server", "replay"];
 
-/// How much of each is done.
+/// The amount of work of each measurement.
 struct Plan {
     rounds: usize,
     /// Calls without waiting for each answer, for each subject in each round.
@@ -37,7 +37,7 @@ const FULL: Plan =
 const QUICK: Plan =
     Plan { rounds: 3, pipelined: 50_000, single: 2_000, http: 1_000, starts: 5, long: 100_000_000 };
 
-/// Measures everything.
+/// Runs all measurements of this section.
 pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     let plan = if effort.quick { QUICK } else { FULL };
     let plan = Plan { rounds: effort.rounds.unwrap_or(plan.rounds), ..plan };

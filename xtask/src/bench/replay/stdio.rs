@@ -198,7 +198,7 @@ impl Started {
         Ok(Started { child, stdout })
     }
 
-    /// Sends a line and reads one. How many seconds that took.
+    /// Sends a line and reads one. Returns the seconds in between.
     fn exchange(&mut self, line: &[u8]) -> Result<f64> {
         let start = Instant::now();
         let stdin = self.child.stdin.as_mut().ok_or_else(|| Failure::new("no standard input"))?;

@@ -66,7 +66,7 @@ pub(super) fn small_calls(path: &Path, count: u64) -> Result {
     writer.finish()
 }
 
-/// The calls that the load makes on so many connections.
+/// The calls that the load makes on `connections` connections.
 pub(super) fn marked_calls(path: &Path, connections: usize, count: u64) -> Result {
     let mut writer = Writer::new(path)?;
     for connection in 0..connections as u64 {
@@ -91,7 +91,7 @@ fn marked_call(connection: u64, id: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-/// A trace of about so many bytes, of messages of 1.6 kB.
+/// A trace of about `bytes` bytes, with messages of 1.6 kB.
 pub(super) fn long(path: &Path, bytes: u64) -> Result {
     let mut writer = Writer::new(path)?;
     let prose = prose();

@@ -21,14 +21,14 @@ const TURNS: usize = 20;
 /// And in a round of pipelined messages, each of which fills a turn by itself.
 const PIPELINED_TURNS: usize = 4;
 const LARGE: usize = 1 << 20;
-/// How many messages a pipelining client is ahead of the answers: more than all the pipes on the way hold.
+/// The number of messages in flight of a pipelining client: more than all the pipes on the way hold.
 const WINDOW: usize = 4096;
 const PAUSE: Duration = Duration::from_secs(2);
 const NO_ARGUMENTS: [&str; 0] = [];
 
-/// How much of each is done.
+/// The amount of work of each measurement.
 pub(super) struct Plan {
-    /// How often everything is repeated.
+    /// The number of rounds.
     pub(super) rounds: usize,
     /// Round trips of a small message, for each subject in each round.
     pub(super) small: u64,
@@ -232,7 +232,7 @@ fn flood_through(rig: &Rig, plan: &Plan, subject: Subject) -> Result<u64> {
     Ok(peak)
 }
 
-/// The worst round counts, for whoever it happens to.
+/// The worst round of each subject counts.
 fn kept_after_kill(rig: &Rig, plan: &Plan) -> Result<Row> {
     let progress = Progress::of("kill -9 at the last reply");
     let messages = payload::small_calls(plan.killed);

@@ -17,10 +17,10 @@ use crate::failure::{Context, Failure, Result};
 /// No single measurement takes nearly as long, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What stands in front of the server.
+/// The program in front of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// Nothing.
+    /// No program in between.
     Direct,
     /// `wt-tee`.
     Floor,
@@ -94,7 +94,7 @@ impl Started {
             .ok_or_else(|| Failure::new("peak memory can only be measured on Linux, of a process that lives"))
     }
 
-    /// Ends it as a client does, and says how many lines with `marker` are in its trace.
+    /// Ends it as a client does, and returns the number of lines with `marker` in its trace.
     pub(super) fn finish(self, marker: &str) -> Result<usize> {
         let (status, _) = self.peer.finish()?;
         if !status.success() {
@@ -103,7 +103,7 @@ impl Started {
         lines_in_trace(self.subject, self.directory.path(), marker)
     }
 
-    /// Ends it as `kill -9` does, and says how many lines with `marker` are in its trace.
+    /// Kills it with SIGKILL, and returns the number of lines with `marker` in its trace.
     pub(super) fn kill(self, marker: &str) -> Result<usize> {
         self.peer.kill()?;
         lines_in_trace(self.subject, self.directory.path(), marker)

@@ -1,4 +1,5 @@
-//! How fast the store is written, against a bare loop of inserts of the same rows, and how fast a store of a million rows answers:
+//! How fast the store is written, against a bare loop of inserts of the same rows, and how fast a store of a million rows
+//! answers:
 //! whole commands, from their start to their end.
 
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::bench::report::{Report, Row};
 use crate::failure::{Context, Failure, Result};
 use crate::sh::{cargo, run, target_directory};
 
-/// A question, how long the answer may take in seconds, and what is asked.
+/// A query: its name, its time limit in seconds, and the command.
 const QUESTIONS: [(&str, f64, &[&str]); 3] = [
     ("logs", 0.030, &["logs", "--json"]),
     ("stats --since 30d", 0.500, &["stats", "--since", "30d", "--json"]),
@@ -22,7 +23,7 @@ const QUESTIONS: [(&str, f64, &[&str]); 3] = [
 
 struct Plan {
     rounds: usize,
-    /// Rows that are written in each round, and that are there when questions are asked.
+    /// The rows written in each round, and the rows in the store for queries.
     written: u64,
     asked: u64,
 }
@@ -60,7 +61,7 @@ fn writing(scratch: &Path, plan: &Plan) -> Result<Row> {
     })
 }
 
-/// How many seconds it takes.
+/// The duration of a function in seconds.
 fn fill(way: &str, path: &Path, rows: u64) -> Result<f64> {
     let program = target_directory().join("release/examples/fill_store");
     let output = Command::new(&program)

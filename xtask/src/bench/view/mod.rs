@@ -34,7 +34,7 @@ const PAGE: f64 = 250_000.0;
 const REPORT: f64 = 1.5;
 const FIRST_PAINT_MS: f64 = 300.0;
 
-/// Measures everything.
+/// Runs all measurements of this section.
 pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     let rounds = effort.rounds.unwrap_or(if effort.quick { 1 } else { 3 });
     let shrink = if effort.quick { 10 } else { 1 };

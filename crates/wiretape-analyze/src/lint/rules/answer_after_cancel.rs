@@ -1,4 +1,4 @@
-//! L014 `answer-after-cancel`: A response that comes more than a second after its request was cancelled.
+//! L014 `answer-after-cancel`: A response sent more than a second after its request was cancelled.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L014",
     name: "answer-after-cancel",
@@ -17,10 +16,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Cancellation",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation#behavior-requirements",
     },
-    what: "A response that comes more than a second after its request was cancelled.",
-    why: "Who cancelled has forgotten the request and drops the response. That the two cross each other is \
-           normal; a second later the work went on in vain.",
-    fix: "Stop working on `notifications/cancelled`, and send no response.",
+    what: "A response sent more than a second after its request was cancelled.",
+    why: "The sender has already discarded the request and drops the response. A response and a \
+          cancellation may cross; a second later, the work was wasted.",
+    fix: "Stop working when `notifications/cancelled` arrives, and don't send a response.",
     check: Check::Payload(check),
 };
 
@@ -33,6 +32,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     };
     let late = view.stamp.us.zip(cancelled.us).map(|(now, then)| now.saturating_sub(then));
     if late > Some(1_000_000) {
-        report.at_with("/id", "the request was cancelled before", cancelled.line, "the cancellation");
+        report.at_with("/id", "the request was already cancelled", cancelled.line, "the cancellation");
     }
 }

@@ -1,4 +1,4 @@
-//! T006 `arguments-invalid`: A call whose arguments don't fit the tool's `inputSchema`.
+//! T006 `arguments-invalid`: A call whose arguments don't match the tool's `inputSchema`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +6,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T006",
     name: "arguments-invalid",
@@ -17,16 +16,16 @@ pub(super) static RULE: Rule = Rule {
         title: "Calling tools",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#calling-tools",
     },
-    what: "A call whose arguments don't fit the tool's `inputSchema`.",
-    why: "The server has to refuse it. Where it happens often, the model does not understand the tool.",
-    fix: "Say more in the descriptions of the tool and its parameters, or check arguments in the client.",
+    what: "A call whose arguments don't match the tool's `inputSchema`.",
+    why: "The server has to reject it. If this happens often, the model doesn't understand the tool.",
+    fix: "Improve the descriptions of the tool and its parameters, or validate arguments in the client.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     for misfit in support::argument_misfits(view) {
         let name = view.envelope.tool().unwrap_or_default();
-        let message = format!("the arguments of `{name}`: {}", misfit.message);
+        let message = format!("arguments of `{name}`: {}", misfit.message);
         let pointer = if view.param(&["arguments"]).is_some() { "/params/arguments" } else { "/params" };
         report.at(&format!("{pointer}{}", misfit.pointer), message);
     }

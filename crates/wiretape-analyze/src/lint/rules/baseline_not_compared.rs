@@ -1,9 +1,8 @@
-//! D007 `baseline-not-compared`: A list that the baseline pins is not in the trace, or only a part of it.
+//! D007 `baseline-not-compared`: A list in the baseline that is missing from the trace or only partly in it.
 
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "D007",
     name: "baseline-not-compared",
@@ -14,8 +13,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Tools: security considerations",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#security-considerations",
     },
-    what: "A list that the baseline pins is not in the trace, or only a part of it.",
-    why: "Nothing can be said of what was not listed: that there is no finding does not mean that there is no change.",
-    fix: "Record a session in which the client asks for all lists to their ends.",
+    what: "A list in the baseline that is missing from the trace or only partly in it.",
+    why: "Definitions that were not listed can't be compared: no finding doesn't mean no change.",
+    fix: "Record a session in which the client reads every page of every list.",
     check: Check::Elsewhere,
 };

@@ -1,4 +1,4 @@
-//! M019 `batch-empty`: An array without a single message.
+//! M019 `batch-empty`: An array without any messages.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::MessageView;
 use wiretape_trace::message::payloads;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M019",
     name: "batch-empty",
@@ -17,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Messages",
         url: "https://modelcontextprotocol.io/specification/2025-03-26/basic#batching",
     },
-    what: "An array without a single message.",
-    why: "JSON-RPC calls it an invalid request. There is nothing in it to answer.",
+    what: "An array without any messages.",
+    why: "JSON-RPC calls this an invalid request: there is nothing to answer.",
     fix: "Send nothing instead.",
     check: Check::Message(check),
 };

@@ -1,11 +1,10 @@
-//! M018 `batch-not-supported`: An array of messages in a revision that has no batches.
+//! M018 `batch-not-supported`: An array of messages in a revision without batching.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::MessageView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M018",
     name: "batch-not-supported",
@@ -16,15 +15,16 @@ pub(super) static RULE: Rule = Rule {
         title: "Changes in 2025-06-18",
         url: "https://modelcontextprotocol.io/specification/2025-06-18/changelog",
     },
-    what: "An array of messages in a revision that has no batches.",
-    why: "Only 2025-03-26 has them. Receivers of other revisions refuse the array, and all that is in it.",
-    fix: "Send the messages one by one.",
+    what: "An array of messages in a revision without batching.",
+    why: "Only 2025-03-26 supports batches. With any other revision the receiver rejects the array and \
+          every message in it.",
+    fix: "Send each message separately.",
     check: Check::Message(check),
 };
 
 fn check(view: &MessageView<'_>, report: &mut Report<'_>) {
     if view.raw.trim_ascii_start().first() == Some(&b'[') {
         let revision = view.revision.map(|revision| format!(" in {revision}")).unwrap_or_default();
-        report.at("", format!("a batch: there are none{revision}"));
+        report.at("", format!("batches are not supported{revision}"));
     }
 }

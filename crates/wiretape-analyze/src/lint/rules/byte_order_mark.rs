@@ -5,7 +5,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::MessageView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W005",
     name: "byte-order-mark",
@@ -17,13 +16,13 @@ pub(super) static RULE: Rule = Rule {
         url: "https://www.rfc-editor.org/rfc/rfc8259#section-8.1",
     },
     what: "A byte order mark before a message.",
-    why: "Most JSON parsers refuse it, and the first message of the session is lost.",
+    why: "Most JSON parsers reject it, so the first message of the session is lost.",
     fix: "Write UTF-8 without a byte order mark.",
     check: Check::Message(check),
 };
 
 fn check(view: &MessageView<'_>, report: &mut Report<'_>) {
     if view.wire.iter().any(|word| word == "bom") {
-        report.at("", "a byte order mark stands before this message");
+        report.at("", "this message starts with a byte order mark");
     }
 }

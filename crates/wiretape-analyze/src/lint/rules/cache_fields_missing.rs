@@ -1,4 +1,5 @@
-//! N005 `cache-fields-missing`: A result of `server/discover`, of a list or of `resources/read` without `ttlMs` and `cacheScope`.
+//! N005 `cache-fields-missing`: A result of `server/discover`, a list method or `resources/read` without `ttlMs` and
+//! `cacheScope`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +8,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N005",
     name: "cache-fields-missing",
@@ -18,14 +18,16 @@ pub(super) static RULE: Rule = Rule {
         title: "Caching",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching#cacheable-results",
     },
-    what: "A result of `server/discover`, of a list or of `resources/read` without `ttlMs` and `cacheScope`.",
-    why: "Without them a client asks again each time, and a cache in between can't tell what is private.",
-    fix: "Send `\"ttlMs\": 0` and `\"cacheScope\": \"private\"` if nothing better is known.",
+    what: "A result of `server/discover`, a list method or `resources/read` without `ttlMs` and \
+           `cacheScope`.",
+    why: "Without them the client has to ask again every time, and an intermediate cache can't know what \
+          is private.",
+    fix: "Send `\"ttlMs\": 0` and `\"cacheScope\": \"private\"` unless you know better values.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let Some(asked) = view.asked.filter(|asked| is_cacheable(&asked.method)) else { return };
+    let Some(request) = view.request.filter(|request| is_cacheable(&request.method)) else { return };
     let Some(result) =
         view.result().filter(|result| result.is_object() && support::server_is_stateless(view))
     else {
@@ -34,7 +36,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_complete = result.get("resultType").and_then(Value::string).is_none_or(|kind| kind == "complete");
     for field in ["ttlMs", "cacheScope"].into_iter().filter(|_| is_complete) {
         if result.get(field).is_none() {
-            report.at("/result", format!("the result of `{}` has no `{field}`", asked.method));
+            report.at("/result", format!("the result of `{}` has no `{field}`", request.method));
         }
     }
 }

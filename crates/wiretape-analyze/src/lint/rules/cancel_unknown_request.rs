@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::session::IdSet;
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L016",
     name: "cancel-unknown-request",
@@ -19,8 +18,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation#behavior-requirements",
     },
     what: "A `notifications/cancelled` for a request that its sender never sent.",
-    why: "The receiver ignores it, and what was meant goes on.",
-    fix: "Give the id of the request as it was sent; a number is not its text.",
+    why: "The receiver ignores it, and the request it was meant for keeps running.",
+    fix: "Repeat the request's id exactly as sent: `1` and `\"1\"` are different ids.",
     check: Check::Payload(check),
 };
 
@@ -37,6 +36,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     // A server may cancel the client's subscription, which the client asked for.
     let both = view.session.ids.values().any(was_sent);
     if !both && !is_initialize {
-        report.at("/params/requestId", format!("there was no request {id}"));
+        report.at("/params/requestId", format!("no request has the id {id}"));
     }
 }

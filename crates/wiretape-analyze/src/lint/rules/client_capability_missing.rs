@@ -1,4 +1,4 @@
-//! L008 `client-capability-missing`: A server that asks the client for something that the client did not say it can do.
+//! L008 `client-capability-missing`: A server request that needs a capability the client didn't declare.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -7,7 +7,6 @@ use crate::lint::session::ClientFeature;
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L008",
     name: "client-capability-missing",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Capability negotiation",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#capability-negotiation",
     },
-    what: "A server that asks the client for something that the client did not say it can do.",
-    why: "The client refuses, or does not answer at all, and the call for which it was asked hangs.",
-    fix: "Look at the capabilities of `initialize` before asking: `sampling`, `elicitation`, `roots`.",
+    what: "A server request that needs a capability the client didn't declare.",
+    why: "The client rejects the request or never answers, and the call that triggered it hangs.",
+    fix: "Check the client's capabilities in `initialize` first: `sampling`, `elicitation`, `roots`.",
     check: Check::Payload(check),
 };
 
@@ -28,10 +27,8 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(method) = view.method().filter(|_| view.envelope.kind == MessageKind::Request) else { return };
     let Some(feature) = ClientFeature::of_method(method).filter(|_| !view.is_from_client()) else { return };
     if let (Some(false), Some(line)) = (view.session.client_has(&[feature.name()]), view.session.initialize) {
-        let message = format!(
-            "`{method}` needs the client's capability `{}`, which it did not declare",
-            feature.name()
-        );
-        report.at_with("/method", message, line, "the capabilities of the client");
+        let message =
+            format!("`{method}` needs the client capability `{}`, which was not declared", feature.name());
+        report.at_with("/method", message, line, "the client's capabilities");
     }
 }

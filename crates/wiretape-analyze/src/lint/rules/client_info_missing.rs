@@ -7,7 +7,6 @@ use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 use wiretape_trace::protocol::meta_key;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N002",
     name: "client-info-missing",
@@ -19,7 +18,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic#meta",
     },
     what: "A request whose `_meta` has no `io.modelcontextprotocol/clientInfo`.",
-    why: "Servers can't say in their logs who asked. Clients should send it unless they were told not to.",
+    why: "The server can't log which client sent the request. Clients should send it unless configured not \
+          to.",
     fix: "Send the client's name and version with every request.",
     check: Check::Payload(check),
 };

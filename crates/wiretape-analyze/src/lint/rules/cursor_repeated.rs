@@ -1,11 +1,10 @@
-//! T013 `cursor-repeated`: A page whose `nextCursor` is the cursor that it was asked for with.
+//! T013 `cursor-repeated`: A page whose `nextCursor` is the cursor it was requested with.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T013",
     name: "cursor-repeated",
@@ -16,16 +15,21 @@ pub(super) static RULE: Rule = Rule {
         title: "Pagination",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/pagination",
     },
-    what: "A page whose `nextCursor` is the cursor that it was asked for with.",
-    why: "A client that reads all pages never comes to the end.",
-    fix: "Give each page a cursor of its own, and the last one none.",
+    what: "A page whose `nextCursor` is the cursor it was requested with.",
+    why: "A client that reads all pages never reaches the end.",
+    fix: "Return a new cursor with each page, and none with the last.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let Some(asked) = view.asked.filter(|asked| asked.cursor.is_some()) else { return };
+    let Some(request) = view.request.filter(|request| request.cursor.is_some()) else { return };
     let next = view.result().and_then(|result| result.get("nextCursor")?.string());
-    if next.is_some() && next.as_deref() == asked.cursor.as_deref() {
-        report.at_with("/result/nextCursor", "the next page is this page", asked.line, "the request");
+    if next.is_some() && next.as_deref() == request.cursor.as_deref() {
+        report.at_with(
+            "/result/nextCursor",
+            "`nextCursor` points to this same page",
+            request.line,
+            "the request",
+        );
     }
 }

@@ -1,9 +1,8 @@
-//! D001 `definition-broken`: A definition has changed so that who calls it as before fails.
+//! D001 `definition-broken`: A definition that changed in a way that breaks existing callers.
 
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "D001",
     name: "definition-broken",
@@ -14,8 +13,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Tools: security considerations",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#security-considerations",
     },
-    what: "A definition has changed so that who calls it as before fails.",
-    why: "A new required argument, a narrowed type or a removed value makes calls fail that were fine when the baseline was taken.",
-    fix: "Adapt who calls it, or undo the change on the server; then pin it with a new baseline.",
+    what: "A definition that changed in a way that breaks existing callers.",
+    why: "A new required argument, a narrowed type or a removed value makes calls fail that worked when \
+          the baseline was written.",
+    fix: "Update the callers or revert the change on the server; then pin it with a new baseline.",
     check: Check::Elsewhere,
 };

@@ -1,9 +1,8 @@
-//! D002 `definition-removed`: Something that the baseline pins is gone.
+//! D002 `definition-removed`: A definition in the baseline that the server no longer lists.
 
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "D002",
     name: "definition-removed",
@@ -14,8 +13,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Tools: security considerations",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#security-considerations",
     },
-    what: "Something that the baseline pins is gone.",
-    why: "Whoever calls it gets an error, and a model that was told of it in its instructions looks for it in vain.",
-    fix: "Stop calling it, or bring it back on the server; then pin it with a new baseline.",
+    what: "A definition in the baseline that the server no longer lists.",
+    why: "Calls to it fail, and a model whose instructions mention it looks for it in vain.",
+    fix: "Stop calling it or restore it on the server; then pin a new baseline.",
     check: Check::Elsewhere,
 };

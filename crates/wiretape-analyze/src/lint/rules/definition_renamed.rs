@@ -1,9 +1,8 @@
-//! D003 `definition-renamed`: Something that the baseline pins goes by another name.
+//! D003 `definition-renamed`: A definition that is listed under a different name than in the baseline.
 
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "D003",
     name: "definition-renamed",
@@ -14,8 +13,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Tools: security considerations",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#security-considerations",
     },
-    what: "Something that the baseline pins goes by another name.",
-    why: "Calls by the old name fail. A new name must not make a changed tool look like one that nobody has looked at before.",
-    fix: "Call it by its new name, or bring the old one back on the server; then pin it with a new baseline.",
+    what: "A definition that is listed under a different name than in the baseline.",
+    why: "Calls with the old name fail. A changed tool must not pass for a new one just because it was \
+          renamed.",
+    fix: "Call it by its new name or restore the old one on the server; then pin a new baseline.",
     check: Check::Elsewhere,
 };

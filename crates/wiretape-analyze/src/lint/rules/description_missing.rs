@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T012",
     name: "description-missing",
@@ -19,8 +18,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool",
     },
     what: "A tool without a description.",
-    why: "The description is what a model chooses tools by. Without one it has only the name.",
-    fix: "Say in a sentence or two what the tool does and when to use it.",
+    why: "Models choose tools by their descriptions. Without one, the model has only the name.",
+    fix: "Describe in a sentence or two what the tool does and when to use it.",
     check: Check::Payload(check),
 };
 

@@ -1,4 +1,4 @@
-//! M024 `duplicate-key`: A name that stands twice in one object of the envelope, of `params`, of `result` or of `_meta`.
+//! M024 `duplicate-key`: A key that occurs twice in the same object of the envelope, `params`, `result` or `_meta`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M024",
     name: "duplicate-key",
@@ -17,10 +16,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Objects of RFC 8259",
         url: "https://www.rfc-editor.org/rfc/rfc8259#section-4",
     },
-    what: "A name that stands twice in one object of the envelope, of `params`, of `result` or of `_meta`.",
-    why: "Some parsers take the first value, some the last, some refuse: what is checked may not be what is \
-           done.",
-    fix: "Write each name once.",
+    what: "A key that occurs twice in the same object of the envelope, `params`, `result` or `_meta`.",
+    why: "Some parsers use the first value, some the last, and some reject the message: the value that was \
+          checked may not be the value that is used.",
+    fix: "Write each key once.",
     check: Check::Payload(check),
 };
 

@@ -1,4 +1,4 @@
-//! W003 `embedded-newline`: JSON that is spread over several lines of a pipe.
+//! W003 `embedded-newline`: JSON that spans several lines of a pipe.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::Piece;
 use crate::lint::view::TextView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W003",
     name: "embedded-newline",
@@ -17,15 +16,15 @@ pub(super) static RULE: Rule = Rule {
         title: "stdio",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio",
     },
-    what: "JSON that is spread over several lines of a pipe.",
-    why: "Messages are delimited by newlines: the receiver takes each line for a message and understands none \
-           of them.",
+    what: "JSON that spans several lines of a pipe.",
+    why: "Messages are delimited by newlines: the receiver parses each line as a message and fails on all \
+          of them.",
     fix: "Write each message on one line; don't pretty-print.",
     check: Check::Text(check),
 };
 
 fn check(view: &TextView<'_>, report: &mut Report<'_>) {
     if view.piece == Piece::First && !view.trace.imported && !view.trace.http {
-        report.at("", "JSON begins here and goes on in the next line");
+        report.at("", "JSON starts here and continues on the next line");
     }
 }

@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M016",
     name: "error-code-type",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#error-responses",
     },
     what: "An `error.code` that is not an integer.",
-    why: "Clients compare codes as integers; a text or a fraction is no code to them.",
-    fix: "Use an integer; codes of your own lie outside -32768 to -32000.",
+    why: "Clients compare codes as integers and can't use a string or a fraction.",
+    fix: "Use an integer; choose your own codes outside -32768 to -32000.",
     check: Check::Payload(check),
 };
 

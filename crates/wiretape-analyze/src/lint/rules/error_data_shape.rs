@@ -1,4 +1,4 @@
-//! S004 `error-data-shape`: An error with a code of the protocol whose `data` is not what that code asks for.
+//! S004 `error-data-shape`: An error with a code defined by MCP whose `data` doesn't match that code.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -7,7 +7,6 @@ use crate::lint::schema::tree;
 use crate::lint::shapes;
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "S004",
     name: "error-data-shape",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Schema reference",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/schema",
     },
-    what: "An error with a code of the protocol whose `data` is not what that code asks for.",
-    why: "The client acts on it: it opens the URL, declares the capability, or takes another version.",
-    fix: "Send the `data` that the schema has for this code.",
+    what: "An error with a code defined by MCP whose `data` doesn't match that code.",
+    why: "The client acts on `data`: it opens the URL, declares the capability or picks another version.",
+    fix: "Send the `data` that the schema defines for this code.",
     check: Check::Payload(check),
 };
 
@@ -28,6 +27,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let (Some(code), Some(revision)) = (view.envelope.error_code, view.revision) else { return };
     let Some(response) = tree(view.raw) else { return };
     for misfit in shapes::error_misfits(revision, code, &response) {
-        report.at(&misfit.pointer, format!("an error {code}: {}", misfit.message));
+        report.at(&misfit.pointer, format!("error {code}: {}", misfit.message));
     }
 }

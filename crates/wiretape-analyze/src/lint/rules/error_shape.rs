@@ -1,4 +1,4 @@
-//! M015 `error-shape`: An `error` that is not an object with a `code` and a `message` in words.
+//! M015 `error-shape`: An `error` that is not an object with a `code` and a string `message`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M015",
     name: "error-shape",
@@ -17,10 +16,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Error responses",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#error-responses",
     },
-    what: "An `error` that is not an object with a `code` and a `message` in words.",
-    why: "Clients show the message to people and decide by the code. Without them all that is left is \
-           \"unknown error\".",
-    fix: "Send `{\"code\": …, \"message\": \"…\"}`. What else there is to say goes into `data`.",
+    what: "An `error` that is not an object with a `code` and a string `message`.",
+    why: "Clients show the message to users and branch on the code. Without them, all that is left is \
+          \"unknown error\".",
+    fix: "Send `{\"code\": …, \"message\": \"…\"}`. Put further details into `data`.",
     check: Check::Payload(check),
 };
 

@@ -1,4 +1,4 @@
-//! N022 `error-status`: An error of the protocol that comes with the wrong HTTP status.
+//! N022 `error-status`: A protocol error sent with the wrong HTTP status.
 
 use super::support;
 use crate::lint::exchange::Exchange;
@@ -7,7 +7,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N022",
     name: "error-status",
@@ -18,14 +17,15 @@ pub(super) static RULE: Rule = Rule {
         title: "Protocol version header",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#protocol-version-header",
     },
-    what: "An error of the protocol that comes with the wrong HTTP status.",
-    why: "Gateways and clients look at the status first: 400 for -32020, -32021 and -32022, 404 for a method \
-           that does not exist.",
-    fix: "Send the status that belongs to the code.",
+    what: "A protocol error sent with the wrong HTTP status.",
+    why: "Gateways and clients check the status first: 400 for -32020, -32021 and -32022, 404 for an \
+          unknown method.",
+    fix: "Send the status that matches the code.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    // A stream has sent its 200 before the error occurs, so its status says nothing.
     let Some(status) = view.exchange.filter(|exchange| !exchange.is_stream()).and_then(Exchange::status)
     else {
         return;
@@ -37,9 +37,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         _ => return,
     };
     if status != wanted && support::server_is_stateless(view) {
-        report.at(
-            "/error/code",
-            format!("the error {code} comes with the status {status}; it must be {wanted}"),
-        );
+        report.at("/error/code", format!("error {code} was sent with status {status}; it must be {wanted}"));
     }
 }

@@ -1,11 +1,10 @@
-//! W012 `get-content-type`: A GET of the endpoint that is answered with success, and not with a stream of events.
+//! W012 `get-content-type`: A GET on the endpoint that succeeds without returning an event stream.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W012",
     name: "get-content-type",
@@ -16,10 +15,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Listening for messages from the server",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server",
     },
-    what: "A GET of the endpoint that is answered with success, and not with a stream of events.",
-    why: "The client opens the stream to hear from the server. A page or an empty answer looks like a stream \
-           that ended, and it tries again and again.",
-    fix: "Answer a GET with `text/event-stream`, or with 405 if there is no such stream.",
+    what: "A GET on the endpoint that succeeds without returning an event stream.",
+    why: "The client opens this stream to receive server messages. A page or an empty body looks like a \
+          stream that ended, so the client reconnects again and again.",
+    fix: "Answer a GET with `text/event-stream`, or with 405 if the server offers no such stream.",
     check: Check::Exchange(check),
 };
 
@@ -29,10 +28,11 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
     }
     let exchange = view.exchange;
 
+    // Browsers and health checks GET the endpoint, too; only a client that asks for a stream expects one.
     let wants_stream =
         exchange.request_header("accept").is_some_and(|accept| accept.contains("text/event-stream"));
     let is_good = exchange.status().is_some_and(|status| (200..300).contains(&status));
     if exchange.method() == "GET" && wants_stream && is_good && !exchange.is_stream() {
-        report.at("/response", "a GET is answered with something other than a stream of events");
+        report.at("/response", "the response to this GET is not an event stream");
     }
 }

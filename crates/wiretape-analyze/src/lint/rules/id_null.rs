@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M003",
     name: "id-null",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
     },
     what: "A request, or a response with a result, whose `id` is null.",
-    why: "JSON-RPC allows it, MCP does not: nothing can be matched by null.",
-    fix: "Give each request an id that is a string or an integer, and answer with the same one. Only an error \
-           about a request that could not be read may go without.",
+    why: "JSON-RPC allows null, MCP does not: a response can't be matched to its request by null.",
+    fix: "Give each request a string or integer id and answer with the same one. Only an error about an \
+          unreadable request may omit it.",
     check: Check::Payload(check),
 };
 

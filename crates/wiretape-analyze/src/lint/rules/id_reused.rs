@@ -1,4 +1,4 @@
-//! M005 `id-reused`: A request with an id that its sender has used before.
+//! M005 `id-reused`: A request with an id that its sender already used.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M005",
     name: "id-reused",
@@ -17,10 +16,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Requests",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
     },
-    what: "A request with an id that its sender has used before.",
-    why: "The response to one can be taken for the response to the other. Up to 2025-11-25 an id may be used \
-           once in a session; since 2026-07-28 it must only not be that of a request that is still open.",
-    fix: "Count up, or use UUIDs. A retry is a new request and needs a new id.",
+    what: "A request with an id that its sender already used.",
+    why: "Their responses can be confused. Up to 2025-11-25 an id may be used once per session; since \
+          2026-07-28 it only must not belong to a request still in flight.",
+    fix: "Use a counter or UUIDs. A retry is a new request and needs a new id.",
     check: Check::Payload(check),
 };
 
@@ -29,7 +28,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         return;
     };
     if let Some(line) = view.displaced {
-        let message = format!("the id {id} is that of a request that has no response yet");
+        let message = format!("the id {id} belongs to a request that is still in flight");
         return report.at_with("/id", message, line, "the other request");
     }
     // Without the id of a session, several clients may have sent what is in the trace.
@@ -37,8 +36,10 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_legacy = view.revision.is_some_and(|revision| !revision.is_stateless());
     if is_legacy && is_one_client && !view.trace.imported {
         let used = view.session.ids.get(&view.direction).is_some_and(|ids| ids.contains(&id));
+        // `initialize` starts a new session, often with the id of the last one; `initialize-twice` reports
+        // the rest.
         if used && view.method() != Some("initialize") {
-            report.at("/id", format!("the id {id} was used before in this session"));
+            report.at("/id", format!("the id {id} was already used in this session"));
         }
     }
 }

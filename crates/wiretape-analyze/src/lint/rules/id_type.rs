@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M004",
     name: "id-type",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
     },
     what: "An `id` that is neither a string nor an integer.",
-    why: "Receivers compare ids, and many read them into a string or a 64-bit integer. A fraction or an object \
-           does not survive that.",
+    why: "Receivers compare ids, and many parse them as a string or a 64-bit integer. Fractions and \
+          objects don't survive that.",
     fix: "Use a string or an integer.",
     check: Check::Payload(check),
 };

@@ -6,7 +6,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L015",
     name: "initialize-cancelled",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation#behavior-requirements",
     },
     what: "A client that cancels `initialize`.",
-    why: "There is no session yet to go back to, and no rule for what comes next.",
-    fix: "End the connection instead.",
+    why: "There is no session to return to, and the specification doesn't define what happens next.",
+    fix: "Close the connection instead.",
     check: Check::Payload(check),
 };
 

@@ -5,7 +5,6 @@ use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L017",
     name: "initialize-in-batch",
@@ -17,14 +16,14 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#initialization",
     },
     what: "An `initialize` inside a batch.",
-    why: "What else is in the batch can't be understood before the revision is agreed on, and other revisions \
-           have no batches.",
-    fix: "Send `initialize` by itself.",
+    why: "The rest of the batch can't be interpreted before a revision is negotiated, and other revisions \
+          don't support batches.",
+    fix: "Send `initialize` on its own.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     if view.in_batch && view.is_request("initialize") {
-        report.at("/method", "`initialize` stands in a batch");
+        report.at("/method", "`initialize` is part of a batch");
     }
 }

@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L001",
     name: "initialize-not-first",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization",
     },
     what: "A client whose first message is not `initialize`.",
-    why: "Until then nothing is agreed on: neither the revision nor what either side can do. Servers refuse \
-           it.",
+    why: "Before `initialize`, neither the revision nor the capabilities are negotiated. Servers reject \
+          such messages.",
     fix: "Send `initialize` first and wait for its result.",
     check: Check::Payload(check),
 };
@@ -32,6 +31,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         && !view.session.stateless;
     if is_stdio && view.is_from_client() && is_first && is_early {
         let method = view.method().unwrap_or_default();
-        report.at("/method", format!("`{method}` comes before `initialize`"));
+        report.at("/method", format!("`{method}` was sent before `initialize`"));
     }
 }

@@ -5,7 +5,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L002",
     name: "initialize-twice",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization",
     },
     what: "A second `initialize` in one session.",
-    why: "Initialization is the first interaction of a session, so it comes once. What a server does with \
-           another is its own choice.",
-    fix: "Start a new session: a new process, or over HTTP a request without `Mcp-Session-Id`.",
+    why: "A session is initialized once, at its start. What a server does with a second `initialize` is \
+          undefined.",
+    fix: "Start a new session: a new process or, over HTTP, a request without `Mcp-Session-Id`.",
     check: Check::Payload(check),
 };
 
@@ -28,7 +27,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     if let (true, true, Some(line)) = (view.is_request("initialize"), is_one_client, view.session.agreed) {
         report.at_with(
             "/method",
-            "the session was initialized before",
+            "the session is already initialized",
             line,
             "the result of the first `initialize`",
         );

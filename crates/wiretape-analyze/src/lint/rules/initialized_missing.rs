@@ -1,11 +1,10 @@
-//! L005 `initialized-missing`: A client that never says `notifications/initialized` and goes on with requests.
+//! L005 `initialized-missing`: A client that sends requests without ever sending `notifications/initialized`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::TraceEnd;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L005",
     name: "initialized-missing",
@@ -16,9 +15,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Initialization",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization",
     },
-    what: "A client that never says `notifications/initialized` and goes on with requests.",
-    why: "A server may hold back until it comes: its own requests, notifications, or all answers.",
-    fix: "Send `notifications/initialized` as soon as the result of `initialize` has come.",
+    what: "A client that sends requests without ever sending `notifications/initialized`.",
+    why: "Until it arrives, a server may hold back its own requests, its notifications or all responses.",
+    fix: "Send `notifications/initialized` as soon as the result of `initialize` arrives.",
     check: Check::End(check),
 };
 
@@ -28,10 +27,11 @@ fn check(end: &TraceEnd<'_>, report: &mut Report<'_>) {
     }
     for session in &end.sessions {
         let is_missing = session.agreed.is_some() && session.initialized.is_none();
-        // Over HTTP without a session's id, whose notification it was can't be told.
+        // Without a session id, HTTP requests can't be attributed to one client, so the notification may be
+        // another client's.
         let is_one_client = !end.trace.http || session.id.is_some();
         if let (true, true, Some((line, seq))) = (is_missing, is_one_client, session.first_operation) {
-            report.before(line, seq, "/raw/method", "the client goes on without `notifications/initialized`");
+            report.before(line, seq, "/raw/method", "`notifications/initialized` was never sent");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! N008 `input-required-empty`: A result `input_required` with neither `inputRequests` nor `requestState`.
+//! N008 `input-required-empty`: An `input_required` result with neither `inputRequests` nor `requestState`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N008",
     name: "input-required-empty",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Multi round-trip requests",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow",
     },
-    what: "A result `input_required` with neither `inputRequests` nor `requestState`.",
-    why: "The client is told to come back and has nothing to come back with.",
-    fix: "Send at least one of the two.",
+    what: "An `input_required` result with neither `inputRequests` nor `requestState`.",
+    why: "The client is asked to retry but has nothing to retry with.",
+    fix: "Send at least one of them.",
     check: Check::Payload(check),
 };
 

@@ -1,4 +1,5 @@
-//! T003 `input-schema-not-an-object`: A tool whose `inputSchema` is missing, is no object, or is not of the type `object`.
+//! T003 `input-schema-not-an-object`: A tool whose `inputSchema` is missing, is not an object, or doesn't have type
+//! `object`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +8,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T003",
     name: "input-schema-not-an-object",
@@ -18,11 +18,11 @@ pub(super) static RULE: Rule = Rule {
         title: "Tool",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool",
     },
-    what: "A tool whose `inputSchema` is missing, is no object, or is not of the type `object`.",
-    why: "Arguments are an object, so the schema must say `\"type\": \"object\"`. One such tool makes clients \
-           drop the whole list.",
+    what: "A tool whose `inputSchema` is missing, is not an object, or doesn't have type `object`.",
+    why: "Arguments are an object, so the schema must say `\"type\": \"object\"`. One such tool makes some \
+          clients drop the whole list.",
     fix: "Write `{\"type\": \"object\", …}`; for a tool without parameters, `{\"type\": \"object\", \
-           \"additionalProperties\": false}`.",
+          \"additionalProperties\": false}`.",
     check: Check::Payload(check),
 };
 
@@ -43,7 +43,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
             Some(Some(kind)) if kind == "object" => {}
             Some(_) => report.at(
                 &format!("{place}/type"),
-                format!("the `inputSchema` of {name:?} is not of the type \"object\""),
+                format!("the `inputSchema` of {name:?} does not have type \"object\""),
             ),
             None => report
                 .at(&place, format!("the `inputSchema` of {name:?} has no `type`; it must be \"object\"")),

@@ -1,4 +1,4 @@
-//! T005 `invalid-json-schema`: A tool's schema that is no valid JSON Schema of its dialect (2020-12, if it names none).
+//! T005 `invalid-json-schema`: A tool's schema that is not valid JSON Schema in its dialect (2020-12 by default).
 
 use super::support;
 use crate::lint::report::Report;
@@ -8,7 +8,6 @@ use crate::lint::schema::{schema_misfit, tree};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T005",
     name: "invalid-json-schema",
@@ -19,10 +18,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Schema validation",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic#schema-validation",
     },
-    what: "A tool's schema that is no valid JSON Schema of its dialect (2020-12, if it names none).",
-    why: "Clients compile schemas when they list tools. One that can't be compiled costs the tool, or all of \
-           them.",
-    fix: "Correct the place that is marked, or name the dialect that was meant in `$schema`.",
+    what: "A tool's schema that is not valid JSON Schema in its dialect (2020-12 by default).",
+    why: "Clients compile schemas when they list tools. A schema that doesn't compile costs the tool, or \
+          the whole list.",
+    fix: "Correct the marked position, or name the intended dialect in `$schema`.",
     check: Check::Payload(check),
 };
 
@@ -38,7 +37,8 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
                 continue;
             };
             if let Some(misfit) = schema_misfit(&schema) {
-                let message = format!("the `{member}` of {name:?} is no JSON Schema: {}", misfit.message);
+                let message =
+                    format!("the `{member}` of {name:?} is not a valid JSON Schema: {}", misfit.message);
                 report.at(&format!("/result/tools/{at}/{member}{}", misfit.pointer), message);
             }
         }

@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M002",
     name: "jsonrpc-version",
@@ -18,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#messages",
     },
     what: "A message whose `jsonrpc` is missing or is not the string \"2.0\".",
-    why: "It is how a receiver knows that this is JSON-RPC 2.0. Strict ones refuse the message.",
+    why: "It identifies the message as JSON-RPC 2.0. Strict receivers reject messages without it.",
     fix: "Write `\"jsonrpc\": \"2.0\"` in every message.",
     check: Check::Payload(check),
 };

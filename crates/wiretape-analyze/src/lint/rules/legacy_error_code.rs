@@ -6,7 +6,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N017",
     name: "legacy-error-code",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes",
     },
     what: "An error code between -32019 and -32000, which new implementations should not use.",
-    why: "Nobody may assume a meaning for these codes, so the client can do nothing but show the message.",
-    fix: "Use a code that is defined, or one outside -32768 to -32000.",
+    why: "These codes have no defined meaning, so the client can only show the message.",
+    fix: "Use a defined code, or one outside -32768 to -32000.",
     check: Check::Payload(check),
 };
 
@@ -28,6 +27,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         && code != -32002
         && support::server_is_stateless(view)
     {
-        report.at("/error/code", format!("{code} has no meaning that a client could know"));
+        report.at("/error/code", format!("{code} has no defined meaning"));
     }
 }

@@ -1,4 +1,4 @@
-//! M021 `meta-key-form`: A `_meta` key that is not of the form `[prefix/]name`.
+//! M021 `meta-key-form`: A `_meta` key that doesn't have the form `[prefix/]name`.
 
 use crate::lint::locate;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::is_meta_key;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M021",
     name: "meta-key-form",
@@ -18,11 +17,11 @@ pub(super) static RULE: Rule = Rule {
         title: "_meta",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#meta",
     },
-    what: "A `_meta` key that is not of the form `[prefix/]name`.",
-    why: "The form is what keeps keys of different makers apart. A key that breaks it can be refused or be \
-           taken for another.",
-    fix: "Use letters, digits, `-`, `_` and `.` in names, and a prefix of dot-separated labels: \
-           `com.example/key`.",
+    what: "A `_meta` key that doesn't have the form `[prefix/]name`.",
+    why: "The form keeps keys of different vendors apart. A malformed key can be rejected or mistaken for \
+          another.",
+    fix: "Use letters, digits, `-`, `_` and `.` in names, and dot-separated labels as the prefix: \
+          `com.example/key`.",
     check: Check::Payload(check),
 };
 
@@ -31,7 +30,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     meta.members(|key, _| {
         let key = key.decode();
         if !is_meta_key(&key) {
-            let message = format!("the key {key:?} is not of the form `[prefix/]name`");
+            let message = format!("the key {key:?} does not have the form `[prefix/]name`");
             report.at(&format!("{pointer}/{}", locate::escape(&key)), message);
         }
     });

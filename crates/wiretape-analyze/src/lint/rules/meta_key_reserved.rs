@@ -1,4 +1,5 @@
-//! M022 `meta-key-reserved`: A `_meta` key under a prefix that is reserved for the protocol, and that the protocol does not define.
+//! M022 `meta-key-reserved`: A `_meta` key that the protocol doesn't define, under a prefix reserved for the
+//! protocol.
 
 use crate::lint::locate;
 use crate::lint::report::Report;
@@ -6,7 +7,6 @@ use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M022",
     name: "meta-key-reserved",
@@ -17,12 +17,11 @@ pub(super) static RULE: Rule = Rule {
         title: "_meta",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#meta",
     },
-    what: "A `_meta` key under a prefix that is reserved for the protocol, and that the protocol does not \
-           define.",
-    why: "A later revision may give it a meaning. In 2025-06-18 a prefix is reserved if `modelcontextprotocol` \
-           or `mcp` is followed by another label, or stands alone; since 2025-11-25 if it is the second label. \
-           `io.modelcontextprotocol/` itself is exempt, because extensions of the protocol add keys there.",
-    fix: "Use a prefix of a domain that is yours, reversed: `com.example/key`.",
+    what: "A `_meta` key that the protocol doesn't define, under a prefix reserved for the protocol.",
+    why: "A later revision may define it. In 2025-06-18 a prefix is reserved if `modelcontextprotocol` or \
+          `mcp` is followed by another label or is the only one; since 2025-11-25, if it is the second \
+          label. `io.modelcontextprotocol/` itself is exempt, because protocol extensions add keys there.",
+    fix: "Use a domain you own, reversed, as the prefix: `com.example/key`.",
     check: Check::Payload(check),
 };
 
@@ -31,7 +30,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     meta.members(|key, _| {
         let key = key.decode();
         let Some((prefix, _)) = key.split_once('/') else { return };
-        // Extensions of the protocol itself may add keys there at any time.
+        // Protocol extensions may add keys there at any time, so an unknown one is not an error.
         if prefix != "io.modelcontextprotocol" && is_reserved(prefix, view.revision) {
             let message = format!("the prefix of {key:?} is reserved for the protocol");
             report.at(&format!("{pointer}/{}", locate::escape(&key)), message);

@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M020",
     name: "meta-not-an-object",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#meta",
     },
     what: "A `_meta` that is not an object.",
-    why: "It holds keys for the protocol and for extensions. Receivers that look for one fail on anything \
-           else.",
-    fix: "Send an object, or leave `_meta` out.",
+    why: "It holds keys of the protocol and of extensions. Receivers that look up a key fail on anything \
+          else.",
+    fix: "Send an object or omit `_meta`.",
     check: Check::Payload(check),
 };
 

@@ -1,4 +1,4 @@
-//! M010 `method-name`: A method that is not named `category/operation`.
+//! M010 `method-name`: A method name that doesn't have the form `category/operation`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M010",
     name: "method-name",
@@ -17,10 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Messages",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#messages",
     },
-    what: "A method that is not named `category/operation`.",
-    why: "All methods of the protocol are, but for `initialize` and `ping`. Another form is most often a \
-           typing error.",
-    fix: "Name methods of your own `category/operation`, with a category that is yours.",
+    what: "A method name that doesn't have the form `category/operation`.",
+    why: "All MCP methods except `initialize` and `ping` have this form. Anything else is most often a typo.",
+    fix: "Name your own methods `category/operation`, with a category of your own.",
     check: Check::Payload(check),
 };
 
@@ -29,7 +27,10 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         if matches!(defect, Defect::MethodName) {
             report.at(
                 "/method",
-                format!("`{}` is not of the form `category/operation`", view.method().unwrap_or_default()),
+                format!(
+                    "`{}` does not have the form `category/operation`",
+                    view.method().unwrap_or_default()
+                ),
             );
         }
     }

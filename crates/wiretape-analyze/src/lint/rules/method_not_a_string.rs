@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M009",
     name: "method-not-a-string",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
     },
     what: "A `method` that is not a string.",
-    why: "No receiver can tell what is asked for.",
-    fix: "Name the method as a string.",
+    why: "The receiver can't know which method is meant.",
+    fix: "Send the method name as a string.",
     check: Check::Payload(check),
 };
 

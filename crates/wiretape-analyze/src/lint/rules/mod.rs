@@ -1,7 +1,7 @@
 //! The rules, one file for each, and the catalogue of them.
 //!
-//! A rule's file has its code, its name, what it is for, and the check. Its fixtures are `fixtures/lint/<name>`, its page
-//! is `docs/rules/<name>.md`, which is made from this. What several checks need is in `support`.
+//! A rule's file has its code, name, texts and check. Its fixtures are in `fixtures/lint/<name>`; its page
+//! `docs/rules/<name>.md` is generated from the file. Helpers for several checks are in `support`.
 
 mod accept_header;
 mod answer_after_cancel;

@@ -1,4 +1,5 @@
-//! N020 `name-header`: A POST of `tools/call`, `prompts/get` or `resources/read` whose `Mcp-Name` is missing, or is not the name or URI in the body.
+//! N020 `name-header`: A POST of `tools/call`, `prompts/get` or `resources/read` whose `Mcp-Name` header is missing
+//! or doesn't match the name or URI in the body.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +7,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N020",
     name: "name-header",
@@ -17,10 +17,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Standard request headers",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-request-headers",
     },
-    what: "A POST of `tools/call`, `prompts/get` or `resources/read` whose `Mcp-Name` is missing, or is not the \
-           name or URI in the body.",
-    why: "Gateways decide by it who may do what. A server must refuse the request with 400 and -32020.",
-    fix: "Send the name or URI in `Mcp-Name` too, as `=?base64?…?=` where it can't stand in a header as it is.",
+    what: "A POST of `tools/call`, `prompts/get` or `resources/read` whose `Mcp-Name` header is missing or \
+           doesn't match the name or URI in the body.",
+    why: "Gateways authorize requests by it. A server must reject the request with 400 and -32020.",
+    fix: "Repeat the name or URI in `Mcp-Name`, encoded as `=?base64?…?=` if it isn't valid in a header.",
     check: Check::Payload(check),
 };
 
@@ -35,7 +35,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     match exchange.request_header("mcp-name") {
         None => report.in_line("/http/request/headers", "`Mcp-Name` is missing"),
         Some(header) if !support::header_says(header, &name) => {
-            let message = format!("`Mcp-Name` is {header:?}, and `params.{member}` is {name:?}");
+            let message = format!("`Mcp-Name` is {header:?}, but `params.{member}` is {name:?}");
             report.in_line("/http/request/headers/mcp-name", message);
         }
         Some(_) => {}

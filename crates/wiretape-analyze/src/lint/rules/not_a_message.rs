@@ -1,4 +1,5 @@
-//! M001 `not-a-message`: JSON that is no JSON-RPC message: not an object, or without `method`, `result` and `error`.
+//! M001 `not-a-message`: JSON that is not a JSON-RPC message: not an object, or without `method`, `result` and
+//! `error`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M001",
     name: "not-a-message",
@@ -17,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Messages",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#messages",
     },
-    what: "JSON that is no JSON-RPC message: not an object, or without `method`, `result` and `error`.",
-    why: "A receiver can neither answer it nor match it with a request. Many drop the connection.",
-    fix: "Send requests, responses and notifications only. Print everything else to standard error.",
+    what: "JSON that is not a JSON-RPC message: not an object, or without `method`, `result` and `error`.",
+    why: "The receiver can neither answer it nor match it to a request. Many drop the connection.",
+    fix: "Send only requests, responses and notifications. Print everything else to standard error.",
     check: Check::Payload(check),
 };
 

@@ -5,7 +5,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::TextView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W004",
     name: "not-utf-8",
@@ -17,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports",
     },
     what: "A line on a pipe that is not UTF-8.",
-    why: "Messages must be UTF-8. Receivers replace what they can't read, or end the session.",
-    fix: "Set the encoding of the stream: on Windows and in Python it may be another by default.",
+    why: "Messages must be UTF-8. Receivers replace invalid bytes or end the session.",
+    fix: "Set the encoding of the stream: on Windows and in Python the default may differ.",
     check: Check::Text(check),
 };
 

@@ -1,4 +1,5 @@
-//! L010 `notification-not-declared`: A `list_changed` or `updated` notification that the sender did not say it would send.
+//! L010 `notification-not-declared`: A `list_changed` or `updated` notification whose capability the sender didn't
+//! declare.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L010",
     name: "notification-not-declared",
@@ -17,8 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Capability negotiation",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#capability-negotiation",
     },
-    what: "A `list_changed` or `updated` notification that the sender did not say it would send.",
-    why: "The receiver may have decided from the capabilities that lists don't change, and keeps what it has.",
+    what: "A `list_changed` or `updated` notification whose capability the sender didn't declare.",
+    why: "The receiver may have concluded from the capabilities that lists don't change, and keeps its \
+          cached copy.",
     fix: "Declare `listChanged`, or `subscribe` for resources, in the capabilities.",
     check: Check::Payload(check),
 };
@@ -30,8 +31,9 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(path) = needed(method) else { return };
     let declared =
         if view.is_from_client() { view.session.client_has(path) } else { view.session.server_has(path) };
+    // `None` means that `initialize` is not in the trace: then nothing is known about capabilities.
     if declared == Some(false) {
-        report.at("/method", format!("`{method}` is sent, but `{}` was not declared", path.join(".")));
+        report.at("/method", format!("`{method}` was sent, but `{}` was not declared", path.join(".")));
     }
 }
 

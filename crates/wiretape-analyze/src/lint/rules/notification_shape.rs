@@ -1,4 +1,4 @@
-//! S003 `notification-shape`: A notification whose `params` don't fit the schema of its method.
+//! S003 `notification-shape`: A notification whose `params` don't match the schema of its method.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "S003",
     name: "notification-shape",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Schema reference",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/schema",
     },
-    what: "A notification whose `params` don't fit the schema of its method.",
-    why: "Nobody answers a notification, so nobody says that it was dropped.",
-    fix: "Compare the place that is marked with the schema of the notification in the session's revision.",
+    what: "A notification whose `params` don't match the schema of its method.",
+    why: "Notifications have no response, so the sender never learns that one was dropped.",
+    fix: "Compare the marked position with the notification's schema in the session's revision.",
     check: Check::Payload(check),
 };
 

@@ -1,4 +1,4 @@
-//! W010 `notification-status`: A notification or response that a server accepts with another status than 202.
+//! W010 `notification-status`: A notification or response that the server accepts with a status other than 202.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W010",
     name: "notification-status",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Sending messages to the server",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server",
     },
-    what: "A notification or response that a server accepts with another status than 202.",
-    why: "Clients take 200 for an answer with a body, and wait for it or fail to parse it.",
-    fix: "Answer 202 with no body.",
+    what: "A notification or response that the server accepts with a status other than 202.",
+    why: "Clients expect a body with 200, and wait for it or fail to parse it.",
+    fix: "Answer 202 without a body.",
     check: Check::Exchange(check),
 };
 
@@ -33,8 +32,10 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
         .sent
         .as_ref()
         .is_some_and(|sent| matches!(sent.kind, MessageKind::Notification | MessageKind::Response));
+    // An error status is a valid answer to a notification that the server rejects.
     let status = exchange.status().filter(|status| (200..300).contains(status) && *status != 202);
     if let Some(status) = status.filter(|_| is_one_way && exchange.method() == "POST") {
-        report.at("/response/status", format!("a notification or response is answered with {status}"));
+        report
+            .at("/response/status", format!("a notification or response was answered with status {status}"));
     }
 }

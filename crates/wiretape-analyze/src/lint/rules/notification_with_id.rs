@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M011",
     name: "notification-with-id",
@@ -18,8 +17,9 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#notifications",
     },
     what: "A notification that has an `id`.",
-    why: "With an id it is a request, and the receiver must answer it; the sender waits for no answer.",
-    fix: "Leave `id` out of notifications.",
+    why: "With an id it is a request that the receiver must answer, but the sender doesn't expect a \
+          response.",
+    fix: "Remove `id` from notifications.",
     check: Check::Payload(check),
 };
 
@@ -28,7 +28,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         if matches!(defect, Defect::NotificationWithId) {
             report.at(
                 "/id",
-                format!("`{}` is a notification and has an `id`", view.method().unwrap_or_default()),
+                format!("`{}` is a notification but has an `id`", view.method().unwrap_or_default()),
             );
         }
     }

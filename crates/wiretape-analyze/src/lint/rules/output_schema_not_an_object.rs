@@ -1,4 +1,4 @@
-//! T004 `output-schema-not-an-object`: A tool whose `outputSchema` is not an object of the type `object`.
+//! T004 `output-schema-not-an-object`: A tool whose `outputSchema` doesn't have type `object`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T004",
     name: "output-schema-not-an-object",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Output schema",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#output-schema",
     },
-    what: "A tool whose `outputSchema` is not an object of the type `object`.",
-    why: "Up to 2025-11-25 structured content is an object, and clients refuse a schema that says otherwise, \
-           with the list it stands in.",
+    what: "A tool whose `outputSchema` doesn't have type `object`.",
+    why: "Up to 2025-11-25 structured content is an object. Clients reject any other schema, and the list \
+          that contains it.",
     fix: "Wrap the value: `{\"type\": \"object\", \"properties\": {\"result\": …}}`.",
     check: Check::Payload(check),
 };
@@ -33,7 +32,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         let kind = schema.get("type").and_then(Value::string);
         if kind.as_deref() != Some("object") {
             let name = tool.get("name").and_then(Value::string).unwrap_or_default();
-            let message = format!("the `outputSchema` of {name:?} is not of the type \"object\"");
+            let message = format!("the `outputSchema` of {name:?} does not have type \"object\"");
             let place = if kind.is_some() { "outputSchema/type" } else { "outputSchema" };
             report.at(&format!("/result/tools/{at}/{place}"), message);
         }

@@ -1,4 +1,5 @@
-//! N021 `param-header`: A call whose `Mcp-Param-…` header is missing, or is not the argument that the tool's schema wants in it.
+//! N021 `param-header`: A call whose `Mcp-Param-…` header is missing or doesn't match the argument that the tool's
+//! schema maps to it.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +7,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N021",
     name: "param-header",
@@ -17,11 +17,11 @@ pub(super) static RULE: Rule = Rule {
         title: "Custom headers from tool parameters",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters",
     },
-    what: "A call whose `Mcp-Param-…` header is missing, or is not the argument that the tool's schema wants in \
-           it.",
-    why: "Clients must repeat arguments that are marked with `x-mcp-header`. A server must refuse the request \
-           with 400 and -32020.",
-    fix: "Send each marked argument in its header, and none for those that are missing or null.",
+    what: "A call whose `Mcp-Param-…` header is missing or doesn't match the argument that the tool's \
+           schema maps to it.",
+    why: "Clients must repeat arguments marked with `x-mcp-header`. A server must reject the request with \
+          400 and -32020.",
+    fix: "Send each marked argument in its header, except those that are missing or null.",
     check: Check::Payload(check),
 };
 
@@ -35,15 +35,17 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         match (value, header) {
             (None, None) => {}
             (None, Some(_)) => {
-                report.in_line("/http/request/headers", format!("`Mcp-Param-{name}` has no argument"));
+                report
+                    .in_line("/http/request/headers", format!("`Mcp-Param-{name}` has no matching argument"));
             }
             (Some(_), None) => {
                 report.in_line("/http/request/headers", format!("`Mcp-Param-{name}` is missing"));
             }
             (Some(value), Some(header)) => {
                 let text = value.string().unwrap_or_else(|| String::from_utf8_lossy(value.raw));
+                // Clients may write the same number differently: `1` and `1.0` match.
                 if !support::header_says(header, &text) && !is_same_number(header, &text) {
-                    let message = format!("`Mcp-Param-{name}` is {header:?}, and the argument is {text:?}");
+                    let message = format!("`Mcp-Param-{name}` is {header:?}, but the argument is {text:?}");
                     report.in_line("/http/request/headers", message);
                 }
             }

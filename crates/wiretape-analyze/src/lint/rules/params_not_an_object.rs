@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M013",
     name: "params-not-an-object",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
     },
     what: "A message whose `params` is not an object.",
-    why: "JSON-RPC also knows params by position, MCP only by name.",
-    fix: "Send an object, or leave `params` out.",
+    why: "JSON-RPC also allows positional params; MCP allows only named ones.",
+    fix: "Send an object or omit `params`.",
     check: Check::Payload(check),
 };
 

@@ -1,4 +1,4 @@
-//! S001 `params-shape`: A request whose `params` don't fit the schema of its method.
+//! S001 `params-shape`: A request whose `params` don't match the schema of its method.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "S001",
     name: "params-shape",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Schema reference",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/schema",
     },
-    what: "A request whose `params` don't fit the schema of its method.",
-    why: "The receiver refuses it as invalid, or reads something else than was meant.",
-    fix: "Compare the place that is marked with the schema of the method in the session's revision.",
+    what: "A request whose `params` don't match the schema of its method.",
+    why: "The receiver rejects it as invalid or misreads it.",
+    fix: "Compare the marked position with the method's schema in the session's revision.",
     check: Check::Payload(check),
 };
 

@@ -1,11 +1,10 @@
-//! P003 `progress-after-response`: A progress notification for a request that has been answered.
+//! P003 `progress-after-response`: A progress notification for a request that was already answered.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "P003",
     name: "progress-after-response",
@@ -16,9 +15,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Implementation notes",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress#implementation-notes",
     },
-    what: "A progress notification for a request that has been answered.",
-    why: "The receiver has forgotten the token by then. It must stop after completion.",
-    fix: "Send the last progress before the response, and stop what reports progress when the work is done.",
+    what: "A progress notification for a request that was already answered.",
+    why: "The receiver has already discarded the token. Progress must stop when the request completes.",
+    fix: "Send the last progress before the response, and stop the progress reporter when the work is done.",
     check: Check::Payload(check),
 };
 
@@ -30,9 +29,9 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let known = view.session.tokens.get(view.direction.reverse(), token);
 
     let Some((done, known)) = known.and_then(|known| Some((known.done?, known))) else { return };
-    // Streams are read side by side: what came on another may have been sent before.
+    // Streams are read concurrently: a notification on another stream may have been sent earlier.
     let is_same_stream = known.exchange == view.exchange.map(|exchange| exchange.x);
     if is_same_stream && !view.is_redelivered() {
-        report.at_with("/params/progressToken", "the request was answered before", done, "the response");
+        report.at_with("/params/progressToken", "the request was already answered", done, "the response");
     }
 }

@@ -6,7 +6,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "P005",
     name: "progress-beyond-total",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress#progress-flow",
     },
     what: "A progress notification whose `progress` is greater than its `total`.",
-    why: "Clients show it as more than the whole.",
-    fix: "Send a `total` that is never less than `progress`, or none.",
+    why: "Clients show it as more than 100 %.",
+    fix: "Send a `total` that is never less than `progress`, or omit it.",
     check: Check::Payload(check),
 };
 
@@ -31,6 +30,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     if let Some((progress, total)) =
         number_at("progress").zip(number_at("total")).filter(|(progress, total)| progress > total)
     {
-        report.at("/params/progress", format!("the progress is {progress} of {total}"));
+        report.at("/params/progress", format!("progress is {progress} of {total}"));
     }
 }

@@ -1,4 +1,4 @@
-//! P001 `progress-not-increasing`: A progress notification whose `progress` is not greater than the one before.
+//! P001 `progress-not-increasing`: A progress notification whose `progress` is not greater than the previous one.
 
 use super::support::number;
 use crate::lint::report::Report;
@@ -6,7 +6,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "P001",
     name: "progress-not-increasing",
@@ -17,10 +16,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Progress flow",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress#progress-flow",
     },
-    what: "A progress notification whose `progress` is not greater than the one before.",
-    why: "Clients show a bar, and some reset their timeout only if there is progress. It must increase even if \
-           the total is unknown.",
-    fix: "Count up with each notification, and send none if nothing has happened.",
+    what: "A progress notification whose `progress` is not greater than the previous one.",
+    why: "Clients show a progress bar, and some reset their timeout only on progress. It must increase \
+          even if the total is unknown.",
+    fix: "Increase the value with each notification, and send none while nothing happens.",
     check: Check::Payload(check),
 };
 
@@ -37,6 +36,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         return;
     };
     if now <= last && !view.is_redelivered() {
-        report.at("/params/progress", format!("the progress is {now} after {last}"));
+        report.at("/params/progress", format!("progress is {now} after {last}"));
     }
 }

@@ -1,4 +1,4 @@
-//! P004 `progress-token-reused`: A request with the progress token of another that is still open.
+//! P004 `progress-token-reused`: A request with the progress token of another request in flight.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "P004",
     name: "progress-token-reused",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Progress flow",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress#progress-flow",
     },
-    what: "A request with the progress token of another that is still open.",
-    why: "Progress of one is shown as progress of the other.",
-    fix: "Give each request a token of its own, its id for example.",
+    what: "A request with the progress token of another request in flight.",
+    why: "Progress of one request is shown for the other.",
+    fix: "Give each request its own token, for example its id.",
     check: Check::Payload(check),
 };
 
@@ -32,7 +31,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_one_client = !view.trace.http || view.session.id.is_some();
     let known = view.session.tokens.get(view.direction, token).filter(|known| known.done.is_none());
     if let Some(known) = known.filter(|_| is_one_client && !view.trace.imported) {
-        let message = format!("the token {token} is that of another open request");
+        let message = format!("the token {token} belongs to another request in flight");
         report.at_with("/params/_meta/progressToken", message, known.line, "the other request");
     }
 }

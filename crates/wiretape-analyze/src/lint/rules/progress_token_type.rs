@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M023",
     name: "progress-token-type",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress#progress-flow",
     },
     what: "A `progressToken` that is neither a string nor an integer.",
-    why: "Progress notifications repeat the token, and their receiver looks it up. Anything else is not found \
-           again.",
+    why: "Progress notifications repeat the token so that the receiver can look it up. Other types are not \
+          found.",
     fix: "Use a string or an integer.",
     check: Check::Payload(check),
 };

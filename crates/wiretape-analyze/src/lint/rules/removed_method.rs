@@ -1,4 +1,4 @@
-//! N011 `removed-method`: A method that 2026-07-28 no longer has.
+//! N011 `removed-method`: A method that 2026-07-28 removed.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::shapes;
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N011",
     name: "removed-method",
@@ -18,10 +17,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Changes in 2026-07-28",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/changelog",
     },
-    what: "A method that 2026-07-28 no longer has.",
-    why: "Sessions, `ping`, `logging/setLevel`, subscriptions to resources and tasks are gone from the core. \
-           The receiver answers that there is no such method.",
-    fix: "Use what came in its place: `server/discover`, `subscriptions/listen`, `_meta` of each request.",
+    what: "A method that 2026-07-28 removed.",
+    why: "Sessions, `ping`, `logging/setLevel`, resource subscriptions and tasks are no longer part of the \
+          core. The receiver answers with \"method not found\".",
+    fix: "Use the replacements: `server/discover`, `subscriptions/listen`, `_meta` in each request.",
     check: Check::Payload(check),
 };
 
@@ -29,7 +28,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(method) = view.method() else { return };
     let is_gone =
         !shapes::has_method(Revision::V2026_07_28, method) && !shapes::revisions_with(method).is_empty();
-    // Tasks live on in an extension of the same names.
+    // Tasks moved to an extension that kept the method names.
     if is_gone && !method.contains("tasks/") && support::names_stateless(view) {
         report.at("/method", format!("2026-07-28 has no `{method}`"));
     }

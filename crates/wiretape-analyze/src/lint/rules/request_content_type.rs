@@ -1,4 +1,4 @@
-//! W011 `request-content-type`: A request that is answered with something other than JSON or a stream of events.
+//! W011 `request-content-type`: A response to a request that is neither JSON nor an event stream.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W011",
     name: "request-content-type",
@@ -17,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Sending messages to the server",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server",
     },
-    what: "A request that is answered with something other than JSON or a stream of events.",
-    why: "Clients look at `Content-Type` to know how to read the answer, and understand only these two.",
+    what: "A response to a request that is neither JSON nor an event stream.",
+    why: "Clients pick a parser by `Content-Type` and only support these two.",
     fix: "Answer with `application/json` or `text/event-stream`.",
     check: Check::Exchange(check),
 };
@@ -33,12 +32,9 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
     let is_good = exchange.status().is_some_and(|status| (200..300).contains(&status));
     let media_type = exchange.media_type();
     let is_known = matches!(media_type.as_deref(), Some("application/json" | "text/event-stream"));
-    // HTTP+SSE accepts a request with 202 and answers elsewhere.
+    // HTTP+SSE (2024-11-05) accepts a request with 202 and answers on the event stream.
     if is_request && is_good && !is_known && exchange.status() != Some(202) && exchange.method() == "POST" {
         let shown = media_type.as_deref().unwrap_or("missing");
-        report.at(
-            "/response/headers/content-type",
-            format!("a request is answered, and `Content-Type` is {shown}"),
-        );
+        report.at("/response/headers/content-type", format!("the `Content-Type` of the response is {shown}"));
     }
 }

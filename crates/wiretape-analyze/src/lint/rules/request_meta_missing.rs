@@ -1,4 +1,5 @@
-//! N001 `request-meta-missing`: A request without the `_meta` that every request must have: `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities`.
+//! N001 `request-meta-missing`: A request without the required `_meta` keys `io.modelcontextprotocol/protocolVersion`
+//! and `io.modelcontextprotocol/clientCapabilities`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -7,7 +8,6 @@ use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 use wiretape_trace::protocol::meta_key;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N001",
     name: "request-meta-missing",
@@ -18,9 +18,9 @@ pub(super) static RULE: Rule = Rule {
         title: "_meta",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic#meta",
     },
-    what: "A request without the `_meta` that every request must have: \
-           `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities`.",
-    why: "There is no session to take them from. A server must refuse the request with -32602.",
+    what: "A request without the required `_meta` keys `io.modelcontextprotocol/protocolVersion` and \
+           `io.modelcontextprotocol/clientCapabilities`.",
+    why: "There is no session to take them from. A server must reject the request with -32602.",
     fix: "Send both with every request; capabilities may be `{}`.",
     check: Check::Payload(check),
 };

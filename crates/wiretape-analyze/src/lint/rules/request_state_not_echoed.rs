@@ -1,4 +1,5 @@
-//! N006 `request-state-not-echoed`: A retry whose `requestState` is not, byte for byte, what the server gave; or which has none though the server gave one.
+//! N006 `request-state-not-echoed`: A retry whose `requestState` is missing or is not byte for byte what the server
+//! sent.
 
 use super::support;
 use crate::lint::report::Report;
@@ -8,7 +9,6 @@ use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N006",
     name: "request-state-not-echoed",
@@ -19,10 +19,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Multi round-trip requests",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#client-requirements-basic-workflow",
     },
-    what: "A retry whose `requestState` is not, byte for byte, what the server gave; or which has none though \
-           the server gave one.",
-    why: "The server keeps nothing in between: the state is all it has, and it refuses what was changed.",
-    fix: "Send `requestState` back as it came. Don't parse it, and don't write it anew.",
+    what: "A retry whose `requestState` is missing or is not byte for byte what the server sent.",
+    why: "The server keeps no state between the requests: `requestState` is all it has, and it rejects a \
+          modified one.",
+    fix: "Send `requestState` back unchanged. Don't parse or re-encode it.",
     check: Check::Payload(check),
 };
 
@@ -32,16 +32,16 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let states = &view.session.states;
     let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::string);
     let subject = support::subject_of(view.method().unwrap_or_default(), name.as_deref());
-    // What another trace has can't be known: there must have been a question in this one.
+    // The state may come from a result in another trace, so a result in this one must have asked for input.
     let Some(waiting) = states.waiting(&subject).filter(|waiting| waiting.has_state) else { return };
-    let is_known = |state: &str| states.was_given(state) || states.forgets() || support::is_redacted(state);
+    let is_known = |state: &str| states.was_given(state) || states.is_full() || support::is_redacted(state);
     match params.get("requestState").and_then(Value::string) {
         Some(state) if !is_known(&state) => {
-            let message = "this is not the state that the server gave";
-            report.at_with("/params/requestState", message, waiting.line, "the result that gave one");
+            let message = "not the `requestState` that the server sent";
+            report.at_with("/params/requestState", message, waiting.line, "the result with the state");
         }
         None if params.get("inputResponses").is_some() => {
-            report.at_with("/params", "`requestState` is missing", waiting.line, "the result that gave it");
+            report.at_with("/params", "`requestState` is missing", waiting.line, "the result with the state");
         }
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! M012 `request-without-id`: A request of the protocol that has no `id`.
+//! M012 `request-without-id`: A request method sent without an `id`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -7,7 +7,6 @@ use crate::lint::shapes;
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M012",
     name: "request-without-id",
@@ -18,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Requests",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#requests",
     },
-    what: "A request of the protocol that has no `id`.",
-    why: "Without an id it is a notification: the receiver does not answer, and the sender waits for ever.",
-    fix: "Give the request an id that is a string or an integer.",
+    what: "A request method sent without an `id`.",
+    why: "Without an id it is a notification: the receiver doesn't answer, and the sender waits forever.",
+    fix: "Give the request a string or integer id.",
     check: Check::Payload(check),
 };
 
@@ -29,6 +28,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         return;
     };
     if shapes::is_request_method(method) {
-        report.at("/method", format!("`{method}` is a request and has no `id`"));
+        report.at("/method", format!("`{method}` is a request but has no `id`"));
     }
 }

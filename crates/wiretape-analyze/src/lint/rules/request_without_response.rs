@@ -1,4 +1,4 @@
-//! L013 `request-without-response`: A request that nobody answered, for five seconds at least, until the trace ended.
+//! L013 `request-without-response`: A request still unanswered when the trace ended, at least five seconds later.
 
 use crate::call::Outcome;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::UnansweredCall;
 use wiretape_trace::protocol::method;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L013",
     name: "request-without-response",
@@ -18,29 +17,29 @@ pub(super) static RULE: Rule = Rule {
         title: "Requests and responses",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#responses",
     },
-    what: "A request that nobody answered, for five seconds at least, until the trace ended.",
-    why: "Every request is to be answered, with an error if need be. Whoever sent it waits until it gives up.",
-    fix: "Answer every request. If the work takes long, send progress; if it can't be done, send an error.",
+    what: "A request still unanswered when the trace ended, at least five seconds later.",
+    why: "Every request must be answered, if necessary with an error. The sender waits until it times out.",
+    fix: "Answer every request. If the work takes long, send progress; if it fails, send an error.",
     check: Check::Unanswered(check),
 };
 
 fn check(view: &UnansweredCall<'_>, report: &mut Report<'_>) {
-    let (call, asked) = (view.call, view.asked);
-    // What was open when the server died is reported by its own rule, once.
+    let (call, request) = (view.call, view.request);
+    // `server-crashed` reports the requests in flight at a crash, once for all of them.
     if !view.trace.is_whole() || call.outcome != Outcome::Unanswered {
         return;
     }
-    let waited = view.us.zip(asked.us).map(|(end, begin)| end.saturating_sub(begin));
-    // A stream that was closed, or a status that says no, is an answer too.
+    let waited = view.us.zip(request.us).map(|(end, begin)| end.saturating_sub(begin));
+    // A closed stream or an error status is an outcome for the client, too.
     let is_settled = view.exchange.is_some_and(|exchange| {
         exchange.status().is_some_and(|status| status >= 400)
             || exchange.ended.as_deref().is_some_and(|ended| ended != "complete" && ended != "open")
     });
-    if waited >= Some(PATIENCE_US) && !is_settled && asked.method != method::LISTEN {
-        let message = format!("`{}` was never answered", asked.method);
-        report.before(asked.line, call.request.seq, "/raw/method", message);
+    if waited >= Some(PATIENCE_US) && !is_settled && request.method != method::LISTEN {
+        let message = format!("`{}` was never answered", request.method);
+        report.before(request.line, call.request.seq, "/raw/method", message);
     }
 }
 
-/// What is younger may have been under way when the trace ended.
+/// Microseconds. A younger request may just have been in flight when the trace ended.
 const PATIENCE_US: u64 = 5_000_000;

@@ -1,4 +1,4 @@
-//! W018 `response-on-get-stream`: A response on the stream that a GET opened, which takes up no other stream.
+//! W018 `response-on-get-stream`: A response on a stream that was opened by a GET without `Last-Event-ID`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W018",
     name: "response-on-get-stream",
@@ -17,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Listening for messages from the server",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server",
     },
-    what: "A response on the stream that a GET opened, which takes up no other stream.",
-    why: "The client waits for the response on the stream of its POST, which then ends without one.",
+    what: "A response on a stream that was opened by a GET without `Last-Event-ID`.",
+    why: "The client waits for the response on the stream of its POST, which ends without one.",
     fix: "Send the response on the stream of its request.",
     check: Check::Payload(check),
 };
@@ -27,6 +26,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(exchange) = view.exchange.filter(|exchange| exchange.method() == "GET") else { return };
     let is_response = view.envelope.kind == MessageKind::Response && !view.is_from_client();
     if is_response && !exchange.is_resumed() && !view.trace.http_sse {
-        report.at("", "a response comes on the stream of a GET");
+        report.at("", "response sent on the stream of a GET");
     }
 }

@@ -1,4 +1,4 @@
-//! M006 `response-without-id`: A response with a result and no `id`.
+//! M006 `response-without-id`: A response with a `result` but no `id`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M006",
     name: "response-without-id",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Responses",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#responses",
     },
-    what: "A response with a result and no `id`.",
-    why: "The sender of the request waits for its id, and never learns that this was the answer.",
-    fix: "Copy the id of the request into the response, as it was written.",
+    what: "A response with a `result` but no `id`.",
+    why: "The client can't match it to its request and keeps waiting.",
+    fix: "Copy the request's id into the response, unchanged.",
     check: Check::Payload(check),
 };
 

@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M007",
     name: "result-and-error",
@@ -18,15 +17,15 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#responses",
     },
     what: "A response with both a `result` and an `error`.",
-    why: "Receivers look for one or the other first, so two of them understand it differently.",
-    fix: "Send one of the two. A tool that failed has a result with `isError`.",
+    why: "Some receivers check `result` first, others `error`, so they disagree about the outcome.",
+    fix: "Send only one. For a failed tool, send a result with `isError`.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     for defect in &view.envelope.defects {
         if matches!(defect, Defect::ResultAndError) {
-            report.at("/error", "both `result` and `error` are there");
+            report.at("/error", "the response has both `result` and `error`");
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::Defect;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "M014",
     name: "result-not-an-object",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic#responses",
     },
     what: "A response whose `result` is not an object.",
-    why: "Every result in MCP is one; where there is nothing to say it is empty.",
-    fix: "Send `{}` where there is nothing to say, and put lists and texts into a member.",
+    why: "Every MCP result is an object, even an empty one.",
+    fix: "Send `{}` if there is nothing to return, and wrap lists and strings in a member.",
     check: Check::Payload(check),
 };
 

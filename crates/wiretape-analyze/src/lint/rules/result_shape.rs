@@ -1,4 +1,4 @@
-//! S002 `result-shape`: A result that does not fit the schema of the method that was asked for.
+//! S002 `result-shape`: A result that doesn't match the schema of its method.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -7,7 +7,6 @@ use crate::lint::schema::{Misfit, tree};
 use crate::lint::shapes;
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "S002",
     name: "result-shape",
@@ -18,26 +17,25 @@ pub(super) static RULE: Rule = Rule {
         title: "Schema reference",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/schema",
     },
-    what: "A result that does not fit the schema of the method that was asked for.",
-    why: "SDKs check results as they read them: one wrong field and the whole result is lost, the right parts \
-           included.",
-    fix: "Compare the place that is marked with the result's schema in the session's revision.",
+    what: "A result that doesn't match the schema of its method.",
+    why: "SDKs validate results as they parse them: one wrong field makes the whole result unusable.",
+    fix: "Compare the marked position with the result's schema in the session's revision.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let (Some(asked), Some(revision)) = (view.asked, view.revision) else { return };
+    let (Some(request), Some(revision)) = (view.request, view.revision) else { return };
     let Some(result) = view.envelope.result.and_then(tree) else { return };
-    for misfit in shapes::result_misfits(revision, &asked.method, &result) {
-        if !is_told_elsewhere(&asked.method, &misfit) {
-            let message = format!("the result of `{}`: {}", asked.method, misfit.message);
-            report.at_with(&format!("/result{}", misfit.pointer), message, asked.line, "the request");
+    for misfit in shapes::result_misfits(revision, &request.method, &result) {
+        if !has_own_rule(&request.method, &misfit) {
+            let message = format!("result of `{}`: {}", request.method, misfit.message);
+            report.at_with(&format!("/result{}", misfit.pointer), message, request.line, "the request");
         }
     }
 }
 
-/// What has a rule of its own, which says more.
-fn is_told_elsewhere(method: &str, misfit: &Misfit) -> bool {
+/// These have a more specific rule of their own; reporting both would count one mistake twice.
+fn has_own_rule(method: &str, misfit: &Misfit) -> bool {
     let fields = ["\"resultType\"", "\"ttlMs\"", "\"cacheScope\""];
     let is_field = misfit.keyword == "required" && fields.iter().any(|field| misfit.message.contains(field));
     let is_schema = method == "tools/list"

@@ -5,7 +5,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N004",
     name: "result-type-unknown",
@@ -17,14 +16,14 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic#resulttype",
     },
     what: "A `resultType` that the protocol does not define.",
-    why: "A client must treat a type that it does not know as invalid. Only an extension that both sides \
-           declared may add one.",
+    why: "A client must treat an unknown type as invalid. Only an extension that both sides declared may \
+          add one.",
     fix: "Use `complete` or `input_required`, or declare the extension that defines the type.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let is_answer = view.asked.is_some() && !view.is_from_client();
+    let is_answer = view.request.is_some() && !view.is_from_client();
     let Some(kind) =
         view.result().filter(|_| is_answer).and_then(|result| result.get("resultType")?.string())
     else {
@@ -32,6 +31,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     };
     let has_extensions = view.session.server_has(&["extensions"]) == Some(true);
     if !matches!(&*kind, "complete" | "input_required" | "task") && !has_extensions {
-        report.at("/result/resultType", format!("{kind:?} is no type of result"));
+        report.at("/result/resultType", format!("{kind:?} is not a defined result type"));
     }
 }

@@ -1,4 +1,4 @@
-//! N015 `retired-error-code`: An error with the code -32002 or -32042, which only earlier revisions have.
+//! N015 `retired-error-code`: Error code -32002 or -32042, which only earlier revisions define.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +6,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N015",
     name: "retired-error-code",
@@ -17,10 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Error codes",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes",
     },
-    what: "An error with the code -32002 or -32042, which only earlier revisions have.",
-    why: "Both stay reserved, and servers of 2026-07-28 must not send them.",
-    fix: "For a resource that is not there, send -32602. To ask the user for something, answer with \
-           `input_required`.",
+    what: "Error code -32002 or -32042, which only earlier revisions define.",
+    why: "Both remain reserved, and 2026-07-28 servers must not send them.",
+    fix: "For a missing resource, send -32602. To ask the user for input, answer with `input_required`.",
     check: Check::Payload(check),
 };
 
@@ -28,6 +26,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     if let Some(code @ (-32002 | -32042)) = view.envelope.error_code
         && support::server_is_stateless(view)
     {
-        report.at("/error/code", format!("{code} is a code of earlier revisions"));
+        report.at("/error/code", format!("{code} is only defined in earlier revisions"));
     }
 }

@@ -1,4 +1,4 @@
-//! N007 `retry-with-same-id`: A retry of a multi-round-trip request with the id of the request that it repeats.
+//! N007 `retry-with-same-id`: A retry of a multi-round-trip request with the id of the original request.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N007",
     name: "retry-with-same-id",
@@ -17,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Multi round-trip requests",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#client-requirements-basic-workflow",
     },
-    what: "A retry of a multi-round-trip request with the id of the request that it repeats.",
-    why: "The two are independent requests. With one id their answers can't be told apart.",
+    what: "A retry of a multi-round-trip request with the id of the original request.",
+    why: "They are independent requests. With the same id their responses can't be distinguished.",
     fix: "Give the retry a new id.",
     check: Check::Payload(check),
 };
@@ -28,7 +27,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         return;
     };
     let Some(state) = view.param_text(&["requestState"]) else { return };
-    if view.session.states.asked_as(&state) == Some(&id.clone().into_owned()) {
-        report.at("/id", format!("{id} was the id of the request that this one repeats"));
+    if view.session.states.id_of_state(&state) == Some(&id.clone().into_owned()) {
+        report.at("/id", format!("{id} is the id of the request that this one retries"));
     }
 }

@@ -1,4 +1,5 @@
-//! N024 `server-cancels-request`: A server that sends `notifications/cancelled` for something other than a subscription.
+//! N024 `server-cancels-request`: A server that sends `notifications/cancelled` for anything other than a
+//! subscription.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +7,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N024",
     name: "server-cancels-request",
@@ -17,9 +17,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Cancellation",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation#behavior-requirements",
     },
-    what: "A server that sends `notifications/cancelled` for something other than a subscription.",
-    why: "Only the end of a subscription is told in this way. The client still waits for the answer to its \
-           request.",
+    what: "A server that sends `notifications/cancelled` for anything other than a subscription.",
+    why: "Servers may only end subscriptions this way. The client keeps waiting for the response.",
     fix: "Answer the request with an error.",
     check: Check::Payload(check),
 };
@@ -30,6 +29,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     }
     let Some(id) = view.param(&["requestId"]).and_then(support::id_of) else { return };
     if view.trace.is_whole() && !view.session.subscriptions.contains_key(&id) {
-        report.at("/params/requestId", format!("{id} is no open subscription"));
+        report.at("/params/requestId", format!("{id} is not an open subscription"));
     }
 }

@@ -1,4 +1,4 @@
-//! L009 `server-capability-missing`: A client that uses something that the server did not say it has.
+//! L009 `server-capability-missing`: A client request that needs a capability the server didn't declare.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L009",
     name: "server-capability-missing",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Operation",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#operation",
     },
-    what: "A client that uses something that the server did not say it has.",
-    why: "Only what was negotiated may be used. The server answers that there is no such method, or worse.",
-    fix: "Look at the capabilities in the result of `initialize` before asking.",
+    what: "A client request that needs a capability the server didn't declare.",
+    why: "Only negotiated capabilities may be used. At best, the server answers with \"method not found\".",
+    fix: "Check the server's capabilities in the result of `initialize` first.",
     check: Check::Payload(check),
 };
 
@@ -27,11 +26,9 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(method) = view.method().filter(|_| view.envelope.kind == MessageKind::Request) else { return };
     let Some(path) = needed(method).filter(|_| view.is_from_client()) else { return };
     if let (Some(false), Some(line)) = (view.session.server_has(path), view.session.agreed) {
-        let message = format!(
-            "`{method}` needs the server's capability `{}`, which it did not declare",
-            path.join(".")
-        );
-        report.at_with("/method", message, line, "the capabilities of the server");
+        let message =
+            format!("`{method}` needs the server capability `{}`, which was not declared", path.join("."));
+        report.at_with("/method", message, line, "the server's capabilities");
     }
 }
 

@@ -1,4 +1,4 @@
-//! L004 `server-request-before-initialized`: A server that sends requests other than `ping` before the client has said `notifications/initialized`.
+//! L004 `server-request-before-initialized`: A server request other than `ping` before `notifications/initialized`.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L004",
     name: "server-request-before-initialized",
@@ -17,9 +16,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Initialization",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization",
     },
-    what: "A server that sends requests other than `ping` before the client has said \
-           `notifications/initialized`.",
-    why: "The client may not be ready, and many refuse or lose such requests.",
+    what: "A server request other than `ping` before `notifications/initialized`.",
+    why: "The client may not be ready; many reject or lose such requests.",
     fix: "Wait for `notifications/initialized`.",
     check: Check::Payload(check),
 };
@@ -29,7 +27,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_request = view.envelope.kind == MessageKind::Request && view.method() != Some("ping");
     if is_open && is_request && !view.is_from_client() && !view.trace.http {
         let message =
-            format!("`{}` is sent before `notifications/initialized`", view.method().unwrap_or_default());
+            format!("`{}` was sent before `notifications/initialized`", view.method().unwrap_or_default());
         report.at("/method", message);
     }
 }

@@ -1,4 +1,4 @@
-//! W008 `session-id-missing`: A client that leaves out the session's id, and is refused with 400 for it.
+//! W008 `session-id-missing`: A request without the session id that is rejected with 400.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +6,6 @@ use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W008",
     name: "session-id-missing",
@@ -17,10 +16,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Session management",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management",
     },
-    what: "A client that leaves out the session's id, and is refused with 400 for it.",
-    why: "If the server gave an id, every later request must have it. The server can't tell otherwise whose \
-           request it is.",
-    fix: "Keep `Mcp-Session-Id` of the response to `initialize`, and send it with every request.",
+    what: "A request without the session id that is rejected with 400.",
+    why: "If the server assigned a session id, every later request must carry it. Otherwise the server \
+          can't know which session it belongs to.",
+    fix: "Store `Mcp-Session-Id` from the response to `initialize`, and send it with every request.",
     check: Check::Exchange(check),
 };
 
@@ -33,8 +32,9 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
     let sent = exchange.sent.as_ref();
     let is_first = sent.is_none_or(|sent| sent.method.as_deref() == Some("initialize"));
     let is_refused = exchange.status() == Some(400) && exchange.request_header("mcp-session-id").is_none();
+    // A 400 can have many causes. Without the word in the body this would be a guess.
     let is_about_session = support::answer_mentions(view, "session");
     if !is_first && is_refused && is_about_session && exchange.request.is_some() {
-        report.at("/response/status", "refused, for the request has no `Mcp-Session-Id`");
+        report.at("/response/status", "rejected because `Mcp-Session-Id` is missing");
     }
 }

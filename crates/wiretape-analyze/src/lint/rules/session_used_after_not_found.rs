@@ -1,4 +1,4 @@
-//! W015 `session-used-after-not-found`: A client that goes on with a session after the server has answered 404 for it.
+//! W015 `session-used-after-not-found`: A client that keeps using a session after the server answered 404 for it.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 use wiretape_trace::message::MessageKind;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W015",
     name: "session-used-after-not-found",
@@ -17,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Session management",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management",
     },
-    what: "A client that goes on with a session after the server has answered 404 for it.",
-    why: "The session is gone. Every request for it fails until the client begins a new one.",
+    what: "A client that keeps using a session after the server answered 404 for it.",
+    why: "The session is gone. Every request fails until the client starts a new one.",
     fix: "On 404, send `initialize` without a session id.",
     check: Check::Exchange(check),
 };
@@ -34,6 +33,11 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
     if let (true, true, Some(line)) = (names_session, is_message, view.session.not_found)
         && exchange.status() == Some(404)
     {
-        report.at_with("/response/status", "the session was not found before", line, "the first 404");
+        report.at_with(
+            "/response/status",
+            "the server already answered 404 for this session",
+            line,
+            "the first 404",
+        );
     }
 }

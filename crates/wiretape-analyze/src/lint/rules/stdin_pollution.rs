@@ -1,4 +1,4 @@
-//! W002 `stdin-pollution`: A line on the server's standard input that is no message.
+//! W002 `stdin-pollution`: A line on the server's standard input that is not a message.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
@@ -7,7 +7,6 @@ use crate::lint::view::Piece;
 use crate::lint::view::TextView;
 use wiretape_trace::message::Direction;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W002",
     name: "stdin-pollution",
@@ -18,16 +17,17 @@ pub(super) static RULE: Rule = Rule {
         title: "stdio",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio",
     },
-    what: "A line on the server's standard input that is no message.",
-    why: "The server must be able to read every line as a message.",
-    fix: "Write messages only, one a line.",
+    what: "A line on the server's standard input that is not a message.",
+    why: "The server must be able to parse every line as a message.",
+    fix: "Write only messages, one per line.",
     check: Check::Text(check),
 };
 
 fn check(view: &TextView<'_>, report: &mut Report<'_>) {
+    // Imported transcripts and HTTP have no standard input.
     let is_pipe = view.http.is_none() && !view.trace.imported && !view.trace.http;
     if is_pipe && view.direction == Direction::ClientToServer && view.piece == Piece::None && !view.is_binary
     {
-        report.at("", "this is no message, and stands on standard input");
+        report.at("", "this line on standard input is not a message");
     }
 }

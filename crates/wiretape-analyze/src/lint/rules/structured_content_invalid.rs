@@ -1,4 +1,4 @@
-//! T009 `structured-content-invalid`: Structured content that does not fit the tool's `outputSchema`.
+//! T009 `structured-content-invalid`: Structured content that doesn't match the tool's `outputSchema`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::schema::tree;
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T009",
     name: "structured-content-invalid",
@@ -18,21 +17,21 @@ pub(super) static RULE: Rule = Rule {
         title: "Output schema",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#output-schema",
     },
-    what: "Structured content that does not fit the tool's `outputSchema`.",
-    why: "The schema is a promise. Clients check it, and throw the result away where it is broken.",
-    fix: "Return what the schema says, or write the schema as the result really is.",
+    what: "Structured content that doesn't match the tool's `outputSchema`.",
+    why: "Clients validate against the schema and discard a result that violates it.",
+    fix: "Return what the schema describes, or correct the schema.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let Some((asked, tool)) = support::answered_tool(view) else { return };
+    let Some((request, tool)) = support::answered_tool(view) else { return };
     let Some(schema) = tool.output.as_ref().filter(|_| !view.envelope.is_error) else { return };
     let Some(content) = view.result().and_then(|result| tree(result.get("structuredContent")?.raw)) else {
         return;
     };
     for misfit in schema.misfits(&content) {
-        let name = asked.name.as_deref().unwrap_or_default();
-        let message = format!("the structured content of `{name}`: {}", misfit.message);
+        let name = request.name.as_deref().unwrap_or_default();
+        let message = format!("structured content of `{name}`: {}", misfit.message);
         report.at_with(
             &format!("/result/structuredContent{}", misfit.pointer),
             message,

@@ -1,4 +1,4 @@
-//! T011 `structured-content-without-text`: A result with `structuredContent` and no text.
+//! T011 `structured-content-without-text`: A result with `structuredContent` but no text.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T011",
     name: "structured-content-without-text",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Structured content",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content",
     },
-    what: "A result with `structuredContent` and no text.",
-    why: "Clients that don't know structured content show nothing, and models get nothing.",
-    fix: "Put the same JSON, as text, into a block of `content`.",
+    what: "A result with `structuredContent` but no text.",
+    why: "Clients that don't support structured content show nothing, and the model gets nothing.",
+    fix: "Repeat the JSON as text in a `content` block.",
     check: Check::Payload(check),
 };
 
@@ -29,6 +28,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     else {
         return;
     };
+    // Any text counts: whether it says the same as the structured content can't be checked.
     let mut has_text = false;
     if let Some(content) = result.get("content") {
         content.elements(|block| {
@@ -36,6 +36,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         });
     }
     if !has_text {
-        report.at("/result/structuredContent", "the same as text is missing in `content`");
+        report.at("/result/structuredContent", "`content` has no text version of `structuredContent`");
     }
 }

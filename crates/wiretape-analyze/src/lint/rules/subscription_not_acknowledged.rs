@@ -1,4 +1,5 @@
-//! N013 `subscription-not-acknowledged`: A notification on a subscription before `notifications/subscriptions/acknowledged`.
+//! N013 `subscription-not-acknowledged`: A notification on a subscription before
+//! `notifications/subscriptions/acknowledged`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -8,7 +9,6 @@ use crate::lint::view::PayloadView;
 use wiretape_trace::message::MessageKind;
 use wiretape_trace::protocol::meta_key;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N013",
     name: "subscription-not-acknowledged",
@@ -20,8 +20,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions#acknowledgment",
     },
     what: "A notification on a subscription before `notifications/subscriptions/acknowledged`.",
-    why: "The acknowledgement is the first message, and says what the server will send. Without it a client \
-           does not know what it is told about.",
+    why: "The acknowledgement comes first and lists what the server will send. Without it, the client \
+          doesn't know what it is subscribed to.",
     fix: "Send `notifications/subscriptions/acknowledged` first.",
     check: Check::Payload(check),
 };
@@ -34,6 +34,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_open = view.session.subscriptions.get(&id) == Some(&None);
     let is_other = !matches!(method, "notifications/subscriptions/acknowledged" | "notifications/cancelled");
     if is_open && is_other && !view.is_from_client() {
-        report.at("/method", format!("`{method}` comes before the subscription {id} was acknowledged"));
+        report.at("/method", format!("`{method}` was sent before the subscription {id} was acknowledged"));
     }
 }

@@ -1,11 +1,11 @@
-//! What several checks need.
+//! Helpers for several checks.
 
 use crate::lint::exchange::Exchange;
 use crate::lint::locate;
 use crate::lint::report::Report;
 use crate::lint::revision::Revision;
 use crate::lint::schema::{Misfit, tree};
-use crate::lint::session::Asked;
+use crate::lint::session::RequestFacts;
 use crate::lint::shapes;
 use crate::lint::tools::Tool;
 use crate::lint::view::{ExchangeView, PayloadView};
@@ -20,7 +20,7 @@ use wiretape_trace::value::Value;
 
 pub(crate) use crate::lint::linter::{id_of, number, subject_of};
 
-/// The tool that a request is for, if it was listed.
+/// The tool that a request calls, if it was listed.
 pub(crate) fn called_tool<'a>(view: &PayloadView<'a>) -> Option<&'a Tool> {
     if !view.is_request("tools/call") {
         return None;
@@ -28,7 +28,7 @@ pub(crate) fn called_tool<'a>(view: &PayloadView<'a>) -> Option<&'a Tool> {
     view.session.tools.get(view.envelope.tool()?)
 }
 
-/// How the arguments of a call don't fit its tool; pointers begin at the arguments.
+/// The schema violations in the arguments of a call; pointers start at the arguments.
 pub(crate) fn argument_misfits(view: &PayloadView<'_>) -> Vec<Misfit> {
     let Some(schema) = called_tool(view).and_then(|tool| tool.input.as_ref()) else { return Vec::new() };
     let arguments = match view.param(&["arguments"]) {
@@ -40,20 +40,20 @@ pub(crate) fn argument_misfits(view: &PayloadView<'_>) -> Vec<Misfit> {
 
 const META_PREFIX: &str = "io.modelcontextprotocol/";
 
-/// Tells what is wrong with the params of a message.
+/// Reports the schema violations in the params of a message.
 pub(crate) fn report_params(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let (Some(method), Some(revision)) = (view.method(), view.revision) else { return };
     let Some(message) = tree(view.raw) else { return };
     for misfit in shapes::params_misfits(revision, method, &message) {
-        if !is_told_elsewhere(&misfit, revision) {
-            let message = format!("the params of `{method}`: {}", misfit.message);
+        if !has_own_rule(&misfit, revision) {
+            let message = format!("params of `{method}`: {}", misfit.message);
             report.at(&misfit.pointer, message);
         }
     }
 }
 
-/// What has a rule of its own, which says more.
-fn is_told_elsewhere(misfit: &Misfit, revision: Revision) -> bool {
+/// These have a more specific rule of their own; reporting both would count one mistake twice.
+fn has_own_rule(misfit: &Misfit, revision: Revision) -> bool {
     let is_meta = misfit.message.contains("_meta") || misfit.message.contains(META_PREFIX);
     match misfit.keyword.as_str() {
         "required" => is_meta || (misfit.pointer.is_empty() && revision.is_stateless()),
@@ -65,7 +65,7 @@ fn is_told_elsewhere(misfit: &Misfit, revision: Revision) -> bool {
     }
 }
 
-/// Whether this is the id of an `initialize` that is not answered yet.
+/// Whether this is the id of an `initialize` in flight.
 pub(crate) fn is_open_initialize(view: &PayloadView<'_>, id: &Id<'_>) -> bool {
     let ids = view.session.ids.get(&view.direction);
     view.session.initialize.is_some()
@@ -73,35 +73,35 @@ pub(crate) fn is_open_initialize(view: &PayloadView<'_>, id: &Id<'_>) -> bool {
         && ids.is_some_and(|ids| ids.contains(id))
 }
 
-/// Whether what was sent is text that a redaction changed.
+/// Whether a text contains a redaction marker.
 pub(crate) fn is_redacted(text: &str) -> bool {
     redact::is_redacted(text.as_bytes())
 }
 
-/// Tells each element of an array with its index.
-pub(crate) fn each<'a>(array: Value<'a>, mut tell: impl FnMut(usize, Value<'a>)) {
+/// Calls `visit` with each element of an array and its index.
+pub(crate) fn each<'a>(array: Value<'a>, mut visit: impl FnMut(usize, Value<'a>)) {
     let mut at = 0;
     array.elements(|element| {
-        tell(at, element);
+        visit(at, element);
         at += 1;
     });
 }
 
-/// The tool whose call is answered here, and the call.
-pub(crate) fn answered_tool<'a>(view: &PayloadView<'a>) -> Option<(&'a Asked, &'a Tool)> {
-    let asked = view.asked.filter(|asked| asked.method == "tools/call")?;
+/// The `tools/call` request that a result answers, and its tool.
+pub(crate) fn answered_tool<'a>(view: &PayloadView<'a>) -> Option<(&'a RequestFacts, &'a Tool)> {
+    let request = view.request.filter(|request| request.method == "tools/call")?;
     view.envelope.result?;
-    Some((asked, view.session.tools.get(asked.name.as_deref()?)?))
+    Some((request, view.session.tools.get(request.name.as_deref()?)?))
 }
 
-/// Whether a request says itself that it is of a revision without sessions.
+/// Whether a request itself names a stateless revision (since 2026-07-28).
 pub(crate) fn names_stateless(view: &PayloadView<'_>) -> bool {
     let own =
         view.param_text(&["_meta", meta_key::PROTOCOL_VERSION]).and_then(|version| Revision::parse(&version));
     own.is_some_and(Revision::is_stateless) || view.exchange.is_none() && view.session.stateless
 }
 
-/// The exchange of a request that a client of a revision without sessions posts, if its headers are there to be compared.
+/// The POST of a stateless request, if its headers were recorded.
 pub(crate) fn stateless_post<'v>(view: &PayloadView<'v>) -> Option<&'v Exchange> {
     let is_meant = view.envelope.kind == MessageKind::Request
         && view.is_from_client()
@@ -111,7 +111,7 @@ pub(crate) fn stateless_post<'v>(view: &PayloadView<'v>) -> Option<&'v Exchange>
     view.exchange.filter(|exchange| is_meant && exchange.request.is_some() && exchange.method() == "POST")
 }
 
-/// Whether a header means this value, encoded where it had to be.
+/// Whether a header has this value, plain or encoded (2026-07-28, streamable HTTP, header encoding).
 pub(crate) fn header_says(header: &str, value: &str) -> bool {
     let encoded = header.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     match encoded {
@@ -120,7 +120,7 @@ pub(crate) fn header_says(header: &str, value: &str) -> bool {
     }
 }
 
-/// Where a header of the request stands in a line, if that line has the request's head.
+/// The pointer to a request header in a line; empty if the line doesn't have the request's head.
 pub(crate) fn header_pointer(http: &HttpContext, name: &str) -> String {
     match http.request {
         Some(_) => format!("/request/headers/{name}"),
@@ -128,19 +128,20 @@ pub(crate) fn header_pointer(http: &HttpContext, name: &str) -> String {
     }
 }
 
-/// Whether the body of a refusal speaks of something.
+/// Whether the body of an error response mentions a word.
 pub(crate) fn answer_mentions(view: &ExchangeView<'_>, word: &str) -> bool {
     let text = view.http.response_body.as_ref().and_then(|body| body.text.as_deref());
     text.is_some_and(|text| text.to_ascii_lowercase().contains(word))
 }
 
-/// Whether a byte may stand in the name of a header.
+/// Whether a byte is allowed in a header name (`token`, RFC 9110, section 5.6.2).
 pub(crate) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Tells each part of a schema that has an `x-mcp-header`: where, what, and whether `properties` alone lead there.
-pub(crate) fn annotations(schema: &Json, tell: &mut impl FnMut(&str, &Json, bool)) {
+/// Calls `visit` with each part of a schema that has an `x-mcp-header`: its pointer, the part, and whether it is reached through
+/// `properties` alone.
+pub(crate) fn annotations(schema: &Json, visit: &mut impl FnMut(&str, &Json, bool)) {
     let mut open = vec![(String::new(), schema, true, false)];
     while let Some((pointer, part, is_reachable, is_properties)) = open.pop() {
         let Json::Object(members) = part else {
@@ -150,7 +151,7 @@ pub(crate) fn annotations(schema: &Json, tell: &mut impl FnMut(&str, &Json, bool
             continue;
         };
         if !is_properties && members.contains_key("x-mcp-header") {
-            tell(&pointer, part, is_reachable);
+            visit(&pointer, part, is_reachable);
         }
         for (name, inner) in members.iter().rev() {
             let leads_on = is_reachable && (is_properties || name == "properties");
@@ -160,19 +161,19 @@ pub(crate) fn annotations(schema: &Json, tell: &mut impl FnMut(&str, &Json, bool
     }
 }
 
-/// Whether the server has shown that it speaks a revision without sessions: an older one may be asked as if it did, and owes
-/// nothing.
+/// Whether the server has shown that it supports a stateless revision. A client may probe an older server with stateless
+/// requests; that server need not follow the new rules.
 pub(crate) fn server_is_stateless(view: &PayloadView<'_>) -> bool {
     view.session.server_is_stateless || speaks_stateless(view)
 }
 
-/// Whether a response shows that its server speaks a revision without sessions.
+/// Whether a response shows that its server supports a stateless revision.
 pub(crate) fn speaks_stateless(view: &PayloadView<'_>) -> bool {
     if view.is_from_client() || !view.revision.is_some_and(Revision::is_stateless) {
         return false;
     }
-    let is_discovered =
-        view.asked.is_some_and(|asked| asked.method == "server/discover") && view.envelope.result.is_some();
+    let is_discovered = view.request.is_some_and(|request| request.method == "server/discover")
+        && view.envelope.result.is_some();
     let is_agreed = view.session.revision.is_some_and(Revision::is_stateless);
     let has_type = view.result().is_some_and(|result| result.get("resultType").is_some());
     is_discovered || is_agreed || has_type || matches!(view.envelope.error_code, Some(-32022..=-32020))

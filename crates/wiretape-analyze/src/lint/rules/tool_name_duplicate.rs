@@ -1,4 +1,4 @@
-//! T002 `tool-name-duplicate`: Two tools of the same name in one listing.
+//! T002 `tool-name-duplicate`: Two tools with the same name in one list.
 
 use super::support;
 use crate::lint::report::Report;
@@ -8,7 +8,6 @@ use crate::lint::view::PayloadView;
 use std::collections::BTreeSet;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T002",
     name: "tool-name-duplicate",
@@ -19,9 +18,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Tool names",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-names",
     },
-    what: "Two tools of the same name in one listing.",
-    why: "A call names a tool and nothing else, so which one is meant is anybody's guess.",
-    fix: "Give each tool of a server a name of its own.",
+    what: "Two tools with the same name in one list.",
+    why: "A call only names the tool, so it is ambiguous which one is meant.",
+    fix: "Give each tool of a server a unique name.",
     check: Check::Payload(check),
 };
 
@@ -31,11 +30,11 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let mut seen = BTreeSet::new();
     support::each(tools, |at, tool| {
         let Some(name) = tool.get("name").and_then(Value::string) else { return };
-        let is_later_page = view.asked.is_some_and(|asked| asked.cursor.is_some());
+        let is_later_page = view.request.is_some_and(|request| request.cursor.is_some());
         let is_known = is_later_page && view.session.tools.is_on_earlier_page(&name);
         let shown: String = name.chars().take(140).collect();
         if !seen.insert(name.into_owned()) || is_known {
-            report.at(&format!("/result/tools/{at}/name"), format!("there is another tool {shown:?}"));
+            report.at(&format!("/result/tools/{at}/name"), format!("another tool is also named {shown:?}"));
         }
     });
 }

@@ -1,4 +1,4 @@
-//! T001 `tool-name-form`: A tool's name that is not 1 to 128 letters, digits, `_`, `-` and `.`.
+//! T001 `tool-name-form`: A tool name that is not 1 to 128 letters, digits, `_`, `-` and `.`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +7,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::value::Value;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "T001",
     name: "tool-name-form",
@@ -18,10 +17,10 @@ pub(super) static RULE: Rule = Rule {
         title: "Tool names",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-names",
     },
-    what: "A tool's name that is not 1 to 128 letters, digits, `_`, `-` and `.`.",
-    why: "Clients pass names on to models, whose own rules are as strict. With one odd name some drop the \
-           tool, some the whole list.",
-    fix: "Rename the tool; put what is for people into `title`.",
+    what: "A tool name that is not 1 to 128 letters, digits, `_`, `-` and `.`.",
+    why: "Clients pass names on to models, whose rules are as strict. For one invalid name, some clients \
+          drop the tool and some the whole list.",
+    fix: "Rename the tool; put the display name into `title`.",
     check: Check::Payload(check),
 };
 
@@ -33,7 +32,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         if !(1..=128).contains(&name.len()) || !name.bytes().all(is_allowed) {
             let shown: String = name.chars().take(140).collect();
-            report.at(&format!("/result/tools/{at}/name"), format!("{shown:?} is no good name for a tool"));
+            report.at(&format!("/result/tools/{at}/name"), format!("{shown:?} is not a valid tool name"));
         }
     });
 }

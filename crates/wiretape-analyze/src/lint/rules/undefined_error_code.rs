@@ -6,7 +6,6 @@ use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N016",
     name: "undefined-error-code",
@@ -18,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes",
     },
     what: "An error code between -32099 and -32020 that the protocol does not define.",
-    why: "The range is the specification's own. A later revision may give the code a meaning.",
-    fix: "Use -32020, -32021 or -32022 in their meanings, or a code outside -32768 to -32000.",
+    why: "The range is reserved for the specification. A later revision may define the code.",
+    fix: "Use -32020, -32021 or -32022 as defined, or a code outside -32768 to -32000.",
     check: Check::Payload(check),
 };
 
@@ -28,6 +27,6 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         && !matches!(code, -32022..=-32020 | -32042)
         && support::server_is_stateless(view)
     {
-        report.at("/error/code", format!("{code} is reserved, and not defined"));
+        report.at("/error/code", format!("{code} is reserved but not defined"));
     }
 }

@@ -1,4 +1,4 @@
-//! S005 `unknown-method`: A method that the session's revision does not have.
+//! S005 `unknown-method`: A method that the session's revision doesn't define.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
@@ -6,7 +6,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::shapes;
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "S005",
     name: "unknown-method",
@@ -17,10 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Schema reference",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/schema",
     },
-    what: "A method that the session's revision does not have.",
-    why: "It may be an extension. If it is a typing error, or a method of another revision, it is refused or \
-           ignored.",
-    fix: "If it is no extension that both sides know, use a method of the session's revision.",
+    what: "A method that the session's revision doesn't define.",
+    why: "It may be an extension. If it is a typo or from another revision, it is rejected or ignored.",
+    fix: "Unless it is an extension that both sides support, use a method of the session's revision.",
     check: Check::Payload(check),
 };
 
@@ -32,8 +30,8 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         let hint = if elsewhere.is_empty() {
             String::new()
         } else {
-            format!("; it is one of {}", elsewhere.join(", "))
+            format!("; defined in {}", elsewhere.join(", "))
         };
-        report.at("/method", format!("`{method}` is no method of {revision}{hint}"));
+        report.at("/method", format!("`{method}` is not a method of {revision}{hint}"));
     }
 }

@@ -1,4 +1,5 @@
-//! W014 `unknown-session-status`: A request for a session that has ended, or that the server does not know, which is refused with another status than 404.
+//! W014 `unknown-session-status`: A request for an ended or unknown session that is rejected with a status other than
+//! 404.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +7,6 @@ use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W014",
     name: "unknown-session-status",
@@ -17,10 +17,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Session management",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management",
     },
-    what: "A request for a session that has ended, or that the server does not know, which is refused with \
-           another status than 404.",
-    why: "With 404 the client begins a new session by itself. With 400, 500 or 503 it gives up, or tries the \
-           same again.",
+    what: "A request for an ended or unknown session that is rejected with a status other than 404.",
+    why: "On 404 the client starts a new session. On 400, 500 or 503 it gives up or retries the same \
+          request.",
     fix: "Answer 404 to every request with an unknown `Mcp-Session-Id`.",
     check: Check::Exchange(check),
 };
@@ -40,6 +39,6 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
     let is_gone = view.session.deleted.is_some();
     let is_unknown = !view.session.has_begun() && support::answer_mentions(view, "session");
     if names_session && (is_gone || is_unknown) {
-        report.at("/response/status", format!("the session is not known, and the status is {status}"));
+        report.at("/response/status", format!("the session is unknown, but the status is {status}"));
     }
 }

@@ -1,4 +1,5 @@
-//! N018 `version-header`: A POST whose `MCP-Protocol-Version` is missing, or is not the version in `_meta`.
+//! N018 `version-header`: A POST whose `MCP-Protocol-Version` header is missing or doesn't match the version in
+//! `_meta`.
 
 use super::support;
 use crate::lint::report::Report;
@@ -7,7 +8,6 @@ use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 use wiretape_trace::protocol::meta_key;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "N018",
     name: "version-header",
@@ -18,9 +18,8 @@ pub(super) static RULE: Rule = Rule {
         title: "Protocol version header",
         url: "https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#protocol-version-header",
     },
-    what: "A POST whose `MCP-Protocol-Version` is missing, or is not the version in `_meta`.",
-    why: "Gateways act on the header, servers on the body. A server must refuse the request with 400 and \
-           -32020.",
+    what: "A POST whose `MCP-Protocol-Version` header is missing or doesn't match the version in `_meta`.",
+    why: "Gateways use the header, servers the body. A server must reject the request with 400 and -32020.",
     fix: "Send the version in both places.",
     check: Check::Payload(check),
 };
@@ -31,7 +30,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     match exchange.request_header("mcp-protocol-version") {
         None => report.in_line("/http/request/headers", "`MCP-Protocol-Version` is missing"),
         Some(header) if header != version => {
-            let message = format!("`MCP-Protocol-Version` is {header}, and `_meta` says {version}");
+            let message = format!("`MCP-Protocol-Version` is {header}, but `_meta` says {version}");
             report.in_line("/http/request/headers/mcp-protocol-version", message);
         }
         Some(_) => {}

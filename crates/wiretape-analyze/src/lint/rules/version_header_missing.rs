@@ -1,11 +1,10 @@
-//! W006 `version-header-missing`: An HTTP request after initialization without `MCP-Protocol-Version`.
+//! W006 `version-header-missing`: An HTTP request without `MCP-Protocol-Version` after initialization.
 
 use crate::lint::report::Report;
 use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W006",
     name: "version-header-missing",
@@ -16,9 +15,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Protocol version header",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#protocol-version-header",
     },
-    what: "An HTTP request after initialization without `MCP-Protocol-Version`.",
-    why: "A server that gets none has to assume 2025-03-26, and then does other things than were agreed on.",
-    fix: "Send the revision that was agreed on with every request after `initialize`.",
+    what: "An HTTP request without `MCP-Protocol-Version` after initialization.",
+    why: "The server has to assume 2025-03-26, which may not be the negotiated revision.",
+    fix: "Send the negotiated revision with every request after `initialize`.",
     check: Check::Exchange(check),
 };
 
@@ -29,6 +28,7 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
     let exchange = view.exchange;
 
     let is_first = exchange.sent.as_ref().is_some_and(|sent| sent.method.as_deref() == Some("initialize"));
+    // Without the negotiated revision the requirement is unknown: it starts with 2025-06-18.
     let is_known = view.session.revision.is_some() && exchange.request.is_some();
     if is_known && !is_first && exchange.request_header("mcp-protocol-version").is_none() {
         report.at("/request/headers", "`MCP-Protocol-Version` is missing");

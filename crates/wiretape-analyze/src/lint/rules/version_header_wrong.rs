@@ -1,4 +1,4 @@
-//! W007 `version-header-wrong`: An HTTP request whose `MCP-Protocol-Version` is not what was agreed on.
+//! W007 `version-header-wrong`: An HTTP request whose `MCP-Protocol-Version` is not the negotiated version.
 
 use super::support;
 use crate::lint::report::Report;
@@ -6,7 +6,6 @@ use crate::lint::revision::{Revision, Revisions};
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::ExchangeView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "W007",
     name: "version-header-wrong",
@@ -17,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
         title: "Protocol version header",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#protocol-version-header",
     },
-    what: "An HTTP request whose `MCP-Protocol-Version` is not what was agreed on.",
-    why: "The server handles this one request by another revision, or refuses it.",
-    fix: "Send the `protocolVersion` of the result of `initialize`.",
+    what: "An HTTP request whose `MCP-Protocol-Version` is not the negotiated version.",
+    why: "The server handles this request by another revision or rejects it.",
+    fix: "Send the `protocolVersion` from the result of `initialize`.",
     check: Check::Exchange(check),
 };
 
@@ -35,7 +34,7 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
         let names_session = exchange.request_header("mcp-session-id").is_some();
         if agreed != sent && names_session {
             let pointer = support::header_pointer(view.http, "mcp-protocol-version");
-            report.at(&pointer, format!("`MCP-Protocol-Version` is {sent}, and {agreed} was agreed on"));
+            report.at(&pointer, format!("`MCP-Protocol-Version` is {sent}, but {agreed} was negotiated"));
         }
     }
 }

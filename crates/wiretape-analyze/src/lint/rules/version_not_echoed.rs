@@ -1,11 +1,10 @@
-//! L007 `version-not-echoed`: A server that answers `initialize` with another version than the one that was asked for.
+//! L007 `version-not-echoed`: A server that answers `initialize` with a version other than the requested one.
 
 use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::PayloadView;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     code: "L007",
     name: "version-not-echoed",
@@ -16,16 +15,17 @@ pub(super) static RULE: Rule = Rule {
         title: "Version negotiation",
         url: "https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#version-negotiation",
     },
-    what: "A server that answers `initialize` with another version than the one that was asked for.",
-    why: "It does so if it does not support that version. If it does, it must answer with the same one. The \
-           session then lacks what the newer revision has.",
-    fix: "If the server supports the version that was asked for, answer with it. If not, this is right, and \
-           the client decides.",
+    what: "A server that answers `initialize` with a version other than the requested one.",
+    why: "A server does so if it doesn't support the requested version; if it does, it must answer with \
+          the same one. The session lacks the features of the newer revision.",
+    fix: "If the server supports the requested version, answer with it. If not, this is correct, and the \
+          client decides.",
     check: Check::Payload(check),
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
-    let Some(asked) = view.asked.and_then(|asked| asked.initialize.as_ref()?.version.as_deref()) else {
+    let Some(requested) = view.request.and_then(|request| request.initialize.as_ref()?.version.as_deref())
+    else {
         return;
     };
     let Some(agreed) =
@@ -33,10 +33,10 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     else {
         return;
     };
-    if *agreed != *asked {
+    if *agreed != *requested {
         report.at(
             "/result/protocolVersion",
-            format!("the client asked for {asked}, the server answers with {agreed}"),
+            format!("the client requested {requested}, the server answered {agreed}"),
         );
     }
 }

@@ -107,6 +107,7 @@ impl Open {
             client: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             connection: 0,
             user: None,
+            is_resumable: false,
             is_html: false,
             csp_applied: false,
             upstream,
@@ -133,6 +134,7 @@ impl Open {
     /// What any line says of it.
     pub(super) fn note(&mut self, note: &Note<'_>, at: Tick) {
         self.last = at;
+        self.transaction.is_resumable |= note.sse.is_some_and(|sse| sse.get("id").is_some());
         if let Some(head) = note.response {
             self.response_head(head, note, at);
         }

@@ -120,6 +120,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn usable(connection: Connection) -> rusqlite::Result<Connection> {
+    tables::harden(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -32_768)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

@@ -1,9 +1,9 @@
-//! The authority: how it is made, what it says of itself, and what it signs.
+//! The certificate authority: creating, loading and renewing it, and issuing leaf certificates.
 
 use super::error::CaError;
 use super::files::{self, CERTIFICATE_FILE, KEY_FILE, Pems};
 use super::host::{Host, Scope};
-use super::leaf::{self, LeafCache};
+use super::leaf::{self, LeafCertificateCache};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber,
@@ -22,24 +22,25 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::{GeneralName, GeneralSubtree};
 use x509_parser::prelude::FromDer as _;
 
-/// The name in trust stores.
+/// The common name, which trust stores show.
 const NAME: &str = "Wiretape local CA";
 
-/// Ten years: whoever put it into a trust store should not have to do so again soon. What it signs lives shorter.
+/// The lifetime of the CA certificate: ten years, because adding it to trust stores is manual work. Leaf certificates have a
+/// shorter one.
 const LIFETIME: Duration = Duration::from_secs(3650 * 86_400);
 
-/// Clocks of clients may be behind ours.
+/// How far `notBefore` is in the past: clients' clocks may be behind ours.
 const BACKDATED: Duration = Duration::from_secs(86_400);
 
-/// So many hosts are remembered.
+/// The number of hosts whose leaf certificates are cached.
 pub(super) const CACHE_CAPACITY: usize = 256;
 
-/// From when to when a certificate is valid.
+/// The time in which a certificate is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// From when.
+    /// The first moment at which it is valid.
     pub not_before: SystemTime,
-    /// To when.
+    /// The last moment at which it is valid.
     pub not_after: SystemTime,
 }
 
@@ -48,13 +49,13 @@ impl Validity {
         Validity { not_before: now - BACKDATED, not_after: now + lifetime }
     }
 
-    /// Whether a time is in it.
+    /// Whether the certificate is valid at this time.
     pub fn contains(&self, time: SystemTime) -> bool {
         (self.not_before..=self.not_after).contains(&time)
     }
 }
 
-/// Makes certificates for servers, to be accepted by clients that trust it. Usable from any thread.
+/// Issues leaf certificates for servers, which clients accept that trust this authority. Usable from any thread.
 pub struct CertificateAuthority {
     dir: PathBuf,
     pem: String,
@@ -62,9 +63,10 @@ pub struct CertificateAuthority {
     validity: Validity,
     scope: Scope,
     issuer: Issuer<'static, KeyPair>,
-    /// The key of all certificates that are made; it lives as long as this process.
+    /// The key of all leaf certificates. Generated at start and never written to disk; one for all, because generating a key for
+    /// each host would delay its first connection.
     leaf_key: KeyPair,
-    cache: Mutex<LeafCache>,
+    cache: Mutex<LeafCertificateCache>,
 }
 
 impl fmt::Debug for CertificateAuthority {
@@ -74,7 +76,7 @@ impl fmt::Debug for CertificateAuthority {
 }
 
 impl CertificateAuthority {
-    /// Makes an authority in a folder that has none.
+    /// Creates an authority in a directory that has none.
     pub fn create(dir: &Path, scope: &Scope, now: SystemTime) -> Result<Self, CaError> {
         let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
         let certificate = params(scope, now)?.self_signed(&key)?;
@@ -83,14 +85,13 @@ impl CertificateAuthority {
         Self::from_pems(dir, pems)
     }
 
-    /// Reads the authority of a folder.
+    /// Loads the authority of a directory.
     pub fn load(dir: &Path) -> Result<Self, CaError> {
         Self::from_pems(dir, files::read(dir)?)
     }
 
-    /// Makes a new authority in the place of the old one, in whatever state that is. Without a scope it gets that of the
-    /// old one, if that can be read. The old key is deleted; the old certificate stays beside the new one, and the
-    /// second value tells where.
+    /// Replaces the authority by a new one, whatever state the old one is in. Without a scope the new one gets that of the old
+    /// one, if it can be read. Deletes the old key and renames the old certificate; the second value is its new path.
     pub fn renew(
         dir: &Path,
         scope: Option<Scope>,
@@ -123,12 +124,12 @@ impl CertificateAuthority {
             issuer: Issuer::from_ca_cert_der(&certificate, key)?,
             certificate,
             leaf_key: KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?,
-            cache: Mutex::new(LeafCache::new(CACHE_CAPACITY)),
+            cache: Mutex::new(LeafCertificateCache::new(CACHE_CAPACITY)),
         })
     }
 
-    /// What a server needs to be taken for `host`: a certificate, made now or lately, for HTTP/2 and HTTP/1.1. The host
-    /// may be a name or an address, as it stands in a URL, without a port.
+    /// The TLS configuration for impersonating `host`: a leaf certificate, cached or minted now, for HTTP/2 and HTTP/1.1. The
+    /// host is a name or an address, as in a URL, without a port.
     pub fn server_config(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, CaError> {
         let host: Host = host.parse()?;
         if !self.scope.permits(&host) {
@@ -137,8 +138,8 @@ impl CertificateAuthority {
         if !self.validity.contains(now) {
             return Err(CaError::NotValidNow);
         }
-        // Held while a certificate is made, which takes less than a millisecond: who asks for the same host at the
-        // same time gets the same one.
+        // Held while a certificate is minted, which takes less than a millisecond, so that concurrent connections to one host
+        // get the same certificate.
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = cache.get(&host, now) {
             return Ok(config);
@@ -149,7 +150,7 @@ impl CertificateAuthority {
         Ok(config)
     }
 
-    /// Where the certificate lies that clients have to trust.
+    /// The path of the certificate that clients have to trust.
     pub fn certificate_path(&self) -> PathBuf {
         self.dir.join(CERTIFICATE_FILE)
     }
@@ -159,22 +160,22 @@ impl CertificateAuthority {
         &self.certificate
     }
 
-    /// The same, as it stands in the file.
+    /// The certificate as PEM, the content of its file.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// The certificate's SHA-256, as trust stores show it: `AB:CD:…`.
+    /// The certificate's SHA-256 in the notation of trust stores: `AB:CD:…`.
     pub fn fingerprint(&self) -> String {
         sha256(&self.certificate).map(|byte| format!("{byte:02X}")).join(":")
     }
 
-    /// From when to when it can sign.
+    /// The time in which it can sign.
     pub fn validity(&self) -> Validity {
         self.validity
     }
 
-    /// For which hosts it can sign.
+    /// The hosts that it can sign for.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -200,11 +201,11 @@ fn params(scope: &Scope, now: SystemTime) -> Result<CertificateParams, CaError> 
     Ok(params)
 }
 
-/// A number that no other certificate has.
+/// A random serial number of 126 bits, which makes it unique without a register of issued ones.
 pub(super) fn serial_number() -> Result<SerialNumber, CaError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(CaError::Random)?;
-    // A serial number is positive, and has no leading zeros.
+    // DER integers: a clear top bit makes it positive, a set second bit avoids leading zeros (RFC 5280, section 4.1.2.2).
     bytes[0] = bytes[0] & 0x7f | 0x40;
     Ok(SerialNumber::from_slice(&bytes))
 }
@@ -226,7 +227,7 @@ fn scope_of_file(path: &Path) -> Option<Scope> {
     scope(&parsed)
 }
 
-/// The limits of a certificate; `None` if they are none of ours, so that they can't be said.
+/// The name constraints of a certificate; `None` if they are of a kind that [`Scope`] can't express.
 fn scope(certificate: &X509Certificate<'_>) -> Option<Scope> {
     let Some(constraints) = certificate.name_constraints().ok()? else { return Some(Scope::Anything) };
     let permitted = constraints.value.permitted_subtrees.as_deref()?;
@@ -236,7 +237,7 @@ fn scope(certificate: &X509Certificate<'_>) -> Option<Scope> {
 fn permitted_host(subtree: &GeneralSubtree<'_>) -> Option<Host> {
     match &subtree.base {
         GeneralName::DNSName(name) => name.parse().ok(),
-        // An address and its mask, which is all ones in ours.
+        // An address and its mask (RFC 5280, section 4.2.1.10); the mask is all ones in certificates that we made.
         GeneralName::IPAddress(bytes) => match bytes.len() {
             8 => Some(Host::Address(IpAddr::from(<[u8; 4]>::try_from(&bytes[..4]).ok()?))),
             32 => Some(Host::Address(IpAddr::from(<[u8; 16]>::try_from(&bytes[..16]).ok()?))),

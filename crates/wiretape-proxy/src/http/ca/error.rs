@@ -1,84 +1,84 @@
-//! How an authority fails.
+//! The errors of a certificate authority.
 
 use super::files::{CERTIFICATE_FILE, KEY_FILE};
 use super::host::{Host, HostError};
 use std::io;
 use std::path::PathBuf;
 
-/// There is no certificate to be had.
+/// Why an authority can't be created or loaded, or can't issue a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CaError {
-    /// There is no authority.
+    /// The directory has no authority.
     #[error("there is no certificate authority in {}", .dir.display())]
     NotFound {
-        /// Where one was looked for.
+        /// The directory.
         dir: PathBuf,
     },
-    /// There is half of an authority.
-    #[error("{} is missing beside {}", .dir.join(missing).display(), .found)]
+    /// One of the two files is missing.
+    #[error("{} is missing, but {} exists", .dir.join(missing).display(), .found)]
     Incomplete {
-        /// The authority's folder.
+        /// The authority's directory.
         dir: PathBuf,
-        /// The file that is not there.
+        /// The name of the missing file.
         missing: &'static str,
-        /// The file that is.
+        /// The name of the existing file.
         found: &'static str,
     },
-    /// There is an authority, and it would be lost.
-    #[error("there is a certificate authority in {} already", .dir.display())]
+    /// There is already an authority, which would be overwritten.
+    #[error("there is already a certificate authority in {}", .dir.display())]
     AlreadyExists {
-        /// The authority's folder.
+        /// The authority's directory.
         dir: PathBuf,
     },
-    /// Others can read the key.
-    #[error("{} can be read by others; if nobody has, `chmod 600 '{}'` closes it", .path.display(), .path.display())]
+    /// The key's permissions let others read it.
+    #[error("{} can be read by other users; if none has read it, run `chmod 600 '{}'`", .path.display(), .path.display())]
     KeyIsOpen {
-        /// The key.
+        /// The path of the key.
         path: PathBuf,
     },
     /// A file can't be read or written.
     #[error("can't {action} {}", .path.display())]
     File {
-        /// What was tried.
+        /// The verb for what failed, like `read`.
         action: &'static str,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A file holds something else.
-    #[error("{} holds no {expected}", .path.display())]
+    /// A file doesn't contain what it should.
+    #[error("{} does not contain a {expected}", .path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What it should hold.
+        /// What it should contain, like `private key`.
         expected: &'static str,
     },
-    /// The key is not that of the certificate.
+    /// The key and the certificate don't belong together.
     #[error("{} in {} is not the key of {}", KEY_FILE, .dir.display(), CERTIFICATE_FILE)]
     Mismatch {
-        /// The authority's folder.
+        /// The authority's directory.
         dir: PathBuf,
     },
-    /// The authority's time is over, or has not come.
+    /// The authority has expired, or is not valid yet.
     #[error("the certificate authority is not valid at this time")]
     NotValidNow,
-    /// The name of a host makes no sense.
+    /// The text is not a host.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The authority is limited to other hosts.
     #[error("the certificate authority is not for {host}")]
     OutOfScope {
-        /// The host.
+        /// The requested host.
         host: Host,
     },
-    /// A certificate could not be made.
-    #[error("can't make a certificate")]
+    /// A certificate could not be created.
+    #[error("can't create a certificate")]
     Certificate(#[from] rcgen::Error),
     /// A certificate can't be used.
     #[error("can't use a certificate")]
     Tls(#[from] rustls::Error),
-    /// There is no randomness.
-    #[error("the system gives no random numbers: {0}")]
+    /// The system's random number generator failed.
+    #[error("can't get random numbers from the system: {0}")]
     Random(getrandom::Error),
 }

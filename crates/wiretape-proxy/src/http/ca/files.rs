@@ -1,4 +1,4 @@
-//! An authority on disk: two files, and how they come, go and are read.
+//! The two files of an authority: creating, reading and retiring them.
 
 use super::error::CaError;
 use rustls::pki_types::CertificateDer;
@@ -8,22 +8,22 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use wiretape_library::private;
 
-/// The certificate, for clients to trust.
+/// The name of the certificate file, for clients to trust.
 pub const CERTIFICATE_FILE: &str = "ca.pem";
 
-/// The key that signs. Nobody but its owner may read it.
+/// The name of the file with the signing key. Only its owner may read it.
 pub const KEY_FILE: &str = "ca-key.pem";
 
-/// What the two files hold.
+/// The contents of the two files.
 pub(super) struct Pems {
     pub(super) certificate: String,
     pub(super) key: String,
 }
 
-/// Writes the files of a new authority. Those of another are never overwritten.
+/// Writes the files of a new authority. Existing ones are never overwritten.
 pub(super) fn create(dir: &Path, pems: &Pems) -> Result<(), CaError> {
     private::create_dir(dir).map_err(failed("create", dir))?;
-    // The key comes first, and its creation decides who wins, should two start at once.
+    // The key first: its exclusive creation decides which of two concurrent processes wins.
     let key = dir.join(KEY_FILE);
     write_new(dir, &key, private::create_file(&key), &pems.key)?;
     let certificate = dir.join(CERTIFICATE_FILE);
@@ -34,7 +34,7 @@ pub(super) fn create(dir: &Path, pems: &Pems) -> Result<(), CaError> {
     written
 }
 
-/// Fills a file that was just created, or takes it away again.
+/// Writes a newly created file, and removes it again if that fails.
 fn write_new(dir: &Path, path: &Path, created: io::Result<File>, text: &str) -> Result<(), CaError> {
     let mut file = match created {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -58,7 +58,7 @@ pub(super) fn read(dir: &Path) -> Result<Pems, CaError> {
         (None, Some(_)) => Err(incomplete(CERTIFICATE_FILE, KEY_FILE)),
         (Some(certificate), Some(key)) => {
             let key_path = dir.join(KEY_FILE);
-            // The open file is asked, not the path: nobody can exchange it in between.
+            // Checks the open file, not the path, which could be replaced between the check and the read.
             if !private::is_private(&key).map_err(failed("read", &key_path))? {
                 return Err(CaError::KeyIsOpen { path: key_path });
             }
@@ -90,8 +90,8 @@ fn text(mut file: File, path: &Path, expected: &'static str) -> Result<String, C
     }
 }
 
-/// Takes an authority out of use, whatever state it is in: its key is deleted, its certificate is put aside, where it
-/// can be found by whoever wants it out of a trust store. Returns where.
+/// Retires an authority, whatever state it is in: deletes its key and renames its certificate, which the user needs to remove it
+/// from trust stores. Returns the certificate's new path.
 pub(super) fn retire(dir: &Path) -> Result<Option<PathBuf>, CaError> {
     let (key, certificate) = (dir.join(KEY_FILE), dir.join(CERTIFICATE_FILE));
     match fs::remove_file(&key) {
@@ -103,13 +103,13 @@ pub(super) fn retire(dir: &Path) -> Result<Option<PathBuf>, CaError> {
         other => other.map_err(failed("read", &certificate))?,
     };
     let Ok(der) = CertificateDer::from_pem_slice(&pem) else {
-        // What is no certificate is in nobody's trust store.
+        // A file that is not a certificate can't be in a trust store.
         fs::remove_file(&certificate).map_err(failed("delete", &certificate))?;
         return Ok(None);
     };
     let mark: String = super::authority::sha256(&der)[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     let aside = dir.join(format!("ca-{mark}.pem"));
-    fs::rename(&certificate, &aside).map_err(failed("put aside", &certificate))?;
+    fs::rename(&certificate, &aside).map_err(failed("rename", &certificate))?;
     Ok(Some(aside))
 }
 

@@ -1,4 +1,4 @@
-//! What a certificate is for: a host's name or address, and the hosts that an authority is limited to.
+//! The host that a certificate is for, and the hosts that an authority is limited to.
 
 use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints, SanType};
 use rustls::pki_types::ServerName;
@@ -6,16 +6,16 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A host, by its name in lower case or by its address.
+/// A host, as a name in lower case or an address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Host {
-    /// A name in the domain name system.
+    /// A DNS name without a final dot.
     Name(String),
-    /// An address.
+    /// An IPv4 or IPv6 address.
     Address(IpAddr),
 }
 
-/// What should be a host is none.
+/// A text that is not a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is neither the name of a host nor an IP address")]
 pub struct HostError {
@@ -25,7 +25,7 @@ pub struct HostError {
 impl FromStr for Host {
     type Err = HostError;
 
-    /// Understands a host as it stands in a URL: `[::1]` is an address, and `example.com.` is `example.com`.
+    /// Parses a host as in a URL: `[::1]` is an address, and `example.com.` is `example.com`.
     fn from_str(text: &str) -> Result<Self, HostError> {
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         let bare = bare.strip_suffix('.').unwrap_or(bare);
@@ -54,7 +54,8 @@ impl Host {
         })
     }
 
-    /// Whether a limit to this host lets the other through: the same address, the same name, or one below it.
+    /// Whether a limit to this host permits the other: the same address, the same name, or a subdomain (RFC 5280, section
+    /// 4.2.1.10).
     fn covers(&self, other: &Host) -> bool {
         match (self, other) {
             (Host::Name(limit), Host::Name(name)) => {
@@ -75,18 +76,18 @@ impl Host {
     }
 }
 
-/// Which hosts an authority may stand for. The limit is part of its certificate, and clients hold to it.
+/// The hosts that an authority may sign for. The limit is part of its certificate (name constraints), and clients enforce it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Scope {
-    /// Any host.
+    /// No limit: every host.
     #[default]
     Anything,
-    /// These hosts, and the names below theirs.
+    /// These hosts and their subdomains.
     Only(Vec<Host>),
 }
 
 impl Scope {
-    /// Whether the authority may stand for this host.
+    /// Whether the authority may sign for this host.
     pub fn permits(&self, host: &Host) -> bool {
         match self {
             Scope::Anything => true,
@@ -103,8 +104,8 @@ impl Scope {
     }
 }
 
-/// A kind of name that is not mentioned is not limited (RFC 5280, 4.2.1.10), so the kinds that none of the hosts has
-/// are excluded as a whole.
+/// The kinds of names that none of the hosts has, excluded as a whole: a kind that is not mentioned is not limited (RFC 5280,
+/// section 4.2.1.10).
 fn excluded(hosts: &[Host]) -> Vec<GeneralSubtree> {
     let mut excluded = Vec::new();
     if !hosts.iter().any(|host| matches!(host, Host::Name(_))) {

@@ -1,4 +1,9 @@
-//! The certificates that servers are stood in for with, and those that were made lately.
+//! Leaf certificates that the proxy mints for intercepted hosts, and their cache.
+//!
+//! **Why this shape.** A certificate is signed on the first connection to a host, which takes less than a millisecond with P-256,
+//! and kept as a complete TLS configuration, which is what a connection needs. The cache is a map with a use counter instead of a
+//! linked LRU list: it has 256 entries, and the scan on eviction is rare. Nothing is written to disk: the leaf key dies with the
+//! process, and the certificates are worthless without it.
 
 use super::authority::{self, Validity};
 use super::error::CaError;
@@ -14,19 +19,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use time::OffsetDateTime;
 
-/// How long a certificate is valid. Clients refuse those of more than 397 days; these are made anew in good time.
+/// The lifetime of a leaf certificate. Browsers refuse more than 398 days.
 const LIFETIME: Duration = Duration::from_secs(90 * 86_400);
 
-/// A certificate is made anew when less than this is left of it.
+/// A cached certificate is replaced when less than this is left of its lifetime.
 const RENEWED_BEFORE_END: Duration = Duration::from_secs(7 * 86_400);
 
-/// What a client may speak to us, best first.
+/// The protocols offered to clients (ALPN), in order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The longest that fits a certificate's common name (RFC 5280, A.1).
+/// The maximum length of a common name (`ub-common-name`, RFC 5280, appendix A.1).
 const MAX_COMMON_NAME: usize = 64;
 
-/// Makes a certificate for a host, and what a server needs to show it.
+/// Mints a certificate for a host, and returns the TLS configuration of a server with it.
 pub(super) fn issue(
     host: &Host,
     issuer: &Issuer<'_, KeyPair>,
@@ -53,8 +58,8 @@ fn params(host: &Host, validity: Validity) -> Result<CertificateParams, CaError>
     if name.len() <= MAX_COMMON_NAME {
         params.distinguished_name.push(DnType::CommonName, name);
     }
-    // All certificates have one key, and rcgen makes the serial number from it if it is told none. Clients refuse
-    // two certificates with one number.
+    // All leaf certificates share one key, and rcgen derives the serial number from the key by default. Clients refuse two
+    // certificates of one issuer with the same number (RFC 5280, section 4.1.2.2, requires unique ones).
     params.serial_number = Some(authority::serial_number()?);
     params.not_before = OffsetDateTime::from(validity.not_before);
     params.not_after = OffsetDateTime::from(validity.not_after);
@@ -65,7 +70,7 @@ fn params(host: &Host, validity: Validity) -> Result<CertificateParams, CaError>
     Ok(params)
 }
 
-/// When a certificate made at `now` is valid: never outside of the authority's own time.
+/// The validity of a certificate minted at `now`: never beyond the authority's own.
 pub(super) fn validity(authority: Validity, now: SystemTime) -> Validity {
     let own = Validity::starting(now, LIFETIME);
     Validity {
@@ -74,27 +79,29 @@ pub(super) fn validity(authority: Validity, now: SystemTime) -> Validity {
     }
 }
 
-/// The certificates that were made, up to a number; who was not asked for the longest goes first.
+/// An LRU cache of leaf certificates by host.
 #[derive(Debug)]
-pub(super) struct LeafCache {
-    entries: BTreeMap<Host, Entry>,
+pub(super) struct LeafCertificateCache {
+    entries: BTreeMap<Host, CachedLeaf>,
     capacity: usize,
+    /// Counts lookups; the order of uses.
     clock: u64,
 }
 
+/// A minted certificate in the cache.
 #[derive(Debug)]
-struct Entry {
+struct CachedLeaf {
     config: Arc<ServerConfig>,
     validity: Validity,
     last_use: u64,
 }
 
-impl LeafCache {
+impl LeafCertificateCache {
     pub(super) fn new(capacity: usize) -> Self {
-        LeafCache { entries: BTreeMap::new(), capacity, clock: 0 }
+        LeafCertificateCache { entries: BTreeMap::new(), capacity, clock: 0 }
     }
 
-    /// What was made for the host, unless its time is running out.
+    /// The cached certificate of a host, unless it is about to expire.
     pub(super) fn get(&mut self, host: &Host, now: SystemTime) -> Option<Arc<ServerConfig>> {
         self.clock += 1;
         let entry = self.entries.get_mut(host)?;
@@ -112,7 +119,7 @@ impl LeafCache {
                 self.entries.remove(&oldest);
             }
         }
-        self.entries.insert(host, Entry { config, validity, last_use: self.clock });
+        self.entries.insert(host, CachedLeaf { config, validity, last_use: self.clock });
     }
 
     #[cfg(test)]

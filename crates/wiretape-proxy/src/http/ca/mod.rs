@@ -1,21 +1,20 @@
-//! A certificate authority of this machine's own, for a proxy that looks into TLS.
+//! The local certificate authority of an intercepting proxy.
 //!
-//! To see what passes in a tunnel, the proxy has to be the server that the client believes to talk to. It shows a
-//! certificate that was made a moment before and that only clients accept which the user told to trust this authority.
-//! Two files in one folder:
+//! To read TLS in a tunnel, the proxy has to act as the server towards the client. It presents a leaf certificate that it mints
+//! for the requested host, which only clients accept that were configured to trust this authority. It has two files in one
+//! directory:
 //!
 //! | file | holds | who may read it |
 //! |---|---|---|
-//! | `ca.pem` | the certificate, for clients to trust | anybody |
-//! | `ca-key.pem` | the key that signs | its owner; a key that others can read is refused |
-//! | `ca-<8 hex digits>.pem` | a certificate from before a renewal, to find it in trust stores | anybody |
+//! | `ca.pem` | the CA certificate, for clients to trust | everyone |
+//! | `ca-key.pem` | the signing key | its owner; a key that others can read is refused |
+//! | `ca-<8 hex digits>.pem` | a CA certificate from before a renewal, for removing it from trust stores | everyone |
 //!
-//! Who has the key can pretend to be any server to clients that trust the certificate. So the key never leaves the
-//! folder, the authority can't found others (path length 0), signs for servers only, and can be limited to some hosts
-//! ([`Scope::Only`]), which the clients themselves check. What it signs is never written to a disk.
+//! Anyone who has the key can impersonate any server to clients that trust the certificate. So the key never leaves the directory,
+//! the authority can't sign other authorities (path length 0), signs for servers only, and can be limited to some hosts
+//! ([`Scope::Only`]), which the clients themselves check. Leaf certificates and their key are never written to disk.
 //!
-//! Whether there is to be an authority, where, and who trusts it is for others to decide. So is the time: it comes as
-//! a parameter.
+//! Whether there is an authority, where, and which clients trust it is decided elsewhere. The time is a parameter.
 
 mod authority;
 mod error;

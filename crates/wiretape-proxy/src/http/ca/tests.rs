@@ -315,7 +315,7 @@ fn what_can_not_be_read_is_explained() {
     let pem = fs::read(&certificate).unwrap();
 
     fs::remove_file(&certificate).unwrap();
-    check_load(&dir, "DIR/ca.pem is missing beside ca-key.pem");
+    check_load(&dir, "DIR/ca.pem is missing, but ca-key.pem exists");
     for damage in [&b"nothing"[..], b"\xff\xfe", &pem[..200]] {
         fs::write(&certificate, damage).unwrap();
         let error = CertificateAuthority::load(&dir).unwrap_err();
@@ -327,9 +327,9 @@ fn what_can_not_be_read_is_explained() {
     fs::write(&certificate, &pem).unwrap();
     assert!(CertificateAuthority::load(&dir).is_ok());
     fs::write(&key, "nothing").unwrap();
-    check_load(&dir, "DIR/ca-key.pem holds no private key");
+    check_load(&dir, "DIR/ca-key.pem does not contain a private key");
     fs::remove_file(&key).unwrap();
-    check_load(&dir, "DIR/ca-key.pem is missing beside ca.pem");
+    check_load(&dir, "DIR/ca-key.pem is missing, but ca.pem exists");
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn the_key_is_its_owners_alone() {
         fs::set_permissions(&key, fs::Permissions::from_mode(open)).unwrap();
         check_load(
             &place.dir(),
-            "DIR/ca-key.pem can be read by others; if nobody has, `chmod 600 'DIR/ca-key.pem'` closes it",
+            "DIR/ca-key.pem can be read by other users; if none has read it, run `chmod 600 'DIR/ca-key.pem'`",
         );
     }
     fs::set_permissions(&key, fs::Permissions::from_mode(0o400)).unwrap();

@@ -1,40 +1,40 @@
-//! The policies of widgets in a stream of events: each event is held until it is whole, and then passed on.
+//! The policies of widgets in an event stream: each event is held until it is complete, rewritten and forwarded.
 
 use super::super::decode::Decoder;
 use super::super::splice::{Edit, splice};
 use super::rule::Rule;
-use super::widget::{self, Asked};
+use super::widget::{self, ResourceRequests};
 use bytes::Bytes;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An event that is longer passes as it is, and so does everything behind it.
+/// The limit for an event, in bytes. A longer one is forwarded unchanged, and so is the rest of the stream.
 const MAX: usize = super::listener::MAX_ANSWER;
 
-/// Rewrites the answers in a stream of events.
+/// Rewrites the responses in an event stream.
 pub(in super::super) struct EventRewrite {
     rules: Arc<[Rule]>,
-    asked: Asked,
+    requested: ResourceRequests,
     decoder: Option<Decoder>,
-    /// The event that is not whole yet.
+    /// The incomplete event.
     held: Vec<u8>,
-    /// Where its last line begins.
+    /// The start of its last line.
     line: usize,
-    /// How far that line has been looked through.
+    /// The offset up to which that line was searched, so that a long line is scanned only once.
     searched: usize,
-    /// The last line ended in a carriage return, and a newline that comes next belongs to it.
+    /// Whether the last line ended in a carriage return: a newline that follows belongs to it.
     after_cr: bool,
     done: bool,
     changed: bool,
 }
 
 impl EventRewrite {
-    /// Rewrites what was asked for by these rules.
-    pub(super) fn new(rules: Arc<[Rule]>, asked: Asked, decoder: Option<Decoder>) -> Self {
+    /// Rewrites the responses to the requests by these rules.
+    pub(super) fn new(rules: Arc<[Rule]>, requested: ResourceRequests, decoder: Option<Decoder>) -> Self {
         EventRewrite {
             rules,
-            asked,
+            requested,
             decoder,
             held: Vec::new(),
             line: 0,
@@ -45,7 +45,7 @@ impl EventRewrite {
         }
     }
 
-    /// What may be passed on now that these bytes have come.
+    /// Takes the next bytes and returns those that can be forwarded.
     pub(in super::super) fn pass(&mut self, bytes: Bytes) -> io::Result<Bytes> {
         let bytes = match &mut self.decoder {
             Some(decoder) => Bytes::from(decoder.push(&bytes)?),
@@ -68,13 +68,13 @@ impl EventRewrite {
         Ok(Bytes::from(out))
     }
 
-    /// What is still held when the stream has ended: an event without an end.
+    /// The bytes still held at the end of the stream: an incomplete event.
     pub(in super::super) fn finish(&mut self) -> Bytes {
         self.done = true;
         Bytes::from(std::mem::take(&mut self.held))
     }
 
-    /// Whether something is held back.
+    /// Whether bytes are held back.
     pub(in super::super) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
@@ -84,13 +84,13 @@ impl EventRewrite {
         self.changed
     }
 
-    /// Where the event that is held ends, behind its empty line. Lines end in `\n`, `\r\n` or `\r`.
+    /// The end of the held event, after its empty line. Lines end in `\n`, `\r\n` or `\r`.
     fn event_end(&mut self) -> Option<usize> {
         loop {
             if self.after_cr && self.line < self.held.len() {
                 self.after_cr = false;
                 if self.held[self.line] == b'\n' {
-                    // The event before it is gone already, and a reader may wait for this.
+                    // The event was already forwarded up to its `\r`; forward the `\n` at once, since a reader may wait for it.
                     if self.line == 0 {
                         return Some(1);
                     }
@@ -117,7 +117,7 @@ impl EventRewrite {
     fn rewritten(&mut self, event: Vec<u8>) -> Vec<u8> {
         let lines = data_lines(&event);
         let data = lines.iter().map(|line| &event[line.clone()]).collect::<Vec<_>>().join(&b'\n');
-        let edits = widget::edits(&data, self.asked, &self.rules);
+        let edits = widget::edits(&data, self.requested, &self.rules);
         if edits.is_empty() {
             return event;
         }
@@ -127,7 +127,7 @@ impl EventRewrite {
     }
 }
 
-/// Where the values of an event's `data` fields stand.
+/// The positions of the values of an event's `data` fields.
 fn data_lines(event: &[u8]) -> Vec<Range<usize>> {
     const FIELD: &[u8] = b"data:";
     let mut found = Vec::new();
@@ -142,7 +142,7 @@ fn data_lines(event: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Where in an event a place in its data is.
+/// The position in an event of a position in its joined data.
 fn place_of(mut place: usize, lines: &[Range<usize>]) -> usize {
     for line in lines {
         if place <= line.len() {
@@ -162,8 +162,8 @@ mod tests {
     use std::io::Write as _;
 
     fn rewrite(mode: Mode, decoder: Option<Decoder>) -> EventRewrite {
-        let asked = Asked::by(br#"{"method":"resources/list"}"#).unwrap();
-        EventRewrite::new(Arc::new([rule(&[], mode, &[("connect-src", &["https://a"])])]), asked, decoder)
+        let requested = ResourceRequests::in_message(br#"{"method":"resources/list"}"#).unwrap();
+        EventRewrite::new(Arc::new([rule(&[], mode, &[("connect-src", &["https://a"])])]), requested, decoder)
     }
 
     fn pass(rewrite: &mut EventRewrite, pieces: &[&[u8]]) -> String {

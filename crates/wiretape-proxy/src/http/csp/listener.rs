@@ -1,4 +1,4 @@
-//! The policies of one listener, where they meet requests and responses.
+//! The policies of one listener, applied to requests and responses.
 
 use super::super::body::{BodyError, ProxyBody};
 use super::super::connection::ClientConnection;
@@ -10,8 +10,8 @@ use super::super::splice::splice;
 use super::events::EventRewrite;
 use super::policy;
 use super::report::ReportEndpoint;
-use super::rule::{Reporting, Rule, Wish};
-use super::widget::{self, Asked};
+use super::rule::{EffectiveRule, Reporting, Rule};
+use super::widget::{self, ResourceRequests};
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use http::{Request, Response, StatusCode, response};
@@ -20,23 +20,23 @@ use hyper::body::Incoming;
 use std::io;
 use std::sync::Arc;
 
-/// A longer answer passes as it is.
+/// The limit for responses that are rewritten, in bytes; longer ones are forwarded unchanged.
 pub(super) const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
-/// From this size on the work is done by another thread.
-const HEAVY: usize = 256 * 1024;
+/// Responses above this size in bytes are rewritten by another thread, so that they don't block the worker's other connections.
+const OFFLOAD_BYTES: usize = 256 * 1024;
 
-/// What a listener does about policies.
+/// The policies of one listener.
 pub(in super::super) struct Csp {
     rules: Arc<[Rule]>,
-    /// Where browsers tell what they blocked, if any rule wants that.
+    /// The endpoint for browsers' reports, if any rule wants them.
     endpoint: Option<ReportEndpoint>,
-    /// Whether any rule is for widgets.
+    /// Whether any rule applies to widgets.
     has_widgets: bool,
 }
 
 impl Csp {
-    /// By these rules; `None` if there are none.
+    /// The policies by these rules; `None` if there are no rules.
     pub(in super::super) fn new(rules: &[Rule]) -> io::Result<Option<Self>> {
         if rules.is_empty() {
             return Ok(None);
@@ -49,38 +49,41 @@ impl Csp {
         }))
     }
 
-    /// Who takes a request for this path, if it is a report.
+    /// Whether a request for this path is a browser's report.
     pub(in super::super) fn takes_reports_at(&self, path: &str) -> bool {
         self.endpoint.is_some() && ReportEndpoint::is_for_us(path)
     }
 
-    /// Takes a report.
+    /// Receives a browser's report.
     pub(in super::super) async fn take_report(
         &self,
         connection: &ClientConnection,
         request: Request<Incoming>,
     ) -> Response<ProxyBody> {
-        let endpoint = self.endpoint.as_ref().expect("who was asked whether it takes reports");
+        let endpoint =
+            self.endpoint.as_ref().expect("callers check `takes_reports_at`, which needs an endpoint");
         endpoint.take(connection, request).await
     }
 
-    /// Whether it must be known what requests ask for.
-    pub(in super::super) fn listens_to_requests(&self) -> bool {
+    /// Whether the content of requests must be read, to recognise those for widgets.
+    pub(in super::super) fn needs_requests(&self) -> bool {
         self.has_widgets
     }
 
-    /// Gives a page its policy.
-    pub(in super::super) fn tell_page(&self, exchange: &Exchange, path: &str, headers: &mut HeaderMap) {
+    /// Sets the policy of an HTML page.
+    pub(in super::super) fn apply_to_page(&self, exchange: &Exchange, path: &str, headers: &mut HeaderMap) {
         if !headers::is_html(headers) {
             return;
         }
         let report_path = self.endpoint.as_ref().map_or("", ReportEndpoint::path);
-        if Wish::of(&self.rules, path).is_some_and(|wish| policy::apply(headers, &wish, report_path)) {
-            exchange.csp_applied();
+        if EffectiveRule::of(&self.rules, path)
+            .is_some_and(|combined| policy::apply(headers, &combined, report_path))
+        {
+            exchange.mark_csp_applied();
         }
     }
 
-    /// What is to be changed in a stream of events. It comes to the client without its encoding.
+    /// The rewriting of an event stream, if it may hold widgets. The client gets the stream decoded.
     pub(in super::super) fn event_rewrite(
         &self,
         exchange: &Exchange,
@@ -89,23 +92,23 @@ impl Csp {
         if !headers::is_event_stream(headers) {
             return None;
         }
-        let asked = self.asked(exchange)?;
+        let requested = self.requested(exchange)?;
         let decoder = match headers::content_encoding(headers) {
             Some(encoding) => Some(Decoder::new(encoding, usize::MAX)?),
             None => None,
         };
         headers.remove(CONTENT_ENCODING);
         headers.remove(CONTENT_LENGTH);
-        Some(EventRewrite::new(Arc::clone(&self.rules), asked, decoder))
+        Some(EventRewrite::new(Arc::clone(&self.rules), requested, decoder))
     }
 
-    /// Changes an answer that is JSON.
-    pub(in super::super) async fn tell_answer(
+    /// Rewrites a JSON response that may hold widgets.
+    pub(in super::super) async fn apply_to_answer(
         &self,
         exchange: &Exchange,
         response: Response<ProxyBody>,
     ) -> Result<Response<ProxyBody>, Refusal> {
-        let Some(asked) = self.asked(exchange).filter(|_| may_be_answer(&response)) else {
+        let Some(requested) = self.requested(exchange).filter(|_| may_be_answer(&response)) else {
             return Ok(response);
         };
         let (parts, mut body) = response.into_parts();
@@ -115,43 +118,54 @@ impl Csp {
             let Ok(data) = frame.into_data() else { continue };
             whole.extend_from_slice(&data);
             if whole.len() > MAX_ANSWER {
-                return Ok(Response::from_parts(parts, body.behind(whole.freeze())));
+                return Ok(Response::from_parts(parts, body.with_prefix(whole.freeze())));
             }
         }
         let whole = whole.freeze();
         let encoding = headers::content_encoding(&parts.headers).map(str::to_owned);
-        match self.rewritten(whole.clone(), asked, encoding).await {
+        match self.rewritten(whole.clone(), requested, encoding).await {
             Some(changed) => {
-                exchange.csp_applied();
+                exchange.mark_csp_applied();
                 Ok(changed_response(parts, changed))
             }
             None => Ok(Response::from_parts(parts, ProxyBody::from(whole))),
         }
     }
 
-    fn asked(&self, exchange: &Exchange) -> Option<Asked> {
+    fn requested(&self, exchange: &Exchange) -> Option<ResourceRequests> {
         let message = if self.has_widgets { exchange.request_message()? } else { return None };
-        Asked::by(&message)
+        ResourceRequests::in_message(&message)
     }
 
-    async fn rewritten(&self, whole: Bytes, asked: Asked, encoding: Option<String>) -> Option<Bytes> {
-        if whole.len() <= HEAVY && encoding.is_none() {
-            return rewrite(&whole, asked, None, &self.rules);
+    async fn rewritten(
+        &self,
+        whole: Bytes,
+        requested: ResourceRequests,
+        encoding: Option<String>,
+    ) -> Option<Bytes> {
+        if whole.len() <= OFFLOAD_BYTES && encoding.is_none() {
+            return rewrite(&whole, requested, None, &self.rules);
         }
         let rules = Arc::clone(&self.rules);
-        let work = tokio::task::spawn_blocking(move || rewrite(&whole, asked, encoding.as_deref(), &rules));
+        let work =
+            tokio::task::spawn_blocking(move || rewrite(&whole, requested, encoding.as_deref(), &rules));
         work.await.ok().flatten()
     }
 }
 
-/// The answer as it is told, if that is not as it came.
-fn rewrite(whole: &[u8], asked: Asked, encoding: Option<&str>, rules: &[Rule]) -> Option<Bytes> {
+/// The rewritten response; `None` if nothing changes.
+fn rewrite(
+    whole: &[u8],
+    requested: ResourceRequests,
+    encoding: Option<&str>,
+    rules: &[Rule],
+) -> Option<Bytes> {
     let decoded = match encoding {
         Some(encoding) => Some(Decoder::new(encoding, MAX_ANSWER)?.push(whole).ok()?),
         None => None,
     };
     let plain = decoded.as_deref().unwrap_or(whole);
-    let edits = widget::edits(plain, asked, rules);
+    let edits = widget::edits(plain, requested, rules);
     (!edits.is_empty()).then(|| Bytes::from(splice(plain, &edits)))
 }
 
@@ -175,8 +189,9 @@ fn changed_response(mut parts: response::Parts, body: Bytes) -> Response<ProxyBo
 fn broken(exchange: &Exchange, error: BodyError) -> Refusal {
     match error {
         BodyError::Refused(refusal) => refusal,
-        BodyError::Broken(_) => {
-            Refusal::upstream_failed(exchange.target.origin(), "broke off in the middle of its answer")
-        }
+        BodyError::Broken(_) => Refusal::upstream_failed(
+            exchange.target.origin(),
+            "closed the connection in the middle of its response",
+        ),
     }
 }

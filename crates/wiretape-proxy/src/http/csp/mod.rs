@@ -1,17 +1,17 @@
-//! Content-Security-Policy: what the pages of an upstream may load and reach, as its user wants it.
+//! Content-Security-Policy: what the pages and widgets of an upstream may load and reach, according to the user's rules.
 //!
-//! Off unless there are rules, and then only for reverse listeners. Pages get the header; what a browser blocks by it is
-//! told to a path of our own. The widgets of MCP Apps have no header: what they may reach stands in the metadata of
-//! their resources, and is told there.
+//! Off unless there are rules, and only for reverse proxies. Pages get the header, and browsers report what they block to a path
+//! of the proxy. The widgets of MCP Apps have no header: their policy is in the metadata of their resources, and is changed
+//! there.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `rule` | what the user wants: directives, sources, for which paths |
-//! | `policy` | the header, and what becomes of the upstream's |
-//! | `report` | what browsers tell of what they blocked |
+//! | `rule` | the user's rules: directives and sources for paths |
+//! | `policy` | the header, and how it is combined with the upstream's |
+//! | `report` | the endpoint for browsers' reports |
 //! | `widget` | the members of resources that hold a widget's policy |
-//! | `events` | the same in streams of events |
-//! | `listener` | all of it for one listener, where it meets requests and responses |
+//! | `events` | the same in event streams |
+//! | `listener` | the policies of one listener, applied to requests and responses |
 
 mod events;
 mod listener;

@@ -1,61 +1,60 @@
-//! The header `Content-Security-Policy`, and what becomes of the upstream's.
+//! The `Content-Security-Policy` header, and how rules change the upstream's.
 //!
-//! Several policies may stand in one header and in several headers, and a browser wants all of them kept: so to allow
-//! something more, each of them has to allow it.
+//! There may be several policies in one header and several headers, and a browser enforces all of them: to allow something more,
+//! each policy has to allow it.
 //!
-//! A source that is added to a directive which a policy lacks must not take away what the policy allowed, nor give more
-//! than was asked for. Where another directive stands in for the missing one (`default-src` for `connect-src`), the
-//! new one begins with that one's sources. Where none does, or where there is no policy, everything is allowed already,
-//! and nothing is added.
+//! Adding a source to a directive that a policy lacks must neither revoke what the policy allowed nor allow more than the rule
+//! says. If the missing directive falls back to another (`connect-src` to `default-src`), the new one starts with the sources of
+//! that. If there is no fallback, or no policy, everything is already allowed, and nothing is added.
 
-use super::rule::{Directives, Mode, Reporting, Source, Wish};
+use super::rule::{Directives, EffectiveRule, Mode, Reporting, Source};
 use http::header::{CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 
 const REPORTING_ENDPOINTS: HeaderName = HeaderName::from_static("reporting-endpoints");
 
-/// What our endpoint is called among those of a page.
+/// The name of our endpoint in `Reporting-Endpoints`.
 const ENDPOINT: &str = "wiretape-csp";
 
-/// One policy.
+/// One serialized policy: directives with their values, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Policy(Vec<(String, Vec<String>)>);
 
-/// Gives a page the policy that is wished for. Tells whether that has changed anything.
-pub(super) fn apply(headers: &mut HeaderMap, wish: &Wish, report_path: &str) -> bool {
-    let Some(policies) = wanted(headers, wish, report_path) else { return false };
+/// Applies the rules to a page's headers. Returns whether anything changed.
+pub(super) fn apply(headers: &mut HeaderMap, rule: &EffectiveRule, report_path: &str) -> bool {
+    let Some(policies) = wanted(headers, rule, report_path) else { return false };
     let values: Vec<HeaderValue> =
         policies.iter().filter_map(|policy| HeaderValue::try_from(policy.render()).ok()).collect();
     headers.remove(CONTENT_SECURITY_POLICY);
     for value in values {
         headers.append(CONTENT_SECURITY_POLICY, value);
     }
-    if wish.report == Reporting::ReportTo
+    if rule.report == Reporting::ReportTo
         && let Ok(endpoint) = HeaderValue::try_from(format!("{ENDPOINT}=\"{report_path}\""))
     {
         headers.append(REPORTING_ENDPOINTS, endpoint);
     }
-    // A browser that asks whether its copy is still good would be told so, and keep the policy of back then.
+    // Without validators the browser can't get a 304, which would make it keep the policy of its cached copy.
     headers.remove(ETAG);
     headers.remove(LAST_MODIFIED);
     true
 }
 
-/// The policies that the page should have, if they are not those that it has.
-fn wanted(headers: &HeaderMap, wish: &Wish, report_path: &str) -> Option<Vec<Policy>> {
+/// The policies that the page should have; `None` if it already has them.
+fn wanted(headers: &HeaderMap, rule: &EffectiveRule, report_path: &str) -> Option<Vec<Policy>> {
     let values: Vec<&HeaderValue> = headers.get_all(CONTENT_SECURITY_POLICY).iter().collect();
-    let (before, mut after) = match wish.mode {
-        Mode::Replace => (None, vec![Policy::from_directives(&wish.directives)]),
+    let (before, mut after) = match rule.mode {
+        Mode::Replace => (None, vec![Policy::from_directives(&rule.directives)]),
         Mode::Extend => {
-            // What can't be read can't be extended.
+            // A header that is not ASCII can't be extended.
             let texts: Vec<&str> = values.iter().map(|value| value.to_str().ok()).collect::<Option<_>>()?;
             let before: Vec<Policy> = texts.iter().flat_map(|text| parse(text)).collect();
-            // Without a policy everything is allowed, and one of ours could only forbid.
+            // Without a policy everything is allowed; adding one could only forbid.
             let mut after = before.clone();
-            after.iter_mut().for_each(|policy| policy.extend(&wish.directives));
+            after.iter_mut().for_each(|policy| policy.extend(&rule.directives));
             (Some(before), after)
         }
     };
-    after.iter_mut().for_each(|policy| policy.report(wish.report, report_path));
+    after.iter_mut().for_each(|policy| policy.report(rule.report, report_path));
     after.retain(|policy| !policy.0.is_empty());
     (before.as_ref() != Some(&after)).then_some(after)
 }
@@ -66,7 +65,7 @@ fn parse(header: &str) -> Vec<Policy> {
 }
 
 impl Policy {
-    /// Of a directive that is there twice the first one counts (CSP level 3, section 2.2.1).
+    /// Parses a policy. Of duplicate directives the first one counts (CSP level 3, section 2.2.1).
     fn parse(text: &str) -> Self {
         let mut policy = Policy::default();
         for directive in text.split(';') {
@@ -102,11 +101,13 @@ impl Policy {
         }
     }
 
-    /// Allows these sources as well.
+    /// Allows these sources in addition.
     fn extend(&mut self, directives: &Directives) {
         for (directive, sources) in directives.iter() {
             match directive.name() {
-                // It stands in for these two only; but where it is missing, not the same directives stand in for them.
+                // Only these two fall back to `child-src`. Without it they fall back to different directives, so a new
+                // `child-src`
+                // can't start with the sources of one of those.
                 "child-src" if self.get("child-src").is_none() => {
                     self.allow("frame-src", sources);
                     self.allow("worker-src", sources);
@@ -132,7 +133,7 @@ impl Policy {
         self.set(name, words);
     }
 
-    /// Has what is blocked told to us.
+    /// Makes browsers report to our endpoint.
     fn report(&mut self, reporting: Reporting, path: &str) {
         if reporting == Reporting::Off || self.0.is_empty() {
             return;
@@ -144,13 +145,13 @@ impl Policy {
         self.set("report-uri", uris);
         match reporting {
             Reporting::ReportTo => self.set("report-to", vec![ENDPOINT.to_owned()]),
-            // A browser that knows `report-to` looks at nothing else.
+            // A browser that supports `report-to` ignores `report-uri` next to it.
             _ => self.0.retain(|(name, _)| name != "report-to"),
         }
     }
 }
 
-/// Which directives stand in for one that is missing, the first of them that is there (CSP level 3, section 6.8.3).
+/// The directives that a missing one falls back to; the first existing one counts (CSP level 3, section 6.8.3).
 fn fallbacks(name: &str) -> &'static [&'static str] {
     match name {
         "script-src-elem" | "script-src-attr" => &["script-src", "default-src"],
@@ -168,13 +169,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn wish(mode: Mode, report: Reporting, directives: &[(&str, &str)]) -> Wish {
-        let mut wish = Wish { mode, report, ..Wish::default() };
+    fn rule(mode: Mode, report: Reporting, directives: &[(&str, &str)]) -> EffectiveRule {
+        let mut rule = EffectiveRule { mode, report, ..EffectiveRule::default() };
         for (name, sources) in directives {
             let sources = sources.split_ascii_whitespace().map(|source| source.parse().unwrap());
-            wish.directives.add(Directive::named(name).unwrap(), sources);
+            rule.directives.add(Directive::named(name).unwrap(), sources);
         }
-        wish
+        rule
     }
 
     fn headers(policies: &[&str]) -> HeaderMap {
@@ -189,15 +190,15 @@ mod tests {
         headers.get_all(CONTENT_SECURITY_POLICY).iter().map(|value| value.to_str().unwrap()).collect()
     }
 
-    fn check_with(wish: &Wish, before: &[&str], after: &[&str]) {
+    fn check_with(rule: &EffectiveRule, before: &[&str], after: &[&str]) {
         let mut headers = headers(before);
-        let changed = apply(&mut headers, wish, "/r");
+        let changed = apply(&mut headers, rule, "/r");
         assert_eq!(told(&headers), after, "{before:?}");
         assert_eq!(changed, before != after, "{before:?}");
     }
 
     fn check(directives: &[(&str, &str)], before: &[&str], after: &[&str]) {
-        check_with(&wish(Mode::Extend, Reporting::Off, directives), before, after);
+        check_with(&rule(Mode::Extend, Reporting::Off, directives), before, after);
     }
 
     #[test]
@@ -262,17 +263,17 @@ mod tests {
 
     #[test]
     fn ours_takes_the_place_of_all() {
-        let ours = wish(Mode::Replace, Reporting::Off, &[("img-src", "'self'")]);
+        let ours = rule(Mode::Replace, Reporting::Off, &[("img-src", "'self'")]);
         check_with(&ours, &["default-src 'none'", "img-src x"], &["img-src 'self'"]);
         check_with(&ours, &[], &["img-src 'self'"]);
     }
 
     #[test]
     fn reports_come_to_us_too() {
-        let uri = wish(Mode::Extend, Reporting::ReportUri, &[]);
+        let uri = rule(Mode::Extend, Reporting::ReportUri, &[]);
         check_with(&uri, &["img-src x; report-uri /a; report-to b"], &["img-src x; report-uri /a /r"]);
         check_with(&uri, &[], &[]);
-        let both = wish(Mode::Replace, Reporting::ReportTo, &[("img-src", "'self'")]);
+        let both = rule(Mode::Replace, Reporting::ReportTo, &[("img-src", "'self'")]);
         let mut headers = headers(&[]);
         headers.insert(REPORTING_ENDPOINTS, HeaderValue::from_static("a=\"/a\""));
         assert!(apply(&mut headers, &both, "/r"));
@@ -283,14 +284,14 @@ mod tests {
 
     #[test]
     fn a_changed_page_is_not_compared_with_a_copy_and_an_unchanged_one_is_left_alone() {
-        let wish = wish(Mode::Extend, Reporting::Off, &[("img-src", "https://a")]);
+        let rule = rule(Mode::Extend, Reporting::Off, &[("img-src", "https://a")]);
         let mut changed = headers(&["img-src x"]);
         changed.insert(ETAG, HeaderValue::from_static("\"1\""));
-        assert!(apply(&mut changed, &wish, "/r") && !changed.contains_key(ETAG));
+        assert!(apply(&mut changed, &rule, "/r") && !changed.contains_key(ETAG));
         let mut same = headers(&["img-src   https://a ;"]);
         same.insert(ETAG, HeaderValue::from_static("\"1\""));
         let before = same.clone();
-        assert!(!apply(&mut same, &wish, "/r"));
+        assert!(!apply(&mut same, &rule, "/r"));
         assert_eq!(same, before);
     }
 
@@ -301,7 +302,7 @@ mod tests {
         let before = odd.clone();
         assert!(!apply(
             &mut odd,
-            &wish(Mode::Extend, Reporting::ReportUri, &[("img-src", "https://a")]),
+            &rule(Mode::Extend, Reporting::ReportUri, &[("img-src", "https://a")]),
             "/r"
         ));
         assert_eq!(odd, before);
@@ -344,9 +345,9 @@ mod tests {
             let before = Policy::parse(&text.join(";"));
             let more: Vec<(&str, String)> = more.iter().map(|(name, words)| (*name, words.join(" "))).collect();
             let more: Vec<(&str, &str)> = more.iter().map(|(name, words)| (*name, words.as_str())).collect();
-            let wish = wish(Mode::Extend, Reporting::Off, &more);
+            let rule = rule(Mode::Extend, Reporting::Off, &more);
             let mut after = before.clone();
-            after.extend(&wish.directives);
+            after.extend(&rule.directives);
             for name in NAMES {
                 let (old, new) = (allowed(&before, name), allowed(&after, name));
                 let Some(old) = old else {
@@ -356,10 +357,10 @@ mod tests {
                 let new = new.unwrap_or_default();
                 prop_assert!(old.iter().all(|word| new.contains(word)), "{}: {:?} {:?}", name, before, after);
                 let governed = |directive: &str| directive == name || fallbacks(name).contains(&directive);
-                let wished: Vec<&str> = wish.directives.iter().filter(|(directive, _)| governed(directive.name()))
+                let wished: Vec<&str> = rule.directives.iter().filter(|(directive, _)| governed(directive.name()))
                     .flat_map(|(_, sources)| sources).map(Source::as_str).collect();
                 prop_assert!(new.iter().all(|word| old.contains(word) || wished.contains(&word.as_str())), "{}: {:?} {:?}", name, before, after);
-                let asked = wish.directives.iter().filter(|(directive, _)| directive.name() == name && name != "child-src");
+                let asked = rule.directives.iter().filter(|(directive, _)| directive.name() == name && name != "child-src");
                 for source in asked.flat_map(|(_, sources)| sources).filter(|source| !source.is_none()) {
                     prop_assert!(new.contains(&source.as_str().to_owned()), "{}: {:?} {:?}", name, before, after);
                 }
@@ -369,7 +370,7 @@ mod tests {
         #[test]
         fn any_header_survives(text in "[a-z'; ,*:/-]{0,60}") {
             let mut headers = headers(&[&text]);
-            apply(&mut headers, &wish(Mode::Extend, Reporting::ReportTo, &[("img-src", "https://a")]), "/r");
+            apply(&mut headers, &rule(Mode::Extend, Reporting::ReportTo, &[("img-src", "https://a")]), "/r");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What browsers tell of what they blocked, at a path of our own.
+//! The endpoint to which browsers report what they blocked.
 //!
-//! Who doesn't know the path can't find it: its last part is random, and only pages of the upstream are told of it. A
-//! page of another origin is turned away besides. Nothing of it goes to the upstream.
+//! Its path can't be guessed: the last part is random, and only pages of the upstream get it. Requests from pages of another
+//! origin are refused, too. Nothing of a report is forwarded to the upstream.
 
 use super::super::body::ProxyBody;
 use super::super::connection::ClientConnection;
@@ -23,48 +23,49 @@ use std::time::{Duration, Instant};
 use wiretape_events::Violation;
 use wiretape_trace::value::Value;
 
-/// Where all paths of reports are.
+/// The prefix of all report paths.
 const PREFIX: &str = "/.well-known/wiretape/csp-report/";
 
-/// No report is longer.
+/// The limit for a report, in bytes.
 const MAX_BODY: usize = 64 * 1024;
 
-/// How long a report may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time for receiving a report.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// As many characters of a blocked URI are told.
+/// The limit for a blocked URI in events, in characters.
 const MAX_URI: usize = 2000;
 
-/// Takes the reports for one listener.
+/// Receives the reports for one listener.
 pub(super) struct ReportEndpoint {
     path: String,
-    allowance: Mutex<Allowance>,
+    rate_limit: Mutex<RateLimit>,
 }
 
 impl ReportEndpoint {
-    /// At a path that nobody can guess.
+    /// An endpoint at a random path.
     pub(super) fn new() -> io::Result<Self> {
         let mut token = [0; 16];
         getrandom::fill(&mut token).map_err(io::Error::other)?;
         let mut path = PREFIX.to_owned();
         for byte in token {
-            // Writing to a string always works.
+            // Writing to a string can't fail.
             let _ = write!(path, "{byte:02x}");
         }
-        Ok(ReportEndpoint { path, allowance: Mutex::new(Allowance::new(Instant::now())) })
+        Ok(ReportEndpoint { path, rate_limit: Mutex::new(RateLimit::new(Instant::now())) })
     }
 
-    /// Its path.
+    /// The path that pages get.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether a path is for us: also those of earlier proxies, whose pages may still be open.
+    /// Whether a path is a report path. Also true for those of earlier runs, whose pages may still be open: their reports must
+    /// not reach the upstream.
     pub(super) fn is_for_us(path: &str) -> bool {
         path.starts_with(PREFIX)
     }
 
-    /// Takes a report, and answers it.
+    /// Receives a report and responds to it.
     pub(super) async fn take(
         &self,
         connection: &ClientConnection,
@@ -73,16 +74,16 @@ impl ReportEndpoint {
         let (parts, body) = request.into_parts();
         let origin = parts.headers.get(ORIGIN).cloned();
         let mut response = match self.check(&parts.method, &parts.uri, &parts.headers) {
-            Ok(Asked::Preflight) => {
+            Ok(ReportRequest::Preflight) => {
                 let mut response = answer(StatusCode::NO_CONTENT, "");
                 let headers = response.headers_mut();
                 headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
                 headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type"));
                 response
             }
-            Ok(Asked::Report(format)) => self.hear(connection, &parts.headers, format, body).await,
+            Ok(ReportRequest::Report(format)) => self.receive(connection, &parts.headers, format, body).await,
             Err((status, text)) => {
-                relay::read_away(body);
+                relay::discard_in_background(body);
                 return refusal(status, text);
             }
         };
@@ -97,26 +98,26 @@ impl ReportEndpoint {
         method: &Method,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Asked, (StatusCode, &'static str)> {
+    ) -> Result<ReportRequest, (StatusCode, &'static str)> {
         if uri.path() != self.path {
-            let text = "this is none of the paths that pages are told of; load the page anew";
+            let text = "unknown report path; reload the page";
             return Err((StatusCode::NOT_FOUND, text));
         }
         if !is_of_our_page(headers, uri) {
-            return Err((StatusCode::FORBIDDEN, "only pages that were served here may report"));
+            return Err((StatusCode::FORBIDDEN, "only pages served by this proxy may report"));
         }
         if method == Method::OPTIONS {
-            return Ok(Asked::Preflight);
+            return Ok(ReportRequest::Preflight);
         }
         if method != Method::POST {
-            return Err((StatusCode::METHOD_NOT_ALLOWED, "reports are posted"));
+            return Err((StatusCode::METHOD_NOT_ALLOWED, "reports must be sent with POST"));
         }
-        let format = headers::media_type(headers).and_then(Format::of).map(Asked::Report);
-        let expected = "a report is application/csp-report or application/reports+json";
+        let format = headers::media_type(headers).and_then(Format::of).map(ReportRequest::Report);
+        let expected = "a report must be application/csp-report or application/reports+json";
         format.ok_or((StatusCode::UNSUPPORTED_MEDIA_TYPE, expected))
     }
 
-    async fn hear(
+    async fn receive(
         &self,
         connection: &ClientConnection,
         headers: &HeaderMap,
@@ -124,27 +125,27 @@ impl ReportEndpoint {
         body: Incoming,
     ) -> Response<ProxyBody> {
         let reading = Limited::new(body, MAX_BODY).collect();
-        let body = match tokio::time::timeout(PATIENCE, reading).await {
+        let body = match tokio::time::timeout(READ_TIMEOUT, reading).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-                return answer(StatusCode::PAYLOAD_TOO_LARGE, "a report has 64 KiB at most");
+                return answer(StatusCode::PAYLOAD_TOO_LARGE, "a report may have at most 64 KiB");
             }
-            Ok(Err(_)) => return answer(StatusCode::BAD_REQUEST, "the report broke off"),
+            Ok(Err(_)) => return answer(StatusCode::BAD_REQUEST, "the report is incomplete"),
             Err(_) => return answer(StatusCode::REQUEST_TIMEOUT, "the report took too long"),
         };
         let Some(blocked) = format.read(&body) else {
-            return answer(StatusCode::BAD_REQUEST, "this is no report");
+            return answer(StatusCode::BAD_REQUEST, "not a report");
         };
         for blocked in blocked {
-            self.tell(connection, headers, &blocked);
+            self.emit_violation(connection, headers, &blocked);
         }
         answer(StatusCode::NO_CONTENT, "")
     }
 
-    fn tell(&self, connection: &ClientConnection, headers: &HeaderMap, blocked: &Blocked) {
+    fn emit_violation(&self, connection: &ClientConnection, headers: &HeaderMap, blocked: &BlockedLoad) {
         let shared = connection.shared();
         let (Some(sink), Some(target)) = (&shared.sink, &connection.listener_handle().target) else { return };
-        let allowed = self.allowance.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
+        let allowed = self.rate_limit.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
         if !allowed {
             return shared.warn_once(Warning::ReportsDropped);
         }
@@ -158,10 +159,10 @@ impl ReportEndpoint {
     }
 }
 
-/// What somebody wants of the path.
+/// A valid request for a report path.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
-    /// Whether a report may be posted: pages in a sandbox have no origin, and have to ask.
+enum ReportRequest {
+    /// A CORS preflight: pages in a sandbox have the origin `null`, and send one before they post.
     Preflight,
     Report(Format),
 }
@@ -181,30 +182,30 @@ fn refusal(status: StatusCode, text: &'static str) -> Response<ProxyBody> {
     response
 }
 
-/// Whether who sends this may be a page that was served here. One in a sandbox says that its origin is `null`, and
-/// knows the path all the same.
+/// Whether the sender may be a page that this proxy served. A sandboxed page has the origin `null`; it still needs the random
+/// path.
 fn is_of_our_page(headers: &HeaderMap, uri: &Uri) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
     let Ok(origin) = origin.to_str() else { return false };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.or_else(|| uri.authority().map(http::uri::Authority::as_str));
-    // Something before us may speak TLS, so the scheme says nothing.
+    // A proxy in front of us may terminate TLS, so the scheme is ignored.
     let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     origin == "null" || name.zip(host).is_some_and(|(name, host)| name.eq_ignore_ascii_case(host))
 }
 
-/// How reports are written.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// By `report-uri`: one, in an object.
+    /// Of `report-uri`: an object with one violation.
     Legacy,
-    /// By `report-to`: several, of all kinds.
+    /// Of `report-to`: an array of reports of all kinds (W3C Reporting API).
     Reports,
 }
 
-/// Something that was blocked, as it was told.
+/// A load that the browser blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Blocked {
+struct BlockedLoad {
     uri: String,
     directive: String,
 }
@@ -218,8 +219,8 @@ impl Format {
         }
     }
 
-    /// What was blocked; `None` if this is no report.
-    fn read(self, body: &[u8]) -> Option<Vec<Blocked>> {
+    /// The blocked loads in a report; `None` if it is not a report.
+    fn read(self, body: &[u8]) -> Option<Vec<BlockedLoad>> {
         let value = Value::parse(body).ok()?;
         match self {
             Format::Legacy => {
@@ -244,28 +245,28 @@ impl Format {
     }
 }
 
-fn blocked(report: Value<'_>, uri: &str, directives: &[&str]) -> Option<Blocked> {
+fn blocked(report: Value<'_>, uri: &str, directives: &[&str]) -> Option<BlockedLoad> {
     let text = |name: &str| report.get(name).and_then(Value::string).filter(|text| !text.is_empty());
     let directive = directives.iter().find_map(|name| text(name))?;
-    // Older browsers tell the whole directive.
+    // Older browsers send the whole directive, with its sources.
     let directive = directive.split_ascii_whitespace().next()?.to_ascii_lowercase();
     let is_name =
         directive.len() <= 64 && directive.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    is_name.then(|| Blocked { uri: text(uri).unwrap_or_default().into_owned(), directive })
+    is_name.then(|| BlockedLoad { uri: text(uri).unwrap_or_default().into_owned(), directive })
 }
 
-/// How many violations may be told, so that a page that goes wrong in a loop is no flood.
-struct Allowance {
+/// A token bucket for violations, so that a page that fails in a loop doesn't flood the sinks.
+struct RateLimit {
     left: f64,
     since: Instant,
 }
 
-impl Allowance {
+impl RateLimit {
     const MOST: f64 = 200.0;
     const PER_SECOND: f64 = 20.0;
 
     fn new(now: Instant) -> Self {
-        Allowance { left: Self::MOST, since: now }
+        RateLimit { left: Self::MOST, since: now }
     }
 
     fn take(&mut self, now: Instant) -> bool {
@@ -286,7 +287,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(format: Format, body: &str) -> Option<Vec<(String, String)>> {
-        let pairs = |found: Vec<Blocked>| found.into_iter().map(|one| (one.directive, one.uri)).collect();
+        let pairs = |found: Vec<BlockedLoad>| found.into_iter().map(|one| (one.directive, one.uri)).collect();
         format.read(body.as_bytes()).map(pairs)
     }
 
@@ -334,13 +335,13 @@ mod tests {
         let (host, legacy) = (("host", "127.0.0.1:3004"), ("content-type", "application/csp-report"));
         let path = endpoint.path();
         let own = ("origin", "http://127.0.0.1:3004");
-        assert_eq!(ask(Method::POST, path, &[host, legacy, own]), Ok(Asked::Report(Format::Legacy)));
-        assert_eq!(ask(Method::POST, path, &[host, legacy]), Ok(Asked::Report(Format::Legacy)));
+        assert_eq!(ask(Method::POST, path, &[host, legacy, own]), Ok(ReportRequest::Report(Format::Legacy)));
+        assert_eq!(ask(Method::POST, path, &[host, legacy]), Ok(ReportRequest::Report(Format::Legacy)));
         assert_eq!(
             ask(Method::POST, path, &[host, legacy, ("origin", "null")]),
-            Ok(Asked::Report(Format::Legacy))
+            Ok(ReportRequest::Report(Format::Legacy))
         );
-        assert_eq!(ask(Method::OPTIONS, path, &[host, own]), Ok(Asked::Preflight));
+        assert_eq!(ask(Method::OPTIONS, path, &[host, own]), Ok(ReportRequest::Preflight));
         assert_eq!(ask(Method::POST, path, &[host, legacy, ("origin", "https://evil.example")]), Err(403));
         assert_eq!(ask(Method::POST, path, &[host, legacy, ("origin", "http://127.0.0.1:3005")]), Err(403));
         assert_eq!(ask(Method::OPTIONS, path, &[host, ("origin", "https://evil.example")]), Err(403));
@@ -355,7 +356,7 @@ mod tests {
     #[test]
     fn a_flood_is_cut_and_ends() {
         let start = Instant::now();
-        let mut allowance = Allowance::new(start);
+        let mut allowance = RateLimit::new(start);
         assert_eq!((0..1000).filter(|_| allowance.take(start)).count(), 200);
         let later = start + Duration::from_secs(1);
         assert_eq!((0..1000).filter(|_| allowance.take(later)).count(), 20);

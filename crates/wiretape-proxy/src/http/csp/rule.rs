@@ -1,44 +1,44 @@
-//! What the user wants: which sources for which directives, for which pages and resources.
+//! The user's rules: sources of directives, for some pages and resources.
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is to become of the policies of some pages and resources.
+/// A change of the policies of some pages and resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
-    /// The pages and resources that it is for; for all if there are none.
+    /// The pages and resources that it applies to; all if there are none.
     pub paths: Vec<PathGlob>,
-    /// What it does to the upstream's policy.
+    /// How it is combined with the upstream's policy.
     pub mode: Mode,
-    /// The directives.
+    /// The directives and their sources.
     pub directives: Directives,
-    /// How browsers tell what they blocked; if it is not said, a rule before this one says it.
+    /// How browsers report what they block; `None` keeps the value of the rules before this one.
     pub report: Option<Reporting>,
 }
 
 impl Rule {
-    /// Whether it is for the page at this path, or the resource with this URI.
+    /// Whether it applies to the page at this path, or the resource with this URI.
     pub(super) fn is_for(&self, path: &str) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|glob| glob.matcher.is_match(path))
     }
 
-    /// Whether it may be for a resource at all.
+    /// Whether it may apply to resources at all.
     pub(super) fn may_be_for_resources(&self) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|glob| !glob.text.starts_with('/'))
     }
 }
 
-/// What a rule does to the upstream's policy.
+/// How a rule is combined with the upstream's policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// What is allowed there is allowed, and the rule's sources are, too.
+    /// The rule's sources are allowed in addition.
     #[default]
     Extend,
-    /// It is gone, and what rules before this one said; the rule's directives stand in its place.
+    /// The rule's directives replace the upstream's policy and those of the rules before this one.
     Replace,
 }
 
@@ -49,21 +49,21 @@ impl FromStr for Mode {
         match text {
             "extend" => Ok(Mode::Extend),
             "replace" => Ok(Mode::Replace),
-            _ => Err(format!("`{text}` is no mode; there are \"extend\" and \"replace\"")),
+            _ => Err(format!("`{text}` is not a mode; use \"extend\" or \"replace\"")),
         }
     }
 }
 
-/// How browsers tell what they blocked.
+/// How browsers report what they block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reporting {
-    /// Not at all.
+    /// Browsers don't report.
     Off,
-    /// At once, by `report-uri`.
+    /// Immediately, by `report-uri`.
     #[default]
     ReportUri,
-    /// When they like, by `report-to`, where they can; otherwise by `report-uri`.
+    /// In batches, by `report-to`, if the browser supports it; otherwise by `report-uri`.
     ReportTo,
 }
 
@@ -72,7 +72,7 @@ pub enum Reporting {
 pub struct Directive(usize);
 
 impl Directive {
-    /// All of them: those that others fall back on stand before these.
+    /// All directives; those that others fall back to come before them.
     pub const NAMES: [&'static str; 19] = [
         "default-src",
         "child-src",
@@ -100,7 +100,7 @@ impl Directive {
         Self::NAMES.iter().position(|known| *known == name).map(Directive)
     }
 
-    /// Its name.
+    /// The directive's name in lower case.
     pub fn name(self) -> &'static str {
         Self::NAMES[self.0]
     }
@@ -127,7 +127,7 @@ impl Source {
     /// The source that allows nothing.
     pub(super) const NONE: &'static str = "'none'";
 
-    /// As it stands in the header.
+    /// The source as it is written in the header.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -137,7 +137,7 @@ impl Source {
         self.0.eq_ignore_ascii_case(Self::NONE)
     }
 
-    /// The source, if it is an origin that a widget's metadata can name.
+    /// The source, if it is an origin, which a widget's metadata can contain.
     pub(super) fn origin(&self) -> Option<&str> {
         let (scheme, _) = self.0.split_once("://")?;
         ["http", "https", "ws", "wss"]
@@ -151,19 +151,19 @@ impl FromStr for Source {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let said = if text.is_empty() {
-            Err("a source is not empty".to_owned())
+        let checked = if text.is_empty() {
+            Err("a source must not be empty".to_owned())
         } else if !text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b',' | b'"')) {
-            // They would end the directive, the policy or the header.
-            let message = "a source has no blanks, `;`, `,`, double quotes or letters beyond ASCII in it; \
-                           several sources are several items of the list";
+            // These characters would end the directive, the policy or the header.
+            let message = "a source must not contain spaces, `;`, `,`, double quotes or non-ASCII characters; \
+                           write several sources as several items of the list";
             Err(message.to_owned())
         } else if text.contains('\'') {
             check_quoted(text)
         } else {
             check_bare(text)
         };
-        said.map(|()| Source(text.to_owned()))
+        checked.map(|()| Source(text.to_owned()))
     }
 }
 
@@ -177,10 +177,10 @@ fn check_quoted(text: &str) -> Result<(), String> {
     if KEYWORDS.contains(&lower.as_str()) || is_hash() {
         Ok(())
     } else if lower.starts_with("nonce-") {
-        Err("a nonce is another one for each page, so it can't be written down here".to_owned())
+        Err("a nonce is different for each response, so it can't be configured".to_owned())
     } else {
         let keywords = KEYWORDS.map(|keyword| format!("'{keyword}'")).join(", ");
-        Err(format!("`{text}` is no keyword; there are {keywords}, and hashes such as 'sha256-…'"))
+        Err(format!("`{text}` is not a keyword; use {keywords}, or a hash such as 'sha256-…'"))
     }
 }
 
@@ -191,9 +191,7 @@ fn is_base64(byte: u8) -> bool {
 fn check_bare(text: &str) -> Result<(), String> {
     let lower = text.to_ascii_lowercase();
     if KEYWORDS.contains(&lower.as_str()) {
-        return Err(format!(
-            "`{text}` is a host here; the keyword stands in quotes of its own: \"'{lower}'\""
-        ));
+        return Err(format!("`{text}` would be a host; quote the keyword: \"'{lower}'\""));
     }
     if is_scheme_source(text) {
         return Ok(());
@@ -205,11 +203,11 @@ fn check_bare(text: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{text}` is no source; write it like https://api.example.com, *.example.com, https: or 'self'"
+        "`{text}` is not a source; write it like https://api.example.com, *.example.com, https: or 'self'"
     ))
 }
 
-/// `https:`, `data:`.
+/// Whether a text is a scheme source, like `https:` or `data:`.
 fn is_scheme_source(text: &str) -> bool {
     text.strip_suffix(':').is_some_and(is_scheme)
 }
@@ -219,7 +217,7 @@ fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_part)
 }
 
-/// `*`, `localhost:9000`, `*.example.com`, `[::1]:*`.
+/// Whether a text is a host with an optional port, like `*`, `localhost:9000`, `*.example.com` or `[::1]:*`.
 fn is_host_and_port(text: &str) -> bool {
     let (host, port) = match text.rfind(':').filter(|at| !text[*at..].contains(']')) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -239,12 +237,12 @@ fn is_host(host: &str) -> bool {
         || host.split('.').all(is_label)
 }
 
-/// Directives and their sources, each directive once, those that others fall back on first.
+/// Directives and their sources, each directive once, in the order of [`Directive::NAMES`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Directives(Vec<(Directive, Vec<Source>)>);
 
 impl Directives {
-    /// Adds sources to a directive, those that it hasn't yet.
+    /// Adds to a directive the sources that it doesn't have yet.
     pub fn add(&mut self, directive: Directive, sources: impl IntoIterator<Item = Source>) {
         let at = match self.0.binary_search_by_key(&directive, |(known, _)| *known) {
             Ok(at) => at,
@@ -259,18 +257,18 @@ impl Directives {
                 list.push(source);
             }
         }
-        // Among others it means nothing.
+        // `'none'` is ignored next to other sources (CSP level 3, section 2.3.1).
         if list.len() > 1 {
             list.retain(|source| !source.is_none());
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no directives.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them.
+    /// The directives in order, each with its sources.
     pub fn iter(&self) -> impl Iterator<Item = (Directive, &[Source])> {
         self.0.iter().map(|(directive, sources)| (*directive, sources.as_slice()))
     }
@@ -282,7 +280,7 @@ impl Serialize for Directives {
     }
 }
 
-/// Which pages, by their paths, or which resources, by their URIs: `/widgets/**`, `ui://weather/*`.
+/// A glob over the paths of pages or the URIs of resources: `/widgets/**`, `ui://weather/*`.
 #[derive(Clone)]
 pub struct PathGlob {
     text: String,
@@ -294,15 +292,15 @@ impl FromStr for PathGlob {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.contains(['?', '#']) {
-            return Err("a path ends where its query begins, so `?` and `#` are never in it".to_owned());
+            return Err("a path has no query or fragment: remove `?` and `#`".to_owned());
         }
         if !text.starts_with(['/', '*']) && !text.contains("://") {
             return Err(format!(
-                "`{text}` is for nothing: a path begins with `/`, and a resource's URI has `://` in it"
+                "`{text}` matches nothing: a path begins with `/`, and a resource's URI contains `://`"
             ));
         }
         let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
-        let glob = glob.map_err(|error| format!("`{text}` can't be read: {}", error.kind()))?;
+        let glob = glob.map_err(|error| format!("`{text}` is not a valid glob: {}", error.kind()))?;
         Ok(PathGlob { text: text.to_owned(), matcher: glob.compile_matcher() })
     }
 }
@@ -327,30 +325,30 @@ impl Serialize for PathGlob {
     }
 }
 
-/// What all rules together want for one page or resource.
+/// The combination of all rules that apply to one page or resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Wish {
+pub(super) struct EffectiveRule {
     pub(super) mode: Mode,
     pub(super) directives: Directives,
     pub(super) report: Reporting,
 }
 
-impl Wish {
-    /// What these rules want for the page at this path or the resource with this URI; `None` if none is for it.
+impl EffectiveRule {
+    /// Combines the rules for the page at this path or the resource with this URI; `None` if none applies.
     pub(super) fn of(rules: &[Rule], path: &str) -> Option<Self> {
-        let mut wish: Option<Wish> = None;
+        let mut combined: Option<EffectiveRule> = None;
         for rule in rules.iter().filter(|rule| rule.is_for(path)) {
-            let wish = wish.get_or_insert_default();
+            let combined = combined.get_or_insert_default();
             if rule.mode == Mode::Replace {
-                wish.mode = Mode::Replace;
-                wish.directives = Directives::default();
+                combined.mode = Mode::Replace;
+                combined.directives = Directives::default();
             }
             for (directive, sources) in rule.directives.iter() {
-                wish.directives.add(directive, sources.iter().cloned());
+                combined.directives.add(directive, sources.iter().cloned());
             }
-            wish.report = rule.report.unwrap_or(wish.report);
+            combined.report = rule.report.unwrap_or(combined.report);
         }
-        wish
+        combined
     }
 }
 
@@ -368,8 +366,8 @@ pub(super) mod tests {
         Rule { paths, mode, directives: found, report: None }
     }
 
-    fn shown(wish: &Wish) -> String {
-        serde_json::to_string(&wish.directives).unwrap()
+    fn shown(combined: &EffectiveRule) -> String {
+        serde_json::to_string(&combined.directives).unwrap()
     }
 
     #[test]
@@ -394,21 +392,21 @@ pub(super) mod tests {
     #[test]
     fn what_is_no_source_is_refused_with_what_to_write() {
         for (source, expected) in [
-            ("", "not empty"),
-            ("a; script-src *", "no blanks"),
-            ("https://a,", "no blanks"),
-            ("https://a\r\nX:", "no blanks"),
-            ("https://ä.example", "no blanks"),
+            ("", "must not be empty"),
+            ("a; script-src *", "must not contain spaces"),
+            ("https://a,", "must not contain spaces"),
+            ("https://a\r\nX:", "must not contain spaces"),
+            ("https://ä.example", "must not contain spaces"),
             ("self", "\"'self'\""),
-            ("'selfish'", "is no keyword"),
-            ("'self", "is no keyword"),
-            ("'nonce-abc'", "another one for each page"),
-            ("'sha256-'", "is no keyword"),
-            ("https://", "is no source"),
-            ("https://a?x=1", "is no source"),
-            ("http:/a", "is no source"),
-            ("a.*.com", "is no source"),
-            ("host:99999", "is no source"),
+            ("'selfish'", "is not a keyword"),
+            ("'self", "is not a keyword"),
+            ("'nonce-abc'", "different for each response"),
+            ("'sha256-'", "is not a keyword"),
+            ("https://", "is not a source"),
+            ("https://a?x=1", "is not a source"),
+            ("http:/a", "is not a source"),
+            ("a.*.com", "is not a source"),
+            ("host:99999", "is not a source"),
         ] {
             let told = source.parse::<Source>().unwrap_err();
             assert!(told.contains(expected), "{source}: {told}");
@@ -422,19 +420,19 @@ pub(super) mod tests {
             rule(&["/w/**"], Mode::Replace, &[("img-src", &["'none'"])]),
             rule(&["/w/x/*"], Mode::Extend, &[("img-src", &["https://b"]), ("default-src", &["'self'"])]),
         ];
-        let wish = |path| Wish::of(&rules, path).unwrap();
+        let combined = |path| EffectiveRule::of(&rules, path).unwrap();
         assert_eq!(
-            (wish("/").mode, shown(&wish("/"))),
+            (combined("/").mode, shown(&combined("/"))),
             (Mode::Extend, r#"{"connect-src":["https://a"]}"#.to_owned())
         );
-        let replaced = wish("/w/y");
+        let replaced = combined("/w/y");
         assert_eq!(
             (replaced.mode, shown(&replaced)),
             (Mode::Replace, r#"{"img-src":["'none'"]}"#.to_owned())
         );
-        let both = wish("/w/x/y");
+        let both = combined("/w/x/y");
         assert_eq!(shown(&both), r#"{"default-src":["'self'"],"img-src":["https://b"]}"#);
-        assert_eq!(Wish::of(&rules[1..], "/else"), None);
+        assert_eq!(EffectiveRule::of(&rules[1..], "/else"), None);
     }
 
     #[test]
@@ -444,7 +442,7 @@ pub(super) mod tests {
             rule(&["/quiet"], Mode::Extend, &[("connect-src", &["https://b"])]),
         ];
         rules[1].report = Some(Reporting::Off);
-        let report = |path| Wish::of(&rules, path).unwrap().report;
+        let report = |path| EffectiveRule::of(&rules, path).unwrap().report;
         assert_eq!((report("/"), report("/quiet")), (Reporting::ReportUri, Reporting::Off));
     }
 
@@ -456,7 +454,8 @@ pub(super) mod tests {
         assert!(is_for("ui://weather/*", "ui://weather/now.html") && !is_for("/**", "ui://weather/now.html"));
         let may = |globs: &[&str]| rule(globs, Mode::Extend, &[]).may_be_for_resources();
         assert!(may(&[]) && may(&["/a", "ui://**"]) && may(&["**"]) && !may(&["/**"]));
-        for (glob, expected) in [("widgets", "begins with `/`"), ("/a?b", "query"), ("/[a", "can't be read")]
+        for (glob, expected) in
+            [("widgets", "begins with `/`"), ("/a?b", "query"), ("/[a", "not a valid glob")]
         {
             let told = glob.parse::<PathGlob>().unwrap_err();
             assert!(told.contains(expected), "{told}");

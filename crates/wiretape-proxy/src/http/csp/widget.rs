@@ -1,66 +1,65 @@
-//! The policies of widgets (MCP Apps): lists of origins in the metadata of resources, from which a host makes its own
-//! header. Only these lists are changed, and only where a server has given a resource such metadata; everything else
-//! stays byte for byte.
+//! The policies of widgets (MCP Apps): lists of origins in the metadata of resources, from which a host builds its own header.
+//! Only these lists are changed, and only in resources that have such metadata; everything else is kept byte for byte.
 
 use super::super::splice::Edit;
-use super::rule::{Mode, Rule, Wish};
+use super::rule::{EffectiveRule, Mode, Rule};
 use wiretape_trace::value::Value;
 
-/// Which of a server's answers may hold widgets.
+/// The methods in a request whose results may hold widgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Asked {
+pub(super) struct ResourceRequests {
     resources: bool,
     templates: bool,
     contents: bool,
 }
 
-impl Asked {
-    /// What a request, or a batch of them, asks for; `None` if nothing of this.
-    pub(super) fn by(message: &[u8]) -> Option<Self> {
-        // All three methods have it, and hardly any other message does.
+impl ResourceRequests {
+    /// The methods in a request or a batch; `None` if it has none of them.
+    pub(super) fn in_message(message: &[u8]) -> Option<Self> {
+        // All three method names contain it, and hardly any other message does: this saves the parsing of nearly all messages.
         memchr::memmem::find(message, b"resources")?;
         let value = Value::parse(message).ok()?;
-        let mut asked = Asked::default();
+        let mut requested = ResourceRequests::default();
         each(value, |request| match request.get("method").and_then(Value::string).as_deref() {
-            Some("resources/list") => asked.resources = true,
-            Some("resources/templates/list") => asked.templates = true,
-            Some("resources/read") => asked.contents = true,
+            Some("resources/list") => requested.resources = true,
+            Some("resources/templates/list") => requested.templates = true,
+            Some("resources/read") => requested.contents = true,
             _ => {}
         });
-        (asked != Asked::default()).then_some(asked)
+        (requested != ResourceRequests::default()).then_some(requested)
     }
 
-    /// The list in a result, and what a resource in it goes by.
+    /// The names of the lists in a result, and of the member that identifies a resource in each.
     fn lists(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let lists = [
             (self.resources, "resources", "uri"),
             (self.templates, "resourceTemplates", "uriTemplate"),
             (self.contents, "contents", "uri"),
         ];
-        lists.into_iter().filter(|(asked, ..)| *asked).map(|(_, list, name)| (list, name))
+        lists.into_iter().filter(|(is_requested, ..)| *is_requested).map(|(_, list, name)| (list, name))
     }
 }
 
-/// The message, or each message of a batch.
-fn each<'a>(value: Value<'a>, mut tell: impl FnMut(Value<'a>)) {
+/// Calls `visit` with the message, or with each message of a batch.
+fn each<'a>(value: Value<'a>, mut visit: impl FnMut(Value<'a>)) {
     if value.is_array() {
-        value.elements(tell);
+        value.elements(visit);
     } else {
-        tell(value);
+        visit(value);
     }
 }
 
-/// What has to be changed in an answer, in order. Nothing if it is no JSON.
-pub(super) fn edits(message: &[u8], asked: Asked, rules: &[Rule]) -> Vec<Edit> {
+/// The edits of a response, in order. None if it is not JSON.
+pub(super) fn edits(message: &[u8], requested: ResourceRequests, rules: &[Rule]) -> Vec<Edit> {
     let mut edits = Vec::new();
     let Ok(value) = Value::parse(message) else { return edits };
     each(value, |answer| {
-        for (list, name) in asked.lists() {
+        for (list, name) in requested.lists() {
             let Some(resources) = answer.at_path(&["result", list]) else { continue };
             resources.elements(|resource| {
                 let uri = resource.get(name).and_then(Value::string);
-                if let Some(wish) = uri.and_then(|uri| Wish::of(rules, &uri)) {
-                    edit_resource(resource, &wish, &mut edits);
+                if let Some(rule) = uri.and_then(|uri| EffectiveRule::of(rules, &uri)) {
+                    edit_resource(resource, &rule, &mut edits);
                 }
             });
         }
@@ -69,62 +68,63 @@ pub(super) fn edits(message: &[u8], asked: Asked, rules: &[Rule]) -> Vec<Edit> {
     edits
 }
 
-fn edit_resource(resource: Value<'_>, wish: &Wish, edits: &mut Vec<Edit>) {
+fn edit_resource(resource: Value<'_>, rule: &EffectiveRule, edits: &mut Vec<Edit>) {
     let Some(meta) = resource.get("_meta") else { return };
     if let Some(policy) = meta.get("openai/widgetCSP") {
-        edit_policy(policy, wish, Kind::openai_name, edits);
+        edit_policy(policy, rule, OriginList::openai_name, edits);
     }
     if let Some(policy) = meta.at_path(&["ui", "csp"]) {
-        edit_policy(policy, wish, Kind::ui_name, edits);
+        edit_policy(policy, rule, OriginList::ui_name, edits);
     }
 }
 
-/// What a list of origins is for.
+/// The purpose of a list of origins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OriginList {
     Connect,
     Resource,
     Frame,
     BaseUri,
 }
 
-impl Kind {
-    const ALL: [Kind; 4] = [Kind::Connect, Kind::Resource, Kind::Frame, Kind::BaseUri];
+impl OriginList {
+    const ALL: [OriginList; 4] =
+        [OriginList::Connect, OriginList::Resource, OriginList::Frame, OriginList::BaseUri];
 
     fn of(directive: &str) -> Option<Self> {
         match directive {
-            "connect-src" => Some(Kind::Connect),
+            "connect-src" => Some(OriginList::Connect),
             "script-src" | "script-src-elem" | "style-src" | "style-src-elem" | "img-src" | "font-src"
-            | "media-src" => Some(Kind::Resource),
-            "frame-src" => Some(Kind::Frame),
-            "base-uri" => Some(Kind::BaseUri),
+            | "media-src" => Some(OriginList::Resource),
+            "frame-src" => Some(OriginList::Frame),
+            "base-uri" => Some(OriginList::BaseUri),
             _ => None,
         }
     }
 
     fn openai_name(self) -> Option<&'static str> {
         match self {
-            Kind::Connect => Some("connect_domains"),
-            Kind::Resource => Some("resource_domains"),
-            Kind::Frame => Some("frame_domains"),
-            Kind::BaseUri => None,
+            OriginList::Connect => Some("connect_domains"),
+            OriginList::Resource => Some("resource_domains"),
+            OriginList::Frame => Some("frame_domains"),
+            OriginList::BaseUri => None,
         }
     }
 
     fn ui_name(self) -> Option<&'static str> {
         match self {
-            Kind::Connect => Some("connectDomains"),
-            Kind::Resource => Some("resourceDomains"),
-            Kind::Frame => Some("frameDomains"),
-            Kind::BaseUri => Some("baseUriDomains"),
+            OriginList::Connect => Some("connectDomains"),
+            OriginList::Resource => Some("resourceDomains"),
+            OriginList::Frame => Some("frameDomains"),
+            OriginList::BaseUri => Some("baseUriDomains"),
         }
     }
 
-    /// The origins that are wished for; `None` if nothing is said of this kind.
-    fn origins(self, wish: &Wish) -> Option<Vec<&str>> {
+    /// The origins that the rules allow in this list; `None` if no rule mentions it.
+    fn origins(self, rule: &EffectiveRule) -> Option<Vec<&str>> {
         let mut found: Option<Vec<&str>> = None;
-        for (directive, sources) in wish.directives.iter() {
-            if Kind::of(directive.name()) == Some(self) {
+        for (directive, sources) in rule.directives.iter() {
+            if OriginList::of(directive.name()) == Some(self) {
                 let found = found.get_or_insert_default();
                 for origin in sources.iter().filter_map(|source| source.origin()) {
                     if !found.contains(&origin) {
@@ -137,28 +137,28 @@ impl Kind {
     }
 }
 
-/// Whether a rule says anything that a widget's policy can tell.
+/// Whether a rule contains anything that a widget's policy can express.
 pub(super) fn concerns_widgets(rule: &Rule) -> bool {
     rule.may_be_for_resources()
-        && rule.directives.iter().any(|(directive, _)| Kind::of(directive.name()).is_some())
+        && rule.directives.iter().any(|(directive, _)| OriginList::of(directive.name()).is_some())
 }
 
 fn edit_policy(
     policy: Value<'_>,
-    wish: &Wish,
-    name: fn(Kind) -> Option<&'static str>,
+    rule: &EffectiveRule,
+    name: fn(OriginList) -> Option<&'static str>,
     edits: &mut Vec<Edit>,
 ) {
     if !policy.is_object() {
         return;
     }
     let mut missing = Vec::new();
-    for kind in Kind::ALL {
-        let (Some(name), Some(origins)) = (name(kind), kind.origins(wish)) else { continue };
+    for kind in OriginList::ALL {
+        let (Some(name), Some(origins)) = (name(kind), kind.origins(rule)) else { continue };
         match policy.get(name) {
-            Some(list) if list.is_array() => edits.extend(edit_list(list, wish.mode, &origins)),
+            Some(list) if list.is_array() => edits.extend(edit_list(list, rule.mode, &origins)),
             Some(list) if list.is_null() && !origins.is_empty() => edits.push((range(list), array(&origins))),
-            // Something else than a list is left to its reader.
+            // A value that is not a list is invalid; it is left to the host.
             Some(_) => {}
             None if origins.is_empty() => {}
             None => missing.push([quoted(name), b":".to_vec(), array(&origins)].concat()),
@@ -192,7 +192,7 @@ fn edit_list(list: Value<'_>, mode: Mode, origins: &[&str]) -> Option<Edit> {
     }
 }
 
-/// Adds items behind the last one of a container.
+/// Adds items after the last one of a container.
 fn insertion(container: Value<'_>, last: Option<Value<'_>>, items: &[Vec<u8>]) -> Edit {
     let items = items.join(&b','.to_owned());
     match last {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const READ: Asked = Asked { resources: false, templates: false, contents: true };
+    const READ: ResourceRequests = ResourceRequests { resources: false, templates: false, contents: true };
 
     fn extend() -> Vec<Rule> {
         let directives: &[(&str, &[&str])] = &[
@@ -237,7 +237,7 @@ mod tests {
         vec![rule(&[], Mode::Extend, directives)]
     }
 
-    fn rewritten(message: &str, asked: Asked, rules: &[Rule]) -> String {
+    fn rewritten(message: &str, asked: ResourceRequests, rules: &[Rule]) -> String {
         String::from_utf8(splice(message.as_bytes(), &edits(message.as_bytes(), asked, rules))).unwrap()
     }
 
@@ -257,13 +257,13 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_told_by_the_method() {
-        let by = |text: &str| Asked::by(text.as_bytes());
+        let by = |text: &str| ResourceRequests::in_message(text.as_bytes());
         assert_eq!(by(r#"{"jsonrpc":"2.0","id":1,"method":"resources\/read"}"#), Some(READ));
         assert_eq!(by(r#"{"method":"tools/call","params":{"name":"resources/read"}}"#), None);
         assert_eq!(by(r#"{"method":"resources/subscribe"}"#), None);
         assert_eq!(by("resources/read"), None);
         let batch = r#"[{"method":"resources/list"},{"method":"resources/templates/list"}]"#;
-        assert_eq!(by(batch), Some(Asked { resources: true, templates: true, contents: false }));
+        assert_eq!(by(batch), Some(ResourceRequests { resources: true, templates: true, contents: false }));
     }
 
     #[test]
@@ -332,15 +332,19 @@ mod tests {
         let rules = [rule(&[], Mode::Extend, &[("frame-src", &["https://f"]), ("base-uri", &["https://g"])])];
         let new = r#""_meta":{"ui":{"csp":{"frameDomains":["https://f"],"baseUriDomains":["https://g"]}}}"#;
         for (asked, list, name) in [
-            (Asked { resources: true, ..Asked::default() }, "resources", "uri"),
-            (Asked { templates: true, ..Asked::default() }, "resourceTemplates", "uriTemplate"),
-            (Asked { contents: true, ..Asked::default() }, "contents", "uri"),
+            (ResourceRequests { resources: true, ..ResourceRequests::default() }, "resources", "uri"),
+            (
+                ResourceRequests { templates: true, ..ResourceRequests::default() },
+                "resourceTemplates",
+                "uriTemplate",
+            ),
+            (ResourceRequests { contents: true, ..ResourceRequests::default() }, "contents", "uri"),
         ] {
             let answer = |csp: &str| {
                 format!("[\n{{\"id\":1,\"result\":{{\"{list}\":[{{\"{name}\":\"ui://x\",{csp}}}]}}}}]\n")
             };
             assert_eq!(rewritten(&answer(csp), asked, &rules), answer(new));
-            assert_eq!(rewritten(&answer(csp), Asked::default(), &rules), answer(csp));
+            assert_eq!(rewritten(&answer(csp), ResourceRequests::default(), &rules), answer(csp));
         }
     }
 
@@ -402,7 +406,7 @@ mod tests {
         #[test]
         fn nothing_panics(message in prop::collection::vec(any::<u8>(), 0..80)) {
             edits(&message, READ, &extend());
-            Asked::by(&message);
+            ResourceRequests::in_message(&message);
         }
     }
 }

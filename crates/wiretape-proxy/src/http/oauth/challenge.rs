@@ -2,8 +2,8 @@
 
 use wiretape_trace::challenge::parameters;
 
-/// Replaces the URLs of `resource_metadata` in any challenge; `change` gets each and says what to put instead. All
-/// other bytes stay. `None` if nothing is replaced.
+/// Replaces the URLs of `resource_metadata` in all challenges; `change` gets each URL and returns its replacement. All other
+/// bytes are kept. `None` if nothing is replaced.
 pub(super) fn edit(header: &[u8], mut change: impl FnMut(&str) -> Option<String>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(header.len());
     let mut copied = 0;
@@ -20,7 +20,7 @@ pub(super) fn edit(header: &[u8], mut change: impl FnMut(&str) -> Option<String>
     Some(out)
 }
 
-/// In quotes, for a URL is no token.
+/// A quoted string (RFC 9110, section 5.6.4): a URL has characters that a token must not have.
 fn quote(text: &str) -> Vec<u8> {
     let mut out = vec![b'"'];
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! The documents of discovery: which they are, by their paths, and the strings in them.
+//! Discovery documents: recognising them by their paths, and finding and replacing strings in them.
 
 use std::ops::Range;
 
@@ -7,38 +7,38 @@ use wiretape_trace::json::{Lexeme, Lexer, SyntaxError, Token};
 use super::super::splice::{Edit, splice};
 use super::url::is_plain_path;
 
-/// RFC 9728.
+/// The well-known path of protected resource metadata (RFC 9728, section 3).
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
-/// RFC 8414 and OpenID Connect Discovery: the same members, under two names.
+/// The well-known paths of RFC 8414 and OpenID Connect Discovery: the same members, under two names.
 const AUTHORIZATION_SERVER: [&str; 2] =
     ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"];
 
-/// What a path of discovery asks for.
+/// The document that a discovery path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Discovery<'a> {
     /// The document of a protected resource.
     ProtectedResource,
     /// The metadata of an authorization server.
     AuthorizationServer {
-        /// The path of its issuer; empty for that of a whole site.
+        /// The path of its issuer; empty for an issuer without a path.
         issuer_path: &'a str,
         well_known: &'static str,
-        form: Form,
+        form: WellKnownForm,
     },
 }
 
-/// Where the well-known name stands in a path.
+/// The position of the well-known name in a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// Before the issuer's own path, as in RFC 8414.
+pub(super) enum WellKnownForm {
+    /// Before the issuer's path (RFC 8414, section 3.1).
     Inserted,
-    /// Behind it, as in OpenID Connect.
+    /// After it (OpenID Connect Discovery 1.0, section 4.1).
     Appended,
 }
 
 impl<'a> Discovery<'a> {
-    /// What is asked for by a path without a query. A path with two readings asks for nothing.
+    /// The document that a path without a query names. `None` for a path that parsers may read in two ways.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         if !is_plain_path(path) {
             return None;
@@ -53,26 +53,26 @@ impl<'a> Discovery<'a> {
     }
 }
 
-/// The path around a well-known name.
-fn cut<'a>(path: &'a str, well_known: &str) -> Option<(&'a str, Form)> {
+/// The rest of a path without the well-known name.
+fn cut<'a>(path: &'a str, well_known: &str) -> Option<(&'a str, WellKnownForm)> {
     let inserted = path.strip_prefix(well_known).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-    let inserted = inserted.map(|rest| (rest, Form::Inserted));
-    inserted.or_else(|| path.strip_suffix(well_known).map(|rest| (rest, Form::Appended)))
+    let inserted = inserted.map(|rest| (rest, WellKnownForm::Inserted));
+    inserted.or_else(|| path.strip_suffix(well_known).map(|rest| (rest, WellKnownForm::Appended)))
 }
 
-/// A string or `true` that belongs to a member of the document's object.
+/// A string or `true` in a member of the document's object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
-    /// The member's name.
+    /// The name of the member.
     pub(super) member: String,
     pub(super) value: Value,
-    /// Where it stands, quotes included.
+    /// Its position in the document, quotes included.
     pub(super) range: Range<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// The member's value.
+    /// The value of the member itself.
     Text(String),
     /// An element of the array that is the member's value.
     Element(String),
@@ -127,7 +127,7 @@ fn item(member: &str, value: Value, lexeme: Lexeme) -> Item {
     Item { member: member.to_owned(), value, range: lexeme.start..lexeme.end }
 }
 
-/// Puts other strings where items stood. Everything else stays byte for byte. `None` if there are none.
+/// Replaces strings and keeps everything else byte for byte. `None` if there are no edits.
 pub(super) fn edit(json: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
     let quoted = |(range, text): &(Range<usize>, String)| {
         (range.clone(), serde_json::Value::from(text.as_str()).to_string().into_bytes())
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn documents_are_known_by_their_paths() {
-        use Form::{Appended, Inserted};
-        let check = |path: &str, expected: Option<Option<(&str, Form)>>| {
+        use WellKnownForm::{Appended, Inserted};
+        let check = |path: &str, expected: Option<Option<(&str, WellKnownForm)>>| {
             let found = Discovery::of(path).map(|discovery| match discovery {
                 Discovery::ProtectedResource => None,
                 Discovery::AuthorizationServer { issuer_path, form, .. } => Some((issuer_path, form)),

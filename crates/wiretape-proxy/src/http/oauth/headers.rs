@@ -1,11 +1,11 @@
-//! Which headers cross to a foreign authorization server and back.
+//! The headers that are forwarded to a foreign authorization server and back.
 //!
-//! Clients hold one origin, ours, and may attach to any request for it what they hold for the upstream: cookies, a
-//! token, an API key in a header of their own. None of that is for anybody else. So what crosses is listed.
+//! Clients know one origin, ours, and may attach to any request for it what belongs to the upstream: cookies, a token, an API
+//! key in a header. Another server must not get any of that. So there is a list of what is forwarded, not of what is removed.
 
-/// A `Content-Security-Policy` for what comes from a foreign authorization server: it is data for programs, and must not
-/// run in a browser as if it were the upstream's.
-pub(crate) const ABROAD_POLICY: &str = "default-src 'none'; sandbox";
+/// The `Content-Security-Policy` for responses of a foreign authorization server: they are data for programs, and must not run
+/// in a browser with the upstream's origin.
+pub(crate) const FOREIGN_RESPONSE_POLICY: &str = "default-src 'none'; sandbox";
 
 const SENT: [&str; 10] = [
     "accept",
@@ -47,23 +47,24 @@ const PARTIAL: [&str; 7] = [
     "range",
 ];
 
-/// Whether a header of a client's request goes on to a foreign authorization server. Names are in lower case.
+/// Whether a header of a client's request is forwarded to a foreign authorization server. Names are in lower case.
 ///
-/// `Authorization` is sent where it is the client's own (RFC 6749, section 2.3.1). A bearer token is the upstream's.
-pub(crate) fn is_sent_abroad(name: &str, value: &[u8]) -> bool {
+/// `Authorization: Basic` is forwarded: it is the client's own credential there (RFC 6749, section 2.3.1). A bearer token is for
+/// the upstream.
+pub(crate) fn is_sent_to_foreign(name: &str, value: &[u8]) -> bool {
     let is_basic = value.get(..6).is_some_and(|start| start.eq_ignore_ascii_case(b"basic "));
     SENT.contains(&name) || name == "authorization" && is_basic
 }
 
-/// Whether a header of a foreign authorization server's answer goes on to the client. A cookie would be the upstream's
-/// from then on.
-pub(crate) fn is_accepted_from_abroad(name: &str) -> bool {
+/// Whether a header of a foreign authorization server's response is forwarded to the client. Cookies are not: the client would
+/// send them to the upstream from then on.
+pub(crate) fn is_accepted_from_foreign(name: &str) -> bool {
     ACCEPTED.contains(&name) || name.starts_with("access-control-")
 }
 
-/// Whether a header may stand in a request for a document: the answer must be the whole one, in plain, each time. A 304
-/// would teach us nothing.
-pub(crate) fn asks_for_whole(name: &str) -> bool {
+/// Whether a header may be sent in a request for a document. The response must be complete and not encoded, since a 304 or a
+/// part of it would teach the rewriter nothing.
+pub(crate) fn is_unconditional(name: &str) -> bool {
     !PARTIAL.contains(&name)
 }
 
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn what_is_the_upstreams_stays_at_home() {
         let check = |name: &str, value: &str, expected: bool| {
-            assert_eq!(is_sent_abroad(name, value.as_bytes()), expected, "{name}: {value}");
+            assert_eq!(is_sent_to_foreign(name, value.as_bytes()), expected, "{name}: {value}");
         };
         check("content-type", "application/x-www-form-urlencoded", true);
         check("authorization", "Basic YTpi", true);
@@ -93,18 +94,18 @@ mod tests {
     #[test]
     fn what_a_foreign_server_sets_is_not_set_for_the_upstream() {
         for kept in ["content-type", "cache-control", "access-control-allow-origin", "www-authenticate"] {
-            assert!(is_accepted_from_abroad(kept), "{kept}");
+            assert!(is_accepted_from_foreign(kept), "{kept}");
         }
         for dropped in
             ["set-cookie", "clear-site-data", "strict-transport-security", "alt-svc", "refresh", "link"]
         {
-            assert!(!is_accepted_from_abroad(dropped), "{dropped}");
+            assert!(!is_accepted_from_foreign(dropped), "{dropped}");
         }
     }
 
     #[test]
     fn documents_are_asked_for_whole() {
-        assert!(asks_for_whole("accept") && asks_for_whole("mcp-protocol-version"));
-        assert!(!asks_for_whole("if-none-match") && !asks_for_whole("accept-encoding"));
+        assert!(is_unconditional("accept") && is_unconditional("mcp-protocol-version"));
+        assert!(!is_unconditional("if-none-match") && !is_unconditional("accept-encoding"));
     }
 }

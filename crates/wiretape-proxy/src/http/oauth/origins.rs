@@ -1,46 +1,45 @@
-//! Whose a URL is: ours, the upstream's, or somebody else's.
+//! The owner of a URL: the proxy, the upstream, or a third party.
 
 use super::servers::is_reserved;
 use super::url::Url;
 use crate::live::Origin;
 
-/// The two names of the same server during one exchange: the one that the client dialled, and the one that the user
-/// gave us.
+/// The two origins of the same server during one exchange: the one that the client uses, and the user's upstream.
 #[derive(Debug, Clone)]
 pub(crate) struct Origins {
-    public: Site,
-    upstream: Site,
-    /// The client's `Host` with the upstream's scheme: how an upstream that builds URLs from the request writes ours.
-    reflected: Site,
+    public: SpelledOrigin,
+    upstream: SpelledOrigin,
+    /// The client's `Host` with the upstream's scheme: what an upstream that builds URLs from the request calls itself.
+    reflected: SpelledOrigin,
 }
 
-/// An origin, and how it was written. Clients compare it as text, so the spelling stays.
+/// An origin and its spelling. Clients compare origins as text, so the spelling is kept.
 #[derive(Debug, Clone)]
-struct Site {
+struct SpelledOrigin {
     text: String,
     origin: Origin,
 }
 
-impl Site {
+impl SpelledOrigin {
     fn of(url: &Url) -> Self {
-        Site { text: url.origin_text().to_owned(), origin: url.origin().clone() }
+        SpelledOrigin { text: url.origin_text().to_owned(), origin: url.origin().clone() }
     }
 }
 
-/// Whose a URL is.
+/// The owner of a URL, by its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The origin that the client dialled.
+    /// The proxy: the origin that the client uses.
     Public,
     Upstream,
-    /// The host that the client dialled, with the upstream's scheme.
+    /// The upstream, as the client's host with the upstream's scheme.
     Reflected,
-    Somebody,
+    ThirdParty,
 }
 
 impl Origins {
-    /// `public` is the scheme that we serve and the `Host` that the client sent; `upstream` is the user's URL, of which
-    /// only the origin counts. `None` if either is no http URL, or they are the same: then there is nothing to rewrite.
+    /// `public` is our scheme and the client's `Host`; `upstream` is the user's URL, of which only the origin counts. `None` if
+    /// either is not an http URL or both are the same: then there is nothing to rewrite.
     pub(crate) fn new(public: &str, upstream: &str) -> Option<Self> {
         let (public, upstream) = (Url::parse(public)?, Url::parse(upstream)?);
         if public.origin() == upstream.origin() || !public.rest().is_empty() {
@@ -50,9 +49,9 @@ impl Origins {
         let host = public.origin_text().split_once("://")?.1;
         let reflected = format!("{scheme}://{host}");
         Some(Origins {
-            public: Site::of(&public),
-            upstream: Site::of(&upstream),
-            reflected: Site::of(&Url::parse(&reflected)?),
+            public: SpelledOrigin::of(&public),
+            upstream: SpelledOrigin::of(&upstream),
+            reflected: SpelledOrigin::of(&Url::parse(&reflected)?),
         })
     }
 
@@ -77,17 +76,17 @@ impl Origins {
         } else if *origin == self.reflected.origin {
             Owner::Reflected
         } else {
-            Owner::Somebody
+            Owner::ThirdParty
         }
     }
 
-    /// The upstream's URL as the client is to see it; `None` for any other. On our own paths the upstream has nothing:
-    /// there it could pass for a foreign server that the client trusts.
-    pub(super) fn told(&self, url: &Url) -> Option<String> {
+    /// Translates the upstream's URL to our origin; `None` for any other URL. Never to a reserved path: there the upstream could
+    /// pose as a foreign authorization server that the client trusts.
+    pub(super) fn to_public(&self, url: &Url) -> Option<String> {
         match self.owner(url) {
             _ if is_reserved(url.path()) => None,
             Owner::Upstream | Owner::Reflected => Some(format!("{}{}", self.public.text, url.rest())),
-            Owner::Public | Owner::Somebody => None,
+            Owner::Public | Owner::ThirdParty => None,
         }
     }
 }
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     fn told(public: &str, upstream: &str, url: &str) -> Option<String> {
-        Origins::new(public, upstream).unwrap().told(&Url::parse(url).unwrap())
+        Origins::new(public, upstream).unwrap().to_public(&Url::parse(url).unwrap())
     }
 
     #[test]

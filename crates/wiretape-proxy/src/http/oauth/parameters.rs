@@ -1,9 +1,9 @@
-//! Queries and forms (`application/x-www-form-urlencoded`), edited without touching what is not meant.
+//! Queries and forms (`application/x-www-form-urlencoded`), edited in place: all other bytes stay as they were sent.
 
 use std::borrow::Cow;
 
-/// Replaces values: `change` gets each name and value, decoded, and says what to put instead. All other bytes stay.
-/// `None` if nothing is replaced.
+/// Replaces values: `change` gets each decoded name and value and returns the replacement. All other bytes are kept. `None` if
+/// nothing is replaced.
 pub(super) fn edit(text: &str, mut change: impl FnMut(&str, &str) -> Option<String>) -> Option<String> {
     let mut changed = false;
     let pairs: Vec<Cow<str>> = text
@@ -25,7 +25,7 @@ fn edit_pair(pair: &str, change: &mut impl FnMut(&str, &str) -> Option<String>) 
     Some(format!("{name}={}", encode(&replacement)))
 }
 
-/// The values of a parameter.
+/// The decoded values of a parameter, which may occur several times.
 pub(super) fn values<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
     text.split('&').filter_map(move |pair| {
         let (given, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -37,7 +37,7 @@ pub(super) fn has(text: &str, name: &str) -> bool {
     values(text, name).next().is_some()
 }
 
-/// What a name or value means; `None` where it isn't text.
+/// Decodes a name or value; `None` if the result is not UTF-8.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(['%', '+']) {
         return Some(Cow::Borrowed(text));
@@ -57,7 +57,7 @@ fn hex_pair(digits: &[u8]) -> Option<u8> {
     u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()
 }
 
-/// Everything but the unreserved characters of RFC 3986 escaped, which every reader undoes.
+/// Percent-encodes everything but the unreserved characters of RFC 3986, section 2.3.
 fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for byte in text.bytes() {

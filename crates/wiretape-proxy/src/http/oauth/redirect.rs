@@ -1,61 +1,60 @@
-//! Redirects: the answers of authorization endpoints, and all others of the upstream.
+//! Redirects: those of authorization endpoints, and all others of the upstream.
 
 use super::origins::Origins;
 use super::parameters;
 use super::url::{Url, path_of};
 
-/// The `Location` of an answer of the upstream, as the client is to see it; `None` if it stays.
+/// The `Location` of an upstream's response for the client; `None` if it is unchanged.
 ///
-/// What leads to the upstream leads to us. What leads back to a client carries the issuer (RFC 9207) under the name
-/// that the client knows.
+/// A URL of the upstream becomes ours. A redirect back to the client gets the issuer (RFC 9207) that the client knows.
 pub(super) fn location(value: &[u8], origins: &Origins) -> Option<Vec<u8>> {
     let text = str::from_utf8(value).ok()?;
-    let told = match Url::parse(text).and_then(|url| origins.told(&url)) {
-        Some(told) => told,
-        None => edit_iss(text, |iss| origins.told(&Url::parse(iss)?))?,
+    let translated = match Url::parse(text).and_then(|url| origins.to_public(&url)) {
+        Some(translated) => translated,
+        None => edit_iss(text, |iss| origins.to_public(&Url::parse(iss)?))?,
     };
-    Some(told.into_bytes())
+    Some(translated.into_bytes())
 }
 
-/// A request of a browser for an authorization endpoint.
+/// A browser's request for an authorization endpoint.
 ///
-/// People log in at the authorization server's own site, where their cookies, passkeys and password managers work, and
-/// where the login may lead on to other sites and back. So the browser is sent there. Only where nobody has to be asked
-/// can the answer come through us, and then its `iss` is what the client expects: therefore the proxy asks first.
+/// People log in at the authorization server's own site, where their cookies, passkeys and password managers work, and where the
+/// login may lead to other sites and back. So the browser is redirected there. Only where no user interaction is needed can the
+/// response come through us, with the `iss` that the client expects: therefore the proxy first probes the endpoint itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuthorizationRequest {
-    /// The authorization server's own URL, with the `resource` that it knows.
+    /// The authorization server's own URL, with the restored `resource`.
     pub(super) url: String,
-    /// Where the client waits for the answer.
+    /// The client's redirect URI.
     pub(super) redirect_uri: Option<String>,
-    /// The issuer as the authorization server writes it, and as the client knows it.
+    /// The issuer as the authorization server spells it, and as the client knows it.
     pub(super) issuer: Option<(String, String)>,
     pub(super) sends_iss: bool,
 }
 
 impl AuthorizationRequest {
-    /// What to ask, with GET and without cookies, before the client is answered; `None` where it must not be asked twice
-    /// or where only the browser can be answered.
-    pub(crate) fn question(&self) -> Option<&str> {
+    /// The URL to probe with GET and without cookies; `None` for a request that must not be sent twice (`request_uri`, RFC 9126)
+    /// or whose outcome depends on the browser's session (`prompt=none`).
+    pub(crate) fn probe_url(&self) -> Option<&str> {
         let query = self.url.split_once('?')?.1;
         let is_silent = parameters::values(query, "prompt").any(|value| value.contains("none"));
         let is_single_use = parameters::has(query, "request_uri");
         (self.redirect_uri.is_some() && !is_silent && !is_single_use).then_some(&self.url)
     }
 
-    /// The `Location` of the 302 that answers the client: its own redirect URI, if the authorization server sends there
-    /// at once, and else the authorization server itself.
-    pub(crate) fn answer(&self, status: u16, location: Option<&[u8]>) -> String {
+    /// The `Location` of the 302 for the browser: the client's redirect URI if the probe was redirected there at once, and
+    /// otherwise the authorization server. `status` and `location` are the probe's.
+    pub(crate) fn redirect_location(&self, status: u16, location: Option<&[u8]>) -> String {
         let location = location.filter(|_| (300..400).contains(&status));
         let location = location.and_then(|bytes| str::from_utf8(bytes).ok());
         let Some(location) = location.filter(|location| self.leads_back(location)) else {
             return self.url.clone();
         };
-        edit_iss(location, |iss| self.told_issuer(iss)).unwrap_or_else(|| location.to_owned())
+        edit_iss(location, |iss| self.public_issuer(iss)).unwrap_or_else(|| location.to_owned())
     }
 
-    /// Whether a client that checks `iss` will refuse what the browser brings when it was sent to the authorization
-    /// server: the user should be told.
+    /// Whether a client that checks `iss` will refuse the login, because the browser was redirected to the authorization server,
+    /// which sends its own `iss`. The user should be warned.
     pub(crate) fn is_refused_by_strict_clients(&self, answer: &str) -> bool {
         self.sends_iss && answer == self.url
     }
@@ -63,28 +62,29 @@ impl AuthorizationRequest {
     fn leads_back(&self, location: &str) -> bool {
         let Some(redirect_uri) = &self.redirect_uri else { return false };
         let place = |url| path_of(url).trim_end_matches('/').to_owned();
-        place(location) == place(redirect_uri) && is_answer(location)
+        place(location) == place(redirect_uri) && is_authorization_response(location)
     }
 
-    /// By simple comparison of strings, as the client compares: what would be wrong without us stays wrong.
-    fn told_issuer(&self, iss: &str) -> Option<String> {
-        let (own, told) = self.issuer.as_ref()?;
-        (own == iss).then(|| told.clone())
+    /// The client's name for an `iss`. Compared as text, as the client does (RFC 9207, section 2.4): an `iss` that would be
+    /// wrong without us stays wrong.
+    fn public_issuer(&self, iss: &str) -> Option<String> {
+        let (own, public) = self.issuer.as_ref()?;
+        (own == iss).then(|| public.clone())
     }
 }
 
 fn edit_iss(url: &str, change: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (before, query) = url.split_once('?')?;
     let (query, fragment) = query.find('#').map_or((query, ""), |at| query.split_at(at));
-    if !is_answer(url) {
+    if !is_authorization_response(url) {
         return None;
     }
     let query = parameters::edit(query, |name, value| if name == "iss" { change(value) } else { None })?;
     Some(format!("{before}?{query}{fragment}"))
 }
 
-/// Whether a URL brings the answer to an authorization request.
-fn is_answer(url: &str) -> bool {
+/// Whether a URL carries an authorization response (RFC 6749, sections 4.1.2 and 4.1.2.1).
+fn is_authorization_response(url: &str) -> bool {
     let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
     parameters::has(query, "code") || parameters::has(query, "error")
 }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn an_answer_for_the_client_is_passed_on() {
         let check = |location: &str, expected: &str| {
-            assert_eq!(request("a=b").answer(302, Some(location.as_bytes())), expected);
+            assert_eq!(request("a=b").redirect_location(302, Some(location.as_bytes())), expected);
         };
         check("http://localhost:1234/cb?code=a&state=b", "http://localhost:1234/cb?code=a&state=b");
         check("http://localhost:1234/cb/?code=a", "http://localhost:1234/cb/?code=a");
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn whoever_must_be_asked_is_asked_at_the_authorization_server() {
         let check = |status: u16, location: Option<&str>| {
-            let answer = request("a=b").answer(status, location.map(str::as_bytes));
+            let answer = request("a=b").redirect_location(status, location.map(str::as_bytes));
             assert_eq!(answer, "https://as.example/authorize?a=b");
             assert!(request("a=b").is_refused_by_strict_clients(&answer));
         };
@@ -179,10 +179,13 @@ mod tests {
 
     #[test]
     fn what_may_be_asked_only_once_is_left_to_the_browser() {
-        assert_eq!(request("a=b").question(), Some("https://as.example/authorize?a=b"));
-        assert_eq!(request("request_uri=urn:x").question(), None);
-        assert_eq!(request("prompt=none").question(), None);
-        assert_eq!(request("prompt=consent").question(), Some("https://as.example/authorize?prompt=consent"));
-        assert_eq!(AuthorizationRequest { redirect_uri: None, ..request("a=b") }.question(), None);
+        assert_eq!(request("a=b").probe_url(), Some("https://as.example/authorize?a=b"));
+        assert_eq!(request("request_uri=urn:x").probe_url(), None);
+        assert_eq!(request("prompt=none").probe_url(), None);
+        assert_eq!(
+            request("prompt=consent").probe_url(),
+            Some("https://as.example/authorize?prompt=consent")
+        );
+        assert_eq!(AuthorizationRequest { redirect_uri: None, ..request("a=b") }.probe_url(), None);
     }
 }

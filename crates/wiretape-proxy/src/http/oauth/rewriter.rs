@@ -1,4 +1,22 @@
-//! What is rewritten, and what was learnt for it.
+//! The rewriting of an OAuth login for one upstream, and what was learnt for it.
+//!
+//! **Why this shape.** The two directions are not symmetric. Documents and headers of the upstream are *translated* to our
+//! origin, and in passing they teach the rewriter what the way back needs: how the upstream spells its own origin (authorization
+//! servers compare a `resource` as text, RFC 8707, section 2), which foreign authorization servers it uses, and their endpoints.
+//! Requests of the client are *restored* from that. So there is one object for each upstream with all that was learnt, bounded
+//! (16 servers, 16 paths) and lost with the process; the origins, which depend on the `Host` that the client used, are a
+//! parameter of each call.
+//!
+//! Every function returns `None` for "leave it as it is" and otherwise only the replaced bytes, never a parsed and re-serialised
+//! document: unknown members, numbers and order are the sender's. In doubt nothing is changed. Then the client makes the check
+//! that it would make without us, and a login fails instead of a token going to the wrong server.
+//!
+//! | specification | what is rewritten |
+//! |---|---|
+//! | RFC 9728 (protected resource metadata) | `resource`, `authorization_servers`; `resource_metadata` in challenges |
+//! | RFC 8414, OpenID Connect Discovery | `issuer` and the endpoints whose requests carry a `resource` |
+//! | RFC 8707 (resource indicators) | `resource` in authorization requests and forms, back to the upstream's origin |
+//! | RFC 9207 (issuer identification) | `iss` in redirects that come through us |
 
 use std::ops::Range;
 
@@ -9,96 +27,97 @@ use super::servers::{self, AuthorizationServers, Endpoint, Metadata, Server};
 use super::url::{Url, is_plain_path, is_url_byte, path_of};
 use super::{challenge, parameters};
 
-/// Longer documents are passed on as they are. Real ones have a few kilobytes.
+/// The limit for discovery documents, in bytes. Real ones have a few kilobytes.
 pub(crate) const DOCUMENT_LIMIT: usize = 256 * 1024;
 
-/// Longer forms are passed on as they are.
+/// The limit for forms, in bytes; longer ones are forwarded unchanged.
 pub(crate) const FORM_LIMIT: usize = 64 * 1024;
 
-/// How many paths of documents are kept in mind.
+/// The limit of remembered document paths: each comes from a challenge, so a server could name any number.
 const MOST_TARGETS: usize = 16;
 
-/// Rewrites what passes during logins, for one upstream.
+/// Rewrites the logins for one upstream.
 #[derive(Debug, Clone)]
 pub(crate) struct Rewriter {
-    /// The user's URL.
+    /// The upstream's URL as the user wrote it.
     upstream: String,
-    spelling: Spelling,
+    spelling: OriginSpelling,
     servers: AuthorizationServers,
-    /// Where challenges said that the protected-resource document is, when that is no well-known place.
+    /// The paths of protected-resource documents that challenges have named and that are not well-known ones.
     targets: Vec<String>,
 }
 
-/// How the upstream writes its own origin in what clients send to an authorization server. It is compared there as text.
+/// How the upstream spells its own origin in its documents. Authorization servers compare a `resource` as text, so the
+/// restored one must be spelled the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Spelling {
-    /// No document has told yet; then as the user wrote it.
+enum OriginSpelling {
+    /// Not known yet: the user's spelling is used.
     #[default]
     Unknown,
     Upstream(String),
-    /// From the `Host` that it gets, and with our scheme: as we would.
+    /// Built from the request's `Host`, with our scheme: it is our origin.
     Public,
-    /// From the `Host` that it gets, and with its own scheme.
+    /// Built from the request's `Host`, with the upstream's scheme.
     Reflected,
 }
 
-/// Who reads a `resource`.
+/// The server that reads a restored `resource`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reader {
+enum ResourceReader {
     /// The upstream, which gets the client's `Host` from us.
     Upstream,
-    /// Anybody who knows the upstream only by its own name.
+    /// Another server, which knows the upstream only by its own name.
     Other,
 }
 
-/// A document that the proxy must read as a whole.
+/// A discovery document, which the proxy must read completely to rewrite it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DocumentKind {
-    /// RFC 9728.
+    /// The metadata of a protected resource (RFC 9728).
     ProtectedResource,
-    /// RFC 8414 and OpenID Connect Discovery.
+    /// The metadata of an authorization server (RFC 8414, OpenID Connect Discovery).
     AuthorizationServer {
-        /// The issuer that was asked for.
+        /// The issuer whose metadata were requested.
         issuer: String,
     },
 }
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// To the upstream, as any other.
+    /// The upstream, as for any other request.
     Upstream,
-    /// To this document of a foreign authorization server. The answer goes through [`Rewriter::document`].
+    /// A document of a foreign authorization server. The response goes through [`Rewriter::document`].
     Document { url: String, kind: DocumentKind },
-    /// To this endpoint of a foreign authorization server, its form through [`Rewriter::form_body`].
+    /// An endpoint of a foreign authorization server. The form goes through [`Rewriter::form_body`].
     Endpoint { url: String },
-    /// The browser is answered with a redirect.
+    /// The browser gets a redirect.
     Authorization(AuthorizationRequest),
-    /// Nowhere: the path is ours, and nothing is there. 404.
+    /// A reserved path with nothing behind it: 404.
     Nowhere,
 }
 
 type Edit = (Range<usize>, String);
 
 impl Rewriter {
-    /// A rewriter that has learnt nothing yet; `None` if `upstream` is no http URL.
+    /// A rewriter that has learnt nothing yet; `None` if `upstream` is not an http URL.
     pub(crate) fn new(upstream: &str) -> Option<Self> {
         Url::parse(upstream)?;
         Some(Rewriter {
             upstream: upstream.to_owned(),
-            spelling: Spelling::default(),
+            spelling: OriginSpelling::default(),
             servers: AuthorizationServers::default(),
             targets: Vec::new(),
         })
     }
 
-    /// The origins of one exchange. `public` is the scheme that we serve and the client's `Host`
-    /// (`http://127.0.0.1:3004`); `None` means that nothing is to be rewritten.
+    /// The origins of one exchange. `public` is our scheme and the client's `Host` (`http://127.0.0.1:3004`); `None` means that
+    /// nothing is rewritten.
     pub(crate) fn origins(&self, public: &str) -> Option<Origins> {
         Origins::new(public, &self.upstream)
     }
 
-    /// Where a request goes, by its method and its target in origin form.
+    /// The route of a request, by its method and its target in origin form.
     pub(crate) fn route(&self, method: &str, target: &str, origins: &Origins) -> Route {
         let (path, query) = (path_of(target), query_of(target));
         if let Some(Discovery::AuthorizationServer { issuer_path, well_known, form }) = Discovery::of(path)
@@ -106,7 +125,7 @@ impl Rewriter {
         {
             let server =
                 self.servers.at(issuer_path).filter(|_| matches!(method, "GET" | "HEAD" | "OPTIONS"));
-            let server = server.filter(|server| origins.owner(&server.issuer()) == Owner::Somebody);
+            let server = server.filter(|server| origins.owner(&server.issuer()) == Owner::ThirdParty);
             return server.map_or(Route::Nowhere, |server| Route::Document {
                 url: server.document_url(well_known, form),
                 kind: kind_of(&server.issuer()),
@@ -132,7 +151,7 @@ impl Rewriter {
         }
     }
 
-    /// A request for an authorization endpoint of the upstream's own. Its path is the same here and there.
+    /// The route of a request for the upstream's own authorization endpoint, whose path is the same at the proxy.
     fn own_authorization(&self, method: &str, target: &str, origins: &Origins) -> Option<Route> {
         let (path, query) = (path_of(target), query_of(target));
         let endpoint = |server: &Server| {
@@ -149,62 +168,64 @@ impl Rewriter {
     }
 
     fn restored_query(&self, query: &str, origins: &Origins) -> String {
-        let restored = self.restore_in(query, Reader::Other, origins);
+        let restored = self.restore_in(query, ResourceReader::Other, origins);
         escape(restored.as_deref().unwrap_or(query))
     }
 
-    /// The target of a request to the upstream, with the `resource` that it knows if this is an authorization request;
-    /// `None` if it stays.
+    /// The target of an authorization request to the upstream, with the restored `resource`; `None` if it is unchanged.
     pub(crate) fn request_target(&self, target: &str, origins: &Origins) -> Option<String> {
         let (path, query) = target.split_once('?')?;
         let is_authorization = parameters::has(query, "client_id") && parameters::has(query, "response_type");
-        let query = is_authorization.then(|| self.restore_in(query, Reader::Upstream, origins))??;
+        let query = is_authorization.then(|| self.restore_in(query, ResourceReader::Upstream, origins))??;
         Some(format!("{path}?{query}"))
     }
 
-    /// The form of a request, with the `resource` that its reader knows; `None` if it stays.
+    /// The form of a request, with the restored `resource`; `None` if it is unchanged.
     pub(crate) fn form_body(&self, route: &Route, body: &[u8], origins: &Origins) -> Option<Vec<u8>> {
         let form = str::from_utf8(body).ok()?;
         let reader = match route {
-            Route::Upstream if is_login_form(form) => Reader::Upstream,
-            Route::Endpoint { .. } => Reader::Other,
+            Route::Upstream if is_login_form(form) => ResourceReader::Upstream,
+            Route::Endpoint { .. } => ResourceReader::Other,
             _ => return None,
         };
         self.restore_in(form, reader, origins).map(String::into_bytes)
     }
 
-    fn restore_in(&self, parameters: &str, reader: Reader, origins: &Origins) -> Option<String> {
+    fn restore_in(&self, parameters: &str, reader: ResourceReader, origins: &Origins) -> Option<String> {
         parameters::edit(parameters, |name, value| {
             if name == "resource" { self.restored(value, reader, origins) } else { None }
         })
     }
 
-    /// A `resource` of ours under the name that its reader knows.
-    fn restored(&self, resource: &str, reader: Reader, origins: &Origins) -> Option<String> {
+    /// A `resource` on our origin, with the origin by which its reader knows the upstream.
+    fn restored(&self, resource: &str, reader: ResourceReader, origins: &Origins) -> Option<String> {
         let url = Url::parse(resource)?;
         let origin = match (&self.spelling, reader) {
             _ if origins.owner(&url) != Owner::Public => return None,
-            (Spelling::Public, Reader::Upstream) => return None,
-            (Spelling::Reflected, Reader::Upstream) => origins.reflected(),
-            (Spelling::Upstream(spelling), _) => spelling,
-            (Spelling::Unknown | Spelling::Public | Spelling::Reflected, _) => origins.upstream(),
+            (OriginSpelling::Public, ResourceReader::Upstream) => return None,
+            (OriginSpelling::Reflected, ResourceReader::Upstream) => origins.reflected(),
+            (OriginSpelling::Upstream(spelling), _) => spelling,
+            (OriginSpelling::Unknown | OriginSpelling::Public | OriginSpelling::Reflected, _) => {
+                origins.upstream()
+            }
         };
         Some(format!("{origin}{}", url.rest()))
     }
 
-    /// A `WWW-Authenticate` header of the upstream, as the client is to see it; `None` if it stays.
+    /// The upstream's `WWW-Authenticate` header for the client; `None` if it is unchanged. Learns the document's path from it.
     pub(crate) fn www_authenticate(&mut self, value: &[u8], origins: &Origins) -> Option<Vec<u8>> {
         challenge::edit(value, |text| {
             let url = Url::parse(text)?;
-            if origins.owner(&url) != Owner::Somebody {
+            if origins.owner(&url) != Owner::ThirdParty {
                 self.learn_target(&url);
             }
-            origins.told(&url)
+            origins.to_public(&url)
         })
     }
 
     fn learn_target(&mut self, url: &Url) {
         let target = url.rest();
+        // Only paths with a single reading, and none that well-known discovery or our reserved paths already cover.
         let is_new = !self.targets.iter().any(|known| known == target);
         if is_new
             && is_plain_path(url.path())
@@ -216,12 +237,12 @@ impl Rewriter {
         }
     }
 
-    /// A `Location` of the upstream, as the client is to see it; `None` if it stays.
+    /// The upstream's `Location` header for the client; `None` if it is unchanged.
     pub(crate) fn location(&self, value: &[u8], origins: &Origins) -> Option<Vec<u8>> {
         redirect::location(value, origins)
     }
 
-    /// Which document of the upstream a target asks for.
+    /// The kind of the upstream's document at a target, if it is one.
     pub(crate) fn document_kind(&self, target: &str) -> Option<DocumentKind> {
         match Discovery::of(path_of(target)) {
             Some(Discovery::ProtectedResource) => Some(DocumentKind::ProtectedResource),
@@ -235,7 +256,7 @@ impl Rewriter {
         }
     }
 
-    /// A document as the client is to see it; `None` if it stays. Learns from it.
+    /// A document for the client; `None` if it is unchanged. Learns from it.
     pub(crate) fn document(
         &mut self,
         kind: &DocumentKind,
@@ -253,24 +274,25 @@ impl Rewriter {
     }
 
     fn protected_resource(&mut self, items: &[Item], origins: &Origins) -> Vec<Edit> {
-        // A document that claims to be of somebody else is refused by the client, and nothing is learnt from it: to make
-        // it fit would get the client a token of that somebody, and bring it to the upstream.
+        // The client refuses a document whose `resource` is on a third party's origin (RFC 9728, section 3.3), and so it must:
+        // translating it would get the client a token for that third party and send it to the upstream. Nothing is learnt
+        // from it either.
         let Some(spelling) = own_spelling(items, "resource", origins) else { return Vec::new() };
         self.spelling = spelling;
-        let told = |item: &Item| match (item.member.as_str(), &item.value) {
-            ("resource", Value::Text(text)) => origins.told(&Url::parse(text)?),
+        let translate = |item: &Item| match (item.member.as_str(), &item.value) {
+            ("resource", Value::Text(text)) => origins.to_public(&Url::parse(text)?),
             ("authorization_servers", Value::Element(text)) | ("authorization_server", Value::Text(text)) => {
-                self.told_server(&Url::parse(text)?, origins)
+                self.public_server(&Url::parse(text)?, origins)
             }
             _ => None,
         };
-        edits(items, told)
+        edits(items, translate)
     }
 
-    /// The issuer that stands for one that the upstream named.
-    fn told_server(&mut self, issuer: &Url, origins: &Origins) -> Option<String> {
-        if origins.owner(issuer) != Owner::Somebody {
-            return origins.told(issuer);
+    /// The issuer that the client gets for one that the upstream named.
+    fn public_server(&mut self, issuer: &Url, origins: &Origins) -> Option<String> {
+        if origins.owner(issuer) != Owner::ThirdParty {
+            return origins.to_public(issuer);
         }
         let upstream = Url::parse(&self.upstream)?;
         if !upstream.may_lead_to(issuer) || !servers::is_usable(issuer) || issuer.rest().contains('?') {
@@ -282,8 +304,8 @@ impl Rewriter {
 
     fn authorization_server(&mut self, issuer: &str, items: &[Item], origins: &Origins) -> Vec<Edit> {
         let Some(asked) = Url::parse(issuer) else { return Vec::new() };
-        if self.spelling == Spelling::Unknown && origins.owner(&asked) == Owner::Upstream {
-            // Upstreams of 2025-03-26 have no other document.
+        if self.spelling == OriginSpelling::Unknown && origins.owner(&asked) == Owner::Upstream {
+            // Upstreams of MCP 2025-03-26 have no protected-resource document, so this one has to show the spelling.
             self.spelling = own_spelling(items, "issuer", origins).unwrap_or_default();
         }
         let mut metadata = Metadata {
@@ -292,22 +314,22 @@ impl Rewriter {
             }),
             ..Metadata::default()
         };
-        let told = |item: &Item| {
+        let translate = |item: &Item| {
             let text = item.text()?;
             let url = Url::parse(text)?;
             match item.member.as_str() {
                 "issuer" => {
-                    told_issuer(&asked, &url, origins).inspect(|_| metadata.issuer = Some(text.to_owned()))
+                    public_issuer(&asked, &url, origins).inspect(|_| metadata.issuer = Some(text.to_owned()))
                 }
-                // The session that it ends is the browser's with the site itself.
+                // Logging out happens in the browser at the real site, whose session it ends.
                 "end_session_endpoint" => None,
                 member if member.ends_with("_endpoint") => {
-                    told_endpoint(&asked, member, &url, &mut metadata, origins)
+                    public_endpoint(&asked, member, &url, &mut metadata, origins)
                 }
                 _ => None,
             }
         };
-        let edits = edits(items, told);
+        let edits = edits(items, translate);
         if !edits.is_empty() {
             self.servers.describe(issuer, metadata);
         }
@@ -315,39 +337,40 @@ impl Rewriter {
     }
 }
 
-/// A glance at a target: whether [`Rewriter::route`] or [`Rewriter::request_target`] might have anything to say. Forms,
-/// and documents that a challenge told of, are found by other means.
-pub(crate) fn may_concern(target: &str) -> bool {
+/// A cheap test of a target: whether [`Rewriter::route`] or [`Rewriter::request_target`] might apply. Forms, and documents that
+/// a challenge has named, are recognised elsewhere.
+pub(crate) fn may_be_login(target: &str) -> bool {
     servers::is_reserved(target) || target.contains("/.well-known/") || target.contains("client_id=")
 }
 
-/// How the upstream writes its own origin in a member of a document; `None` if there it is somebody else's.
-fn own_spelling(items: &[Item], member: &str, origins: &Origins) -> Option<Spelling> {
+/// How the upstream spells its own origin in a member of a document; `None` if the member is on a third party's origin.
+fn own_spelling(items: &[Item], member: &str, origins: &Origins) -> Option<OriginSpelling> {
     let mut found = None;
     for item in items.iter().filter(|item| item.member == member) {
         let url = Url::parse(item.text()?)?;
         found = Some(match origins.owner(&url) {
-            Owner::Upstream => Spelling::Upstream(url.origin_text().to_owned()),
-            Owner::Public => Spelling::Public,
-            Owner::Reflected => Spelling::Reflected,
-            Owner::Somebody => return None,
+            Owner::Upstream => OriginSpelling::Upstream(url.origin_text().to_owned()),
+            Owner::Public => OriginSpelling::Public,
+            Owner::Reflected => OriginSpelling::Reflected,
+            Owner::ThirdParty => return None,
         });
     }
     found
 }
 
-/// The issuer in the metadata that were asked of `asked`. One that is another stays: the client must see the mismatch.
-fn told_issuer(asked: &Url, issuer: &Url, origins: &Origins) -> Option<String> {
+/// The issuer for the client in the metadata of `asked`. An issuer other than the requested one is unchanged: the client must
+/// see the mismatch and refuse it (RFC 8414, section 3.3).
+fn public_issuer(asked: &Url, issuer: &Url, origins: &Origins) -> Option<String> {
     if origins.owner(asked) == Owner::Upstream {
-        return origins.told(issuer);
+        return origins.to_public(issuer);
     }
     let is_same = asked.is_same_issuer(issuer);
     is_same.then(|| format!("{}{}", origins.public(), servers::path_for(asked)))
 }
 
-/// An endpoint in the metadata that were asked of `asked`. What is on the upstream's origin keeps its path; what is
-/// elsewhere gets one of ours if requests for it carry a `resource`.
-fn told_endpoint(
+/// An endpoint for the client in the metadata of `asked`. One on the upstream's origin keeps its path; one elsewhere gets a
+/// reserved path if its requests carry a `resource`.
+fn public_endpoint(
     asked: &Url,
     member: &str,
     url: &Url,
@@ -357,12 +380,13 @@ fn told_endpoint(
     let endpoint = Endpoint::of_member(member);
     let owner = origins.owner(url);
     let mut learn = |endpoint| metadata.set(endpoint, url);
-    if origins.owner(asked) == Owner::Upstream && owner != Owner::Somebody {
-        // An upstream that builds its URLs from the request must see its own login through us as well.
+    if origins.owner(asked) == Owner::Upstream && owner != Owner::ThirdParty {
+        // Learnt so that `own_authorization` recognises it. Not for an upstream that builds URLs from the request: its endpoint
+        // is already ours.
         if endpoint == Some(Endpoint::Authorization) && owner == Owner::Upstream {
             learn(Endpoint::Authorization);
         }
-        return origins.told(url);
+        return origins.to_public(url);
     }
     let is_reachable = owner != Owner::Public && asked.may_lead_to(url) && servers::is_usable(url);
     let endpoint = endpoint.filter(|_| is_reachable)?;
@@ -377,12 +401,12 @@ fn authorization_request(
     origins: &Origins,
 ) -> AuthorizationRequest {
     let own = server.metadata().issuer.clone();
-    let told =
-        own.as_deref().and_then(Url::parse).and_then(|own| told_issuer(&server.issuer(), &own, origins));
+    let public =
+        own.as_deref().and_then(Url::parse).and_then(|own| public_issuer(&server.issuer(), &own, origins));
     AuthorizationRequest {
         url,
         redirect_uri: parameters::values(query, "redirect_uri").next().map(String::from),
-        issuer: own.zip(told),
+        issuer: own.zip(public),
         sends_iss: server.metadata().sends_iss,
     }
 }
@@ -391,11 +415,11 @@ fn kind_of(issuer: &Url) -> DocumentKind {
     DocumentKind::AuthorizationServer { issuer: issuer.text().to_owned() }
 }
 
-fn edits(items: &[Item], mut told: impl FnMut(&Item) -> Option<String>) -> Vec<Edit> {
-    items.iter().filter_map(|item| Some((item.range.clone(), told(item)?))).collect()
+fn edits(items: &[Item], mut translate: impl FnMut(&Item) -> Option<String>) -> Vec<Edit> {
+    items.iter().filter_map(|item| Some((item.range.clone(), translate(item)?))).collect()
 }
 
-/// Whether a form is one of RFC 6749, 8628 or 9126. The upstream may have others.
+/// Whether a form is one of RFC 6749, 8628 or 9126. The upstream may have forms of its own, which are not touched.
 fn is_login_form(form: &str) -> bool {
     ["grant_type", "client_id"].iter().any(|name| parameters::has(form, name))
 }
@@ -404,7 +428,7 @@ fn query_of(target: &str) -> &str {
     target.split_once('?').map_or("", |(_, query)| query)
 }
 
-/// A query that can stand in a `Location`.
+/// Percent-encodes the bytes of a query that are not allowed in a `Location` header.
 fn escape(query: &str) -> String {
     let mut out = String::with_capacity(query.len());
     for byte in query.bytes() {

@@ -1,32 +1,32 @@
-//! The authorization servers that the upstream named, and the paths of ours under which the foreign ones are reached.
+//! The authorization servers that the upstream has named, and the reserved paths under which clients reach the foreign ones.
 //!
-//! A foreign issuer `https://as.example/tenant` is told to clients as
-//! `http://127.0.0.1:3004/.wiretape/as/https/as.example_2ftenant`. The name holds the whole issuer, so that two issuers
-//! never share one: clients bind stored credentials to it. It is the same in every run, and has no `/.well-known/`,
-//! which would make some clients take the issuer for the address of its document.
+//! Clients see a foreign issuer `https://as.example/tenant` as
+//! `http://127.0.0.1:3004/.wiretape/as/https/as.example_2ftenant`. The path contains the whole issuer, so that two issuers never
+//! share one: clients bind stored credentials to it. It is the same in every run, and has no `/.well-known/`, which would make
+//! some clients take the issuer for the address of its document.
 
-use super::document::Form;
+use super::document::WellKnownForm;
 use super::url::{Url, path_of};
 
-/// Everything below this path is ours and never reaches the upstream.
+/// Requests below this path are handled by the proxy and never reach the upstream.
 const RESERVED: &str = "/.wiretape/";
 
-/// Enough for any upstream, and little to keep.
+/// The limit of remembered servers: more than any upstream uses, and bounded whatever its documents name.
 const MOST_SERVERS: usize = 16;
 
-/// Longer URLs are left alone.
+/// The limit in bytes for URLs that are rewritten.
 const LONGEST_URL: usize = 1000;
 
-/// The endpoints whose requests carry a `resource`, and therefore come through us.
+/// The endpoints whose requests carry a `resource` (RFC 8707), and which therefore go through the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Endpoint {
-    /// RFC 6749, visited by the user's browser.
+    /// The authorization endpoint (RFC 6749, section 3.1), visited by the user's browser.
     Authorization,
-    /// RFC 6749.
+    /// The token endpoint (RFC 6749, section 3.2).
     Token,
-    /// RFC 9126.
+    /// The pushed authorization request endpoint (RFC 9126).
     PushedAuthorization,
-    /// RFC 8628.
+    /// The device authorization endpoint (RFC 8628).
     DeviceAuthorization,
 }
 
@@ -52,7 +52,7 @@ impl Endpoint {
         }
     }
 
-    /// Its name in a path of ours.
+    /// The last segment of its reserved path.
     fn segment(self) -> &'static str {
         match self {
             Endpoint::Authorization => "/authorize",
@@ -66,22 +66,22 @@ impl Endpoint {
 /// An authorization server, the upstream's own or a foreign one.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
-    /// As the protected-resource document names it.
+    /// The issuer as the protected-resource document spells it.
     issuer: String,
     metadata: Metadata,
 }
 
-/// What its own document says of an authorization server.
+/// What an authorization server's own document says.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Metadata {
-    /// Its issuer in its own spelling, which is that of `iss` in its answers (RFC 9207).
+    /// The issuer in the server's own spelling, which it also uses for `iss` in its redirects (RFC 9207).
     pub(super) issuer: Option<String>,
     pub(super) sends_iss: bool,
     pub(super) endpoints: Vec<(Endpoint, String)>,
 }
 
 impl Metadata {
-    /// Where an endpoint is. If the document says it twice, the last counts, as for most parsers.
+    /// Sets the URL of an endpoint. If the document has it twice, the last one counts, as for most parsers.
     pub(super) fn set(&mut self, endpoint: Endpoint, url: &Url) {
         self.endpoints.retain(|(known, _)| *known != endpoint);
         self.endpoints.push((endpoint, url.text().to_owned()));
@@ -90,7 +90,7 @@ impl Metadata {
 
 impl Server {
     pub(super) fn issuer(&self) -> Url<'_> {
-        Url::parse(&self.issuer).expect("only URLs are learnt")
+        Url::parse(&self.issuer).expect("`learn` is only called with the text of a parsed `Url`")
     }
 
     pub(super) fn metadata(&self) -> &Metadata {
@@ -102,18 +102,18 @@ impl Server {
         Url::parse(&endpoints.find(|(endpoint, _)| *endpoint == wanted)?.1)
     }
 
-    /// Where its own document is.
-    pub(super) fn document_url(&self, well_known: &str, form: Form) -> String {
+    /// The URL of the server's own document.
+    pub(super) fn document_url(&self, well_known: &str, form: WellKnownForm) -> String {
         let issuer = self.issuer();
         let (origin, path) = (issuer.origin_text(), issuer.path().trim_end_matches('/'));
         match form {
-            Form::Inserted => format!("{origin}{well_known}{path}"),
-            Form::Appended => format!("{origin}{path}{well_known}"),
+            WellKnownForm::Inserted => format!("{origin}{well_known}{path}"),
+            WellKnownForm::Appended => format!("{origin}{path}{well_known}"),
         }
     }
 }
 
-/// The servers that were learnt last, the oldest first.
+/// The most recently learnt servers, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AuthorizationServers {
     servers: Vec<Server>,
@@ -124,7 +124,7 @@ impl AuthorizationServers {
         self.servers.iter()
     }
 
-    /// Keeps an issuer in mind. What its document said before is kept as well.
+    /// Remembers an issuer, with the metadata that are already known.
     pub(super) fn learn(&mut self, issuer: &str) {
         let known = self.servers.iter().position(|server| server.issuer == issuer);
         let known = known.map(|at| self.servers.remove(at));
@@ -142,12 +142,12 @@ impl AuthorizationServers {
         }
     }
 
-    /// The server that has this path of ours.
+    /// The server with this reserved path.
     pub(super) fn at(&self, path: &str) -> Option<&Server> {
         self.servers.iter().find(|server| path_for(&server.issuer()) == path)
     }
 
-    /// The server and the endpoint that have this path of ours.
+    /// The server and the endpoint with this reserved path.
     pub(super) fn endpoint_at(&self, path: &str) -> Option<(&Server, Endpoint)> {
         Endpoint::ALL.into_iter().find_map(|endpoint| {
             let server = self.at(path.strip_suffix(endpoint.segment())?)?;
@@ -161,24 +161,24 @@ pub(super) fn is_reserved(path: &str) -> bool {
     path.starts_with(RESERVED)
 }
 
-/// Whether a URL from a document can be reached through us.
+/// Whether a URL from a document can be reached through the proxy.
 pub(super) fn is_usable(url: &Url) -> bool {
     url.text().len() <= LONGEST_URL && !is_reserved(url.path())
 }
 
-/// The path of ours that stands for a foreign issuer.
+/// The reserved path of a foreign issuer.
 pub(super) fn path_for(issuer: &Url) -> String {
     let scheme = if issuer.is_https() { "https" } else { "http" };
-    format!("{RESERVED}as/{scheme}/{}", name(issuer.without_scheme()))
+    format!("{RESERVED}as/{scheme}/{}", encode_segment(issuer.without_scheme()))
 }
 
-/// The path of ours that stands for an endpoint of an issuer.
+/// The reserved path of an endpoint of a foreign issuer.
 pub(super) fn path_for_endpoint(issuer: &Url, endpoint: Endpoint) -> String {
     format!("{}{}", path_for(issuer), endpoint.segment())
 }
 
-/// A text as one segment of a path that no parser changes, different for different texts.
-fn name(text: &str) -> String {
+/// Encodes a text as one path segment that no parser changes. Injective: different texts give different segments.
+fn encode_segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-.".contains(&byte) {
@@ -215,14 +215,14 @@ mod tests {
 
     #[test]
     fn documents_are_where_clients_look_for_them() {
-        let check = |issuer: &str, form: Form, expected: &str| {
+        let check = |issuer: &str, form: WellKnownForm, expected: &str| {
             let server = Server { issuer: issuer.to_owned(), metadata: Metadata::default() };
             assert_eq!(server.document_url("/.well-known/x", form), expected);
         };
-        check("https://as.example", Form::Inserted, "https://as.example/.well-known/x");
-        check("https://as.example/", Form::Appended, "https://as.example/.well-known/x");
-        check("https://as.example/a/b/", Form::Inserted, "https://as.example/.well-known/x/a/b");
-        check("https://as.example/a/b", Form::Appended, "https://as.example/a/b/.well-known/x");
+        check("https://as.example", WellKnownForm::Inserted, "https://as.example/.well-known/x");
+        check("https://as.example/", WellKnownForm::Appended, "https://as.example/.well-known/x");
+        check("https://as.example/a/b/", WellKnownForm::Inserted, "https://as.example/.well-known/x/a/b");
+        check("https://as.example/a/b", WellKnownForm::Appended, "https://as.example/a/b/.well-known/x");
     }
 
     #[test]
@@ -255,8 +255,8 @@ mod tests {
     proptest! {
         #[test]
         fn names_are_plain_and_different(a in "[ -~]{1,20}", b in "[ -~]{1,20}") {
-            prop_assert_eq!(a == b, name(&a) == name(&b));
-            let path = format!("/x{}", name(&a));
+            prop_assert_eq!(a == b, encode_segment(&a) == encode_segment(&b));
+            let path = format!("/x{}", encode_segment(&a));
             prop_assert!(is_plain_path(&path) && !path[1..].contains('/'));
         }
     }

@@ -1,6 +1,6 @@
 //! Logins, step by step: what each peer sees.
 
-use super::{AuthorizationRequest, DocumentKind, Origins, Rewriter, Route, may_concern};
+use super::{AuthorizationRequest, DocumentKind, Origins, Rewriter, Route, may_be_login};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -355,10 +355,10 @@ fn a_glance_misses_nothing() {
         format!("/.well-known/openid-configuration{TENANT}"),
     ] {
         assert!(session.route("POST", &target) != Route::Upstream, "{target}");
-        assert!(may_concern(&target), "{target}");
+        assert!(may_be_login(&target), "{target}");
     }
-    assert!(may_concern("/authorize?client_id=a"));
-    assert!(!may_concern("/mcp") && !may_concern("/messages?sessionId=a"));
+    assert!(may_be_login("/authorize?client_id=a"));
+    assert!(!may_be_login("/mcp") && !may_be_login("/messages?sessionId=a"));
 }
 
 #[test]
@@ -436,11 +436,11 @@ fn the_browser_is_sent_to_a_foreign_server_with_the_resource_that_it_knows() {
         "{TENANT}/authorize?response_type=code&client_id=c&redirect_uri=http%3A%2F%2Flocalhost%3A1%2Fcb&resource=http%3A%2F%2F127.0.0.1%3A3004%2Fmcp&state=%22\"",
     ));
     let url = "https://as.example/a?p=q&response_type=code&client_id=c&redirect_uri=http%3A%2F%2Flocalhost%3A1%2Fcb&resource=https%3A%2F%2Fup.example%2Fmcp&state=%22%22";
-    assert_eq!(request.question(), Some(url));
-    assert_eq!(request.answer(200, None), url);
+    assert_eq!(request.probe_url(), Some(url));
+    assert_eq!(request.redirect_location(200, None), url);
     assert!(request.is_refused_by_strict_clients(url));
-    let answer =
-        request.answer(302, Some(b"http://localhost:1/cb?code=x&iss=https%3A%2F%2Fas.example%2Ftenant"));
+    let answer = request
+        .redirect_location(302, Some(b"http://localhost:1/cb?code=x&iss=https%3A%2F%2Fas.example%2Ftenant"));
     let issuer = "http%3A%2F%2F127.0.0.1%3A3004%2F.wiretape%2Fas%2Fhttps%2Fas.example_2ftenant";
     assert_eq!(answer, format!("http://localhost:1/cb?code=x&iss={issuer}"));
     assert!(!request.is_refused_by_strict_clients(&answer));
@@ -457,9 +457,9 @@ fn the_browser_is_sent_to_the_upstreams_own_site() {
     );
     let request = session.authorization(target);
     let url = "https://up.example/oauth/authorize?client_id=c&response_type=code&redirect_uri=app://cb&resource=https%3A%2F%2Fup.example%2Fmcp";
-    assert_eq!(request.answer(200, None), url);
+    assert_eq!(request.redirect_location(200, None), url);
     assert!(!request.is_refused_by_strict_clients(url));
-    let answer = request.answer(303, Some(b"app://cb?code=x&iss=https://up.example"));
+    let answer = request.redirect_location(303, Some(b"app://cb?code=x&iss=https://up.example"));
     assert_eq!(answer, "app://cb?code=x&iss=http%3A%2F%2F127.0.0.1%3A3004");
     for other in [
         "/oauth/authorize",
@@ -517,7 +517,7 @@ fn each_client_is_told_the_origin_that_it_dialled() {
     let told = session.document(DOCUMENT, r#"{"resource":"https://up.example/mcp"}"#);
     assert_eq!(told.as_deref(), Some(r#"{"resource":"http://localhost:3004/mcp"}"#));
     let request = session.authorization(&format!("{TENANT}/authorize?client_id=c&redirect_uri=app://cb"));
-    let answer = request.answer(302, Some(b"app://cb?code=x&iss=https://as.example/tenant"));
+    let answer = request.redirect_location(302, Some(b"app://cb?code=x&iss=https://as.example/tenant"));
     assert!(answer.starts_with("app://cb?code=x&iss=http%3A%2F%2Flocalhost%3A3004%2F.wiretape"), "{answer}");
 }
 
@@ -566,7 +566,7 @@ proptest! {
                 for method in ["GET", "POST"] {
                     let url = match session.route(method, &format!("{path}{suffix}")) {
                         Route::Document { url, .. } | Route::Endpoint { url } => url,
-                        Route::Authorization(request) => request.answer(200, None).replace("?client_id=a", "").replace("&client_id=a", ""),
+                        Route::Authorization(request) => request.redirect_location(200, None).replace("?client_id=a", "").replace("&client_id=a", ""),
                         Route::Upstream | Route::Nowhere => continue,
                     };
                     prop_assert!(endpoints.contains(&url) || url.starts_with("https://as.example"), "{} is dialled", url);

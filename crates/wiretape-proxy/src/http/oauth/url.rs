@@ -1,8 +1,8 @@
-//! URLs, cut where their origin ends.
+//! URLs, split at the end of their origin.
 //!
-//! Nothing here resolves, normalises or repairs. Parsers disagree about odd URLs, so what isn't plainly an http URL is
-//! none to us, and is passed on as it came: by having no opinion on it we can't send a token to a place that the peers
-//! did not mean.
+//! Nothing here resolves, normalises or repairs. Parsers disagree about unusual URLs, so a text that isn't plainly an http URL
+//! is rejected and forwarded unchanged: otherwise a difference between our reading and a peer's could send a token to the wrong
+//! server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,12 +13,12 @@ use crate::live::Origin;
 pub(super) struct Url<'a> {
     text: &'a str,
     origin: Origin,
-    /// Where the origin ends.
+    /// The length of the origin in bytes.
     split: usize,
 }
 
 impl<'a> Url<'a> {
-    /// Reads an absolute URL. User names, hosts that are not plain ASCII, and characters that no URL has make it none.
+    /// Parses an absolute URL. Rejects user names, hosts that are not ASCII, and characters that a URL must not have.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let authority = scheme_length(text)?;
         let split = text[authority..].find(['/', '?', '#']).map_or(text.len(), |at| authority + at);
@@ -34,12 +34,12 @@ impl<'a> Url<'a> {
         &self.origin
     }
 
-    /// Scheme, host and port, as they were written.
+    /// Scheme, host and port as they were spelled.
     pub(super) fn origin_text(&self) -> &'a str {
         &self.text[..self.split]
     }
 
-    /// Path, query and fragment, as they were written.
+    /// Path, query and fragment as they were spelled.
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.split..]
     }
@@ -52,30 +52,31 @@ impl<'a> Url<'a> {
         scheme_length(self.text) == Some("https://".len())
     }
 
-    /// All that follows the scheme.
+    /// Everything after `://`.
     pub(super) fn without_scheme(&self) -> &'a str {
         &self.text[scheme_length(self.text).unwrap_or_default()..]
     }
 
-    /// Whether this and another are one issuer. That of a whole site has a final slash or has none: URL parsers add
-    /// one, so clients forgive it.
+    /// Whether both are the same issuer. An issuer without a path may have a final slash: URL parsers add one, so clients ignore
+    /// the difference.
     pub(super) fn is_same_issuer(&self, other: &Url) -> bool {
         let is_root = |url: &Url| matches!(url.rest(), "" | "/");
         self.origin == other.origin && (self.rest() == other.rest() || is_root(self) && is_root(other))
     }
 
-    /// Whether we would send requests to another place because a document from this one names it: never to a plainer
-    /// scheme, never from the outside to this machine or its network, and never by an address with two readings.
+    /// Whether the proxy may send requests to `other` because a document of this server names it. Never from https to http,
+    /// never from a public server to this machine or a private network (which would be server-side request forgery), and never
+    /// to an address with two readings.
     pub(super) fn may_lead_to(&self, other: &Url) -> bool {
-        let Some(neighbourhood) = other.neighbourhood() else { return false };
-        let is_near = self.neighbourhood() == Some(Neighbourhood::Near);
+        let Some(zone) = other.zone() else { return false };
+        let is_local = self.zone() == Some(NetworkZone::Local);
         (other.is_https() || !self.is_https())
-            && (neighbourhood == Neighbourhood::Anywhere || is_near)
+            && (zone == NetworkZone::Public || is_local)
             && !other.rest().contains('#')
             && is_plain_path(other.path())
     }
 
-    fn neighbourhood(&self) -> Option<Neighbourhood> {
+    fn zone(&self) -> Option<NetworkZone> {
         let authority = self.origin_text().split_once("://")?.1;
         match authority.strip_prefix('[') {
             Some(address) => of_ipv6(address.split_once(']')?.0.parse().ok()?),
@@ -84,57 +85,58 @@ impl<'a> Url<'a> {
     }
 }
 
-/// Where a host is, as far as its name tells.
+/// The network that a host is in, judged by its name or address alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Neighbourhood {
+enum NetworkZone {
     /// This machine or a private network.
-    Near,
-    Anywhere,
+    Local,
+    Public,
 }
 
-fn of_name(host: &str) -> Option<Neighbourhood> {
+fn of_name(host: &str) -> Option<NetworkZone> {
     let host = host.to_ascii_lowercase();
     let last = host.rsplit('.').next().unwrap_or_default();
     if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
-        // `127.1`, `0x7f.1` and `2130706433` are addresses to some resolvers; only the common form is one to us.
+        // Some resolvers take `127.1`, `0x7f.1` and `2130706433` for addresses; only the dotted form with four numbers is
+        // accepted here, and the others are refused.
         return of_ipv4(host.parse().ok()?);
     }
     if host.split('.').any(str::is_empty) {
         return None;
     }
-    Some(if last == "localhost" { Neighbourhood::Near } else { Neighbourhood::Anywhere })
+    Some(if last == "localhost" { NetworkZone::Local } else { NetworkZone::Public })
 }
 
-fn of_ipv4(address: Ipv4Addr) -> Option<Neighbourhood> {
+fn of_ipv4(address: Ipv4Addr) -> Option<NetworkZone> {
     let is_this_network = address.octets()[0] == 0;
     if is_this_network || address.is_link_local() || address.is_broadcast() || address.is_multicast() {
         return None;
     }
     let is_near = address.is_loopback() || address.is_private();
-    Some(if is_near { Neighbourhood::Near } else { Neighbourhood::Anywhere })
+    Some(if is_near { NetworkZone::Local } else { NetworkZone::Public })
 }
 
-fn of_ipv6(address: Ipv6Addr) -> Option<Neighbourhood> {
+fn of_ipv6(address: Ipv6Addr) -> Option<NetworkZone> {
     if let IpAddr::V4(address) = address.to_canonical() {
         return of_ipv4(address);
     }
     let first = address.segments()[0];
     let is_local = address.is_loopback() || first & 0xfe00 == 0xfc00;
-    // Link-local, multicast, and all that wraps an IPv4 address or tunnels to one.
+    // Link-local, multicast, and the ranges that contain an IPv4 address or tunnel to one (NAT64, 6to4).
     let is_odd = first & 0xffc0 == 0xfe80 || first & 0xff00 == 0xff00 || matches!(first, 0x64 | 0x2002);
     let is_teredo = address.segments()[..2] == [0x2001, 0];
     if is_local {
-        return Some(Neighbourhood::Near);
+        return Some(NetworkZone::Local);
     }
-    (!is_odd && !is_teredo && first != 0).then_some(Neighbourhood::Anywhere)
+    (!is_odd && !is_teredo && first != 0).then_some(NetworkZone::Public)
 }
 
-/// What stands before a query or a fragment.
+/// The part of a target before its query and fragment.
 pub(super) fn path_of(target: &str) -> &str {
     target.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// Whether everybody reads this path the same: no dot segments, no empty segments, nothing that hides a separator.
+/// Whether all parsers read this path the same: no dot segments, no empty segments, no encoded separators.
 pub(super) fn is_plain_path(path: &str) -> bool {
     let Some(segments) = path.strip_prefix('/') else { return path.is_empty() };
     let segments = segments.strip_suffix('/').unwrap_or(segments);

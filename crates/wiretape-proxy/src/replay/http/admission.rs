@@ -1,5 +1,5 @@
-//! What a request must say of itself before a tape is asked. A server refuses the rest by itself, whatever was recorded, and so
-//! is it done here: with the status and the code that a client knows.
+//! The checks of a request before it is matched with the tape. A server makes them whatever was recorded, so a replay must, too,
+//! with the same status and error code.
 
 use crate::bridge::{ToolParameters, header_text};
 use http::header::AsHeaderName;
@@ -12,7 +12,7 @@ use wiretape_trace::value::Value;
 
 pub(super) static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// What a request of the stateless era says in its `_meta`.
+/// The keys in the `_meta` of requests since MCP 2026-07-28.
 pub(super) const STATELESS: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -22,10 +22,10 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
-/// What servers say of anything else.
+/// The code that SDK servers use for everything else.
 const REFUSED: i64 = -32000;
 
-/// Why a request is not answered.
+/// The error response to a request that fails a check.
 #[derive(Debug, PartialEq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -44,7 +44,8 @@ impl Refusal {
     }
 }
 
-/// What the body of a POST is, and what may come back. Who doesn't say what may come takes anything.
+/// Checks `Content-Type` and `Accept` of a POST (MCP 2025-11-25, basic/transports, "Sending Messages to the Server"). A missing
+/// `Accept` accepts everything.
 pub(super) fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
     let content = text(headers, header::CONTENT_TYPE).unwrap_or_default();
     let media = content.split(';').next().unwrap_or_default().trim();
@@ -52,14 +53,14 @@ pub(super) fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
         let message = "Content-Type must be application/json";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, REFUSED, message));
     }
-    // As SDK clients write it.
+    // The spelling of SDK clients: one comparison instead of parsing, for nearly every request.
     if text(headers, header::ACCEPT) == Some("application/json, text/event-stream") {
         return Ok(());
     }
     check_accept(headers, &["application/json", "text/event-stream"])
 }
 
-/// Whether a client takes each of these.
+/// Checks that a client accepts all these media types.
 pub(super) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
     let Some(accepted) = text(headers, header::ACCEPT) else { return Ok(()) };
     let accepts = |kind: &&str| {
@@ -76,25 +77,25 @@ pub(super) fn check_accept(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Re
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, REFUSED, message))
 }
 
-/// Whether this is a message at all.
+/// Checks that a body is a JSON-RPC message.
 pub(super) fn check_message(envelope: &Envelope<'_>) -> Result<(), Refusal> {
     match (envelope.kind, envelope.defects.first()) {
         (MessageKind::NotJsonRpc, Some(defect @ Defect::NotJson(_))) => {
             Err(Refusal::bad(PARSE_ERROR, defect.to_string()))
         }
-        (MessageKind::NotJsonRpc, _) => Err(Refusal::bad(INVALID_REQUEST, "this is no JSON-RPC message")),
+        (MessageKind::NotJsonRpc, _) => Err(Refusal::bad(INVALID_REQUEST, "not a JSON-RPC message")),
         _ => Ok(()),
     }
 }
 
-/// Whether a message may be of the stateless era; who has to know takes a closer look.
+/// A cheap test whether a message may be of the stateless revision; [`is_stateless`] decides.
 pub(super) fn may_be_stateless(headers: &HeaderMap, body: &[u8]) -> bool {
-    // The older revisions have no such thing, and don't mind.
+    // Older revisions ignore the key in `_meta`, but a text that contains it only costs the slower path.
     let is_older = |version| Revision::parse(version).is_some_and(|revision| !revision.is_stateless());
     !text(headers, &VERSION).is_none_or(is_older) || memmem::find(body, STATELESS.as_bytes()).is_some()
 }
 
-/// What a message of the older revisions must keep to.
+/// Checks a message of the revisions with sessions.
 pub(super) fn check_with_session(headers: &HeaderMap, envelope: &Envelope<'_>) -> Result<(), Refusal> {
     let version = text(headers, &VERSION);
     let revision = version.and_then(Revision::parse);
@@ -103,21 +104,21 @@ pub(super) fn check_with_session(headers: &HeaderMap, envelope: &Envelope<'_>) -
         let message = format!("unsupported protocol version {version:?} (supported: {names})");
         return Err(Refusal::bad(REFUSED, message));
     }
-    // Without the header it is 2025-03-26.
+    // Without the header the revision is 2025-03-26 (MCP 2025-11-25, basic/transports, "Protocol Version Header").
     let may_batch = revision.is_none_or(|revision| revision <= Revision::V2025_03_26);
     if envelope.kind == MessageKind::Batch && !may_batch {
-        return Err(Refusal::bad(INVALID_REQUEST, "batches are of 2025-03-26 only"));
+        return Err(Refusal::bad(INVALID_REQUEST, "batches exist in revision 2025-03-26 only"));
     }
     Ok(())
 }
 
-/// Whether a request is of the stateless era.
+/// Whether a request is of the stateless revision.
 pub(super) fn is_stateless(headers: &HeaderMap, envelope: &Envelope<'_>) -> bool {
     let revision = text(headers, &VERSION).and_then(Revision::parse);
     revision.is_some_and(Revision::is_stateless) || meta(envelope, STATELESS).is_some()
 }
 
-/// What a request of the stateless era must say of itself, in its `_meta` and in its headers.
+/// Checks the `_meta` and the headers of a request of the stateless revision.
 pub(super) fn check_stateless(
     headers: &HeaderMap,
     envelope: &Envelope<'_>,
@@ -126,22 +127,24 @@ pub(super) fn check_stateless(
 ) -> Result<(), Refusal> {
     match envelope.kind {
         MessageKind::Request => {}
-        MessageKind::Batch => return Err(Refusal::bad(INVALID_REQUEST, "batches are of 2025-03-26 only")),
+        MessageKind::Batch => {
+            return Err(Refusal::bad(INVALID_REQUEST, "batches exist in revision 2025-03-26 only"));
+        }
         _ => return Ok(()),
     }
     let version = check_meta(envelope)?;
     let method = envelope.method.as_deref().unwrap_or_default();
-    says(headers, "MCP-Protocol-Version", &version)?;
+    check_header(headers, "MCP-Protocol-Version", &version)?;
     if Revision::parse(&version).is_none() {
         let data = json!({ "requested": version, "supported": supported });
         let refusal = Refusal::bad(UNSUPPORTED_VERSION, "unsupported protocol version");
         return Err(Refusal { data: Some(data), ..refusal });
     }
-    says(headers, "Mcp-Method", method)?;
+    check_header(headers, "Mcp-Method", method)?;
     if let (Some(name), true) =
         (&envelope.name, matches!(method, "tools/call" | "prompts/get" | "resources/read"))
     {
-        says(headers, "Mcp-Name", name)?;
+        check_header(headers, "Mcp-Name", name)?;
     }
     if let Some(tool) = envelope.tool() {
         let params = envelope.params.and_then(|params| serde_json::from_slice(params).ok());
@@ -156,7 +159,7 @@ pub(super) fn check_stateless(
     Ok(())
 }
 
-/// Returns the revision that a request is of.
+/// Checks `_meta` and returns the revision in it.
 fn check_meta(envelope: &Envelope<'_>) -> Result<String, Refusal> {
     let version = meta(envelope, STATELESS).and_then(Value::string);
     let has_capabilities = meta(envelope, CAPABILITIES).is_some_and(Value::is_object);
@@ -173,14 +176,14 @@ fn meta<'m>(envelope: &Envelope<'m>, key: &str) -> Option<Value<'m>> {
     Value::parse(envelope.params?).ok()?.at_path(&["_meta", key])
 }
 
-/// Whether a header repeats what stands in the body.
-fn says(headers: &HeaderMap, name: &str, expected: &str) -> Result<(), Refusal> {
+/// Checks that a header repeats a value of the body.
+fn check_header(headers: &HeaderMap, name: &str, expected: &str) -> Result<(), Refusal> {
     let message = match text(headers, name).map(header_text) {
         Some(Some(value)) if value == expected => return Ok(()),
         Some(value) => {
-            format!("{name} is {:?}, and the body has {expected:?}", value.as_deref().unwrap_or("damaged"))
+            format!("{name} is {:?}, but the body has {expected:?}", value.as_deref().unwrap_or("damaged"))
         }
-        None => format!("{name} is missing, and the body has {expected:?}"),
+        None => format!("{name} is missing, but the body has {expected:?}"),
     };
     Err(Refusal::bad(HEADER_MISMATCH, message))
 }

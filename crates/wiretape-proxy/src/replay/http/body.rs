@@ -1,4 +1,4 @@
-//! The bodies of responses: one message, or a stream of them.
+//! Response bodies: one message, or an event stream.
 
 use super::session::Session;
 use super::streams::EventId;
@@ -9,21 +9,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// The connection is to break here, on purpose.
+/// Breaks the connection on purpose, to replay a recorded or injected fault.
 #[derive(Debug, thiserror::Error)]
 #[error("broken off on purpose")]
 pub(super) struct BrokenOff;
 
-/// What goes out on a stream.
+/// An item of a stream.
 #[derive(Debug)]
-pub(super) enum Outgoing {
-    /// Bytes.
+pub(super) enum StreamItem {
+    /// One encoded event.
     Bytes(Bytes),
-    /// Nothing more, and not by an orderly end.
+    /// Breaks the connection instead of ending the stream.
     BreakOff,
 }
 
-/// A message as an event of a stream.
+/// Encodes a message as an event.
 pub(super) fn event(message: &[u8], id: Option<EventId>) -> Bytes {
     match id {
         Some(id) => {
@@ -34,12 +34,12 @@ pub(super) fn event(message: &[u8], id: Option<EventId>) -> Bytes {
     }
 }
 
-/// An event that says nothing but its id.
+/// An event with an id and empty data, from which a client can resume (MCP 2025-11-25, basic/transports).
 pub(super) fn priming_event(id: EventId) -> Bytes {
     Bytes::from(format!("id: {id}\ndata: \n\n"))
 }
 
-/// An event of a stream.
+/// Encodes an event with a name.
 pub(super) fn named_event(name: &str, data: &[u8]) -> Bytes {
     let parts: [&[u8]; 5] = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"];
     Bytes::from(parts.concat())
@@ -48,13 +48,13 @@ pub(super) fn named_event(name: &str, data: &[u8]) -> Bytes {
 /// The body of a response.
 pub(super) enum ReplayBody {
     Whole(Option<Bytes>),
-    /// It ends in the middle.
+    /// A body that is cut off after these bytes.
     Broken(Option<Bytes>),
     Stream(
-        UnboundedReceiver<Outgoing>,
-        #[expect(dead_code, reason = "it tells when it is dropped")] Listening,
+        UnboundedReceiver<StreamItem>,
+        #[expect(dead_code, reason = "its `Drop` reports that the client stopped reading")] StreamReader,
     ),
-    /// It ends in the middle now.
+    /// The next poll breaks the connection.
     BreakingOff,
 }
 
@@ -64,7 +64,7 @@ impl ReplayBody {
         ReplayBody::Whole((!bytes.is_empty()).then_some(bytes))
     }
 
-    /// Ends in the middle, at the next poll: what was said before must be on its way by then.
+    /// Breaks the connection at the next poll, so that hyper has flushed the bytes before.
     fn break_off<T>(&mut self, cx: &Context<'_>) -> Poll<T> {
         *self = ReplayBody::BreakingOff;
         cx.waker().wake_by_ref();
@@ -72,22 +72,22 @@ impl ReplayBody {
     }
 }
 
-/// A client that reads a stream. When it is dropped, the client has gone or the stream is through.
-pub(super) struct Listening {
+/// A client that reads a stream. Dropped when the client has disconnected or the stream has ended.
+pub(super) struct StreamReader {
     pub(super) session: Arc<Session>,
-    pub(super) what: Heard,
+    pub(super) what: ListenedStream,
 }
 
-/// What is heard.
+/// The stream that a client reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
-    /// A stream of the session.
+pub(super) enum ListenedStream {
+    /// A stream of the session, by its number.
     Stream(u64),
-    /// Everything: there is no session without it.
+    /// The one stream of HTTP+SSE: the session ends with it.
     Everything,
 }
 
-impl Drop for Listening {
+impl Drop for StreamReader {
     fn drop(&mut self) {
         self.session.stop_listening(self.what);
     }
@@ -109,8 +109,8 @@ impl Body for ReplayBody {
                 None => this.break_off(cx),
             },
             ReplayBody::Stream(messages, _) => match std::task::ready!(messages.poll_recv(cx)) {
-                Some(Outgoing::Bytes(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Some(Outgoing::BreakOff) => this.break_off(cx),
+                Some(StreamItem::Bytes(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(StreamItem::BreakOff) => this.break_off(cx),
                 None => Poll::Ready(None),
             },
             ReplayBody::BreakingOff => Poll::Ready(Some(Err(BrokenOff))),

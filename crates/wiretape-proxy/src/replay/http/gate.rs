@@ -1,34 +1,35 @@
-//! Who may ask. A page on the web can make a browser ask, under a name of its own; it may not get an answer.
+//! The check of `Host` and `Origin` (MCP 2025-11-25, basic/transports, "Security Warning"): a web page must not be able to use
+//! the replay through DNS rebinding.
 
 use crate::live::{Origin, is_loopback_authority};
 use http::{HeaderMap, header};
 use std::net::SocketAddr;
 
-/// Whom a listener answers.
+/// The hosts and origins that a listener accepts.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct HostCheck {
     address: SocketAddr,
     allowed_origins: Vec<Origin>,
 }
 
-impl Gate {
+impl HostCheck {
     pub(super) fn new(address: SocketAddr, allowed_origins: Vec<Origin>) -> Self {
-        Gate { address, allowed_origins }
+        HostCheck { address, allowed_origins }
     }
 
-    /// Lets a request in, or says why not.
+    /// Checks a request, and returns the reason of a refusal.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), String> {
         let text =
             |name| headers.get(name).map(|value: &http::HeaderValue| value.to_str().unwrap_or_default());
         let port = self.address.port();
         let host = text(header::HOST).unwrap_or_default();
         if self.address.ip().is_loopback() && !is_loopback_authority(host, port) {
-            return Err(format!("the Host header {host:?} is not this server; ask 127.0.0.1:{port}"));
+            return Err(format!("the Host header {host:?} is not this server; use 127.0.0.1:{port}"));
         }
         match text(header::ORIGIN).map(Origin::parse) {
             None => Ok(()),
             Some(Ok(origin)) if origin.is_loopback(port) || self.allowed_origins.contains(&origin) => Ok(()),
-            Some(_) => Err("web pages may not ask; --allow-origin lets one in".to_owned()),
+            Some(_) => Err("requests from web pages are refused; allow one with --allow-origin".to_owned()),
         }
     }
 }
@@ -40,7 +41,7 @@ mod tests {
     #[test]
     fn only_this_machine_is_answered() {
         let allowed = vec!["https://inspector.example".parse().unwrap()];
-        let gate = Gate::new("127.0.0.1:7000".parse().unwrap(), allowed);
+        let gate = HostCheck::new("127.0.0.1:7000".parse().unwrap(), allowed);
         let check = |host: &str, origin: Option<&str>, expected: bool| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, host.parse().unwrap());

@@ -1,9 +1,9 @@
-//! The listener: connections in, until a signal ends it.
+//! The HTTP listener of a replay: accepts connections until a signal stops it.
 
-use super::super::deck::{Deck, Tell};
+use super::super::deck::{LoadedTape, NoticeCallback};
 use super::super::real::RealServers;
-use super::gate::Gate;
-use super::route::Site;
+use super::gate::HostCheck;
+use super::route::ReplayServer;
 use crate::http::Signals;
 use crate::live::Origin;
 use crate::platform;
@@ -17,38 +17,38 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Where to listen, and whom to answer.
+/// The options of a replay over HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// The address.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Pages on the web that may ask.
+    /// The origins of web pages that may send requests.
     pub allowed_origins: Vec<Origin>,
 }
 
-/// A listener can't listen.
+/// Why a replay over HTTP can't be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address can't be had.
+    /// The address can't be bound.
     #[error("can't listen on {address}")]
     Listen {
-        /// Which.
+        /// The configured address.
         address: SocketAddr,
-        /// Why.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// The system doesn't give what is needed.
+    /// The runtime or the signal handlers could not be created.
     #[error("can't start the server")]
     Start(#[source] io::Error),
 }
 
-/// Plays tapes to the clients that come, until a signal ends us. Each stands under a prefix of the path. `ready` is called with
-/// the address once clients can come. What was not recorded the real servers are asked, if there are any.
+/// Plays tapes to HTTP clients until a signal stops it. Each tape has a path prefix. `ready` is called with the bound address.
+/// Requests that were not recorded go to the real servers, if there are any.
 pub fn listen(
     options: HttpOptions,
-    decks: Vec<(String, Arc<Deck>)>,
-    tell: &Tell,
+    decks: Vec<(String, Arc<LoadedTape>)>,
+    tell: &NoticeCallback,
     real: Option<Arc<RealServers>>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ListenError> {
@@ -61,8 +61,8 @@ pub fn listen(
         let failed = |source| ListenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let gate = Gate::new(address, options.allowed_origins);
-        let site = Arc::new(Site::new(gate, decks, tell, real));
+        let gate = HostCheck::new(address, options.allowed_origins);
+        let site = Arc::new(ReplayServer::new(gate, decks, tell, real));
         ready(address);
         tokio::select! {
             () = accept(listener, site) => {}
@@ -72,27 +72,28 @@ pub fn listen(
     })
 }
 
-async fn accept(listener: TcpListener, site: Arc<Site>) {
-    const BREATH: Duration = Duration::from_millis(50);
+async fn accept(listener: TcpListener, site: Arc<ReplayServer>) {
+    const RETRY_DELAY: Duration = Duration::from_millis(50);
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(serve(stream, Arc::clone(&site)))),
-            // No more files, most likely: somebody must let go of one first.
-            Err(_) => tokio::time::sleep(BREATH).await,
+            // Most likely out of file descriptors: wait for a connection to close instead of spinning.
+            Err(_) => tokio::time::sleep(RETRY_DELAY).await,
         }
     }
 }
 
-async fn serve(stream: TcpStream, site: Arc<Site>) {
-    // A connection that can't be set up this way works all the same.
+async fn serve(stream: TcpStream, site: Arc<ReplayServer>) {
+    // If it can't be set, the connection works, only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let site = Arc::clone(&site);
         async move { Ok::<_, Infallible>(site.answer(request).await) }
     });
     let mut server = http1::Builder::new();
-    // Small answers are copied behind their heads and written with them: cheaper than to gather the two on each write.
+    // Small bodies are copied behind their heads and written together: cheaper than a vectored write
+    // (`cargo xtask bench --only replay`, the rows over HTTP).
     server.timer(TokioTimer::new()).writev(false);
-    // Who asks may go when he likes.
+    // The client may disconnect at any time; that is not an error.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -1,4 +1,4 @@
-//! Clients over HTTP: streamable HTTP with sessions and without, and HTTP+SSE.
+//! Replay over HTTP: streamable HTTP with and without sessions, and HTTP+SSE.
 //!
 //! | path | |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | `/sse` | the stream of HTTP+SSE, which names the path for messages |
 //! | `/messages` | messages of HTTP+SSE |
 //!
-//! Of several tapes each has a name, which stands before these. One thread serves all: what there is to do for a request is to
-//! look into an index and to read from a file.
+//! With several tapes these paths are prefixed with the tape's name. One thread serves all clients, since a request costs no more
+//! than an index lookup and a file read.
 
 mod admission;
 mod body;

@@ -1,10 +1,10 @@
-//! One client's session, and where what is said in it goes.
+//! The session of one client, and the routing of its messages to streams.
 
-use super::super::deck::{Deck, Tell};
+use super::super::deck::{LoadedTape, NoticeCallback};
 use super::super::file::TapeFile;
 use super::super::real::{Clients, RealEvent, RealServer, RealServers};
-use super::body::{Heard, Outgoing, named_event};
-use super::streams::{BETWEEN, Beginning, Events, Streams};
+use super::body::{ListenedStream, StreamItem, named_event};
+use super::streams::{BETWEEN, EventIds, StreamStart, Streams};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,54 +14,59 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use wiretape_analyze::replay::{Action, Player};
 use wiretape_trace::message::payloads;
 
-/// What a session is like.
+/// The transport of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// There is none. The stream of a request is its lifetime: closing it is cancelling.
+    /// No session. Closing the stream of a request cancels it.
     Stateless,
-    /// Streamable HTTP: a request goes on though nobody listens, and a stream can be resumed.
+    /// Streamable HTTP: a request continues when its stream is lost, and the stream can be resumed.
     Streamable,
-    /// HTTP+SSE: there is one stream, and no session without it.
+    /// HTTP+SSE: one stream, with which the session ends.
     Sse,
 }
 
-/// One client's session; or all clients without one.
+/// The session of one client, or of all clients without one.
 pub(super) struct Session {
-    pub(super) deck: Arc<Deck>,
-    tell: Tell,
+    pub(super) deck: Arc<LoadedTape>,
+    tell: NoticeCallback,
     era: Era,
-    state: Mutex<State>,
-    /// Rings when there may be a new deadline.
+    state: Mutex<SessionState>,
+    /// Notified when there may be a new deadline.
     changed: Notify,
 }
 
-struct State {
+struct SessionState {
     player: Player<Arc<TapeFile>>,
     streams: Streams,
-    /// On which streams the answers go that are not there yet.
+    /// The stream of each unanswered request.
     requests: HashMap<u64, u64>,
-    /// Who is asked what was not recorded.
+    /// Answers requests that were not recorded.
     real: Option<RealServer>,
     is_over: bool,
 }
 
-/// What is answered to a message.
+/// The response to a POST.
 pub(super) enum Reply {
-    /// Nothing: it was no request.
+    /// 202: the message has no requests.
     Accepted,
-    /// One message, at once.
+    /// One message, immediately.
     Whole(Vec<u8>),
-    /// The beginning of one.
+    /// The beginning of a message, then a broken connection.
     Broken(Vec<u8>),
-    /// More than one message, or not yet.
-    Stream(u64, UnboundedReceiver<Outgoing>),
+    /// A stream, because there is more than one message or the answer is not due yet.
+    Stream(u64, UnboundedReceiver<StreamItem>),
 }
 
 impl Session {
-    pub(super) fn new(deck: &Arc<Deck>, tell: &Tell, era: Era, real: Option<&Arc<RealServers>>) -> Arc<Self> {
+    pub(super) fn new(
+        deck: &Arc<LoadedTape>,
+        tell: &NoticeCallback,
+        era: Era,
+        real: Option<&Arc<RealServers>>,
+    ) -> Arc<Self> {
         let clients = if era == Era::Stateless { Clients::Many } else { Clients::One };
-        let events = if era == Era::Streamable { Events::WithIds } else { Events::WithoutIds };
-        let state = State {
+        let events = if era == Era::Streamable { EventIds::WithIds } else { EventIds::WithoutIds };
+        let state = SessionState {
             player: deck.player(),
             streams: Streams::new(events),
             requests: HashMap::new(),
@@ -79,7 +84,7 @@ impl Session {
             let session = Arc::downgrade(&session);
             real.report_to(Arc::new(move |event| {
                 if let Some(session) = session.upgrade() {
-                    session.real_did(event);
+                    session.handle_real_event(event);
                 }
             }));
         }
@@ -93,12 +98,12 @@ impl Session {
         self.era
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a message that is answered where it came from. If that is on a stream, it begins so.
-    pub(super) fn post(&self, message: &[u8], beginning: Beginning) -> Reply {
+    /// Handles a message that is answered in the response to its POST, which may be a stream.
+    pub(super) fn post(&self, message: &[u8], beginning: StreamStart) -> Reply {
         let mut actions = Vec::new();
         let mut state = self.lock();
         let numbers = state.receive(message, self.deck.now_us(), &mut actions);
@@ -113,15 +118,15 @@ impl Session {
         Reply::Stream(stream, receiver)
     }
 
-    /// Answers a request that is word for word a recorded one, and needs nothing but its answer; `None` if it is another.
+    /// Answers a request whose bytes equal a recorded one and that has nothing but an answer; `None` for any other.
     pub(super) fn post_at_sight(&self, message: &[u8]) -> Option<Reply> {
         let mut actions = Vec::new();
         let number = self.lock().player.answer_at_sight(message, &mut actions)?;
-        at_once(&(number..number + 1), &mut actions, &self.tell, Beginning::Bare)
+        at_once(&(number..number + 1), &mut actions, &self.tell, StreamStart::Bare)
     }
 
-    /// Takes a message that is answered on the one stream that there is.
-    pub(super) fn hear(&self, message: &[u8]) {
+    /// Handles a message that is answered on the one stream of HTTP+SSE.
+    pub(super) fn receive_on_sse(&self, message: &[u8]) {
         let mut actions = Vec::new();
         let mut state = self.lock();
         state.receive(message, self.deck.now_us(), &mut actions);
@@ -129,30 +134,30 @@ impl Session {
         state.route(actions, &self.tell);
     }
 
-    /// Opens the stream for what is said between calls.
-    pub(super) fn listen(&self, beginning: Beginning) -> UnboundedReceiver<Outgoing> {
+    /// Opens the listening stream, for messages that belong to no request.
+    pub(super) fn listen(&self, beginning: StreamStart) -> UnboundedReceiver<StreamItem> {
         self.lock().streams.open_between(beginning)
     }
 
-    /// Goes on with a stream that was lost after the event with this id; `None` if that isn't known any more.
-    pub(super) fn resume(&self, last: &str) -> Option<(u64, UnboundedReceiver<Outgoing>)> {
+    /// Resumes a stream after the event with this id; `None` if the events after it are not kept.
+    pub(super) fn resume(&self, last: &str) -> Option<(u64, UnboundedReceiver<StreamItem>)> {
         self.lock().streams.resume(last)
     }
 
-    /// Opens the one stream that there is, which begins with where messages are to be sent.
-    pub(super) fn open_sse(&self, endpoint: &str) -> UnboundedReceiver<Outgoing> {
+    /// Opens the stream of HTTP+SSE, which begins with the endpoint for messages.
+    pub(super) fn open_sse(&self, endpoint: &str) -> UnboundedReceiver<StreamItem> {
         let mut state = self.lock();
-        let receiver = state.streams.open_between(Beginning::Bare);
-        state.streams.say_other(Outgoing::Bytes(named_event("endpoint", endpoint.as_bytes())));
+        let receiver = state.streams.open_between(StreamStart::Bare);
+        state.streams.say_other(StreamItem::Bytes(named_event("endpoint", endpoint.as_bytes())));
         receiver
     }
 
-    /// The client reads no more, or there is no more to be read.
-    pub(super) fn stop_listening(&self, heard: Heard) {
+    /// Handles the end of a client's stream.
+    pub(super) fn stop_listening(&self, heard: ListenedStream) {
         match (self.era, heard) {
-            (Era::Stateless, Heard::Stream(stream)) => self.lock().give_up(stream),
+            (Era::Stateless, ListenedStream::Stream(stream)) => self.lock().give_up(stream),
             (Era::Sse, _) => self.end(),
-            // Whoever lost it may come back.
+            // The client may resume it.
             _ => {}
         }
     }
@@ -162,7 +167,7 @@ impl Session {
         self.lock().is_over
     }
 
-    /// The session has ended: its streams end too, and its real server.
+    /// Ends the session with its streams and its real server.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.is_over = true;
@@ -172,14 +177,14 @@ impl Session {
         self.changed.notify_one();
     }
 
-    /// The real server did something.
-    fn real_did(&self, event: RealEvent) {
+    /// Handles an event of the real server.
+    fn handle_real_event(&self, event: RealEvent) {
         let mut state = self.lock();
         let actions = state.real.as_mut().map(|real| real.take(event));
         state.route(actions.unwrap_or_default(), &self.tell);
     }
 
-    /// Does what is due. Returns how long nothing is to be done; `None` if the session is over.
+    /// Sends what is due. Returns the time until the next deadline; `None` if the session has ended.
     fn tick(&self) -> Option<Option<Duration>> {
         let mut actions = Vec::new();
         let mut state = self.lock();
@@ -194,7 +199,7 @@ impl Session {
     }
 }
 
-/// Calls a session's player when something is due.
+/// Calls the session's player at its deadlines.
 async fn keep_time(session: std::sync::Weak<Session>) {
     const FOR_EVER: Duration = Duration::from_secs(3600);
     while let Some(session) = session.upgrade() {
@@ -203,13 +208,13 @@ async fn keep_time(session: std::sync::Weak<Session>) {
     }
 }
 
-impl State {
-    /// Takes a message, or a batch of them. Returns the numbers of the requests in it.
+impl SessionState {
+    /// Handles a message or a batch. Returns the numbers of its requests.
     fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Range<u64> {
         let Some(real) = &mut self.real else { return self.player.receive(message, now_us, actions) };
         let mut numbers = 0..0;
         for payload in payloads(message) {
-            if !real.hear(payload, actions) {
+            if !real.observe_client(payload, actions) {
                 let more = self.player.receive(payload, now_us, actions);
                 numbers = if numbers.is_empty() { more } else { numbers.start..more.end };
             }
@@ -217,7 +222,7 @@ impl State {
         numbers
     }
 
-    /// Whoever sent the requests that are answered on a stream doesn't want the answers any more.
+    /// Cancels the requests of a stream.
     fn give_up(&mut self, stream: u64) {
         for number in self.streams.give_up(stream) {
             self.requests.remove(&number);
@@ -228,8 +233,8 @@ impl State {
         }
     }
 
-    /// Sends everything where it belongs.
-    fn route(&mut self, actions: Vec<Action>, tell: &Tell) {
+    /// Sends each message on its stream.
+    fn route(&mut self, actions: Vec<Action>, tell: &NoticeCallback) {
         for action in actions {
             match action {
                 Action::Send { during, message } => {
@@ -250,12 +255,12 @@ impl State {
                         self.route(actions, tell);
                     }
                 }
-                Action::Tell(notice) => tell(&notice),
+                Action::Notify(notice) => tell(&notice),
             }
         }
     }
 
-    /// Sends the last of what is said to a request.
+    /// Sends the answer to a request, and closes its stream.
     fn answer(&mut self, to: u64, message: &[u8]) {
         let stream = self.requests.get(&to).copied().unwrap_or(BETWEEN);
         self.streams.send(stream, message);
@@ -268,7 +273,7 @@ impl State {
         self.close(to);
     }
 
-    /// Nothing more is said to a request.
+    /// Closes the stream of a request, if no other request is answered on it.
     fn close(&mut self, request: u64) {
         if let Some(stream) = self.requests.remove(&request) {
             self.streams.close(stream, request);
@@ -276,13 +281,13 @@ impl State {
     }
 }
 
-/// The reply to one request that is answered at once, and says nothing else; or to none. Then what remains of the actions
-/// belongs elsewhere.
+/// The reply without a stream, if there is at most one request and it is answered at once with nothing before its answer. The
+/// remaining actions belong to other streams.
 fn at_once(
     numbers: &Range<u64>,
     actions: &mut Vec<Action>,
-    tell: &Tell,
-    beginning: Beginning,
+    tell: &NoticeCallback,
+    beginning: StreamStart,
 ) -> Option<Reply> {
     let number = match numbers.end - numbers.start {
         0 => return Some(Reply::Accepted),
@@ -296,20 +301,20 @@ fn at_once(
     }
     let at = actions.iter().position(|action| match action {
         Action::Answer { to, .. } => *to == number,
-        // A client that can resume is given something to resume.
+        // A client that can resume needs a stream to resume.
         Action::BreakOff { to, .. } | Action::Disconnect { to, .. } => {
-            *to == number && beginning == Beginning::Bare
+            *to == number && beginning == StreamStart::Bare
         }
         _ => false,
     })?;
     for action in &actions[..at] {
-        if let Action::Tell(notice) = action {
+        if let Action::Notify(notice) = action {
             tell(notice);
         }
     }
     let after = actions.split_off(at + 1);
     let end = actions.pop();
-    actions.retain(|action| !matches!(action, Action::Tell(_)));
+    actions.retain(|action| !matches!(action, Action::Notify(_)));
     actions.extend(after);
     Some(match end? {
         Action::Answer { message, .. } => Reply::Whole(message),

@@ -1,39 +1,40 @@
-//! The streams of a session: who listens, and what was sent.
+//! The streams of a session, and the events that are kept for resuming them.
 //!
-//! A client with a session may lose a stream and resume it, by the id of the last event that it got. So events have ids,
-//! which say on which stream they were sent and as which, and a number of them is kept.
+//! A client with a session may lose a stream and resume it after the id of the last event that it received (MCP 2025-11-25,
+//! basic/transports, "Resumability and Redelivery"). So event ids contain the number of the stream and of the event on it, and
+//! a limited number of events is kept.
 
-use super::body::{Outgoing, event, priming_event};
+use super::body::{StreamItem, event, priming_event};
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// So many events are kept for a client that resumes, and so many messages between calls for one that doesn't listen yet.
+/// The limit of events kept for resuming, and of messages kept for a client that hasn't opened its listening stream yet.
 const KEPT: usize = 1000;
 
-/// So many bytes of events are kept, or one event.
+/// The limit of the kept events in bytes; one event is always kept.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The stream for what is said between calls.
+/// The number of the listening stream, for messages that belong to no request.
 pub(super) const BETWEEN: u64 = 0;
 
-/// Whether events have ids, by which a stream is resumed.
+/// Whether events have ids, so that a stream can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Events {
+pub(super) enum EventIds {
     WithIds,
     WithoutIds,
 }
 
-/// Whether a stream begins with an event that has an id and nothing else, so that it can be resumed from its beginning.
+/// Whether a stream begins with a priming event, so that it can be resumed from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum StreamStart {
     Primed,
     Bare,
 }
 
-/// The id of an event.
+/// The id of an event: its stream, and its number on that stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventId {
     stream: u64,
@@ -53,31 +54,31 @@ impl EventId {
     }
 }
 
-/// The streams of a session.
+/// The streams of a session, and their kept events.
 pub(super) struct Streams {
-    events: Events,
+    events: EventIds,
     open: HashMap<u64, Stream>,
     opened: u64,
-    /// The last events, of all streams.
+    /// The most recent events of all streams.
     sent: VecDeque<(EventId, Bytes)>,
     sent_bytes: usize,
-    /// What was said between calls while nobody listened.
-    unsaid: VecDeque<Vec<u8>>,
+    /// Messages for the listening stream while it is not open.
+    queued: VecDeque<Vec<u8>>,
 }
 
 #[derive(Default)]
 struct Stream {
-    /// Where it goes, if somebody listens.
-    outlet: Option<UnboundedSender<Outgoing>>,
-    /// How many events it had.
+    /// The sending end, if a client reads the stream.
+    outlet: Option<UnboundedSender<StreamItem>>,
+    /// The number of events sent so far.
     events: u64,
-    /// The requests that are to be answered on it.
+    /// The unanswered requests of the stream.
     requests: Vec<u64>,
 }
 
 impl Stream {
-    /// Sends something to whoever listens; whether somebody does.
-    fn send(&mut self, outgoing: Outgoing) -> bool {
+    /// Sends an item. `false` if no client reads the stream.
+    fn send(&mut self, outgoing: StreamItem) -> bool {
         let is_sent = self.outlet.as_ref().is_some_and(|outlet| outlet.send(outgoing).is_ok());
         if !is_sent {
             self.outlet = None;
@@ -87,43 +88,43 @@ impl Stream {
 }
 
 impl Streams {
-    pub(super) fn new(events: Events) -> Self {
+    pub(super) fn new(events: EventIds) -> Self {
         let open = HashMap::from([(BETWEEN, Stream::default())]);
-        Streams { events, open, opened: 0, sent: VecDeque::new(), sent_bytes: 0, unsaid: VecDeque::new() }
+        Streams { events, open, opened: 0, sent: VecDeque::new(), sent_bytes: 0, queued: VecDeque::new() }
     }
 
     /// Opens a stream for the answers to these requests.
     pub(super) fn open(
         &mut self,
         requests: Range<u64>,
-        beginning: Beginning,
-    ) -> (u64, UnboundedReceiver<Outgoing>) {
+        beginning: StreamStart,
+    ) -> (u64, UnboundedReceiver<StreamItem>) {
         self.opened += 1;
         self.open.insert(self.opened, Stream { requests: requests.collect(), ..Stream::default() });
         (self.opened, self.listen(self.opened, beginning))
     }
 
-    /// Opens the stream for what is said between calls. A client that opens another has lost the first.
-    pub(super) fn open_between(&mut self, beginning: Beginning) -> UnboundedReceiver<Outgoing> {
+    /// Opens the listening stream. A client that opens it again has lost the first one.
+    pub(super) fn open_between(&mut self, beginning: StreamStart) -> UnboundedReceiver<StreamItem> {
         let receiver = self.listen(BETWEEN, beginning);
-        self.say_unsaid();
+        self.send_queued();
         receiver
     }
 
-    fn listen(&mut self, number: u64, beginning: Beginning) -> UnboundedReceiver<Outgoing> {
+    fn listen(&mut self, number: u64, beginning: StreamStart) -> UnboundedReceiver<StreamItem> {
         let (sender, receiver) = unbounded_channel();
         let stream = self.open.entry(number).or_default();
-        if beginning == Beginning::Primed && self.events == Events::WithIds {
+        if beginning == StreamStart::Primed && self.events == EventIds::WithIds {
             let id = EventId { stream: number, number: stream.events };
-            // The other end is in our hands.
-            let _ = sender.send(Outgoing::Bytes(priming_event(id)));
+            // Can't fail: the receiver is still in this function.
+            let _ = sender.send(StreamItem::Bytes(priming_event(id)));
         }
         stream.outlet = Some(sender);
         receiver
     }
 
-    /// Goes on with a stream after the event with this id; `None` if what followed isn't known any more.
-    pub(super) fn resume(&mut self, last: &str) -> Option<(u64, UnboundedReceiver<Outgoing>)> {
+    /// Resumes a stream after the event with this id; `None` if the events after it are not kept.
+    pub(super) fn resume(&mut self, last: &str) -> Option<(u64, UnboundedReceiver<StreamItem>)> {
         let last = EventId::parse(last)?;
         let of_stream = || self.sent.iter().filter(|(id, _)| id.stream == last.stream);
         let is_known = self.open.contains_key(&last.stream) || of_stream().next().is_some();
@@ -137,14 +138,14 @@ impl Streams {
         }
         let (sender, receiver) = unbounded_channel();
         for (_, bytes) in missed {
-            // The other end is in our hands.
-            let _ = sender.send(Outgoing::Bytes(bytes.clone()));
+            // Can't fail: the receiver is still in this function.
+            let _ = sender.send(StreamItem::Bytes(bytes.clone()));
         }
         if let Some(stream) = self.open.get_mut(&last.stream) {
             stream.outlet = Some(sender);
         }
         if last.stream == BETWEEN {
-            self.say_unsaid();
+            self.send_queued();
         }
         Some((last.stream, receiver))
     }
@@ -153,44 +154,44 @@ impl Streams {
     pub(super) fn send(&mut self, number: u64, message: &[u8]) {
         let Some(stream) = self.open.get_mut(&number) else { return self.say(message) };
         if number == BETWEEN && stream.outlet.as_ref().is_none_or(UnboundedSender::is_closed) {
-            if self.unsaid.len() < KEPT {
-                self.unsaid.push_back(message.to_vec());
+            if self.queued.len() < KEPT {
+                self.queued.push_back(message.to_vec());
             }
             return;
         }
-        let bytes = self.write_down(number, message);
+        let bytes = self.encode_and_keep(number, message);
         if let Some(stream) = self.open.get_mut(&number) {
-            stream.send(Outgoing::Bytes(bytes));
+            stream.send(StreamItem::Bytes(bytes));
         }
     }
 
-    /// Sends what is said between calls.
+    /// Sends a message on the listening stream.
     pub(super) fn say(&mut self, message: &[u8]) {
         self.send(BETWEEN, message);
     }
 
-    /// Sends something that is no message, on the stream for what is said between calls.
-    pub(super) fn say_other(&mut self, outgoing: Outgoing) {
+    /// Sends an item that is not a message on the listening stream.
+    pub(super) fn say_other(&mut self, outgoing: StreamItem) {
         if let Some(stream) = self.open.get_mut(&BETWEEN) {
             stream.send(outgoing);
         }
     }
 
-    /// Breaks the connection after a part of a message. Who resumes gets the whole.
+    /// Breaks the connection after a part of a message. A client that resumes gets the whole message.
     pub(super) fn break_off(&mut self, number: u64, message: &[u8], part: usize) {
-        let bytes = self.write_down(number, message);
+        let bytes = self.encode_and_keep(number, message);
         let Some(stream) = self.open.get_mut(&number) else { return };
         if part > 0 {
             let left_out = message.len() - part + END;
-            stream.send(Outgoing::Bytes(bytes.slice(..bytes.len() - left_out)));
+            stream.send(StreamItem::Bytes(bytes.slice(..bytes.len() - left_out)));
         }
-        stream.send(Outgoing::BreakOff);
+        stream.send(StreamItem::BreakOff);
         stream.outlet = None;
     }
 
-    /// A message as an event, which is kept if it can be asked for again.
-    fn write_down(&mut self, number: u64, message: &[u8]) -> Bytes {
-        if self.events == Events::WithoutIds {
+    /// Encodes a message as an event, and keeps it if the stream can be resumed.
+    fn encode_and_keep(&mut self, number: u64, message: &[u8]) -> Bytes {
+        if self.events == EventIds::WithoutIds {
             return event(message, None);
         }
         let stream = self.open.entry(number).or_default();
@@ -205,13 +206,13 @@ impl Streams {
         bytes
     }
 
-    fn say_unsaid(&mut self) {
-        for message in std::mem::take(&mut self.unsaid) {
+    fn send_queued(&mut self) {
+        for message in std::mem::take(&mut self.queued) {
             self.say(&message);
         }
     }
 
-    /// Nothing more will be said to a request; its stream ends when that is so for all that are answered there.
+    /// Removes a request from its stream; the stream ends with its last request.
     pub(super) fn close(&mut self, number: u64, request: u64) {
         let Some(stream) = self.open.get_mut(&number) else { return };
         stream.requests.retain(|other| *other != request);
@@ -220,31 +221,31 @@ impl Streams {
         }
     }
 
-    /// Ends a stream that nobody wants any more. Returns the requests that were not answered yet.
+    /// Removes a stream that the client has closed. Returns its unanswered requests.
     pub(super) fn give_up(&mut self, number: u64) -> Vec<u64> {
         self.open.remove(&number).map(|stream| stream.requests).unwrap_or_default()
     }
 
-    /// Nothing more will be said at all.
+    /// Closes all streams.
     pub(super) fn close_all(&mut self) {
         *self = Streams::new(self.events);
     }
 }
 
-/// How many bytes an event has after its message.
+/// The number of bytes of an event after its message.
 const END: usize = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What is there to be heard, an event after the other.
-    fn heard(receiver: &mut UnboundedReceiver<Outgoing>) -> String {
+    /// The items available to the reader, concatenated.
+    fn heard(receiver: &mut UnboundedReceiver<StreamItem>) -> String {
         let mut heard = String::new();
         while let Ok(outgoing) = receiver.try_recv() {
             match outgoing {
-                Outgoing::Bytes(bytes) => heard.push_str(std::str::from_utf8(&bytes).unwrap()),
-                Outgoing::BreakOff => heard.push('!'),
+                StreamItem::Bytes(bytes) => heard.push_str(std::str::from_utf8(&bytes).unwrap()),
+                StreamItem::BreakOff => heard.push('!'),
             }
         }
         let plain = heard.replace("id: ", "#").replace("\nevent: message", "").replace("\ndata: ", " ");
@@ -253,9 +254,9 @@ mod tests {
 
     #[test]
     fn a_stream_goes_on_where_it_was_lost() {
-        let mut streams = Streams::new(Events::WithIds);
-        let (one, mut listener) = streams.open(1..2, Beginning::Primed);
-        let (other, _) = streams.open(2..4, Beginning::Bare);
+        let mut streams = Streams::new(EventIds::WithIds);
+        let (one, mut listener) = streams.open(1..2, StreamStart::Primed);
+        let (other, _) = streams.open(2..4, StreamStart::Bare);
         streams.send(one, b"a");
         streams.send(other, b"x");
         streams.send(one, b"b");
@@ -277,8 +278,8 @@ mod tests {
 
     #[test]
     fn what_was_let_go_cannot_be_resumed() {
-        let mut streams = Streams::new(Events::WithIds);
-        let (one, _listener) = streams.open(1..2, Beginning::Bare);
+        let mut streams = Streams::new(EventIds::WithIds);
+        let (one, _listener) = streams.open(1..2, StreamStart::Bare);
         for _ in 0..KEPT + 5 {
             streams.send(one, b"a");
         }
@@ -290,8 +291,8 @@ mod tests {
 
     #[test]
     fn what_breaks_off_is_whole_when_it_is_resumed() {
-        let mut streams = Streams::new(Events::WithIds);
-        let (one, mut listener) = streams.open(1..2, Beginning::Primed);
+        let mut streams = Streams::new(EventIds::WithIds);
+        let (one, mut listener) = streams.open(1..2, StreamStart::Primed);
         streams.break_off(one, b"abcdef", 3);
         assert!(heard(&mut listener).ends_with("abc!"));
         streams.close(one, 1);
@@ -301,9 +302,9 @@ mod tests {
 
     #[test]
     fn what_is_said_between_calls_waits_for_a_listener() {
-        let mut streams = Streams::new(Events::WithIds);
+        let mut streams = Streams::new(EventIds::WithIds);
         streams.say(b"a");
-        let mut listener = streams.open_between(Beginning::Bare);
+        let mut listener = streams.open_between(StreamStart::Bare);
         streams.say(b"b");
         let all = heard(&mut listener);
         assert!(all.contains("#0-1 a") && all.contains("#0-2 b"), "{all}");

@@ -28,11 +28,11 @@ pub(crate) struct Challenge {
 pub(crate) struct Authorizer {
     url: String,
     scenario: Scenario,
-    state: Mutex<State>,
+    state: Mutex<AuthorizationState>,
 }
 
 #[derive(Default)]
-struct State {
+struct AuthorizationState {
     token: Option<String>,
     scopes: BTreeSet<String>,
     authorizations: u32,
@@ -66,7 +66,7 @@ impl Authorizer {
         Ok(true)
     }
 
-    async fn authorize(&self, state: &mut State, challenge: Challenge) -> Result<(), AuthError> {
+    async fn authorize(&self, state: &mut AuthorizationState, challenge: Challenge) -> Result<(), AuthError> {
         let mut oauth = OAuthState::new(&self.url, None).await?;
         if self.scenario.name == "auth/client-credentials-basic" {
             oauth.authenticate_client_credentials(self.credentials()).await?;
@@ -82,7 +82,7 @@ impl Authorizer {
         Ok(())
     }
 
-    fn request(&self, state: &State, challenge: Challenge) -> AuthorizationRequest {
+    fn request(&self, state: &AuthorizationState, challenge: Challenge) -> AuthorizationRequest {
         let mut request = AuthorizationRequest::new(REDIRECT)
             .with_client_name("wt-conformance-client")
             .with_client_metadata_url(CLIENT_METADATA)

@@ -10,9 +10,10 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 
-/// The only one.
+/// The catalog of this server, parsed once.
 pub(crate) static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("catalog.json")).expect("the catalog is what the SDK can read")
+    serde_json::from_str(include_str!("catalog.json"))
+        .expect("catalog.json is compiled in and valid for the SDK")
 });
 
 #[derive(Deserialize)]

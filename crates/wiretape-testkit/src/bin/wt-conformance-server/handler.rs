@@ -35,9 +35,9 @@ impl ConformanceServer {
         Self { changes: broadcast::Sender::new(16), seal: Seal::new() }
     }
 
-    /// Tells all who listen now.
+    /// Notifies all current subscribers.
     pub(crate) fn announce(&self, change: Change) {
-        // That nobody listens is no error.
+        // Having no subscribers is not an error.
         let _ = self.changes.send(change);
     }
 

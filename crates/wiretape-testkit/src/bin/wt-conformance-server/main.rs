@@ -59,7 +59,7 @@ fn address() -> Outcome<String> {
     }
 }
 
-/// Says where to find it, to whoever asked for port 0.
+/// Prints the address, for a caller that passed port 0.
 fn announce(listener: &TcpListener) -> Outcome<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "http://{}{PATH}", listener.local_addr()?)?;
@@ -70,7 +70,7 @@ async fn serve(stream: TcpStream, service: Service) {
     // What a client sees must not depend on when the kernel finds it worth sending.
     let _ = stream.set_nodelay(true);
     let answer = service_fn(move |request| answer(request, service.clone()));
-    // A client that hangs up is no concern of ours.
+    // A client may disconnect at any time.
     let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), answer).await;
 }
 

@@ -16,14 +16,14 @@ pub(crate) struct Retry {
     pub(crate) capabilities: ClientCapabilities,
 }
 
-/// Where a request stands.
+/// The progress of a request in rounds.
 pub(crate) enum Round {
     Ask(InputRequiredResult),
     /// All is answered; the text tells how.
     Done(String),
 }
 
-/// Seals states, so that nobody but this process can make one.
+/// Signs states, so that only this process can create one.
 #[derive(Clone)]
 pub(crate) struct Seal(RequestStateCodec);
 
@@ -66,7 +66,7 @@ fn bad_state() -> ErrorData {
     ErrorData::invalid_params("requestState is not one of ours", None)
 }
 
-/// Answers to questions that weren't asked are nobody's business.
+/// Ignores answers to questions that were not asked.
 fn answers_all(responses: &InputResponses, questions: &InputRequests) -> bool {
     questions.keys().all(|key| responses.get(key).is_some_and(serde_json::Value::is_object))
 }

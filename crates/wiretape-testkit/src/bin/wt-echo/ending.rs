@@ -1,4 +1,4 @@
-//! How it ends: by a status, by a signal, or leaving somebody behind.
+//! How the server ends: with a status, by a signal, or leaving a child process behind.
 
 use std::env;
 use std::io;

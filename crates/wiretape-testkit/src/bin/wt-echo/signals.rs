@@ -15,7 +15,7 @@ pub(crate) fn set_up(options: &Options) -> io::Result<()> {
     use std::sync::{Arc, atomic::AtomicBool};
 
     if options.ignore_sigterm {
-        // A flag that nobody reads: the signal arrives, and nothing comes of it.
+        // The flag is never read: the signal is caught and ignored.
         signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::new(AtomicBool::new(false)))?;
     }
     options.report_signals.as_deref().map_or(Ok(()), report)

@@ -7,8 +7,8 @@ use hyper::http::request;
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 
-/// A request.
-pub(crate) struct Asked {
+/// A parsed HTTP request.
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) host: String,
@@ -17,10 +17,10 @@ pub(crate) struct Asked {
     headers: HeaderMap,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn new(parts: &request::Parts, body: Bytes) -> Self {
         let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-        Asked {
+        ReceivedRequest {
             method: parts.method.to_string(),
             path: parts.uri.path().to_owned(),
             host,
@@ -107,7 +107,7 @@ fn with(status: u16, content_type: &'static str, body: String) -> Response<Full<
     response
 }
 
-/// Adds a header.
+/// Appends a header to a response.
 pub(crate) fn header(
     mut response: Response<Full<Bytes>>,
     name: &'static str,

@@ -29,7 +29,7 @@ use tokio::net::TcpListener;
 use wiretape_testkit::http;
 
 use authorization::Grants;
-use exchange::{Asked, empty};
+use exchange::{ReceivedRequest, empty};
 
 const USAGE: &str = "usage: wt-oauth [--foreign] [--form] [--iss] [--reflect]";
 
@@ -49,7 +49,7 @@ struct World {
     grants: Mutex<Grants>,
 }
 
-/// Which of the two is asked.
+/// The server that a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// The MCP server, and the authorization server as well if that is not foreign.
@@ -59,17 +59,17 @@ enum Place {
 
 impl World {
     /// The origin of a server, as documents tell it to whoever asks.
-    fn origin(&self, of: SocketAddr, asked: &Asked) -> String {
+    fn origin(&self, of: SocketAddr, asked: &ReceivedRequest) -> String {
         if self.options.reflect { format!("http://{}", asked.host) } else { format!("http://{of}") }
     }
 
     /// The identifier of the MCP server.
-    fn resource(&self, asked: &Asked) -> String {
+    fn resource(&self, asked: &ReceivedRequest) -> String {
         format!("{}{}", self.origin(self.resource, asked), http::PATH)
     }
 
     /// The identifier of the authorization server.
-    fn issuer(&self, asked: &Asked) -> String {
+    fn issuer(&self, asked: &ReceivedRequest) -> String {
         let path = if self.options.foreign { "/tenant" } else { "" };
         format!("{}{path}", self.origin(self.authorization, asked))
     }
@@ -124,7 +124,7 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    let asked = Asked::new(&parts, body);
+    let asked = ReceivedRequest::new(&parts, body);
     let is_authorization_server = world.options.foreign == (place == Place::Foreign);
     let from_resource = if place == Place::Resource { resource::answer(&world, &asked) } else { None };
     let response = from_resource
@@ -134,9 +134,9 @@ async fn answer(
     Ok(response)
 }
 
-fn tell(place: Place, asked: &Asked, response: &Response<Full<Bytes>>) {
+fn tell(place: Place, asked: &ReceivedRequest, response: &Response<Full<Bytes>>) {
     let status = response.status().as_u16();
     let line = format!("{place:?}: {} {} {} -> {status}\n", asked.method, asked.path, asked.told());
-    // Without a reader nobody misses it.
+    // Fails only when the test doesn't read the output.
     let _ = io::stdout().lock().write_all(line.as_bytes());
 }

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 pub(super) static INSPECTOR: Format = Format {
     name: "inspector",
     aliases: &["mcp-inspector"],
-    about: "what the MCP Inspector exports, or an array of messages",
+    about: "exports of the MCP Inspector, or an array of messages",
     shape: Shape::Document(&[&[], &["events"], &["messages"], &["history"], &["requests"]]),
     transport: None,
     calls_only: false,

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 pub(super) static JSONRPC: Format = Format {
     name: "jsonrpc",
     aliases: &[],
-    about: "JSON-RPC messages, one a line",
+    about: "JSON-RPC messages, one per line",
     shape: Shape::Lines,
     transport: None,
     calls_only: false,

@@ -116,10 +116,7 @@ mod tests {
             r#"{"ts": 2.0, "dir": "server->client", "msg": {"level": "info"}}"#,
             &[r#"Some(2000) ServerToClient text {"level": "info"}"#],
         );
-        check(
-            r#"{"ts": 2.0, "dir": "up", "msg": {}}"#,
-            &["line 1: this should be an object with `dir` and `msg`"],
-        );
+        check(r#"{"ts": 2.0, "dir": "up", "msg": {}}"#, &["line 1: expected an object with `dir` and `msg`"]);
     }
 
     #[test]

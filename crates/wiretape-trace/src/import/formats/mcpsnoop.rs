@@ -220,7 +220,7 @@ mod tests {
         );
         check(
             &envelope(r#""direction":"sideways","transport":"stdio""#),
-            &["line 1: this should be an envelope with a `direction`"],
+            &["line 1: expected an envelope with a `direction`"],
         );
     }
 
@@ -238,7 +238,7 @@ mod tests {
             &envelope(r#""direction":"s2c","transport":"stdio","text":"{\"jsonrpc\":","truncated":true"#),
             &[
                 r#"demo Some(1500) ServerToClient text {"jsonrpc":"#,
-                "line 1: the program that wrote this has shortened the message",
+                "line 1: the message was truncated by the program that wrote it",
             ],
         );
     }

@@ -1,4 +1,4 @@
-//! The command: which call is meant, and where it is.
+//! The command: finds the call and its trace.
 
 use super::parts::{Parts, Whole};
 use crate::ask::StoreArgs;
@@ -17,10 +17,12 @@ use wiretape_events::store::query::CallRecord;
 use wiretape_library::Catalog;
 use wiretape_trace::message::Direction;
 
-/// Show one call whole: request, progress, what the server asked meanwhile, response, timing
+/// Show one call in full
 ///
-/// CALL is the number that `wiretape calls TRACE` lists. Without a TRACE it is a row of the store, as `wiretape calls
-/// --json` and `wiretape logs --json` have it, and the trace that it came from is looked into.
+/// Shows the request, its progress, server requests during the call, the response and the timing.
+///
+/// CALL is the number listed by `wiretape calls TRACE`. Without TRACE, it is a row of the store as printed by `wiretape
+/// calls --json` and `wiretape logs --json`, and the call is read from the trace that it was recorded in.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +34,7 @@ pub(crate) struct CallArgs {
     #[arg(value_name = "CALL")]
     number: u64,
 
-    /// The trace: a path, the beginning of its id, `latest`, or `latest~1` for the one before
+    /// The trace: a path, an id prefix, `latest`, or `latest~1` for the one before
     trace: Option<TraceSelector>,
 
     /// Print one JSON object, payloads verbatim (schema: docs/json-output.md)
@@ -43,10 +45,9 @@ pub(crate) struct CallArgs {
     store: StoreArgs,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &CallArgs) -> Result<(), CommandError> {
     let (path, wanted) = match &args.trace {
-        Some(trace) => (trace.resolve()?, Wanted::Number(args.number)),
+        Some(trace) => (trace.resolve()?, CallTarget::Number(args.number)),
         None => of_store(args)?,
     };
     trace_file::head(&path)?;
@@ -59,34 +60,34 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-/// Which call is looked for in a trace.
-enum Wanted {
+/// How a call is identified in a trace.
+enum CallTarget {
     Number(u64),
-    /// One that the store knows of.
+    /// A row of the store.
     Row(Box<CallRecord>),
 }
 
-fn of_store(args: &CallArgs) -> Result<(PathBuf, Wanted), CommandError> {
+fn of_store(args: &CallArgs) -> Result<(PathBuf, CallTarget), CommandError> {
     let row = i64::try_from(args.number).unwrap_or(i64::MAX);
     let call = args.store.open()?.call(row)?.ok_or_else(|| {
-        CommandError::failure(format!("there is no row {} in the store", args.number)).hint(
-            "`wiretape logs --json` tells the rows; to look into a trace, name it: `wiretape call N TRACE`",
+        CommandError::failure(format!("no row {} in the store", args.number)).hint(
+            "run `wiretape logs --json` to list rows; for a call in a trace, use `wiretape call N TRACE`",
         )
     })?;
     let gone = || {
         CommandError::failure(format!(
-            "the trace of row {} is not here any more, or was never written",
+            "the trace of row {} does not exist any more, or was never written",
             args.number
         ))
-        .hint("`wiretape logs --json` tells what the store knows of it")
+        .hint("run `wiretape logs --json` for what the store has of this call")
     };
     let trace = call.trace.clone().ok_or_else(gone)?;
     let entries = Catalog::open(&dirs::traces_dir()?, &dirs::index_dir()?)?.entries;
     let entry = entries.into_iter().find(|entry| entry.id() == trace).ok_or_else(gone)?;
-    Ok((entry.path, Wanted::Row(Box::new(call))))
+    Ok((entry.path, CallTarget::Row(Box::new(call))))
 }
 
-fn read(path: &Path, wanted: &Wanted) -> Result<Whole, CommandError> {
+fn read(path: &Path, wanted: &CallTarget) -> Result<Whole, CommandError> {
     let call = find(path, wanted)?;
     let mut reader = trace_file::open(path)?;
     let mut reading = Reading::new(Parts::new(call.number));
@@ -100,13 +101,12 @@ fn read(path: &Path, wanted: &Wanted) -> Result<Whole, CommandError> {
         call: parts.call.unwrap_or(call),
         request: parts.request,
         response: parts.response,
-        meanwhile: parts.meanwhile,
+        events: parts.events,
         more: parts.more,
     })
 }
 
-/// The call that is meant.
-fn find(path: &Path, wanted: &Wanted) -> Result<Call, CommandError> {
+fn find(path: &Path, wanted: &CallTarget) -> Result<Call, CommandError> {
     let mut reader = trace_file::open_with_progress(path)?;
     let mut lister = CallLister::new(Filter::default());
     let mut best: Option<(u64, Call)> = None;
@@ -124,22 +124,24 @@ fn find(path: &Path, wanted: &Wanted) -> Result<Call, CommandError> {
     }
     lister.finish(trace_file::recording_state(path), consider);
     best.map(|(_, call)| call).ok_or_else(|| match wanted {
-        Wanted::Number(number) => CommandError::failure(format!(
-            "there is no call {number} in {}: it has {}",
+        CallTarget::Number(number) => CommandError::failure(format!(
+            "no call {number} in {}, which has {}",
             path.display(),
             units::count(last, "call")
         ))
-        .hint("`wiretape calls TRACE` lists them"),
-        Wanted::Row(_) => CommandError::failure(format!("the call is not in {} any more", path.display())),
+        .hint("run `wiretape calls TRACE` to list calls"),
+        CallTarget::Row(_) => {
+            CommandError::failure(format!("{} does not contain the call any more", path.display()))
+        }
     })
 }
 
-impl Wanted {
-    /// How far a call is from the one that is meant; `None` if it can't be it.
+impl CallTarget {
+    /// How much a call's time differs from the row's; `None` if it is another call.
     fn distance(&self, call: &Call) -> Option<u64> {
         match self {
-            Wanted::Number(number) => (call.number == *number).then_some(0),
-            Wanted::Row(row) => {
+            CallTarget::Number(number) => (call.number == *number).then_some(0),
+            CallTarget::Row(row) => {
                 let same = call.direction == Direction::ClientToServer
                     && *call.method == row.method
                     && call.id.as_ref().is_some_and(|id| id.text() == row.request_id);

@@ -1,4 +1,4 @@
-//! `wiretape call`: one call whole.
+//! `wiretape call`: one call in full.
 
 mod command;
 mod parts;

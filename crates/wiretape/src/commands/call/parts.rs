@@ -1,28 +1,28 @@
-//! A call, and what belongs to it.
+//! A call, and everything that belongs to it.
 
 use wiretape_analyze::call::{Call, PendingCall};
 use wiretape_analyze::reading::{Analysis, Closed, LineView, Meaning, Seen};
 use wiretape_trace::format::Record;
 
-/// A call with all that belongs to it.
+/// A call with everything that belongs to it.
 pub(super) struct Whole {
     pub(super) call: Call,
     pub(super) request: Vec<u8>,
     pub(super) response: Option<Vec<u8>>,
-    pub(super) meanwhile: Vec<Meanwhile>,
-    /// What was left out of it.
+    pub(super) events: Vec<CallEvent>,
+    /// The number of parts that are not shown.
     pub(super) more: u64,
 }
 
-/// Something that came while the call was open.
-pub(super) struct Meanwhile {
+/// Something that happened during the call.
+pub(super) struct CallEvent {
     pub(super) line: u64,
-    /// Microseconds since the request.
+    /// The offset from the request, in microseconds.
     pub(super) after_us: Option<u64>,
-    pub(super) what: What,
+    pub(super) kind: CallEventKind,
 }
 
-pub(super) enum What {
+pub(super) enum CallEventKind {
     Progress(Vec<u8>),
     Cancellation(Vec<u8>),
     Request { number: u64, payload: Vec<u8> },
@@ -30,20 +30,20 @@ pub(super) enum What {
     Stderr(String),
 }
 
-/// How much is shown of what came meanwhile.
-const MEANWHILE: usize = 1000;
+/// The most parts to show.
+const MAX_EVENTS: usize = 1000;
 
-/// Gathers what belongs to a call.
+/// Collects the parts of a call.
 #[derive(Default)]
 pub(super) struct Parts {
     number: u64,
     pub(super) request: Vec<u8>,
     pub(super) response: Option<Vec<u8>>,
-    pub(super) meanwhile: Vec<Meanwhile>,
+    pub(super) events: Vec<CallEvent>,
     pub(super) more: u64,
     asked_us: Option<u64>,
     is_open: bool,
-    /// The call, once it has its outcome.
+    /// The call, once its outcome is known.
     pub(super) call: Option<Call>,
 }
 
@@ -60,7 +60,7 @@ impl Analysis for Parts {
         if let Record::Stderr(text) = &view.line.record
             && self.is_open
         {
-            self.add(view.line.number, text.stamp.us, What::Stderr(text.text.clone().into_owned()));
+            self.add(view.line.number, text.stamp.us, CallEventKind::Stderr(text.text.clone().into_owned()));
         }
     }
 
@@ -77,14 +77,14 @@ impl Analysis for Parts {
             Meaning::Request { number }
                 if seen.pending.and_then(PendingCall::parent) == Some(self.number) =>
             {
-                self.add(line, us, What::Request { number, payload: payload() });
+                self.add(line, us, CallEventKind::Request { number, payload: payload() });
             }
             Meaning::Answer { number } if number == self.number => self.response = Some(payload()),
             Meaning::Progress { of: Some(of) } if of == self.number => {
-                self.add(line, us, What::Progress(payload()));
+                self.add(line, us, CallEventKind::Progress(payload()));
             }
             Meaning::Cancellation { of: Some(of) } if of == self.number => {
-                self.add(line, us, What::Cancellation(payload()));
+                self.add(line, us, CallEventKind::Cancellation(payload()));
             }
             _ => {}
         }
@@ -102,19 +102,19 @@ impl Analysis for Parts {
             self.add(
                 view.line.number,
                 us,
-                What::Answer { number: call.number, payload: closed.raw.to_vec() },
+                CallEventKind::Answer { number: call.number, payload: closed.raw.to_vec() },
             );
         }
     }
 }
 
 impl Parts {
-    fn add(&mut self, line: u64, us: Option<u64>, what: What) {
-        if self.meanwhile.len() >= MEANWHILE {
+    fn add(&mut self, line: u64, us: Option<u64>, kind: CallEventKind) {
+        if self.events.len() >= MAX_EVENTS {
             self.more += 1;
             return;
         }
         let after_us = us.zip(self.asked_us).map(|(us, asked)| us.saturating_sub(asked));
-        self.meanwhile.push(Meanwhile { line, after_us, what });
+        self.events.push(CallEvent { line, after_us, kind });
     }
 }

@@ -1,7 +1,7 @@
-//! How a call is shown.
+//! The output of one call.
 
-use super::parts::{Meanwhile, What, Whole};
-use crate::calls::Look;
+use super::parts::{CallEvent, CallEventKind, Whole};
+use crate::calls::DisplayFormat;
 use crate::commands::calls::{CallJson, status_cell};
 use crate::json::{self, ObjectWriter};
 use crate::output::{self, Output, Styles};
@@ -19,13 +19,13 @@ impl Whole {
         self.write_head(out, path, &styles)?;
         heading(out, &styles, "request", Some(self.call.request.line))?;
         json::write_pretty(out, &self.request, 2, &styles)?;
-        if !self.meanwhile.is_empty() {
-            heading(out, &styles, "meanwhile", None)?;
-            for part in &self.meanwhile {
+        if !self.events.is_empty() {
+            heading(out, &styles, "during this call", None)?;
+            for part in &self.events {
                 part.write(out, &styles)?;
             }
             if self.more > 0 {
-                writeln!(out, "  and {} more", self.more)?;
+                writeln!(out, "  and {} more", units::number(self.more))?;
             }
         }
         match &self.response {
@@ -49,23 +49,23 @@ impl Whole {
             styles.strong.paint(printable(name.trim_end())),
             styles.dim.paint(printable(&trace))
         )?;
-        for (name, said) in self.facts(&Look::of(out)) {
+        for (name, said) in self.facts(&DisplayFormat::of(out)) {
             let paint = if name == "status" { status_paint(call, styles) } else { styles.plain };
             writeln!(out, "  {:<9} {}", styles.dim.paint(format!("{name:<9}")), paint.paint(said))?;
         }
         Ok(())
     }
 
-    fn facts(&self, look: &Look) -> Vec<(&'static str, String)> {
+    fn facts(&self, look: &DisplayFormat) -> Vec<(&'static str, String)> {
         let call = &self.call;
         let mut facts = vec![("status", status_text(call))];
         let id = call.id.as_ref().map_or("none".to_owned(), |id| printable(&id.to_string()).into_owned());
         facts.push(("id", id));
         if let Some(ms) = call.asked.wall_ms {
-            facts.push(("asked", look.clock(ms)));
+            facts.push(("time", look.clock(ms)));
         }
         if let Some(us) = call.duration_us {
-            facts.push(("took", self.timing(us)));
+            facts.push(("duration", self.timing(us)));
         }
         let response = call.response_bytes.map(|bytes| format!(", response {}", units::bytes(bytes)));
         facts.push((
@@ -73,34 +73,40 @@ impl Whole {
             format!("request {}{}", units::bytes(call.request_bytes), response.unwrap_or_default()),
         ));
         if let Some(tokens) = self.result_tokens() {
-            facts.push(("tokens", format!("about {tokens} in the result ({})", tokens::ENCODING)));
+            facts.push((
+                "tokens",
+                format!("about {} in the result ({})", units::number(tokens), tokens::ENCODING),
+            ));
         }
         if let Some(session) = &call.session {
             facts.push(("session", printable(session).into_owned()));
         }
         if let Some(parent) = call.parent {
-            facts.push(("asked in", format!("call {parent}")));
+            facts.push(("parent", format!("call {parent}")));
         }
         if let Some(first) = self.call.operation {
-            facts.push(("part of", format!("the operation that began with call {first}")));
+            facts.push(("part of", format!("the operation started by call {first}")));
         }
         if call.elsewhere {
-            facts.push(("note", "the response came on another stream than the request's".to_owned()));
+            facts.push(("note", "the response arrived on another stream than the request".to_owned()));
         }
         facts
     }
 
-    /// `1.20s: server 400ms, person 800ms`
+    /// `1.20s (server 400ms, waiting for user 800ms)`
     fn timing(&self, us: u64) -> String {
         let call = &self.call;
-        let parts =
-            [("server", call.own_us()), ("person", Some(call.person_us)), ("client", Some(call.client_us))];
+        let parts = [
+            ("server", call.own_us()),
+            ("waiting for user", Some(call.person_us)),
+            ("client", Some(call.client_us)),
+        ];
         if call.person_us + call.client_us == 0 {
             return units::duration(us);
         }
         let parts = parts.into_iter().filter_map(|(who, us)| us.filter(|us| *us > 0).map(|us| (who, us)));
         let parts: Vec<String> = parts.map(|(who, us)| format!("{who} {}", units::duration(us))).collect();
-        format!("{}: {}", units::duration(us), parts.join(", "))
+        format!("{} ({})", units::duration(us), parts.join(", "))
     }
 
     fn result_tokens(&self) -> Option<u64> {
@@ -114,7 +120,7 @@ impl Whole {
         let mut object = ObjectWriter::new();
         object.raw("call", &call).raw("request", or_null(&self.request));
         object.raw("response", self.response.as_deref().map_or(b"null", |response| or_null(response)));
-        object.array("meanwhile", self.meanwhile.iter().map(Meanwhile::json));
+        object.array("meanwhile", self.events.iter().map(CallEvent::json));
         object.number("more", Some(self.more));
         object.number("resultTokens", self.result_tokens()).string("encoding", Some(tokens::ENCODING));
         let mut out = output::machine_stdout();
@@ -135,14 +141,14 @@ fn heading(out: &mut Output, styles: &Styles, title: &str, line: Option<u64>) ->
 
 fn status_text(call: &Call) -> String {
     let meaning = match call.outcome {
-        Outcome::ToolError => "the result has isError",
+        Outcome::ToolError => "isError in the result",
         Outcome::ProtocolError => "JSON-RPC error",
-        Outcome::TimedOut | Outcome::Cancelled if call.is_late() => "answered after that",
-        Outcome::TimedOut => "given up because it took too long",
-        Outcome::Cancelled => "not answered",
-        Outcome::Disconnected => "the client went away, or the recorder was stopped",
-        Outcome::Crashed => "the server died while it was open",
-        Outcome::Unanswered => "there was no answer when the recording ended, or its id was used again",
+        Outcome::TimedOut | Outcome::Cancelled if call.is_late() => "answered later",
+        Outcome::TimedOut => "no response in time",
+        Outcome::Cancelled => "no response",
+        Outcome::Disconnected => "the client disconnected, or the recorder was stopped",
+        Outcome::Crashed => "the server crashed before it responded",
+        Outcome::Unanswered => "no response before the recording ended or the id was reused",
         Outcome::Pending => "in flight",
         Outcome::Ok | Outcome::HttpError => return status_words(call),
     };
@@ -157,23 +163,23 @@ fn status_paint(call: &Call, styles: &Styles) -> crate::output::Paint {
     status_cell(call, styles).paint()
 }
 
-impl Meanwhile {
+impl CallEvent {
     fn write(&self, out: &mut Output, styles: &Styles) -> io::Result<()> {
         let after = self.after_us.map(|us| format!("+{}", units::duration(us))).unwrap_or_default();
         let start = format!("  {after:>9}  line {:<5} ", self.line);
         write!(out, "{}", styles.dim.paint(start))?;
-        match &self.what {
-            What::Progress(raw) => line(out, styles, "progress", &params(raw)),
-            What::Cancellation(raw) => line(out, styles, "cancelled", &params(raw)),
-            What::Stderr(text) => {
+        match &self.kind {
+            CallEventKind::Progress(raw) => line(out, styles, "progress", &params(raw)),
+            CallEventKind::Cancellation(raw) => line(out, styles, "cancelled", &params(raw)),
+            CallEventKind::Stderr(text) => {
                 writeln!(out, "{} {}", styles.warning.paint("stderr"), printable(text.trim_end()))
             }
-            What::Request { number, payload } => {
+            CallEventKind::Request { number, payload } => {
                 writeln!(out, "{}", styles.server_to_client.paint(format!("← call {number}")))?;
                 json::write_pretty(out, payload, 4, styles)
             }
-            What::Answer { number, payload } => {
-                writeln!(out, "{}", styles.client_to_server.paint(format!("→ answer to call {number}")))?;
+            CallEventKind::Answer { number, payload } => {
+                writeln!(out, "{}", styles.client_to_server.paint(format!("→ response to call {number}")))?;
                 json::write_pretty(out, payload, 4, styles)
             }
         }
@@ -181,21 +187,23 @@ impl Meanwhile {
 
     fn json(&self) -> Vec<u8> {
         let mut object = ObjectWriter::new();
-        let (kind, number) = match &self.what {
-            What::Progress(_) => ("progress", None),
-            What::Cancellation(_) => ("cancellation", None),
-            What::Stderr(_) => ("stderr", None),
-            What::Request { number, .. } => ("request", Some(*number)),
-            What::Answer { number, .. } => ("answer", Some(*number)),
+        let (kind, number) = match &self.kind {
+            CallEventKind::Progress(_) => ("progress", None),
+            CallEventKind::Cancellation(_) => ("cancellation", None),
+            CallEventKind::Stderr(_) => ("stderr", None),
+            CallEventKind::Request { number, .. } => ("request", Some(*number)),
+            CallEventKind::Answer { number, .. } => ("answer", Some(*number)),
         };
         object.string("kind", Some(kind)).number("line", Some(self.line)).number("afterUs", self.after_us);
         if number.is_some() {
             object.number("call", number);
         }
-        match &self.what {
-            What::Stderr(text) => object.string("text", Some(text)),
-            What::Progress(raw) | What::Cancellation(raw) => object.raw("raw", raw),
-            What::Request { payload, .. } | What::Answer { payload, .. } => object.raw("raw", payload),
+        match &self.kind {
+            CallEventKind::Stderr(text) => object.string("text", Some(text)),
+            CallEventKind::Progress(raw) | CallEventKind::Cancellation(raw) => object.raw("raw", raw),
+            CallEventKind::Request { payload, .. } | CallEventKind::Answer { payload, .. } => {
+                object.raw("raw", payload)
+            }
         };
         object.finish()
     }

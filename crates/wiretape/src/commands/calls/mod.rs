@@ -1,4 +1,4 @@
-//! `wiretape calls`: each request with what became of it, by traces or by the store.
+//! `wiretape calls`: requests with their outcomes, from traces or from the store.
 
 mod command;
 mod of_store;

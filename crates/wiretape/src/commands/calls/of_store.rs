@@ -1,6 +1,6 @@
-//! By the store.
+//! Calls from the store.
 
-use crate::calls::{self, Look};
+use crate::calls::{self, DisplayFormat};
 use crate::error::CommandError;
 use crate::output::{self, Output};
 use std::collections::BTreeSet;
@@ -10,15 +10,14 @@ use wiretape_events::store::query::{CallRecord, Order};
 use wiretape_events::store::{Filter as StoreFilter, Store};
 use wiretape_trace::message::Direction;
 
-/// How many rows are looked through at a time.
+/// How many rows are read at a time.
 const PAGE: u32 = 2000;
 
-/// Lists the newest calls that pass, the oldest of them first.
+/// Lists the newest matching calls, oldest first.
 pub(super) fn run(store: &Store, filter: &Filter, limit: u64, json: bool) -> Result<(), CommandError> {
     if filter.needles().next().is_some() {
-        return Err(CommandError::usage("the store doesn't know what was said: `text:` is for traces").hint(
-            "`wiretape search TEXT` looks through all traces; `wiretape calls TRACE text:…` through one",
-        ));
+        return Err(CommandError::usage("`text:` needs a trace: the store has no payloads")
+            .hint("use `wiretape search TEXT` for all traces, or `wiretape calls TRACE text:…` for one"));
     }
     let mut found = newest(store, filter, usize::try_from(limit).unwrap_or(usize::MAX))?;
     found.reverse();
@@ -27,27 +26,27 @@ pub(super) fn run(store: &Store, filter: &Filter, limit: u64, json: bool) -> Res
     }
     let mut out = Output::stdout();
     if found.is_empty() {
-        writeln!(out, "There are no such calls in the store.")?;
+        writeln!(out, "No calls in the store match this filter.")?;
         return Ok(out.flush()?);
     }
-    let (styles, width, look) = (out.styles, out.width, Look::of(&out));
+    let (styles, width, look) = (out.styles, out.width, DisplayFormat::of(&out));
     let names = calls::names(store, &found)?;
     calls::table(&found, &names, &look, &styles).write(&mut out, &styles, width)?;
     Ok(out.flush()?)
 }
 
-/// The newest first.
 fn newest(store: &Store, filter: &Filter, limit: usize) -> Result<Vec<CallRecord>, CommandError> {
     let mut found = Vec::new();
     let mut wanted = StoreFilter::default();
     let mut size = PAGE;
-    // Of the millisecond at which the page before ended, some rows were seen.
+    // Some rows of the millisecond where the previous page ended have been read already.
     let mut seen = BTreeSet::new();
     while found.len() < limit {
         let page = store.calls(&wanted, Order::Newest, size)?;
         let fresh: Vec<CallRecord> = page.into_iter().filter(|call| !seen.contains(&call.row)).collect();
         let Some(last) = fresh.last() else { break };
         if wanted.until_ms == Some(last.time + 1) {
+            // The whole page is from one millisecond, so only a larger page can get past it.
             size = size.saturating_mul(2);
         } else {
             seen.clear();
@@ -65,7 +64,7 @@ fn passes(filter: &Filter, call: &CallRecord) -> bool {
         method: Some(&call.method),
         tool: call.tool.as_deref(),
         outcome: Some(call.status),
-        // The store knows of the client's requests only.
+        // The store has only requests of the client.
         direction: Some(Direction::ClientToServer),
         session: call.session.as_deref(),
         server: Some(&call.server),

@@ -1,7 +1,7 @@
-//! By traces, which are read for it.
+//! Calls of traces, which are read in full.
 
 use super::row::{COLUMNS, CallJson, Shown};
-use crate::calls::Look;
+use crate::calls::DisplayFormat;
 use crate::error::CommandError;
 use crate::output::{self, Output, Table};
 use crate::trace_file::{self, Head};
@@ -16,10 +16,10 @@ use wiretape_analyze::listing::CallLister;
 use wiretape_library::catalog::shortest_prefixes;
 use wiretape_trace::format::Record;
 
-/// The least that is shown of a trace's id.
+/// The minimum length of a trace id prefix.
 const SHORTEST_ID: usize = 4;
 
-/// Reads the traces, and lists their calls.
+/// Reads the traces and lists their calls.
 pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) -> Result<(), CommandError> {
     let mut heads = Vec::new();
     let mut recordings: Vec<Vec<&Path>> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) ->
     }
     let named = trace_names(&heads).into_iter().zip(&recordings);
     let names = named.flat_map(|(name, parts)| vec![name; parts.len()]).collect();
-    let mut view = View::new(paths, names, limit, json);
+    let mut view = CallsView::new(paths, names, limit, json);
     match paths {
         [path] => one(path, filter, &mut view)?,
         _ => several(&recordings, filter, &mut view)?,
@@ -45,7 +45,7 @@ pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) ->
     Ok(view.finish()?)
 }
 
-/// What each recording is called: its label, with the shortest unique prefix of its id where others have the same label.
+/// The name of each recording: its label, with the shortest unique id prefix if another has the same label.
 fn trace_names(heads: &[(&Path, Head)]) -> Vec<String> {
     let label = |path: &Path, head: &Head| {
         let label = head.meta.as_ref().map(|meta| meta.label.clone()).filter(|label| !label.is_empty());
@@ -66,39 +66,39 @@ fn trace_names(heads: &[(&Path, Head)]) -> Vec<String> {
     labels.iter().zip(short).map(name).collect()
 }
 
-fn one(path: &Path, filter: &Filter, view: &mut View<'_>) -> Result<(), CommandError> {
+fn one(path: &Path, filter: &Filter, view: &mut CallsView<'_>) -> Result<(), CommandError> {
     let mut reader =
         if view.is_quiet() { trace_file::open_with_progress(path)? } else { trace_file::open(path)? };
     let mut lister = CallLister::new(filter.clone());
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
         lister.observe(&line, |call| view.call(0, &call));
-        if view.settle()?.is_break() {
+        if view.write_buffered()?.is_break() {
             return Ok(());
         }
     }
     lister.finish(trace_file::recording_state(path), |call| view.call(0, &call));
-    if view.settle()?.is_continue() {
-        trace_file::tell_damage(path, &reader);
+    if view.write_buffered()?.is_continue() {
+        trace_file::report_damage(path, &reader);
     }
     Ok(())
 }
 
-/// A recording among others: its calls wait for those of the others that were asked before.
-struct Source<'a> {
-    /// Counts all files.
+/// A recording in a merge: its calls wait for earlier calls of the others.
+struct MergeSource<'a> {
+    /// The number of files, all recordings together.
     first: usize,
     path: &'a Path,
-    /// The parts that follow.
+    /// The following parts of the recording.
     rest: VecDeque<&'a Path>,
     reader: trace_file::FileReader,
     lister: Option<CallLister>,
     clock: TraceClock,
-    /// The calls that are due, each with the time of its request.
+    /// Calls in their final order, each with the time of its request.
     due: VecDeque<Call>,
 }
 
-/// Lists the calls of several recordings in one order of time. Each one's own order stays.
-fn several(recordings: &[Vec<&Path>], filter: &Filter, view: &mut View<'_>) -> Result<(), CommandError> {
+/// Lists the calls of several recordings, merged by time. The order within a recording is kept.
+fn several(recordings: &[Vec<&Path>], filter: &Filter, view: &mut CallsView<'_>) -> Result<(), CommandError> {
     let mut sources = Vec::new();
     let mut first = 0;
     for parts in recordings {
@@ -106,7 +106,7 @@ fn several(recordings: &[Vec<&Path>], filter: &Filter, view: &mut View<'_>) -> R
         let Some(path) = rest.pop_front() else { continue };
         let (reader, lister) = (trace_file::open(path)?, Some(CallLister::new(filter.clone())));
         let (clock, due) = (TraceClock::default(), VecDeque::new());
-        sources.push(Source { first, path, rest, reader, lister, clock, due });
+        sources.push(MergeSource { first, path, rest, reader, lister, clock, due });
         first += parts.len();
     }
     loop {
@@ -118,18 +118,18 @@ fn several(recordings: &[Vec<&Path>], filter: &Filter, view: &mut View<'_>) -> R
         if let Some(call) = sources[earliest].due.pop_front() {
             view.call(sources[earliest].first, &call);
         }
-        if view.settle()?.is_break() {
+        if view.write_buffered()?.is_break() {
             return Ok(());
         }
     }
     for source in &sources {
-        trace_file::tell_damage(source.path, &source.reader);
+        trace_file::report_damage(source.path, &source.reader);
     }
     Ok(())
 }
 
-impl Source<'_> {
-    /// Reads on until a call is due, or there are no more.
+impl MergeSource<'_> {
+    /// Reads until a call is complete, or to the end.
     fn fill(&mut self) -> Result<(), CommandError> {
         while self.due.is_empty() {
             let Some(lister) = &mut self.lister else { return Ok(()) };
@@ -146,7 +146,7 @@ impl Source<'_> {
                 }
                 None => {
                     if let Some(next) = self.rest.pop_front() {
-                        trace_file::tell_damage(self.path, &self.reader);
+                        trace_file::report_damage(self.path, &self.reader);
                         (self.reader, self.path) = (trace_file::open(next)?, next);
                     } else if let Some(lister) = self.lister.take() {
                         lister.finish(trace_file::recording_state(self.path), |call| due.push_back(call));
@@ -157,46 +157,51 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// When the next call was asked, in microseconds since 1970.
+    /// The time of the next call's request, in microseconds since 1970.
     fn next_time(&self) -> Option<i64> {
         let call = self.due.front()?;
         Some(self.clock.when(call.asked.us, call.asked.wall_ms))
     }
 }
 
-/// How many rows decide how wide the columns are.
+/// How many rows determine the column widths.
 const SAMPLE: usize = 500;
 
-/// Where calls are shown.
-struct View<'a> {
+/// Where calls are listed.
+struct CallsView<'a> {
     paths: &'a [PathBuf],
     names: Vec<String>,
     left: u64,
-    form: Form,
-    /// What goes wrong while calls are told is said later.
+    form: CallsFormat,
+    /// The first error, reported at the end.
     failed: Option<io::Error>,
     shown: u64,
 }
 
-enum Form {
-    Text { out: Box<Output>, look: Look, table: Box<Table>, rows: usize },
+enum CallsFormat {
+    Text { out: Box<Output>, look: DisplayFormat, table: Box<Table>, rows: usize },
     Json(Box<dyn Write>),
 }
 
-impl<'a> View<'a> {
+impl<'a> CallsView<'a> {
     fn new(paths: &'a [PathBuf], names: Vec<String>, limit: u64, json: bool) -> Self {
         let form = if json {
-            Form::Json(Box::new(output::machine_stdout()))
+            CallsFormat::Json(Box::new(output::machine_stdout()))
         } else {
             let out = Box::new(Output::stdout());
-            Form::Text { look: Look::of(&out), out, table: Box::new(Table::new(&COLUMNS)), rows: 0 }
+            CallsFormat::Text {
+                look: DisplayFormat::of(&out),
+                out,
+                table: Box::new(Table::new(&COLUMNS)),
+                rows: 0,
+            }
         };
-        View { paths, names, left: limit, form, failed: None, shown: 0 }
+        CallsView { paths, names, left: limit, form, failed: None, shown: 0 }
     }
 
-    /// Whether nothing appears on the terminal while it goes on.
+    /// Whether nothing is printed until the end.
     fn is_quiet(&self) -> bool {
-        !matches!(&self.form, Form::Text { out, .. } if out.is_terminal())
+        !matches!(&self.form, CallsFormat::Text { out, .. } if out.is_terminal())
     }
 
     fn call(&mut self, trace: usize, call: &Call) {
@@ -207,8 +212,10 @@ impl<'a> View<'a> {
         self.shown += 1;
         let name = (self.names.len() > 1).then(|| self.names[trace].as_str());
         let written = match &mut self.form {
-            Form::Json(sink) => output::write_json_lines(sink, [CallJson::new(&self.paths[trace], call)]),
-            Form::Text { out, look, table, rows } => {
+            CallsFormat::Json(sink) => {
+                output::write_json_lines(sink, [CallJson::new(&self.paths[trace], call)])
+            }
+            CallsFormat::Text { out, look, table, rows } => {
                 let styles = out.styles;
                 let cells = Shown { call, trace: name }.cells(look, &styles);
                 write_row(out, table, rows, cells)
@@ -217,7 +224,7 @@ impl<'a> View<'a> {
         self.failed = written.err();
     }
 
-    fn settle(&mut self) -> io::Result<ControlFlow<()>> {
+    fn write_buffered(&mut self) -> io::Result<ControlFlow<()>> {
         match self.failed.take() {
             Some(error) => Err(error),
             None if self.left == 0 => Ok(ControlFlow::Break(())),
@@ -227,12 +234,12 @@ impl<'a> View<'a> {
 
     fn finish(self) -> io::Result<()> {
         match self.form {
-            Form::Json(mut sink) => sink.flush(),
-            Form::Text { mut out, .. } if self.shown == 0 => {
-                writeln!(out, "There are no such calls.")?;
+            CallsFormat::Json(mut sink) => sink.flush(),
+            CallsFormat::Text { mut out, .. } if self.shown == 0 => {
+                writeln!(out, "No calls match this filter.")?;
                 out.flush()
             }
-            Form::Text { mut out, mut table, rows, .. } => {
+            CallsFormat::Text { mut out, mut table, rows, .. } => {
                 if rows <= SAMPLE {
                     table.drop_empty();
                     let (styles, width) = (out.styles, out.width);
@@ -244,7 +251,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The first rows wait for each other, so that the columns fit them; later ones are written as they come.
+/// The first rows are buffered, so that the columns fit them; later rows are written as they arrive.
 fn write_row(
     out: &mut Output,
     table: &mut Table,
@@ -259,7 +266,7 @@ fn write_row(
     }
     if *rows == SAMPLE + 1 {
         table.write(out, &styles, width)?;
-        table.settle(width);
+        table.keep_widths(width);
     }
     table.write_later(out, &cells, width)
 }

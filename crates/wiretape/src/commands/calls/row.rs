@@ -1,6 +1,6 @@
-//! One call: a row for people, an object for programs.
+//! One call: a table row for people, an object for programs.
 
-use crate::calls::{Look, took};
+use crate::calls::{DisplayFormat, duration, tool_or_method};
 use crate::json;
 use crate::output::{Align, Cell, Column, Room, Styles};
 use crate::text::printable;
@@ -15,16 +15,16 @@ pub(super) const COLUMNS: [Column; 10] = [
     Column { title: "CALL", align: Align::Right, room: Room::Fixed },
     Column { title: "TIME", align: Align::Left, room: Room::Optional(2) },
     Column { title: "TRACE", align: Align::Left, room: Room::Optional(4) },
-    Column { title: "CALLED", align: Align::Left, room: Room::Flexible },
+    Column { title: "TOOL/METHOD", align: Align::Left, room: Room::Flexible },
     Column { title: "STATUS", align: Align::Left, room: Room::Fixed },
-    Column { title: "TOOK", align: Align::Right, room: Room::Fixed },
-    Column { title: "WAITED", align: Align::Right, room: Room::Optional(5) },
+    Column { title: "DURATION", align: Align::Right, room: Room::Fixed },
+    Column { title: "WAITING", align: Align::Right, room: Room::Optional(5) },
     Column { title: "REQUEST", align: Align::Right, room: Room::Optional(7) },
     Column { title: "RESPONSE", align: Align::Right, room: Room::Optional(6) },
     Column { title: "PART OF", align: Align::Right, room: Room::Optional(3) },
 ];
 
-/// A call with the trace that it is in.
+/// A call with its trace.
 pub(super) struct Shown<'a> {
     pub(super) call: &'a Call,
     /// The trace's name, if there are several.
@@ -32,7 +32,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    pub(super) fn cells(&self, look: &Look, styles: &Styles) -> Vec<Cell> {
+    pub(super) fn cells(&self, look: &DisplayFormat, styles: &Styles) -> Vec<Cell> {
         let call = self.call;
         let waited = call.person_us + call.client_us;
         vec![
@@ -41,7 +41,7 @@ impl Shown<'_> {
             Cell::new(styles.dim, self.trace.map(|name| printable(name).into_owned()).unwrap_or_default()),
             name(call, styles),
             status_cell(call, styles),
-            took(call.duration_us, styles),
+            duration(call.duration_us, styles),
             if waited > 0 { units::duration(waited).into() } else { "".into() },
             units::bytes(call.request_bytes).into(),
             call.response_bytes.map_or(Cell::new(styles.dim, "-"), |bytes| units::bytes(bytes).into()),
@@ -51,18 +51,14 @@ impl Shown<'_> {
 }
 
 fn name(call: &Call, styles: &Styles) -> Cell {
-    let said = match (&*call.method, call.tool.as_deref()) {
-        ("", None) => "(no method)".to_owned(),
-        (method, None) => method.to_owned(),
-        (method, Some(tool)) => format!("{method} {tool}"),
-    };
+    let name = tool_or_method(&call.method, call.tool.as_deref(), None);
     let paint = if call.tool.is_some() { styles.name } else { styles.plain };
     let nested = if call.parent.is_some() { "  " } else { "" };
     let arrow = if call.direction == Direction::ServerToClient { "← " } else { "" };
-    Cell::new(paint, format!("{nested}{arrow}{}", printable(&said)))
+    Cell::new(paint, format!("{nested}{arrow}{}", printable(&name)))
 }
 
-/// How a call went.
+/// The status of a call, in its color.
 pub(crate) fn status_cell(call: &Call, styles: &Styles) -> Cell {
     let outcome = call.outcome;
     let paint = match outcome {

@@ -1,6 +1,6 @@
-//! The arguments, and what is done with them.
+//! The arguments of `diff`, and its dispatch.
 
-use super::rows::{Comparison, Side, settle};
+use super::rows::{Comparison, Side, mark_equivalent};
 use super::{json_view, text_view};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -18,13 +18,13 @@ use wiretape_analyze::volatile::{PathPattern, Volatile};
 
 /// Compare the calls of two traces
 ///
-/// Calls are put side by side by what they ask, so that one more or one less shifts nothing. What they ask and what they were
-/// answered is compared as JSON, and what the server offers besides. Times, ids and trace contexts are left out.
-/// The exit code is 0 if nothing differs, 1 if something does, and 2 if the traces can't be compared.
+/// Aligns calls by their requests, so that an added or removed call shifts nothing. Requests, responses and the server's
+/// definitions are compared as JSON; values that differ between runs (times, ids, trace contexts) are ignored. The exit
+/// code is 0 without differences, 1 with differences, and 2 if the traces can't be compared.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 PATH is a JSON pointer into the params, the result or the error of a message: /content/*/text.
-`*` stands for any one step, `**` for any number. params/PATH, result/PATH and error/PATH mean one of them only.
+`*` matches one step, `**` any number. params/PATH, result/PATH and error/PATH select one of them.
 
 Examples:
   wiretape diff latest~1 latest
@@ -32,7 +32,7 @@ Examples:
   wiretape diff before.jsonl after.jsonl --slower 20%
   wiretape diff a.jsonl b.jsonl --json | jq 'select(.status == \"changed\")'")]
 pub(crate) struct DiffArgs {
-    /// The earlier trace: a path, the beginning of an id, or `latest~1`
+    /// The earlier trace: a path, an id prefix, or `latest~1`
     #[arg(value_name = "A")]
     first: TraceSelector,
 
@@ -40,36 +40,36 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "B")]
     second: TraceSelector,
 
-    /// Leave out what stands at this path; may be given several times
+    /// Ignore the value at PATH (repeatable)
     #[arg(long, value_name = "PATH", value_parser = parse_pattern)]
     ignore: Vec<PathPattern>,
 
-    /// Leave out nothing but what --ignore says, not even times and ids (docs/diff.md lists them)
+    /// Ignore only the values at --ignore, not the default ones (see docs/diff.md)
     #[arg(long)]
     no_default_ignores: bool,
 
-    /// Report calls that take this much longer (default: 50%), or `none`; if given, they count as a difference
+    /// Report calls that are slower by this percentage (default: 50%), or `none`; if given, they count as a difference
     #[arg(long, value_name = "PERCENT", value_parser = parse_slower)]
     slower: Option<Slower>,
 
     /// Ignore slowdowns smaller than this
-    #[arg(long, value_name = "DURATION", default_value = "20ms", value_parser = units::parse_duration)]
-    slower_floor: Duration,
+    #[arg(long = "min-slowdown", alias = "slower-floor", value_name = "DURATION", default_value = "20ms", value_parser = units::parse_duration)]
+    min_slowdown: Duration,
 
-    /// Show so many calls that are the same around each that is not
+    /// Show N unchanged calls around each changed one
     #[arg(short = 'U', long, value_name = "N", default_value_t = 0)]
     context: usize,
 
-    /// Has no effect: the exit code always says whether there is a difference. `git diff` needs the option for that
+    /// Accepted for compatibility with `git diff`: the exit code always reflects differences
     #[arg(long = "exit-code", hide = true)]
     _exit_code: bool,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
+    /// Print one JSON object per line (schema: docs/json-output.md)
     #[arg(long)]
     json: bool,
 }
 
-/// How much slower a call must be, if that matters.
+/// The slowdown that is reported, if any.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Slower(pub(crate) Option<f64>);
 
@@ -82,7 +82,7 @@ pub(crate) fn parse_slower(text: &str) -> Result<Slower, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     match percent.filter(|percent| percent.is_finite() && *percent >= 0.0) {
         Some(percent) => Ok(Slower(Some(percent / 100.0))),
-        None => Err(format!("`{text}` is not a percentage; write it like 50%")),
+        None => Err(format!("`{text}` is not a percentage: expected e.g. 50%")),
     }
 }
 
@@ -90,7 +90,6 @@ pub(crate) fn parse_pattern(text: &str) -> Result<PathPattern, String> {
     text.parse().map_err(|error: wiretape_analyze::volatile::PatternError| error.to_string())
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let ignored = Ignored::new(volatile(args));
     let (first, second) = (read(&args.first, &ignored)?, read(&args.second, &ignored)?);
@@ -98,9 +97,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let made_up = if args.no_default_ignores { MadeUp::Compared } else { MadeUp::LeftOut };
     let comparer = Comparer::new(ignored, &first.index, &second.index, made_up);
     let mut rows = diff::align(&first.index, &second.index);
-    settle(&mut rows, &first, &second, &comparer)?;
+    mark_equivalent(&mut rows, &first, &second, &comparer)?;
+    // Slower calls are listed by default, but only an explicit --slower makes them a difference: timings vary between runs.
     let pace = args.slower.unwrap_or(DEFAULT_SLOWER).0;
-    let floor_us = u64::try_from(args.slower_floor.as_micros()).unwrap_or(u64::MAX);
+    let floor_us = u64::try_from(args.min_slowdown.as_micros()).unwrap_or(u64::MAX);
     let pace = pace.map(|ratio| Pace { ratio, floor_us });
     let summary = Summary::of(&rows, &first.index, &second.index, pace);
     let drift = drift::compare(&first.index.definitions, &second.index.definitions);
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     Ok(if differs { ExitCode::FOUND } else { ExitCode::OK })
 }
 
-/// A path that matches nothing is most likely a slip, and what it was meant to leave out would be told as a difference.
+/// A path that matches nothing is most likely a typo, and the value it should ignore would be reported as a difference.
 fn check_ignored(patterns: &[PathPattern]) -> Result<(), CommandError> {
     match patterns.iter().find(|pattern| !pattern.has_matched()) {
         None => Ok(()),
@@ -123,7 +123,7 @@ fn check_ignored(patterns: &[PathPattern]) -> Result<(), CommandError> {
             "--ignore {} matches nothing in either trace that is not ignored by default",
             printable(&pattern.to_string())
         ))
-        .hint("docs/diff.md explains paths; `wiretape diff --json` prints those of all differences")),
+        .hint("see docs/diff.md for paths; `wiretape diff --json` prints the paths of all differences")),
     }
 }
 
@@ -149,7 +149,7 @@ fn index(path: &Path, ignored: &Ignored) -> Result<CallIndex, TraceFileError> {
         let Some(line) = line else { break };
         reading.observe(&line);
     }
-    trace_file::tell_damage(path, &reader);
+    trace_file::report_damage(path, &reader);
     Ok(reading.finish(RecordingState::Over).finish())
 }
 

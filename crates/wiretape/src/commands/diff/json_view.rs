@@ -1,4 +1,4 @@
-//! For programs: one object a line.
+//! Output for programs: one object per line.
 
 use super::rows::{Comparison, Pair, Side, Texts};
 use crate::error::CommandError;
@@ -12,7 +12,7 @@ use wiretape_analyze::volatile::{Part, Paths};
 use wiretape_trace::message::Direction;
 use wiretape_trace::value::Value;
 
-/// Prints a comparison: its summary, the definitions that have changed, and every call.
+/// Prints a comparison: its summary, the changed definitions, and every call.
 pub(super) fn print(comparison: &Comparison) -> Result<(), CommandError> {
     let mut out = output::machine_stdout();
     let mut line = |object: Vec<u8>| -> std::io::Result<()> {
@@ -59,7 +59,7 @@ fn trace(side: &Side) -> Vec<u8> {
     object.finish()
 }
 
-/// What has become of a definition.
+/// The change of one definition.
 pub(crate) fn definition(change: &Change) -> Vec<u8> {
     let mut object = ObjectWriter::new();
     object.string("type", Some("definition"));
@@ -128,7 +128,7 @@ fn side(call: &IndexedCall) -> Vec<u8> {
     object.finish()
 }
 
-/// More differences of one text that is JSON are not told.
+/// The most differences within one string of JSON to report.
 const MAX_INSIDE: usize = 1000;
 
 fn differences(part: Part, found: &Differences<'_>, paths: &Paths, comparer: &Comparer) -> Vec<Vec<u8>> {
@@ -166,7 +166,7 @@ fn write_difference(object: &mut ObjectWriter, one: &Difference<'_>) {
     }
 }
 
-/// A part that came or went as a whole.
+/// A part that was added or removed as a whole.
 fn whole(part: Part, side: &str, value: Value<'_>) -> Vec<u8> {
     let mut object = ObjectWriter::new();
     object.string("part", Some(part.name())).string("pointer", Some("")).raw(side, value.raw);

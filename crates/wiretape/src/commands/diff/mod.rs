@@ -1,6 +1,6 @@
-//! `wiretape diff`: how the calls of one trace differ from those of another.
+//! `wiretape diff`: the differences between the calls of two traces.
 //!
-//! Both are read twice: once to put the calls side by side, and once more for the messages of those that differ.
+//! Both traces are read twice: once to align the calls, and once more for the messages of calls that differ.
 
 mod command;
 mod json_view;

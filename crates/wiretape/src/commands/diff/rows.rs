@@ -1,4 +1,4 @@
-//! What is compared, and the messages of calls that differ.
+//! The comparison, and the messages of calls that differ.
 
 use crate::error::CommandError;
 use crate::trace_file::{self, Head, TraceFileError};
@@ -11,7 +11,6 @@ use wiretape_analyze::diff::{
 use wiretape_analyze::drift::Drift;
 use wiretape_trace::format::ReadError;
 
-/// Two traces side by side.
 pub(super) struct Comparison {
     pub(super) first: Side,
     pub(super) second: Side,
@@ -22,7 +21,7 @@ pub(super) struct Comparison {
     pub(super) drift: Drift,
 }
 
-/// One of two traces.
+/// One of the two traces.
 pub(super) struct Side {
     pub(super) path: PathBuf,
     pub(super) head: Head,
@@ -39,7 +38,7 @@ pub(super) struct Pair<'c> {
 impl<'c> Pair<'c> {
     /// The later call, or the only one.
     pub(super) fn call(self) -> &'c IndexedCall {
-        self.second.or(self.first).expect("a row has a call")
+        self.second.or(self.first).expect("the alignment makes no row without a call")
     }
 }
 
@@ -55,15 +54,15 @@ impl Comparison {
         row.pace(&self.first.index, &self.second.index, self.pace)
     }
 
-    /// Reads both traces once more, for the calls that differ.
+    /// Reads both traces again, for the calls that differ.
     pub(super) fn messages(&self) -> Result<Messages<'_>, CommandError> {
         Messages::read(&self.first, &self.second, &self.rows)
     }
 }
 
-/// Calls that differ only by what a server makes up in each run are the same. That takes their messages, so both traces are read
-/// once more if any calls differ.
-pub(super) fn settle(
+/// Marks calls as unchanged that differ only in values that a server generates in each run. This needs their messages, so
+/// both traces are read again if any calls differ.
+pub(super) fn mark_equivalent(
     rows: &mut [CallRow],
     first: &Side,
     second: &Side,
@@ -97,7 +96,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// For a comparison.
+    /// The payloads, for a comparison.
     pub(super) fn payloads(&self) -> CallPayloads<'_> {
         CallPayloads { request: &self.request, response: self.response.as_deref() }
     }
@@ -105,39 +104,42 @@ impl Texts {
 
 /// The messages of calls that differ.
 pub(super) struct Messages<'s> {
-    first: Source<'s>,
-    second: Source<'s>,
+    first: TraceMessages<'s>,
+    second: TraceMessages<'s>,
 }
 
 impl<'s> Messages<'s> {
     fn read(first: &'s Side, second: &'s Side, rows: &[CallRow]) -> Result<Self, CommandError> {
         Ok(Messages {
-            first: Source::open(first, rows.iter().filter_map(|row| Some((row.status, row.first?))))?,
-            second: Source::open(second, rows.iter().filter_map(|row| Some((row.status, row.second?))))?,
+            first: TraceMessages::open(first, rows.iter().filter_map(|row| Some((row.status, row.first?))))?,
+            second: TraceMessages::open(
+                second,
+                rows.iter().filter_map(|row| Some((row.status, row.second?))),
+            )?,
         })
     }
 
-    /// The messages of a row's calls; each row that is not the same is to be asked for once.
+    /// The messages of a row's calls. Each row that differs can be taken once.
     pub(super) fn of(&mut self, row: &CallRow, pair: Pair<'_>) -> Result<(Texts, Texts), CommandError> {
         Ok((self.first.take(row.status, pair.first)?, self.second.take(row.status, pair.second)?))
     }
 }
 
-struct Source<'s> {
+struct TraceMessages<'s> {
     path: &'s Path,
     payloads: Payloads<Box<dyn Read + Send>>,
 }
 
-impl<'s> Source<'s> {
+impl<'s> TraceMessages<'s> {
     fn open(side: &'s Side, calls: impl Iterator<Item = (Status, usize)>) -> Result<Self, CommandError> {
-        let places = calls.flat_map(|(status, at)| wanted(status, &side.index.calls[at])).flatten();
+        let places = calls.flat_map(|(status, at)| payload_places(status, &side.index.calls[at])).flatten();
         let payloads = Payloads::new(trace_file::open(&side.path)?, places);
-        Ok(Source { path: &side.path, payloads })
+        Ok(TraceMessages { path: &side.path, payloads })
     }
 
     fn take(&mut self, status: Status, call: Option<&IndexedCall>) -> Result<Texts, CommandError> {
         let Some(call) = call else { return Ok(Texts::default()) };
-        let [request, response] = wanted(status, call);
+        let [request, response] = payload_places(status, call);
         let path = self.path;
         let mut take = |place: Option<PayloadPlace>| match place {
             Some(place) => self.payloads.take(place).map_err(|source: ReadError| {
@@ -149,8 +151,8 @@ impl<'s> Source<'s> {
     }
 }
 
-/// The request and the response of a call, if they are to be shown or compared.
-fn wanted(status: Status, call: &IndexedCall) -> [Option<PayloadPlace>; 2] {
+/// The request and the response of a call, if they are shown or compared.
+fn payload_places(status: Status, call: &IndexedCall) -> [Option<PayloadPlace>; 2] {
     match status {
         Status::Same => [None, None],
         Status::Changed => [Some(call.request), call.response],

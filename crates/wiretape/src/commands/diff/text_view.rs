@@ -1,4 +1,4 @@
-//! For people: a summary, then what differs, with what is the same folded.
+//! Output for people: a summary, then the differences, with unchanged calls folded.
 
 use super::rows::{Comparison, Pair, Side, Texts};
 use crate::difference_view::{DifferenceView, MAX_VALUE, arguments};
@@ -13,25 +13,24 @@ use wiretape_analyze::json_diff::{Difference, Differences};
 use wiretape_analyze::volatile::Part;
 use wiretape_trace::message::Direction;
 
-/// More differences of one message are not shown.
+/// The most differences of one message to show.
 const MAX_SHOWN: usize = 20;
 
-/// Prints a comparison.
 pub(super) fn print(comparison: &Comparison, context: usize) -> Result<(), CommandError> {
     let draw = DifferenceView::new(Output::stdout());
-    let mut view = View { styles: draw.styles, draw };
+    let mut view = DiffView { styles: draw.styles, draw };
     view.head(comparison)?;
     view.definitions(comparison)?;
     view.calls(comparison, context)?;
     Ok(view.draw.out.flush()?)
 }
 
-struct View {
+struct DiffView {
     draw: DifferenceView,
     styles: Styles,
 }
 
-impl View {
+impl DiffView {
     fn head(&mut self, comparison: &Comparison) -> io::Result<()> {
         let styles = self.styles;
         self.draw.line(&[(styles.error, "--- "), (styles.plain, &trace(&comparison.first))])?;
@@ -86,7 +85,7 @@ impl View {
             0 => Ok(()),
             n => {
                 let dim = self.styles.dim;
-                self.draw.line(&[(dim, &format!("  … {} the same", units::count(n, "call")))])
+                self.draw.line(&[(dim, &format!("  … {} unchanged", units::count(n, "call")))])
             }
         }
     }
@@ -171,7 +170,7 @@ impl View {
         }
         if found.params.list.is_empty() && found.answer.is_same() && was == is {
             let dim = self.styles.dim;
-            self.draw.line(&[(dim, "    only by what is left out")])?;
+            self.draw.line(&[(dim, "    only in ignored values")])?;
         }
         Ok(())
     }
@@ -189,7 +188,7 @@ impl View {
                 Some(inside) => {
                     let place = format!("{}{}", part.name(), difference.pointer);
                     let found = comparer.differences_inside(&inside, paths, MAX_SHOWN);
-                    self.listed(&place, " in JSON: ", &found)?;
+                    self.list(&place, " in JSON: ", &found)?;
                 }
                 None => self.difference(part.name(), "", difference)?,
             }
@@ -197,21 +196,22 @@ impl View {
         self.hidden(found)
     }
 
-    /// The differences of a text that is JSON.
-    fn listed(&mut self, place: &str, link: &str, found: &Differences<'_>) -> io::Result<()> {
+    /// The differences within a string of JSON.
+    fn list(&mut self, place: &str, link: &str, found: &Differences<'_>) -> io::Result<()> {
         for difference in found.list.iter().take(MAX_SHOWN) {
             self.difference(place, link, difference)?;
         }
         self.hidden(found)
     }
 
-    /// Says how many differences are not shown.
+    /// Reports the number of differences that are not shown.
     fn hidden(&mut self, found: &Differences<'_>) -> io::Result<()> {
         let hidden = found.list.len().saturating_sub(MAX_SHOWN) as u64;
         if hidden > 0 || found.more {
             let more = if found.more { "more than " } else { "" };
             let dim = self.styles.dim;
-            let note = format!("    … {more}{} more (--json has them)", units::count(hidden, "difference"));
+            let note =
+                format!("    … {more}{} more (use --json to show all)", units::count(hidden, "difference"));
             self.draw.line(&[(dim, &note)])?;
         }
         Ok(())
@@ -229,7 +229,7 @@ impl View {
     }
 }
 
-/// Which rows are shown: those that differ, and some around them.
+/// Which rows are shown: those that differ, and some context.
 fn shown(comparison: &Comparison, context: usize) -> Vec<bool> {
     let rows = &comparison.rows;
     let differs = |row: &CallRow| row.status != Status::Same || comparison.pace_of(row).is_some();
@@ -248,10 +248,10 @@ fn trace(side: &Side) -> String {
     format!("{label}{}  {calls}", printable(&side.path.display().to_string()))
 }
 
-/// A line on the calls, and one on what the server offers if that has changed.
+/// A line on calls, and one on definitions if they have changed.
 fn summary(comparison: &Comparison) -> Vec<String> {
     let (summary, changes) = (&comparison.summary, comparison.drift.changes.len() as u64);
-    let mut parts = vec![format!("{} the same", units::count(summary.same, "call"))];
+    let mut parts = vec![format!("{} unchanged", units::count(summary.same, "call"))];
     let counts = [
         (summary.changed, "changed"),
         (summary.added, "added"),
@@ -269,7 +269,7 @@ fn summary(comparison: &Comparison) -> Vec<String> {
         0 => String::new(),
         n => format!(", {n} breaking"),
     };
-    vec![calls, format!("{} of what the server offers{breaking}", units::count(changes, "change"))]
+    vec![calls, format!("{} of definitions{breaking}", units::count(changes, "change"))]
 }
 
 fn name(call: &IndexedCall) -> String {

@@ -1,4 +1,4 @@
-//! The arguments of `lint`, and what they lead to.
+//! The arguments of `lint`, and its dispatch.
 
 use super::outcome::{self, LintedTrace};
 use super::{explain, json_view, junit, sarif, text_view};
@@ -17,14 +17,14 @@ use wiretape_analyze::lint::select::{RuleSelector, Selection};
 use wiretape_analyze::lint::{Diagnostic, Findings, LintOptions, Linter, Revision};
 use wiretape_analyze::reading::{Reading, RecordingState};
 
-/// Check traces against the specification
+/// Check traces against the MCP specification
 ///
-/// Each message is checked by the rules of its own revision: the one that the session agreed on, or that the message
-/// names. A finding has the line of the trace, the place in it, and what to do.
+/// Checks each message against the revision of the specification that its session negotiated or that the message names. A
+/// finding shows the line of the trace, the place in it, and how to fix it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 RULE is a code (M003), a name (id-null), a family (messages, or M), a severity (warnings) or `all`.
-What names a rule most closely wins.
+The most specific RULE wins.
 
 Examples:
   wiretape lint latest
@@ -34,47 +34,46 @@ Examples:
   wiretape lint --explain id-null
   wiretape lint --rules
 
-Exit codes: 0 nothing denied was found, 1 something was, 2 usage error, or a trace can't be read.
-Errors are denied unless they are allowed.")]
+Exit codes: 0 no denied findings, 1 denied findings, 2 usage error, or a trace can't be read.
+Errors are denied by default.")]
 pub(crate) struct LintArgs {
-    /// Paths, beginnings of ids, or `latest`
+    /// Traces: paths, id prefixes, or `latest`
     #[arg(value_name = "TRACE", required_unless_present_any = ["explain", "rules"])]
     traces: Vec<TraceSelector>,
 
-    /// Check by this revision, whatever the messages say
+    /// Check against this revision, regardless of the negotiated one
     #[arg(long, value_name = "REVISION", value_parser = parse_revision)]
     revision: Option<Revision>,
 
-    /// How to tell: text, json, sarif (for code scanning) or junit (for CI)
+    /// Output format: text, json, sarif (for code scanning) or junit (for CI)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
     format: Format,
 
-    /// Fail if this is found, too
+    /// Also fail on findings of RULE
     #[arg(long, value_name = "RULE", value_parser = parse_rule)]
     deny: Vec<RuleSelector>,
 
-    /// Don't look for this
+    /// Ignore findings of RULE
     #[arg(long, value_name = "RULE", value_parser = parse_rule)]
     allow: Vec<RuleSelector>,
 
-    /// Tell, too, what has become of the tools, prompts, resources and capabilities that this baseline pins
+    /// Also report changes of the tools, prompts, resources and capabilities pinned in this baseline
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
 
-    /// Tell every finding, not only the first 20 of each rule
+    /// Show all findings, not only the first 20 of each rule
     #[arg(long)]
     all: bool,
 
-    /// Say what a rule means, why it is there, and what to do
+    /// Explain a rule: what it checks, why, and how to fix findings
     #[arg(long, value_name = "RULE", value_parser = parse_rule, conflicts_with_all = ["traces", "rules"])]
     explain: Option<RuleSelector>,
 
-    /// List the rules
+    /// List all rules
     #[arg(long, conflicts_with = "traces")]
     rules: bool,
 }
 
-/// How findings are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum Format {
     /// For people.
@@ -82,29 +81,28 @@ pub(crate) enum Format {
     Text,
     /// For programs; see `docs/json-output.md`.
     Json,
-    /// SARIF 2.1.0.
+    /// SARIF 2.1.0, for code scanning.
     Sarif,
-    /// JUnit's XML.
+    /// JUnit XML, for CI.
     Junit,
 }
 
-/// How many findings of a rule are told of one trace.
+/// How many findings per rule and trace are shown.
 const SHOWN: u64 = 20;
 
 fn parse_revision(name: &str) -> Result<Revision, String> {
     Revision::parse(name).ok_or_else(|| {
         let names = Revision::ALL.map(Revision::name);
-        format!("there is no such revision; there are {}", names.join(", "))
+        format!("unknown revision; expected one of {}", names.join(", "))
     })
 }
 
 fn parse_rule(word: &str) -> Result<RuleSelector, String> {
     RuleSelector::parse(word).ok_or_else(|| {
-        "there is no such rule, family or severity; `wiretape lint --rules` lists them".to_owned()
+        "unknown rule, family or severity; run `wiretape lint --rules` to list the rules".to_owned()
     })
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &LintArgs) -> Result<ExitCode, CommandError> {
     if args.rules {
         explain::list(&mut Output::stdout())?;
@@ -124,12 +122,12 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode, CommandError> {
     let mut traces = Vec::new();
     for selector in &args.traces {
         let path = selector.resolve()?;
-        // What is no trace is told so before anything is said about it.
+        // All traces are opened first, so that a file that is not a trace is reported before any finding.
         trace_file::head(&path)?;
         let findings = lint(&path, &options, baseline.as_ref())?;
         traces.push(LintedTrace::new(path, findings, &selection));
     }
-    tell(args.format, &traces, &selection)?;
+    write_report(args.format, &traces, &selection)?;
     let denied = outcome::totals(&traces).denied;
     Ok(if denied > 0 { ExitCode::FOUND } else { ExitCode::OK })
 }
@@ -138,8 +136,8 @@ fn read_baseline(path: &Path) -> Result<Baseline, CommandError> {
     let failed = |error| CommandError::because(format!("can't read {}", path.display()), error);
     let file = std::fs::read(path).map_err(failed)?;
     Baseline::parse(&file).map_err(|error| {
-        CommandError::because(format!("{} is no baseline", path.display()), error)
-            .hint("`wiretape baseline TRACE -o FILE` makes one")
+        CommandError::because(format!("{} is not a baseline file", path.display()), error)
+            .hint("run `wiretape baseline TRACE -o FILE` to create one")
     })
 }
 
@@ -153,7 +151,7 @@ fn lint(path: &Path, options: &LintOptions, baseline: Option<&Baseline>) -> Resu
             definitions.observe(&line);
         }
     }
-    trace_file::tell_damage(path, &reader);
+    trace_file::report_damage(path, &reader);
     let mut findings = linter.finish();
     if let Some(baseline) = baseline {
         let wanted = |diagnostic: &Diagnostic| options.rules.contains(&diagnostic.rule);
@@ -164,7 +162,7 @@ fn lint(path: &Path, options: &LintOptions, baseline: Option<&Baseline>) -> Resu
     Ok(findings)
 }
 
-/// Finds the places of what was only known when the trace had ended, by reading it once more.
+/// Locates findings that were only known at the end of the trace, in a second pass.
 fn show_places(path: &Path, findings: &mut Findings) -> Result<(), CommandError> {
     let mut hidden: Vec<&mut Diagnostic> =
         findings.diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()).collect();
@@ -180,7 +178,7 @@ fn show_places(path: &Path, findings: &mut Findings) -> Result<(), CommandError>
     Ok(())
 }
 
-fn tell(format: Format, traces: &[LintedTrace], selection: &Selection) -> io::Result<()> {
+fn write_report(format: Format, traces: &[LintedTrace], selection: &Selection) -> io::Result<()> {
     match format {
         Format::Text => text_view::write(&mut Output::stdout(), traces, selection),
         Format::Json => output::print_json(&json_view::document(traces, selection)),

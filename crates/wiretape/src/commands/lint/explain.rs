@@ -1,12 +1,12 @@
-//! What rules there are, and what one of them means.
+//! `lint --rules` and `lint --explain`.
 
-use super::text_view::wrap;
 use crate::output::{Align, Cell, Column, Output, Room, Table};
+use crate::text::wrap;
 use std::io::{self, Write};
 use wiretape_analyze::lint::select::RuleSelector;
 use wiretape_analyze::lint::{Rule, Severity, rules};
 
-/// Lists the rules, a line each.
+/// Lists the rules, one per line.
 pub(crate) fn list(out: &mut Output) -> io::Result<()> {
     const COLUMNS: [Column; 4] = [
         Column { title: "CODE", align: Align::Left, room: Room::Fixed },
@@ -34,7 +34,7 @@ pub(crate) fn list(out: &mut Output) -> io::Result<()> {
     out.flush()
 }
 
-/// Explains each rule that is meant.
+/// Explains the selected rules.
 pub(crate) fn explain(out: &mut Output, selector: RuleSelector) -> io::Result<()> {
     let mut first = true;
     for rule in rules::ALL.iter().filter(|rule| selector.includes(rule)) {
@@ -51,7 +51,7 @@ fn explain_rule(out: &mut Output, rule: &Rule) -> io::Result<()> {
     let width = out.width.unwrap_or(100).max(40);
     let head = format!("{} {}", rule.code, rule.name);
     writeln!(out, "{} ({}, {})", styles.strong.paint(head), rule.severity, rule.family.name())?;
-    for (title, paragraph) in [("", rule.what), ("Why", rule.why), ("What to do", rule.fix)] {
+    for (title, paragraph) in [("", rule.what), ("Why", rule.why), ("Fix", rule.fix)] {
         writeln!(out)?;
         if !title.is_empty() {
             writeln!(out, "{}", styles.strong.paint(title))?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use wiretape_analyze::lint::Diagnostic;
 use wiretape_analyze::lint::select::{Level, Selection};
 
-/// All that was found.
+/// The document of `lint --format json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Document<'a> {
     traces: Vec<TraceView<'a>>,
@@ -18,7 +18,7 @@ pub(crate) struct Document<'a> {
 struct TraceView<'a> {
     path: String,
     diagnostics: Vec<DiagnosticView<'a>>,
-    /// By name.
+    /// The number of findings by rule name.
     left_out: BTreeMap<&'static str, u64>,
     totals: TotalsView,
 }
@@ -73,7 +73,6 @@ struct RelatedView {
     what: &'static str,
 }
 
-/// What is printed.
 pub(crate) fn document<'a>(traces: &'a [LintedTrace], selection: &Selection) -> Document<'a> {
     let view = |trace: &'a LintedTrace| TraceView {
         path: trace.path.display().to_string(),

@@ -1,4 +1,4 @@
-//! Findings as JUnit's XML: a suite for each trace, a case for each finding, which fails if the finding is denied.
+//! Findings as JUnit XML: a suite per trace, and a case per finding, which fails if the finding is denied.
 
 use super::outcome::LintedTrace;
 use crate::junit::{self, Case, CaseOutcome, Failure, Suite};
@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use wiretape_analyze::lint::Diagnostic;
 use wiretape_analyze::lint::select::{Level, Selection};
 
-/// Writes the document.
 pub(crate) fn write(out: &mut impl Write, traces: &[LintedTrace], selection: &Selection) -> io::Result<()> {
     let suites: Vec<Suite> = traces.iter().map(|trace| suite(trace, selection)).collect();
     junit::write(out, "wiretape lint", &suites)

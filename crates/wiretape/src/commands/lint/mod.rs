@@ -1,4 +1,4 @@
-//! `wiretape lint`: what in a trace departs from the specification.
+//! `wiretape lint`: where a trace violates the specification.
 
 mod command;
 mod explain;

@@ -1,23 +1,22 @@
-//! What linting some traces came to, whatever way it is shown.
+//! The result of linting, independent of the output format.
 
 use std::path::PathBuf;
 use wiretape_analyze::lint::select::{Level, Selection};
 use wiretape_analyze::lint::{Diagnostic, Findings, Rule, Severity, rules};
 
-/// One trace, and what was found in it.
+/// A trace with its findings.
 #[derive(Debug)]
 pub(crate) struct LintedTrace {
-    /// Its file.
     pub(crate) path: PathBuf,
-    /// What was found, by line.
+    /// The findings, ordered by line.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Rules of which more was found than is shown, and how much more.
+    /// Rules with more findings than are shown, and the number that is not shown.
     pub(crate) left_out: Vec<(&'static Rule, u64)>,
-    /// How many findings there were in all, by severity.
+    /// The total number of findings, by severity.
     pub(crate) totals: Totals,
 }
 
-/// How many findings, by severity.
+/// Numbers of findings, by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) errors: u64,
@@ -39,7 +38,7 @@ impl Totals {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     pub(crate) fn plus(self, other: Self) -> Self {
         Totals {
             errors: self.errors + other.errors,
@@ -49,14 +48,14 @@ impl Totals {
         }
     }
 
-    /// How many there are.
+    /// The total of all severities.
     pub(crate) fn all(self) -> u64 {
         self.errors + self.warnings + self.infos
     }
 }
 
 impl LintedTrace {
-    /// Puts findings in the order of their lines.
+    /// Sorts the findings by line.
     pub(crate) fn new(path: PathBuf, mut findings: Findings, selection: &Selection) -> Self {
         let mut totals = Totals::default();
         let mut left_out = Vec::new();
@@ -73,7 +72,7 @@ impl LintedTrace {
     }
 }
 
-/// The sum of all traces.
+/// The sum over all traces.
 pub(crate) fn totals(traces: &[LintedTrace]) -> Totals {
     traces.iter().fold(Totals::default(), |sum, trace| sum.plus(trace.totals))
 }

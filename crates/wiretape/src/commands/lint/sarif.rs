@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use wiretape_analyze::lint::{Diagnostic, Rule, Severity, rules};
 
-/// The whole log, with one run.
+/// The SARIF log, with one run.
 pub(crate) fn document(traces: &[LintedTrace]) -> Value {
     let found: BTreeSet<&str> =
         traces.iter().flat_map(|trace| &trace.diagnostics).map(|diagnostic| diagnostic.rule.code).collect();
@@ -60,7 +60,7 @@ fn result(path: &Path, diagnostic: &Diagnostic, index: Option<usize>) -> Value {
         "level": level(diagnostic.rule.severity),
         "message": {"text": format!("{}. {}", diagnostic.message, diagnostic.rule.fix)},
         "locations": [location(path, diagnostic)],
-        // The same finding in a later recording of the same session has the same.
+        // Equal for the same finding in a later recording of the same session.
         "partialFingerprints": {
             "finding/v1": format!("{}:{}:{}", diagnostic.rule.code, diagnostic.pointer, diagnostic.message),
         },
@@ -78,7 +78,7 @@ fn result(path: &Path, diagnostic: &Diagnostic, index: Option<usize>) -> Value {
 }
 
 fn location(path: &Path, diagnostic: &Diagnostic) -> Value {
-    // Bytes of a line are no columns where it has more than ASCII, so the place in it is a pointer.
+    // SARIF columns count characters, and ours are bytes, so the place within the line is a JSON pointer.
     let mut region = json!({"startLine": diagnostic.line.max(1)});
     if let Some(excerpt) = &diagnostic.excerpt {
         region["snippet"] = json!({"text": excerpt.text});
@@ -91,7 +91,7 @@ fn location(path: &Path, diagnostic: &Diagnostic) -> Value {
     location
 }
 
-/// A path as a relative reference or a URI.
+/// A path as a relative reference, or as a URI.
 fn uri(path: &Path) -> String {
     let text = path.display().to_string().replace('\\', "/");
     let mut uri = String::new();
@@ -107,7 +107,7 @@ fn uri(path: &Path) -> String {
     match uri.starts_with('/') {
         true => format!("file://{uri}"),
         false if has_drive => format!("file:///{uri}"),
-        // A colon in the first part of a relative reference would be taken for the end of a scheme.
+        // A colon in the first segment of a relative reference would end a scheme (RFC 3986, section 4.2).
         false if uri.split('/').next().is_some_and(|part| part.contains(':')) => format!("./{uri}"),
         false => uri,
     }

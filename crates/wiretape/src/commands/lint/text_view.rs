@@ -1,4 +1,4 @@
-//! Findings for people: what, where, a piece of the line with the place marked, and what to do.
+//! Findings for people: the message, the location, an excerpt with the place marked, and the fix.
 
 use super::outcome::{LintedTrace, Totals, totals};
 use crate::output::{Output, Paint, StyledLine, Styles};
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use wiretape_analyze::lint::select::{Level, Selection};
 use wiretape_analyze::lint::{Diagnostic, Excerpt, Severity};
 
-/// Columns of a line where nothing says how many there are.
+/// The line width for pipes, in columns.
 const WIDTH: usize = 100;
 
 /// Writes all findings and the totals.
@@ -39,7 +39,7 @@ fn write_diagnostic(out: &mut Output, diagnostic: &Diagnostic, path: &str, width
     let head = format!("{}[{} {}]:", rule.severity, rule.code, rule.name);
     let message = text::printable(&diagnostic.message).into_owned();
     let mut first = true;
-    for line in wrap(&format!("{head} {message}"), width) {
+    for line in text::wrap(&format!("{head} {message}"), width) {
         match line.strip_prefix(&head).filter(|_| std::mem::take(&mut first)) {
             Some(rest) => writeln!(out, "{}{rest}", severity.paint(&head))?,
             None => writeln!(out, "  {line}")?,
@@ -56,7 +56,7 @@ fn write_diagnostic(out: &mut Output, diagnostic: &Diagnostic, path: &str, width
     writeln!(out)
 }
 
-/// File and line. Where there is no room, the beginning of the path goes: the line is what is looked for.
+/// File and line. If there is no room, the start of the path is cut: the line number matters more.
 fn place(path: &str, line: u64, width: Option<usize>) -> String {
     const BEFORE: usize = 6;
     let line = format!(":{line}");
@@ -71,7 +71,7 @@ fn place(path: &str, line: u64, width: Option<usize>) -> String {
     format!("{}{kept}{line}", text::ELLIPSIS)
 }
 
-/// File, line and pointer: on one line if there is room.
+/// File, line and pointer, on one line if there is room.
 fn write_place(out: &mut Output, diagnostic: &Diagnostic, path: &str) -> io::Result<()> {
     let (styles, width) = (out.styles, out.width);
     let place = place(path, diagnostic.line, width);
@@ -89,7 +89,7 @@ fn write_place(out: &mut Output, diagnostic: &Diagnostic, path: &str) -> io::Res
     line.write(out, width)
 }
 
-/// The piece of the line, cut around what is meant, and a caret under each of its columns.
+/// The excerpt, centered on the finding, with a caret under each of its columns.
 fn write_excerpt(out: &mut Output, excerpt: &Excerpt, paint: Paint, width: usize) -> io::Result<()> {
     let room = width.saturating_sub(6).max(20);
     let piece = |range: std::ops::Range<usize>| {
@@ -111,7 +111,7 @@ fn write_excerpt(out: &mut Output, excerpt: &Excerpt, paint: Paint, width: usize
     writeln!(out, "   {} {indent}{}", styles.dim.paint("|"), paint.paint(carets))
 }
 
-/// The last columns of a text; a cut is marked.
+/// The last columns of a text; a cut is marked with an ellipsis.
 fn keep_end(piece: &str, columns: usize, cut_before: bool) -> String {
     if text::width(piece) <= columns && !cut_before {
         return piece.to_owned();
@@ -132,7 +132,7 @@ fn keep_end(piece: &str, columns: usize, cut_before: bool) -> String {
 fn write_help(out: &mut Output, fix: &str, width: usize) -> io::Result<()> {
     let styles = out.styles;
     let mut first = true;
-    for line in wrap(fix, width.saturating_sub(11)) {
+    for line in text::wrap(fix, width.saturating_sub(11)) {
         if std::mem::take(&mut first) {
             writeln!(out, "   {} {} {line}", styles.dim.paint("="), styles.hint.paint("help:"))?;
         } else {
@@ -148,8 +148,9 @@ fn write_left_out(out: &mut Output, trace: &LintedTrace) -> io::Result<()> {
         let name = format!("{} {}", rule.code, rule.name);
         writeln!(
             out,
-            "{} {more} more of {name} in {}; --all tells them",
+            "{} {} more of {name} in {}; use --all to show them",
             styles.dim.paint("…"),
+            units::number(*more),
             path_of(trace)
         )?;
     }
@@ -165,7 +166,7 @@ fn write_totals(out: &mut Output, traces: &[LintedTrace], selection: &Selection)
     let sum = totals(traces);
     let of = units::count(traces.len() as u64, "trace");
     if sum.all() == 0 {
-        return writeln!(out, "{} in {of}", styles.good.paint("nothing found"));
+        return writeln!(out, "{} in {of}", styles.good.paint("no findings"));
     }
     let mut parts = Vec::new();
     for (count, thing) in [(sum.errors, "error"), (sum.warnings, "warning")] {
@@ -174,12 +175,12 @@ fn write_totals(out: &mut Output, traces: &[LintedTrace], selection: &Selection)
         }
     }
     if sum.infos > 0 {
-        parts.push(format!("{} info", sum.infos));
+        parts.push(format!("{} info", units::number(sum.infos)));
     }
     writeln!(out, "{} in {of}{}", styles.strong.paint(parts.join(", ")), verdict(sum, traces, selection))
 }
 
-/// What the exit code says, where it is not plain from the totals.
+/// Points to the explanation of the first denied rule.
 fn verdict(sum: Totals, traces: &[LintedTrace], selection: &Selection) -> String {
     if sum.denied == 0 {
         return String::new();
@@ -187,34 +188,13 @@ fn verdict(sum: Totals, traces: &[LintedTrace], selection: &Selection) -> String
     let denied = |diagnostic: &&Diagnostic| selection.level(diagnostic.rule) == Level::Deny;
     let first = traces.iter().flat_map(|trace| &trace.diagnostics).find(denied);
     first
-        .map(|diagnostic| format!("; `wiretape lint --explain {}` says more", diagnostic.rule.name))
+        .map(|diagnostic| format!("; run `wiretape lint --explain {}` for details", diagnostic.rule.name))
         .unwrap_or_default()
-}
-
-/// Lines of so many columns at most, cut between words.
-pub(super) fn wrap(words: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words.split(' ') {
-        match lines.last_mut() {
-            Some(line) if text::width(line) + 1 + text::width(word) <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_cut_between_words() {
-        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrap("supercalifragilistic x", 5), ["supercalifragilistic", "x"]);
-    }
 
     #[test]
     fn the_end_is_kept() {

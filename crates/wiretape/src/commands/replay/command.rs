@@ -1,6 +1,6 @@
-//! The arguments, and what is done with them.
+//! The arguments of `replay`, and its dispatch.
 
-use super::outcome::{Injects, Played, Playing, Unused};
+use super::outcome::{FaultInjection, Playing, ReplayedTrace, UnusedPolicy};
 use crate::commands::diff::parse_pattern;
 use crate::config::Config;
 use crate::error::CommandError;
@@ -23,22 +23,24 @@ use wiretape_library::Draft;
 use wiretape_library::Recording;
 use wiretape_proxy::live::Origin;
 use wiretape_proxy::platform;
-use wiretape_proxy::replay::{self, Deck, HttpOptions, Opening, Overture, RealServers, Tell};
+use wiretape_proxy::replay::{
+    self, HttpOptions, LoadedTape, NoticeCallback, PreviewOutcome, RealServers, TapePreview,
+};
 use wiretape_trace::format;
 use wiretape_trace::name::clean_label;
 use wiretape_trace::redact::Redactor;
 
-/// Play a trace back as an MCP server
+/// Run a trace as an MCP server
 ///
-/// The recorded server answers again, offline and always the same: put `wiretape replay TRACE` where a client starts the
-/// server. A request is answered as the recorded one that asks the same was; ids, progress tokens and what a client says of
-/// itself don't count. A request that was not recorded fails loudly, and the exit code is 1 then.
+/// Serves the recorded responses, offline and always the same: use `wiretape replay TRACE` as the server command in a
+/// client. A request gets the response of the recorded request that it matches; ids, progress tokens and client information
+/// are ignored. A request that was not recorded gets an error, and the exit code is then 1.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape replay [OPTIONS] TRACE\n       wiretape replay [OPTIONS] --merge TRACE...\n       wiretape replay [OPTIONS] --listen ADDR TRACE...\n       wiretape replay [OPTIONS] --on-miss passthrough TRACE -- COMMAND [ARGS]...",
     after_help = "\
-FAULT is which calls (tool:NAME, method:NAME, with wildcards; all without), what goes wrong (error=CODE, delay=TIME, hang, drop,
-truncate, disconnect), and how often (p=0.1; always without).
+FAULT has a filter (tool:NAME or method:NAME, wildcards allowed; default all calls), a kind (error=CODE,
+delay=TIME, hang, drop, truncate, disconnect), and a probability (p=0.1; default 1).
 
 Examples:
   wiretape replay latest
@@ -52,27 +54,27 @@ In a client's configuration:
   {\"mcpServers\": {\"weather\": {\"command\": \"wiretape\", \"args\": [\"replay\", \"/path/to/weather.jsonl\"]}}}"
 )]
 pub(crate) struct ReplayArgs {
-    /// The trace: a path, the beginning of an id as `ls` shows it, or `latest`
+    /// Traces: paths, id prefixes as listed by `ls`, or `latest`
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<TraceSelector>,
 
-    /// Serve clients over HTTP at this address, at /mcp (streamable HTTP) and /sse (HTTP+SSE), instead of one on standard input
+    /// Serve HTTP clients on ADDR, at /mcp (streamable HTTP) and /sse (HTTP+SSE), instead of one client on standard input
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     listen: Option<SocketAddr>,
 
-    /// Play all traces as one server, in the order in which they began: a proxy writes one for each connection without a session
+    /// Replay all traces as one server, in order of their start: a proxy writes one per connection without a session
     #[arg(long)]
     merge: bool,
 
-    /// Let pages of this site ask: `https://inspector.example`
+    /// Let pages of this origin connect: `https://inspector.example`
     #[arg(long, value_name = "URL", requires = "listen")]
     allow_origin: Vec<Origin>,
 
-    /// How much of a request must be as recorded: everything (exact), everything that matters (default), or as near as may be (loose)
+    /// How requests are matched: all values (exact), all relevant values (default), or the closest one (loose)
     #[arg(long = "match", value_name = "MODE", value_enum, default_value_t, hide_possible_values = true)]
     mode: MatchMode,
 
-    /// Leave out what stands at this path of a request, as `wiretape diff` does; may be given several times
+    /// Ignore the value at PATH of a request, as `wiretape diff` does (repeatable)
     #[arg(long, value_name = "PATH", value_parser = parse_pattern)]
     ignore: Vec<PathPattern>,
 
@@ -80,35 +82,35 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "ORDER")]
     order: OrderChoice,
 
-    /// A call that comes more often than it was recorded is missed; otherwise the last answer is given again
+    /// Don't repeat the last response for further calls: each recorded call is used once
     #[arg(long)]
     strict: bool,
 
-    /// How fast: 0 at once, 1 as recorded, 2 twice as fast
+    /// Speed: 0 immediately, 1 as recorded, 2 twice as fast
     #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true)]
     speed: Speed,
 
-    /// What becomes of a request that was not recorded: an error, an empty result (null), or the real server is asked (passthrough)
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, hide_possible_values = true)]
+    /// What to do with a request that was not recorded: return an error, an empty result (null), or ask the real server (passthrough)
+    #[arg(long, value_name = "ACTION", value_enum, default_value_t, hide_possible_values = true)]
     on_miss: OnMiss,
 
-    /// Record what the real server says here; over HTTP each further session has a file of its own beside it
-    #[arg(long, value_name = "OUT")]
+    /// Record the real server's responses to FILE; over HTTP, each further session gets its own file next to it
+    #[arg(long, value_name = "FILE")]
     record_new: Option<PathBuf>,
 
-    /// Let calls fail on purpose; may be given several times
+    /// Inject faults into calls (repeatable)
     #[arg(long, value_name = "FAULT")]
     fault: Vec<Fault>,
 
-    /// Decides which calls fail: the same in every run with the same seed
+    /// The random seed for faults: the same seed selects the same calls
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
 
-    /// End with 1 if a recorded call was not asked for
+    /// Exit with 1 if a recorded call was not requested
     #[arg(long)]
     require_all: bool,
 
-    /// Write what was used, unused and missed here at the end: as JUnit if the name ends in .xml, as JSON otherwise
+    /// Write a report of used, unused and missed calls to FILE: JUnit if its name ends in .xml, JSON otherwise
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -117,7 +119,7 @@ pub(crate) struct ReplayArgs {
     command: Vec<OsString>,
 }
 
-/// How much of a request must be as recorded.
+/// How requests are matched.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum MatchMode {
     Exact,
@@ -134,7 +136,7 @@ enum OrderChoice {
     Recorded,
 }
 
-/// What becomes of a request that was not recorded.
+/// What to do with a request that was not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum OnMiss {
     #[default]
@@ -143,21 +145,20 @@ enum OnMiss {
     Passthrough,
 }
 
-/// So long a client is waited for that was asked something.
+/// How long to wait for a client's response to a server request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is being played, for when a signal ends us.
+/// The running replay, for the report when a signal ends the process.
 static PLAYING: OnceLock<Playing> = OnceLock::new();
 
-/// Runs the command.
 pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     check(&args)?;
     check_report(args.report.as_deref())?;
     let setting = setting(&args);
     let recordings = find(&args)?;
-    let unused = if args.require_all { Unused::Fail } else { Unused::Allow };
+    let unused = if args.require_all { UnusedPolicy::Fail } else { UnusedPolicy::Allow };
     let (report, ignored) = (args.report.clone(), args.ignore.clone());
-    let faults = if args.fault.is_empty() { Injects::Nothing } else { Injects::Faults };
+    let faults = if args.fault.is_empty() { FaultInjection::Nothing } else { FaultInjection::Faults };
     let is_ending = AtomicBool::new(false);
     let begin = |tapes, real| Playing { tapes, unused, report, real, ignored, faults, is_ending };
     if let Some(listen) = args.listen {
@@ -173,26 +174,29 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     let (opening, tapes) = open(recordings, &setting)?;
     check_faults(&args.fault, &tapes)?;
     let playing = PLAYING.get_or_init(|| begin(tapes, real));
-    let tape = playing.tapes.first().ok_or_else(|| CommandError::usage("there is no trace"))?;
-    replay::play(&tape.deck, &opening, &tell(), playing.real.as_ref()).map_err(cannot_talk)?;
+    let tape = playing.tapes.first().ok_or_else(|| CommandError::usage("no trace to replay"))?;
+    replay::play(&tape.deck, &opening, &warning_printer(), playing.real.as_ref()).map_err(cannot_talk)?;
     playing.finish()
 }
 
 fn cannot_talk(error: std::io::Error) -> CommandError {
-    CommandError::because("can't talk with the client", error)
+    CommandError::because("can't communicate with the client", error)
 }
 
-/// Reads the traces; if that takes its time, the client's first word is answered meanwhile.
-fn open(recordings: Vec<Vec<Recorded>>, setting: &Setting) -> Result<(Opening, Vec<Played>), CommandError> {
+/// Reads the traces. If that takes long, the client's first message is answered meanwhile.
+fn open(
+    recordings: Vec<Vec<RecordingFiles>>,
+    setting: &Setting,
+) -> Result<(PreviewOutcome, Vec<ReplayedTrace>), CommandError> {
     let first =
         recordings.first().and_then(|tape| tape.first()).and_then(|recording| recording.parts.first());
-    let Some(overture) = first.and_then(|path| Overture::read(path, setting)) else {
-        return Ok((Opening::default(), load(recordings, setting)?));
+    let Some(overture) = first.and_then(|path| TapePreview::read(path, setting)) else {
+        return Ok((PreviewOutcome::default(), load(recordings, setting)?));
     };
     std::thread::scope(|scope| {
         let loading = scope.spawn(|| load(recordings, setting));
         let opening = overture.greet().map_err(cannot_talk)?;
-        let tapes = loading.join().map_err(|_| CommandError::failure("the trace could not be read"))??;
+        let tapes = loading.join().map_err(|_| CommandError::failure("can't read the trace"))??;
         Ok((opening, tapes))
     })
 }
@@ -200,7 +204,7 @@ fn open(recordings: Vec<Vec<Recorded>>, setting: &Setting) -> Result<(Opening, V
 fn serve(playing: &Playing, options: HttpOptions) -> Result<(), CommandError> {
     let prefixes = prefixes(&playing.tapes);
     let decks = prefixes.iter().cloned().zip(playing.tapes.iter().map(|tape| Arc::clone(&tape.deck)));
-    replay::listen(options, decks.collect(), &tell(), playing.real.clone(), |address| {
+    replay::listen(options, decks.collect(), &warning_printer(), playing.real.clone(), |address| {
         for (prefix, tape) in prefixes.iter().zip(&playing.tapes) {
             let name = shown(Path::new(tape.path.file_name().unwrap_or(tape.path.as_os_str())));
             output::note(format!("wiretape: {name} is listening on http://{address}{prefix}/mcp"));
@@ -209,8 +213,8 @@ fn serve(playing: &Playing, options: HttpOptions) -> Result<(), CommandError> {
     .map_err(CommandError::failure)
 }
 
-/// Under which path each trace is found: its own name, if there are several.
-fn prefixes(tapes: &[Played]) -> Vec<String> {
+/// The path prefix of each trace: its name, if there are several.
+fn prefixes(tapes: &[ReplayedTrace]) -> Vec<String> {
     if tapes.len() == 1 {
         return vec![String::new()];
     }
@@ -228,32 +232,27 @@ fn prefixes(tapes: &[Played]) -> Vec<String> {
 
 fn check(args: &ReplayArgs) -> Result<(), CommandError> {
     if args.traces.len() > 1 && args.listen.is_none() && !args.merge {
-        let error = CommandError::usage("one client on standard input can be played one trace only");
-        return Err(
-            error.hint("--merge makes one of them; --listen serves several, each at a path of its own")
-        );
+        let error = CommandError::usage("a client on standard input can use only one trace");
+        return Err(error.hint("use --merge to combine them, or --listen to serve each at its own path"));
     }
     let asks = args.on_miss == OnMiss::Passthrough;
     if asks && args.traces.len() > 1 && !args.merge {
-        let error =
-            CommandError::usage("--on-miss passthrough asks one server, which stands behind one trace");
-        return Err(error.hint("--merge makes one of them"));
+        let error = CommandError::usage("--on-miss passthrough needs exactly one trace");
+        return Err(error.hint("use --merge to combine them"));
     }
     match (asks, args.command.is_empty()) {
-        (true, true) => Err(CommandError::usage("--on-miss passthrough needs a server to ask")
-            .hint("put its command behind `--`: wiretape replay TRACE --on-miss passthrough -- COMMAND")),
-        (false, false) => {
-            Err(CommandError::usage("the real server is asked only with --on-miss passthrough"))
+        (true, true) => Err(CommandError::usage("--on-miss passthrough needs a server")
+            .hint("put its command after `--`: wiretape replay TRACE --on-miss passthrough -- COMMAND")),
+        (false, false) => Err(CommandError::usage("a server command needs --on-miss passthrough")),
+        (false, true) if args.record_new.is_some() => {
+            Err(CommandError::usage("--record-new needs --on-miss passthrough"))
         }
-        (false, true) if args.record_new.is_some() => Err(CommandError::usage(
-            "--record-new records what a real server says: it needs --on-miss passthrough",
-        )),
         _ => Ok(()),
     }
 }
 
-/// A fault that no recorded call can meet is a slip: a test of how a client copes with it would pass without one.
-fn check_faults(faults: &[Fault], tapes: &[Played]) -> Result<(), CommandError> {
+/// A fault that matches no recorded call is a typo: a test of the client's error handling would pass without any error.
+fn check_faults(faults: &[Fault], tapes: &[ReplayedTrace]) -> Result<(), CommandError> {
     let meets_a_call = |fault: &Fault| {
         let tapes = tapes.iter().map(|tape| tape.deck.tape());
         tapes.flat_map(|tape| tape.calls().iter().map(|call| tape.kind(call))).any(|kind| {
@@ -267,11 +266,11 @@ fn check_faults(faults: &[Fault], tapes: &[Played]) -> Result<(), CommandError> 
             "--fault '{}' matches no recorded call",
             printable(&fault.to_string())
         ))
-        .hint("`wiretape calls TRACE` lists the recorded calls")),
+        .hint("run `wiretape calls TRACE` to list the recorded calls")),
     }
 }
 
-/// Whoever can't be told at the end is told at the beginning.
+/// Checks that a file can be written, so that the error comes at the start.
 pub(crate) fn check_report(report: Option<&Path>) -> Result<(), CommandError> {
     let Some(path) = report else { return Ok(()) };
     let failed = |error| CommandError::because(format!("can't write {}", shown(path)), error);
@@ -279,7 +278,7 @@ pub(crate) fn check_report(report: Option<&Path>) -> Result<(), CommandError> {
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "an address is an IP address and a port: 127.0.0.1:8080")
+    text.parse().map_err(|_| "expected an IP address with a port, e.g. 127.0.0.1:8080")
 }
 
 fn setting(args: &ReplayArgs) -> Setting {
@@ -307,42 +306,41 @@ fn setting(args: &ReplayArgs) -> Setting {
     }
 }
 
-/// The recordings of each server: one of them, or all.
-fn find(args: &ReplayArgs) -> Result<Vec<Vec<Recorded>>, CommandError> {
+/// The recordings of each server: one, or several merged.
+fn find(args: &ReplayArgs) -> Result<Vec<Vec<RecordingFiles>>, CommandError> {
     if args.merge {
-        return Ok(vec![Recorded::find_all(&args.traces)?]);
+        return Ok(vec![RecordingFiles::find_all(&args.traces)?]);
     }
-    let recordings = args.traces.iter().map(|selector| Recorded::find(selector.resolve()?));
+    let recordings = args.traces.iter().map(|selector| RecordingFiles::find(selector.resolve()?));
     recordings.map(|recording| recording.map(|recording| vec![recording])).collect()
 }
 
-/// Reads them.
-fn load(recordings: Vec<Vec<Recorded>>, setting: &Setting) -> Result<Vec<Played>, CommandError> {
+fn load(recordings: Vec<Vec<RecordingFiles>>, setting: &Setting) -> Result<Vec<ReplayedTrace>, CommandError> {
     recordings.into_iter().map(|recordings| tape(recordings, setting)).collect()
 }
 
-fn tape(recordings: Vec<Recorded>, setting: &Setting) -> Result<Played, CommandError> {
+fn tape(recordings: Vec<RecordingFiles>, setting: &Setting) -> Result<ReplayedTrace, CommandError> {
     let path = recordings.first().map(|recording| recording.path.clone()).unwrap_or_default();
     let parts: Vec<Vec<PathBuf>> = recordings.into_iter().map(|recording| recording.parts).collect();
-    let deck = Deck::load(&parts, setting.clone()).map_err(CommandError::failure)?;
-    tell_damage(deck.notices());
+    let deck = LoadedTape::load(&parts, setting.clone()).map_err(CommandError::failure)?;
+    report_damage(deck.notices());
     if deck.tape().calls().is_empty() {
-        output::warn(format!("wiretape: {} has no calls: everything will be missed", shown(&path)));
+        output::warn(format!("wiretape: {} has no calls: no request will be answered", shown(&path)));
     }
-    Ok(Played { path, deck: Arc::new(deck) })
+    Ok(ReplayedTrace { path, deck: Arc::new(deck) })
 }
 
-/// A recording, with all its parts.
-pub(crate) struct Recorded {
+/// A recording with all its parts.
+pub(crate) struct RecordingFiles {
     pub(crate) path: PathBuf,
     started_ms: Option<i64>,
     pub(crate) parts: Vec<PathBuf>,
 }
 
-impl Recorded {
-    /// All of them, in the order in which they began.
+impl RecordingFiles {
+    /// All recordings, in order of their start.
     pub(crate) fn find_all(selectors: &[TraceSelector]) -> Result<Vec<Self>, CommandError> {
-        let recordings = selectors.iter().map(|selector| Recorded::find(selector.resolve()?));
+        let recordings = selectors.iter().map(|selector| RecordingFiles::find(selector.resolve()?));
         let mut recordings = recordings.collect::<Result<Vec<_>, _>>()?;
         recordings.sort_by_key(|recording| recording.started_ms);
         recordings.dedup_by(|one, other| one.parts == other.parts);
@@ -350,9 +348,9 @@ impl Recorded {
     }
 
     fn find(path: PathBuf) -> Result<Self, CommandError> {
-        // What is no file can't be looked into first: it may never end.
+        // Only regular files can be read twice: a pipe may never end.
         if !path.is_file() {
-            return Ok(Recorded { parts: vec![path.clone()], path, started_ms: None });
+            return Ok(RecordingFiles { parts: vec![path.clone()], path, started_ms: None });
         }
         let head = trace_file::head(&path)?;
         let started_ms = head.started_ms;
@@ -362,12 +360,12 @@ impl Recorded {
             recording.find_parts()?;
             parts.extend(recording.parts.iter().map(|part| part.path.clone()));
         }
-        Ok(Recorded { path, started_ms, parts })
+        Ok(RecordingFiles { path, started_ms, parts })
     }
 }
 
-/// Tells of what could not be read.
-pub(crate) fn tell_damage(notices: &[(PathBuf, format::Notice)]) {
+/// Reports lines that could not be read.
+pub(crate) fn report_damage(notices: &[(PathBuf, format::Notice)]) {
     for (path, notice) in notices {
         if notice.is_damage() || matches!(notice, format::Notice::NewerVersion { .. }) {
             output::note(format!("wiretape: {}: {notice}", shown(path)));
@@ -379,10 +377,10 @@ fn shown(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()
 }
 
-/// The redactor for what is told of requests that differ. If the configuration has none that works, no values are told.
+/// The redactor for reports on mismatched requests. Without a valid configuration, values are omitted.
 fn redactor_of_notices() -> Option<Redactor> {
     let redactor = Config::load(None).and_then(|config| redaction::redactor(config.redact, &[]));
-    redactor.inspect_err(|error| output::warn(format!("wiretape: values are not shown: {error}"))).ok()
+    redactor.inspect_err(|error| output::warn(format!("wiretape: values are omitted: {error}"))).ok()
 }
 
 fn real_servers(args: &ReplayArgs) -> Result<Option<Arc<RealServers>>, CommandError> {
@@ -399,15 +397,15 @@ fn real_servers(args: &ReplayArgs) -> Result<Option<Arc<RealServers>>, CommandEr
         let exists = error.kind() == std::io::ErrorKind::AlreadyExists;
         let error = CommandError::because(format!("can't write {path}"), error);
         if exists {
-            error.hint("a trace is never overwritten: name another file, or delete it")
+            error.hint("a trace is never overwritten: choose another file, or delete it")
         } else {
             error
         }
     })
 }
 
-/// Standard output belongs to the client.
-fn tell() -> Tell {
+/// Prints a warning. Standard output belongs to the client.
+fn warning_printer() -> NoticeCallback {
     Arc::new(|notice: &Notice| {
         let text = format!("wiretape: {}", printable(&notice.to_string()));
         match notice {
@@ -417,7 +415,7 @@ fn tell() -> Tell {
     })
 }
 
-/// A signal wants to end us: what was played until now is told.
+/// Reports on the replay when a signal ends the process.
 fn end_now(_: i32) {
     let code = PLAYING.get().map_or(Ok(ExitCode::OK), Playing::finish);
     code.unwrap_or_else(|error| {

@@ -1,18 +1,17 @@
-//! What was used, unused and missed, as JSON.
+//! Used, unused and missed calls, as JSON.
 
-use super::outcome::Played;
+use super::outcome::ReplayedTrace;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use wiretape_analyze::replay::{CallTally, MissNote, Recorded, Tape};
 
-/// Writes the document.
-pub(crate) fn write(out: &mut impl Write, tapes: &[Played]) -> io::Result<()> {
+pub(crate) fn write(out: &mut impl Write, tapes: &[ReplayedTrace]) -> io::Result<()> {
     let traces: Vec<Value> = tapes.iter().map(trace).collect();
     serde_json::to_writer_pretty(&mut *out, &json!({ "traces": traces }))?;
     writeln!(out)
 }
 
-fn trace(tape: &Played) -> Value {
+fn trace(tape: &ReplayedTrace) -> Value {
     let (index, tally) = (tape.deck.tape(), tape.deck.tally());
     let calls: Vec<Value> =
         index.calls().iter().zip(tally.calls()).map(|(call, tally)| one(index, call, *tally)).collect();

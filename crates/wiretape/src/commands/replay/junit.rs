@@ -1,23 +1,21 @@
-//! What was used, unused and missed, as JUnit's XML: a suite for each trace, a case for each recorded call, and one that fails for
-//! each miss.
+//! Used, unused and missed calls as JUnit XML: a suite per trace, a case per recorded call, and a failed case per miss.
 
-use super::outcome::{Played, Unused};
+use super::outcome::{ReplayedTrace, UnusedPolicy};
 use crate::junit::{self, Case, CaseOutcome, Failure, Suite};
 use crate::units;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use wiretape_analyze::replay::{CallTally, MissNote, Recorded, Tape};
 
-/// What is said of a call that no request asked for.
-const UNUSED: &str = "never asked for";
+/// The message of an unused call.
+const UNUSED: &str = "unused";
 
-/// Writes the document.
-pub(crate) fn write(out: &mut impl Write, tapes: &[Played], unused: Unused) -> io::Result<()> {
+pub(crate) fn write(out: &mut impl Write, tapes: &[ReplayedTrace], unused: UnusedPolicy) -> io::Result<()> {
     let suites: Vec<Suite> = tapes.iter().map(|tape| suite(tape, unused)).collect();
     junit::write(out, "wiretape replay", &suites)
 }
 
-fn suite(tape: &Played, unused: Unused) -> Suite {
+fn suite(tape: &ReplayedTrace, unused: UnusedPolicy) -> Suite {
     let (index, tally) = (tape.deck.tape(), tape.deck.tally());
     let calls = index.calls().iter().zip(tally.calls());
     let mut cases: Vec<Case> = calls.map(|(call, counted)| case(index, call, counted, unused)).collect();
@@ -31,10 +29,10 @@ fn suite(tape: &Played, unused: Unused) -> Suite {
     Suite { name: tape.path.display().to_string(), cases }
 }
 
-fn case(index: &Tape, call: &Recorded, counted: &CallTally, unused: Unused) -> Case {
+fn case(index: &Tape, call: &Recorded, counted: &CallTally, unused: UnusedPolicy) -> Case {
     let outcome = if counted.used > 0 {
         CaseOutcome::Passed
-    } else if unused == Unused::Fail && !index.may_be_left_out(call) {
+    } else if unused == UnusedPolicy::Fail && !index.may_be_left_out(call) {
         let (kind, message) = ("unused".to_owned(), UNUSED.to_owned());
         CaseOutcome::Failed(Failure { kind, message, body: String::new() })
     } else {
@@ -47,7 +45,7 @@ fn missed(note: &MissNote, kind: &str) -> Case {
     let failure = Failure {
         kind: note.miss.reason.name().to_owned(),
         message: note.miss.to_string(),
-        body: format!("asked {}", units::count(note.times, "time")),
+        body: format!("requested {}", units::count(note.times, "time")),
     };
     Case::new(format!("missed: {kind}"), CaseOutcome::Failed(failure))
 }

@@ -5,4 +5,4 @@ mod json_report;
 mod junit;
 mod outcome;
 
-pub(crate) use command::{Recorded, ReplayArgs, check_report, run, tell_damage};
+pub(crate) use command::{RecordingFiles, ReplayArgs, check_report, report_damage, run};

@@ -1,4 +1,4 @@
-//! What came of a replay, and what the process ends with.
+//! The result of a replay, and its exit code.
 
 use super::{json_report, junit};
 use crate::error::CommandError;
@@ -12,58 +12,58 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wiretape_analyze::replay::Tally;
 use wiretape_analyze::volatile::PathPattern;
 use wiretape_library::Draft;
-use wiretape_proxy::replay::{Deck, RealServers};
+use wiretape_proxy::replay::{LoadedTape, RealServers};
 
-/// A trace that is played.
+/// A trace that is replayed.
 #[derive(Debug)]
-pub(crate) struct Played {
+pub(crate) struct ReplayedTrace {
     pub(crate) path: PathBuf,
-    pub(crate) deck: Arc<Deck>,
+    pub(crate) deck: Arc<LoadedTape>,
 }
 
-/// Whether recorded calls may be left unused.
+/// Whether recorded calls may stay unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unused {
+pub(crate) enum UnusedPolicy {
     Allow,
     Fail,
 }
 
 /// Whether faults are injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Injects {
+pub(crate) enum FaultInjection {
     Nothing,
     Faults,
 }
 
-/// All that is played, and what is to be said of it at the end.
+/// Everything that is replayed, with the options for the final report.
 #[derive(Debug)]
 pub(crate) struct Playing {
-    pub(crate) tapes: Vec<Played>,
-    pub(crate) unused: Unused,
+    pub(crate) tapes: Vec<ReplayedTrace>,
+    pub(crate) unused: UnusedPolicy,
     pub(crate) report: Option<PathBuf>,
     pub(crate) real: Option<Arc<RealServers>>,
-    /// What --ignore names.
+    /// The paths of --ignore.
     pub(crate) ignored: Vec<PathPattern>,
-    /// Whether --fault is given.
-    pub(crate) faults: Injects,
-    /// Whether somebody is about to end everything.
+    /// Whether --fault is used.
+    pub(crate) faults: FaultInjection,
+    /// Whether the process is about to end.
     pub(crate) is_ending: AtomicBool,
 }
 
-/// So many unused calls and misses are told one by one.
-const TOLD: usize = 10;
+/// The most unused calls and misses to list.
+const MAX_LISTED: usize = 10;
 
 impl Playing {
-    /// Tells what was used and what was missed, writes the report, and says how to end.
+    /// Reports used and missed calls, writes the report, and returns the exit code.
     pub(crate) fn finish(&self) -> Result<ExitCode, CommandError> {
         self.end_once();
         if let Some(real) = &self.real {
             real.end();
         }
-        self.tapes.iter().for_each(|tape| self.tell(tape));
+        self.tapes.iter().for_each(|tape| self.report(tape));
         let lost = self.real.as_ref().and_then(|real| real.lost());
         if let Some(reason) = &lost {
-            output::warn(format!("wiretape: not all that the real server said is recorded: {reason}"));
+            output::warn(format!("wiretape: the recording of the real server is incomplete: {reason}"));
         }
         for pattern in self.unmatched() {
             let pattern = pattern.to_string();
@@ -84,12 +84,13 @@ impl Playing {
         })
     }
 
-    /// Paths that neither a recorded nor a live request has. A client may send what was not recorded, so that is known at the end.
+    /// Paths that match neither a recorded nor a live request. Clients may send members that were not recorded, so this is only
+    /// known at the end.
     fn unmatched(&self) -> impl Iterator<Item = &PathPattern> {
         self.ignored.iter().filter(|pattern| !pattern.has_matched())
     }
 
-    /// A client may go away while a signal comes. Whoever is first ends the process; the other waits for that.
+    /// A client may disconnect while a signal arrives. The first of both ends the process; the other waits for that.
     fn end_once(&self) {
         if self.is_ending.swap(true, Ordering::SeqCst) {
             loop {
@@ -98,10 +99,10 @@ impl Playing {
         }
     }
 
-    fn has_findings(&self, tape: &Played) -> bool {
+    fn has_findings(&self, tape: &ReplayedTrace) -> bool {
         let tally = tape.deck.tally();
         let is_unused = || tally.unused(tape.deck.tape()).next().is_some();
-        tally.missed() > 0 || (self.unused == Unused::Fail && is_unused())
+        tally.missed() > 0 || (self.unused == UnusedPolicy::Fail && is_unused())
     }
 
     fn write_report(&self, path: &Path) -> std::io::Result<()> {
@@ -115,24 +116,24 @@ impl Playing {
         draft.publish()
     }
 
-    fn tell(&self, tape: &Played) {
+    fn report(&self, tape: &ReplayedTrace) {
         let tally = tape.deck.tally();
         output::note(format!("wiretape: {}", summary(tape, &tally, self.faults)));
-        if self.unused == Unused::Fail {
+        if self.unused == UnusedPolicy::Fail {
             let unused: Vec<_> = tally.unused(tape.deck.tape()).collect();
-            for call in unused.iter().take(TOLD) {
+            for call in unused.iter().take(MAX_LISTED) {
                 let kind = tape.deck.tape().kind(call).to_string();
-                output::warn(format!("wiretape: never asked for: line {}, {}", call.line, printable(&kind)));
+                output::warn(format!("wiretape: unused: line {}, {}", call.line, printable(&kind)));
             }
-            if unused.len() > TOLD {
-                output::warn(format!("wiretape: and {} more", unused.len() - TOLD));
+            if unused.len() > MAX_LISTED {
+                output::warn(format!("wiretape: and {} more", unused.len() - MAX_LISTED));
             }
         }
     }
 }
 
-/// What was used and what was missed, in one line.
-fn summary(tape: &Played, tally: &Tally, faults: Injects) -> String {
+/// Used and missed calls, in one line.
+fn summary(tape: &ReplayedTrace, tally: &Tally, faults: FaultInjection) -> String {
     let index = tape.deck.tape();
     let all = index.calls().len();
     let mut summary = format!(
@@ -145,21 +146,21 @@ fn summary(tape: &Played, tally: &Tally, faults: Injects) -> String {
     );
     let inexact: u64 = tally.calls().iter().map(|call| u64::from(call.inexact)).sum();
     for (count, what) in [
-        (inexact, "not asked as recorded"),
-        (tally.other_replies(), "answered otherwise by the client"),
-        (tally.passed_on(), "passed on to the real server"),
+        (inexact, "matched inexactly"),
+        (tally.other_replies(), "answered differently by the client"),
+        (tally.passed_on(), "passed to the real server"),
     ] {
         if count > 0 {
             summary.push_str(&format!(", {count} {what}"));
         }
     }
-    if faults == Injects::Faults {
+    if faults == FaultInjection::Faults {
         summary.push_str(&format!(", {} injected", units::count(tally.struck(), "fault")));
     }
     summary
 }
 
-/// How many calls were not used, and how many of them --require-all would let pass.
+/// Unused calls, and how many of them --require-all permits.
 fn unused(all: usize, required: usize) -> String {
     match all - required {
         0 => format!("{all} unused"),

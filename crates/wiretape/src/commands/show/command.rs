@@ -1,4 +1,4 @@
-//! The command: reading, following and filtering; the views do the writing.
+//! The command: reads, follows and filters; the views write.
 
 use super::filter::Filter;
 use super::item::{Item, LineItems, items};
@@ -23,44 +23,47 @@ use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_library::{Liveness, TraceState, liveness, recorder};
 use wiretape_trace::format::{Line, Notice, Record};
 
-/// Show the messages of traces, one a line
+/// Show the messages of traces, one per line
 ///
-/// Several traces are shown one after the other. Each line has its number, the time since the recording began, an arrow (→ from client to server, ← from
-/// server to client), the method, the tool and the id; a response also names what it answers and how long that took.
+/// Shows the line number, the offset from the start of the recording, the direction (→ client to server, ← server to
+/// client), the method, the tool and the id. A response also names the request that it answers, and its duration. Several
+/// traces are shown one after the other.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wiretape show latest                       the newest trace
-  wiretape show 0197 --errors                what failed in the trace whose id begins like that
-  wiretape show latest tool:search*          calls of some tools, and their answers
-  wiretape show latest text:quota dir:out    by what the server said (`wiretape calls --help` has all words)
+  wiretape show 0197 --errors                failures in the trace whose id starts with 0197
+  wiretape show latest tool:search*          calls of some tools, with their responses
+  wiretape show latest text:quota dir:out    server messages with this text
   wiretape show a.jsonl b.jsonl              two traces, one after the other
-  wiretape show latest -f                    a session that is still going on
-  wiretape show trace.jsonl --full | less    every payload, pretty-printed
-  wiretape show trace.jsonl --json | jq .raw every payload, for programs")]
+  wiretape show latest -f                    follow a running session
+  wiretape show trace.jsonl --full | less    all payloads, pretty-printed
+  wiretape show trace.jsonl --json | jq .raw all payloads, for programs
+
+See `wiretape calls --help` for all filter terms.")]
 pub(crate) struct ShowArgs {
-    /// Traces (each a path, the beginning of an id, `latest`, or `latest~1` for the one before) and words of a filter, which
-    /// must hold of a message or of its call, as `tool:search*` or `latency>200ms`
+    /// Traces (paths, id prefixes, `latest`, or `latest~1` for the one before) and filter terms for messages or their calls,
+    /// such as `tool:search*` or `latency>200ms`
     #[arg(value_name = "TRACE|FILTER", required = true)]
     words: Vec<OsString>,
 
-    /// Show at most this many lines
+    /// Show at most N lines
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
 
-    /// Keep reading while the trace grows, until it ends
+    /// Follow: keep reading while the trace grows, until it ends
     #[arg(short, long)]
     follow: bool,
 
-    /// Print each payload below its line, pretty-printed, with every digit as it was
+    /// Print each payload below its line, pretty-printed, with all digits as recorded
     #[arg(long)]
     full: bool,
 
-    /// Print one JSON object a line, payloads verbatim (schema: docs/json-output.md)
+    /// Print one JSON object per line, payloads verbatim (schema: docs/json-output.md)
     #[arg(long, conflicts_with = "full")]
     json: bool,
 
-    /// Print nothing but the payloads, one a line, verbatim
+    /// Print only the payloads, one per line, verbatim
     #[arg(long, conflicts_with_all = ["full", "json"])]
     raw: bool,
 
@@ -68,24 +71,23 @@ pub(crate) struct ShowArgs {
     filter: Filter,
 }
 
-/// How often a growing trace is looked at.
+/// The polling interval for a growing trace.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How many times something is waited for that ought to be there.
+/// How many polls to wait for something that should appear soon.
 const PATIENCE: u32 = 30;
 
-/// Runs the command.
 pub(crate) fn run(mut args: ShowArgs) -> Result<(), CommandError> {
     let traces = args.take_traces()?;
     let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
     match paths.as_slice() {
-        [] => Err(CommandError::usage("name a TRACE: a path, the beginning of an id, or `latest`")),
+        [] => Err(CommandError::usage("TRACE is required: a path, an id prefix, or `latest`")),
         [path] if args.follow => {
             let head = wait_for_head(path)?;
             let state = TraceState::new(path, &trace_file::ending(path)?);
             Show::new(&args, path, &head, &state)?.follow(path.clone(), head)
         }
-        _ if args.follow => Err(CommandError::usage("--follow takes one TRACE")),
+        _ if args.follow => Err(CommandError::usage("--follow needs exactly one TRACE")),
         paths => show_all(&args, paths),
     }
 }
@@ -106,7 +108,7 @@ fn show_all(args: &ShowArgs, paths: &[PathBuf]) -> Result<(), CommandError> {
         let mut show = Show::new(args, path, &head, &state)?;
         show.left = left;
         if before.is_some_and(|before| trace_file::goes_on(&head, before)) {
-            // What the part before asked may be answered in this one.
+            // A request in the previous part may be answered in this one.
             show.reading = reading;
         }
         show.whole(path, &state)?;
@@ -120,7 +122,7 @@ fn show_all(args: &ShowArgs, paths: &[PathBuf]) -> Result<(), CommandError> {
 }
 
 impl ShowArgs {
-    /// Sorts the words: the traces are handed out, the filters join the others.
+    /// Sorts the words: traces are returned, filter terms are added to the filters.
     fn take_traces(&mut self) -> Result<Vec<TraceSelector>, CommandError> {
         let mut traces = Vec::new();
         for word in &self.words {
@@ -138,7 +140,7 @@ impl ShowArgs {
     }
 }
 
-/// The lines of the calls that pass: of requests, responses and cancellations.
+/// The line numbers of the calls that pass: requests, responses and cancellations.
 fn lines_of_calls(path: &Path, words: Words) -> Result<BTreeSet<u64>, CommandError> {
     let mut reader = trace_file::open(path)?;
     let mut lister = CallLister::new(words);
@@ -155,7 +157,7 @@ fn lines_of_calls(path: &Path, words: Words) -> Result<BTreeSet<u64>, CommandErr
     Ok(lines)
 }
 
-/// A trace that is followed may have been created just now, with nothing in it yet.
+/// The header of a followed trace, which may have been created just now and be empty.
 fn wait_for_head(path: &Path) -> Result<Head, TraceFileError> {
     let mut patience = PATIENCE;
     loop {
@@ -171,25 +173,25 @@ fn wait_for_head(path: &Path) -> Result<Head, TraceFileError> {
     }
 }
 
-/// Where shown records go.
-enum View {
+/// Where records are written.
+enum ShowView {
     Text(Box<TextView>),
     Json(Box<dyn Write>),
     Raw(Box<dyn Write>),
 }
 
-impl View {
+impl ShowView {
     fn new(args: &ShowArgs, path: &Path, head: &Head, state: &TraceState) -> io::Result<Self> {
         if args.json {
-            return Ok(View::Json(Box::new(output::machine_stdout())));
+            return Ok(ShowView::Json(Box::new(output::machine_stdout())));
         }
         if args.raw {
-            return Ok(View::Raw(Box::new(output::machine_stdout())));
+            return Ok(ShowView::Raw(Box::new(output::machine_stdout())));
         }
         let detail = if args.full { Detail::Full } else { Detail::OneLine };
         let mut view = TextView::new(Output::stdout(), detail, head);
         view.header(path, head, state)?;
-        Ok(View::Text(Box::new(view)))
+        Ok(ShowView::Text(Box::new(view)))
     }
 
     fn record(
@@ -199,12 +201,12 @@ impl View {
         passed: &[(usize, &Item<'_>)],
     ) -> io::Result<()> {
         match self {
-            View::Text(view) => view.record(line, passed),
-            View::Json(sink) => {
+            ShowView::Text(view) => view.record(line, passed),
+            ShowView::Json(sink) => {
                 sink.write_all(&json_view::object(line, items))?;
                 sink.write_all(b"\n")
             }
-            View::Raw(sink) => {
+            ShowView::Raw(sink) => {
                 if let Record::Message(message) = &line.record {
                     sink.write_all(message.raw)?;
                     sink.write_all(b"\n")?;
@@ -216,45 +218,44 @@ impl View {
 
     fn unanswered(&mut self, calls: &[&Call]) -> io::Result<()> {
         match self {
-            View::Text(view) => view.unanswered(calls),
-            View::Json(_) | View::Raw(_) => Ok(()),
+            ShowView::Text(view) => view.unanswered(calls),
+            ShowView::Json(_) | ShowView::Raw(_) => Ok(()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            View::Text(view) => view.flush(),
-            View::Json(sink) | View::Raw(sink) => sink.flush(),
+            ShowView::Text(view) => view.flush(),
+            ShowView::Json(sink) | ShowView::Raw(sink) => sink.flush(),
         }
     }
 }
 
 struct Show<'a> {
-    view: View,
+    view: ShowView,
     filter: &'a Filter,
     left: Option<u64>,
     reading: Reading<LineItems>,
     label: Option<String>,
-    /// The lines of the calls that are meant, if only some are.
+    /// The lines of the selected calls, if there is a filter on calls.
     meant: Option<BTreeSet<u64>>,
 }
 
-/// Why reading came to a stop.
 enum Stop {
     /// The recording has ended.
     Ended,
-    /// It goes on in the file of that name.
+    /// The recording continues in the file of this name.
     Rotated(String),
-    /// The user wanted no more lines.
+    /// The line limit is reached.
     Enough,
 }
 
 impl<'a> Show<'a> {
     fn new(args: &'a ShowArgs, path: &Path, head: &Head, state: &TraceState) -> Result<Self, CommandError> {
-        // What will become of a call that is followed is not known yet.
+        // The outcome of a call that is followed is not known yet.
         let of_calls = args.filter.of_calls().filter(|_| !args.follow);
         Ok(Show {
-            view: View::new(args, path, head, state)?,
+            view: ShowView::new(args, path, head, state)?,
             filter: &args.filter,
             left: args.limit,
             reading: Reading::default(),
@@ -268,7 +269,7 @@ impl<'a> Show<'a> {
         let mut stop = None;
         while stop.is_none() {
             match self.read(&mut reader, path)? {
-                // Whatever stands behind an `end` is shown all the same.
+                // Lines after an `end` are shown as well.
                 ControlFlow::Break(Stop::Ended | Stop::Rotated(_)) => {}
                 ControlFlow::Break(Stop::Enough) => stop = Some(Stop::Enough),
                 ControlFlow::Continue(()) => stop = Some(Stop::Ended),
@@ -276,17 +277,17 @@ impl<'a> Show<'a> {
         }
         let goes_on = matches!(state, TraceState::Running | TraceState::Rotated { .. });
         if matches!(stop, Some(Stop::Ended)) && !goes_on {
-            self.tell_unanswered()?;
+            self.report_unanswered()?;
         }
         self.view.flush()?;
-        tell_notices(&reader, state);
+        report_notices(&reader, state);
         Ok(())
     }
 
     fn follow(mut self, mut path: PathBuf, mut head: Head) -> Result<(), CommandError> {
         let mut reader = trace_file::follow(&path)?;
         loop {
-            // Asked before reading: what a recorder wrote before it went is then read for sure.
+            // Checked before reading, so that everything a recorder wrote before it exited is read.
             let alive = recorder(&path, &head);
             match self.read(&mut reader, &path)? {
                 ControlFlow::Break(Stop::Ended) => break,
@@ -300,7 +301,7 @@ impl<'a> Show<'a> {
                     None => break,
                 },
                 ControlFlow::Continue(()) if alive == Liveness::Stopped => {
-                    output::note("the recorder is gone and wrote no `end`; nothing more will come");
+                    output::note("the recorder exited without writing `end`; the recording was cut off");
                     break;
                 }
                 ControlFlow::Continue(()) => {
@@ -309,11 +310,11 @@ impl<'a> Show<'a> {
                 }
             }
         }
-        self.tell_unanswered()?;
+        self.report_unanswered()?;
         Ok(self.view.flush()?)
     }
 
-    /// Reads and shows what there is; goes on after the end of what there is if nothing made it stop.
+    /// Reads and shows the available lines.
     fn read(&mut self, reader: &mut FileReader, path: &Path) -> Result<ControlFlow<Stop>, CommandError> {
         loop {
             let line = reader.next_line();
@@ -350,14 +351,14 @@ impl<'a> Show<'a> {
             return Ok(());
         }
         if let Some(left) = &mut self.left
-            && !matches!((&self.view, &line.record), (View::Text(_), Record::Meta(_)))
+            && !matches!((&self.view, &line.record), (ShowView::Text(_), Record::Meta(_)))
         {
             *left -= 1;
         }
         self.view.record(line, &items, &passed)
     }
 
-    fn tell_unanswered(&mut self) -> io::Result<()> {
+    fn report_unanswered(&mut self) -> io::Result<()> {
         if !self.filter.is_empty() {
             return Ok(());
         }
@@ -367,7 +368,7 @@ impl<'a> Show<'a> {
     }
 }
 
-/// The next part of a rotated recording: a file of that name in the same directory, and nowhere else.
+/// The next part of a rotated recording, which must be in the same directory.
 fn next_part(path: &Path, next: &str) -> Option<PathBuf> {
     let name = Path::new(next).file_name().filter(|name| *name == next)?;
     let part = path.with_file_name(name);
@@ -375,7 +376,7 @@ fn next_part(path: &Path, next: &str) -> Option<PathBuf> {
     while !part.exists() {
         patience -= 1;
         if patience == 0 {
-            output::note(format!("the recording goes on in {}, which is not there", part.display()));
+            output::note(format!("the recording continues in {}, which does not exist", part.display()));
             return None;
         }
         std::thread::sleep(POLL);
@@ -383,25 +384,23 @@ fn next_part(path: &Path, next: &str) -> Option<PathBuf> {
     Some(part)
 }
 
-fn tell_notices(reader: &FileReader, state: &TraceState) {
-    /// More would bury what was shown.
-    const TOLD: usize = 10;
+fn report_notices(reader: &FileReader, state: &TraceState) {
+    /// More notices would hide the messages.
+    const MAX_NOTICES: usize = 10;
     let (foreign, notices): (Vec<&Notice>, Vec<&Notice>) = reader
         .notices()
         .iter()
         .partition(|notice| matches!(notice, Notice::UnknownType { .. } | Notice::UnknownDirection { .. }));
     let worth_telling = |notice: &&&Notice| **notice != &Notice::MissingEnd || *state == TraceState::NoEnd;
     let notices: Vec<&&Notice> = notices.iter().filter(worth_telling).collect();
-    for notice in notices.iter().take(TOLD) {
+    for notice in notices.iter().take(MAX_NOTICES) {
         output::note(notice);
     }
     if !foreign.is_empty() {
         let many = units::count(foreign.len() as u64, "line");
-        output::note(format!(
-            "{many} of a type or direction that this version doesn't know, shown as they are"
-        ));
+        output::note(format!("{many} of an unknown type or direction, shown verbatim"));
     }
-    let more = reader.more_notices() + notices.len().saturating_sub(TOLD) as u64;
+    let more = reader.more_notices() + notices.len().saturating_sub(MAX_NOTICES) as u64;
     if more > 0 {
         output::note(format!("and {more} more"));
     }

@@ -1,4 +1,4 @@
-//! Which lines are shown.
+//! The filters of `show`.
 
 use super::item::Item;
 use clap::Args;
@@ -9,27 +9,27 @@ use wiretape_analyze::text::TextFinder;
 use wiretape_trace::format::{DirectionField, Message, Record};
 use wiretape_trace::message::{Direction, Id};
 
-/// Which lines are shown. All conditions must hold.
+/// The filter options. All must match.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Filters (all must hold)")]
+#[command(next_help_heading = "Filters (all must match)")]
 pub(crate) struct Filter {
-    /// What must hold of a message or of the call that it belongs to; these stand among the traces.
+    /// Filter terms for messages or their calls, from among the positional arguments.
     #[arg(skip)]
     pub(super) words: Vec<Words>,
 
-    /// Only messages of this method, and the responses to them (`*` and `?` stand for anything)
+    /// Only messages with this method, and their responses (wildcards: `*`, `?`)
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     method: Option<GlobMatcher>,
 
-    /// Only calls of this tool, and the responses to them (`*` and `?` stand for anything)
+    /// Only calls of this tool, and their responses (wildcards: `*`, `?`)
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     tool: Option<GlobMatcher>,
 
-    /// Only what was sent in this direction
-    #[arg(long, value_name = "DIRECTION", value_enum)]
+    /// Only messages in this direction
+    #[arg(long = "direction", alias = "dir", value_name = "DIRECTION", value_enum)]
     dir: Option<DirectionArg>,
 
-    /// Only responses that failed; each names the request it answers
+    /// Only failed responses; each names the request that it answers
     #[arg(long)]
     errors: bool,
 }
@@ -47,13 +47,13 @@ fn glob(text: &str) -> Result<GlobMatcher, String> {
 }
 
 impl Filter {
-    /// What is asked of whole calls, if something is.
+    /// The filter on calls, if any.
     pub(super) fn of_calls(&self) -> Option<Words> {
         let asked = self.words.iter().filter(|words| words.asks_for_calls()).cloned();
         asked.reduce(Words::and)
     }
 
-    /// Whether everything passes.
+    /// Whether no filter is set.
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty()
             && self.method.is_none()
@@ -62,7 +62,7 @@ impl Filter {
             && !self.errors
     }
 
-    /// Whether a payload of a message passes; `meant` tells whether it is of a call that passes, where that was looked up.
+    /// Whether a payload passes; `meant` says whether its call passes, if calls were looked up.
     pub(super) fn passes(
         &self,
         item: &Item<'_>,
@@ -84,7 +84,7 @@ impl Filter {
             && self.words.iter().all(passes)
     }
 
-    /// Whether a record that is no message passes.
+    /// Whether a record that is not a message passes.
     pub(super) fn passes_other(&self, record: &Record<'_>) -> bool {
         match record {
             _ if self.is_empty() => true,

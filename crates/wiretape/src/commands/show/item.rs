@@ -1,4 +1,4 @@
-//! A payload together with what it means to the calls around it.
+//! A payload, with its role in the calls around it.
 
 use wiretape_analyze::call::{Call, Outcome};
 use wiretape_analyze::reading::{Analysis, Cause, Closed, LineView, Meaning, Reading, Seen};
@@ -8,24 +8,22 @@ use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 /// One payload of a message line.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    /// Its bytes.
     pub(super) raw: &'a [u8],
-    /// What it says of itself.
     pub(super) envelope: Envelope<'a>,
     facts: PayloadFacts,
 }
 
-/// What a payload means to the calls around it.
+/// The role of a payload in the calls around it.
 #[derive(Debug, Default)]
 struct PayloadFacts {
     is_orphan: bool,
     /// The call that it answers.
     answered: Option<Call>,
-    /// The call that won't be answered because of this request: the older one with its id, or this one if it has none.
+    /// The call that is abandoned because of this request: an older one with its id, or this one if it has no usable id.
     displaced: Option<Call>,
 }
 
-/// Finds out what the payloads of the line at hand mean, and which calls stay without an answer.
+/// Determines the roles of the payloads of a line, and collects calls without a response.
 #[derive(Debug, Default)]
 pub(super) struct LineItems {
     facts: Vec<PayloadFacts>,
@@ -53,7 +51,7 @@ impl Analysis for LineItems {
         let call = closed.call.clone();
         match (closed.cause, self.facts.last_mut()) {
             (Cause::Answer, Some(facts)) => facts.answered = Some(call),
-            // A request without a usable id ends after it was seen; an older one ends before.
+            // A request without a usable id ends after it was seen; an older one with the same id ends before.
             (Cause::Id, Some(facts)) if call.id.is_none() => facts.displaced = Some(call),
             (Cause::Id, _) => self.displaced = Some(call),
             (Cause::End, _) => self.unanswered.push(call),
@@ -68,39 +66,39 @@ impl Item<'_> {
         self.facts.answered.as_ref()
     }
 
-    /// Whether it is a response that no open request waits for.
+    /// Whether it is a response without an open request.
     pub(super) fn is_orphan(&self) -> bool {
         self.facts.is_orphan
     }
 
-    /// The call that won't be answered because of this request.
+    /// The call that is abandoned because of this request.
     pub(super) fn displaced(&self) -> Option<&Call> {
         self.facts.displaced.as_ref()
     }
 
-    /// Its method; a response's is that of the request it answers.
+    /// The method; for a response, that of its request.
     pub(super) fn method(&self) -> Option<&str> {
         let own = self.envelope.method.as_deref();
         own.or_else(|| self.answered().map(|call| &*call.method))
     }
 
-    /// The tool that it is about; a response's is that of the request it answers.
+    /// The tool; for a response, that of its request.
     pub(super) fn tool(&self) -> Option<&str> {
         self.envelope.tool().or_else(|| self.answered()?.tool.as_deref())
     }
 
-    /// Its id.
+    /// The request or response id.
     pub(super) fn id(&self) -> Option<&Id<'_>> {
         self.envelope.id.as_ref()
     }
 
-    /// How a response turned out.
+    /// The outcome of a response.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         (self.envelope.kind == MessageKind::Response).then(|| Outcome::of_response(&self.envelope))
     }
 }
 
-/// The payloads of a line; none if it is not a message.
+/// The payloads of a line; empty if it is not a message.
 pub(super) fn items<'a>(reading: &mut Reading<LineItems>, line: &Line<'a>) -> Vec<Item<'a>> {
     reading.observe(line);
     let Record::Message(message) = &line.record else { return Vec::new() };
@@ -109,7 +107,7 @@ pub(super) fn items<'a>(reading: &mut Reading<LineItems>, line: &Line<'a>) -> Ve
     payloads.map(|(raw, facts)| Item { raw, envelope: Envelope::scan(raw), facts }).collect()
 }
 
-/// Whether a message line holds a batch.
+/// Whether a message line is a batch.
 pub(super) fn is_batch(message: &Message<'_>) -> bool {
     message.raw.trim_ascii_start().first() == Some(&b'[')
 }

@@ -1,4 +1,4 @@
-//! Records as JSON, an object a line. The schema is in `docs/json-output.md`.
+//! Records as JSON, one object per line. The schema is in `docs/json-output.md`.
 
 use super::item::{Item, is_batch};
 use crate::json::ObjectWriter;
@@ -6,7 +6,7 @@ use wiretape_analyze::call::Outcome;
 use wiretape_trace::format::{DirectionField, Line, OtherText, Record, Stamp};
 use wiretape_trace::message::{Direction, MessageKind};
 
-/// A record as a JSON object, its payload as it is.
+/// A record as a JSON object, with its payload verbatim.
 pub(super) fn object(line: &Line<'_>, items: &[Item<'_>]) -> Vec<u8> {
     let mut object = ObjectWriter::new();
     object.number("line", Some(line.number));
@@ -133,5 +133,5 @@ fn response(object: &mut ObjectWriter, item: &Item<'_>) {
 }
 
 fn quoted(text: &str) -> Vec<u8> {
-    serde_json::to_vec(text).expect("a string always serializes")
+    serde_json::to_vec(text).expect("serializing a string into memory can't fail")
 }

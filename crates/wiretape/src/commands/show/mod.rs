@@ -1,4 +1,4 @@
-//! `wiretape show`: the messages of a trace, one a line.
+//! `wiretape show`: the messages of a trace, one per line.
 
 mod command;
 mod filter;

@@ -1,4 +1,4 @@
-//! Records as lines for people.
+//! Records as text, one line each.
 
 use super::item::{Item, is_batch};
 use crate::json;
@@ -16,19 +16,19 @@ use wiretape_library::TraceState;
 use wiretape_trace::format::{DirectionField, Line, Message, Meta, OtherText, Record, Stamp};
 use wiretape_trace::message::{Direction, Id, MessageKind, payloads};
 
-/// What every line shows in columns of its own.
+/// Fields that have a column of their own on every line.
 const STAMP_FIELDS: [&str; 4] = ["t", "type", "seq", "us"];
 
 /// How much of each payload is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// What fits on the line.
+    /// A summary that fits on the line.
     OneLine,
-    /// The whole payload, below the line.
+    /// The full payload, below the line.
     Full,
 }
 
-/// Writes records as lines.
+/// Writes records as text.
 pub(super) struct TextView {
     out: Output,
     detail: Detail,
@@ -36,27 +36,26 @@ pub(super) struct TextView {
     started_ms: Option<i64>,
 }
 
-/// Where things stand on a line.
+/// The columns of a line.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
-    /// Digits after the point of an offset's seconds.
+    /// Decimals of an offset in seconds.
     decimals: usize,
-    /// How wide an offset is.
+    /// The width of an offset.
     offset_width: usize,
-    /// Where the summary begins, unless the name before it is longer.
+    /// The column where the summary starts, unless the name before it is longer.
     summary_column: usize,
-    /// How many bytes of a payload are worth looking at.
+    /// How many bytes of a payload are scanned for its summary.
     budget: usize,
-    /// Whether a tool's name stands alone.
+    /// How a tool's name is shown.
     names: Names,
 }
 
-/// What stands before a tool's name.
+/// What precedes a tool's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
-    /// The method.
     Long,
-    /// Nothing: there is little room, and the name says it.
+    /// Nothing: the terminal is narrow, and the name is enough.
     Short,
 }
 
@@ -75,13 +74,13 @@ impl Layout {
 }
 
 impl TextView {
-    /// A view of the trace that begins like this.
+    /// A view of the trace with this head.
     pub(super) fn new(out: Output, detail: Detail, head: &Head) -> Self {
         let layout = Layout::new(out.width);
         TextView { out, detail, layout, started_ms: head.started_ms }
     }
 
-    /// What the trace is, and how it ended.
+    /// Writes what the trace is and how it ended.
     pub(super) fn header(&mut self, path: &Path, head: &Head, state: &TraceState) -> io::Result<()> {
         let styles = self.out.styles;
         let mut first = StyledLine::default();
@@ -109,12 +108,12 @@ impl TextView {
     fn facts(&self, head: &Head, meta: &Meta, state: &TraceState) -> Vec<String> {
         let mut facts = Vec::new();
         facts.extend(head.started_ms.and_then(|ms| self.started(ms)));
-        facts.extend(duration_us(head, state).map(|us| format!("took {}", units::duration(us))));
+        facts.extend(duration_us(head, state).map(|us| format!("duration {}", units::duration(us))));
         if let Some(part) = &meta.part {
             facts.push(format!("part {}, after {}", part.index, printable(&part.previous)));
         }
         if let TraceState::Rotated { next } = state {
-            facts.push(format!("goes on in {}", printable(next)));
+            facts.push(format!("continues in {}", printable(next)));
         }
         facts.extend(meta.id.as_deref().map(|id| format!("id {}", printable(id))));
         facts
@@ -130,7 +129,7 @@ impl TextView {
         Some(if ago.ends_with("ago") { format!("{local} ({ago})") } else { local })
     }
 
-    /// One record; of a batch those payloads that passed the filter, each with its place in it.
+    /// Writes one record; of a batch, those payloads that passed the filter, each with its index.
     pub(super) fn record(&mut self, line: &Line<'_>, items: &[(usize, &Item<'_>)]) -> io::Result<()> {
         match &line.record {
             Record::Meta(_) => Ok(()),
@@ -154,7 +153,7 @@ impl TextView {
                 self.remark(line.number, &stamp_of(line.bytes), self.out.styles.error, &what)
             }
             Record::Rotated { next, .. } => {
-                let what = format!("goes on in {}", printable(next));
+                let what = format!("continues in {}", printable(next));
                 self.remark(line.number, &stamp_of(line.bytes), self.out.styles.dim, &what)
             }
             Record::End(end) => {
@@ -213,7 +212,7 @@ impl TextView {
         Ok(())
     }
 
-    /// What other programs write in the manner of a message, with a direction of their own.
+    /// A message of another program, with a direction that we don't know.
     fn foreign(&mut self, number: u64, message: &Message<'_>) -> io::Result<()> {
         let mut shown = self.start(number, &message.stamp);
         shown.push(self.out.styles.plain, "  ");
@@ -227,7 +226,7 @@ impl TextView {
         self.full(message.raw)
     }
 
-    /// What nobody answered.
+    /// Lists the calls without a response.
     pub(super) fn unanswered(&mut self, calls: &[&Call]) -> io::Result<()> {
         const SHOWN: usize = 5;
         if calls.is_empty() {
@@ -250,7 +249,6 @@ impl TextView {
         Ok(())
     }
 
-    /// Hands out what is buffered.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -376,19 +374,19 @@ impl TextView {
     }
 }
 
-/// How long the trace took, by its end; a part of a rotated recording counts from its own beginning.
+/// The duration of the trace, from its end line; for a part of a rotated recording, from the start of the part.
 fn duration_us(head: &Head, state: &TraceState) -> Option<u64> {
     let (TraceState::Ended(end), Some(meta)) = (state, &head.meta) else { return None };
     end.duration_us(meta)
 }
 
-/// When a line was observed, whatever its type.
+/// The time of a line, whatever its type.
 fn stamp_of(line: &[u8]) -> Stamp<'_> {
     let number = |name| std::str::from_utf8(json::member(line, name)?).ok()?.parse().ok();
     Stamp { t: json::string_member(line, "t"), seq: number("seq"), us: number("us") }
 }
 
-/// What is wrong with a payload, in a word or two.
+/// Problems of a payload, in a few words.
 fn remarks(item: &Item<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     if item.is_orphan() {
@@ -396,7 +394,7 @@ fn remarks(item: &Item<'_>) -> Vec<String> {
     }
     if let Some(call) = item.displaced().filter(|call| call.id.is_some()) {
         let older = call.request.seq.unwrap_or(call.request.line);
-        remarks.push(format!("takes the id of {older}, still open"));
+        remarks.push(format!("reuses the id of {older}, which is still open"));
     }
     if let Some((first, more)) = item.envelope.defects.split_first() {
         let more = if more.is_empty() { String::new() } else { format!(" (+{})", more.len()) };
@@ -413,7 +411,7 @@ fn summary_paint(item: &Item<'_>, styles: &Styles) -> Paint {
     }
 }
 
-/// An id that takes no more room than it is worth.
+/// An id, truncated if it is long.
 fn short_id(id: &Id<'_>) -> String {
     let shown = printable(&id.to_string()).into_owned();
     truncate(&shown, 14).into_owned()

@@ -7,11 +7,8 @@ mod table;
 
 pub(crate) use command::{StatsArgs, run};
 
-/// Who the output is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// People.
+enum StatsFormat {
     Text,
-    /// Programs.
     Json,
 }

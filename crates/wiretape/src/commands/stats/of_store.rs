@@ -1,6 +1,6 @@
-//! By the store, which has counted already.
+//! Statistics of the store, which are computed by SQL.
 
-use super::Form;
+use super::StatsFormat;
 use super::of_traces::LatencyJson;
 use super::table::{self, Row};
 use crate::error::CommandError;
@@ -13,14 +13,14 @@ use std::path::Path;
 use wiretape_events::store::query::{Stats, StatsRecord};
 use wiretape_events::store::{Filter, Store};
 
-/// Asks the store, and prints what it knows of the calls that are meant.
-pub(super) fn run(store: &Store, filter: &Filter, form: Form) -> Result<(), CommandError> {
+/// Queries the store and prints the statistics of the matching calls.
+pub(super) fn run(store: &Store, filter: &Filter, form: StatsFormat) -> Result<(), CommandError> {
     let mut stats = store.stats(filter)?;
-    // Tools first, as with traces; each of the two as they were, the most called first.
+    // Tools before methods, as with traces; each group in the store's order, most calls first.
     stats.rows.sort_by_key(|row| row.tool.is_none());
     match form {
-        Form::Json => Ok(output::print_json(&StatsJson::new(store.path(), &stats))?),
-        Form::Text => Ok(print_table(&stats, &Names::of(store)?)?),
+        StatsFormat::Json => Ok(output::print_json(&StatsJson::new(store.path(), &stats))?),
+        StatsFormat::Text => Ok(print_table(&stats, &Names::of(store)?)?),
     }
 }
 
@@ -28,7 +28,7 @@ fn print_table(stats: &Stats, names: &Names) -> io::Result<()> {
     let mut out = Output::stdout();
     let (styles, width) = (out.styles, out.width);
     if stats.rows.is_empty() {
-        writeln!(out, "There are no such calls in the store.")?;
+        writeln!(out, "No calls in the store match this filter.")?;
         return out.flush();
     }
     let dropped = table(stats, names, &styles).write(&mut out, &styles, width)?;
@@ -36,7 +36,7 @@ fn print_table(stats: &Stats, names: &Names) -> io::Result<()> {
     out.flush()
 }
 
-/// One server needs no column.
+/// Only shown with several servers.
 fn table(stats: &Stats, names: &Names, styles: &Styles) -> Table {
     const SERVER: Column = Column { title: "SERVER", align: Align::Left, room: Room::Flexible };
     let is_one = stats.rows.windows(2).all(|pair| pair[0].server == pair[1].server);
@@ -92,7 +92,7 @@ fn remarks(totals: &StatsRecord) -> Vec<String> {
     remarks
 }
 
-/// The object of `stats --json`, in the manner of that for traces.
+/// The object of `stats --json`, similar to the one for traces.
 #[derive(Serialize)]
 struct StatsJson<'a> {
     store: &'a Path,

@@ -1,6 +1,6 @@
-//! By traces, which are read for it.
+//! Statistics of traces, which are read in full.
 
-use super::Form;
+use super::StatsFormat;
 use super::table::{self, Row};
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Styles, Table};
@@ -20,8 +20,8 @@ use wiretape_analyze::summary::{Crash, Crashes};
 use wiretape_analyze::tokens;
 use wiretape_trace::message::Direction;
 
-/// Reads the traces, and prints what there is to say of their calls.
-pub(super) fn run(traces: &[TraceSelector], form: Form, tokens: Tokens) -> Result<(), CommandError> {
+/// Reads the traces and prints their statistics.
+pub(super) fn run(traces: &[TraceSelector], form: StatsFormat, tokens: Tokens) -> Result<(), CommandError> {
     let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
     let stats = match tokens {
         Tokens::Counted => ToolStats::with_tokens(),
@@ -40,17 +40,17 @@ pub(super) fn run(traces: &[TraceSelector], form: Form, tokens: Tokens) -> Resul
     let state = traces.last().map_or(RecordingState::Over, |last| trace_file::recording_state(&last.path));
     let (stats, crashes) = reading.finish(state);
     match form {
-        Form::Json => print_json(&stats, crashes.found(), &traces, tokens),
-        Form::Text => print_tables(&stats, crashes.found(), &traces, tokens),
+        StatsFormat::Json => print_json(&stats, crashes.found(), &traces, tokens),
+        StatsFormat::Text => print_tables(&stats, crashes.found(), &traces, tokens),
     }
 }
 
 /// Whether tokens are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tokens {
-    /// They are, which takes longer.
+    /// Tokens are counted, which takes longer.
     Counted,
-    /// They are not.
+    /// Tokens are not counted.
     Left,
 }
 
@@ -64,7 +64,7 @@ fn read(path: &Path, reading: &mut Reading<(ToolStats, Crashes)>) -> Result<(), 
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
         reading.observe(&line);
     }
-    trace_file::tell_damage(path, &reader);
+    trace_file::report_damage(path, &reader);
     Ok(())
 }
 
@@ -78,11 +78,11 @@ fn print_tables(
     let (styles, width) = (out.styles, out.width);
     let rows = stats.rows();
     if rows.is_empty() {
-        writeln!(out, "There are no calls in {}.", units::count(traces.len() as u64, "trace"))?;
+        writeln!(out, "No calls in {}.", units::count(traces.len() as u64, "trace"))?;
         table::write_remarks(&mut out, crash_remarks(crashes), &[])?;
         return Ok(out.flush()?);
     }
-    // One table, so that the columns of tools, methods and totals stand in line.
+    // One table, so that the columns of tools, methods and totals line up.
     let mut columns = table::COLUMNS.to_vec();
     if tokens == Tokens::Counted {
         columns.push(TOKENS);
@@ -91,7 +91,7 @@ fn print_tables(
     let mut add = |name: Cell, stats: &CallStats| {
         let mut cells = figures(stats).cells(name, &styles);
         if tokens == Tokens::Counted {
-            cells.push(stats.result_tokens.to_string().into());
+            cells.push(units::number(stats.result_tokens).into());
         }
         table.row(cells);
     };
@@ -105,7 +105,7 @@ fn print_tables(
     Ok(out.flush()?)
 }
 
-/// What results cost in a model's context.
+/// The size of the results in a model's context.
 const TOKENS: Column = Column { title: "TOKENS", align: Align::Right, room: Room::Fixed };
 
 fn name(row: &StatsRow, styles: &Styles) -> (String, output::Paint) {
@@ -152,7 +152,7 @@ fn print_remarks(
     }
     remarks.extend(stats.operations().iter().map(|(kind, operations)| operation_remark(*kind, operations)));
     if tokens == Tokens::Counted {
-        remarks.push(format!("tokens: of the results, estimated by {}", tokens::ENCODING));
+        remarks.push(format!("tokens: results only, estimated with {}", tokens::ENCODING));
     }
     if stats.orphans() > 0 {
         remarks.push(format!("{} without a request", units::count(stats.orphans(), "response")));
@@ -160,7 +160,7 @@ fn print_remarks(
     table::write_remarks(out, remarks, dropped)
 }
 
-/// The servers that crashed, each with its exit code and its last line on standard error.
+/// Crashed servers, each with its exit code and its last line on standard error.
 fn crash_remarks(crashes: &[Crash]) -> Vec<String> {
     let remark = |crash: &Crash| {
         let said = crash.last_stderr.last().map(|line| format!(": {}", printable(line.trim())));
@@ -173,12 +173,12 @@ fn crash_remarks(crashes: &[Crash]) -> Vec<String> {
 fn operation_remark(kind: OperationKind, stats: &OperationStats) -> String {
     let person = match stats.person_us {
         0 => String::new(),
-        us => format!(", {} of it waiting for a person", units::duration(us)),
+        us => format!(", {} waiting for user", units::duration(us)),
     };
     let p50 = stats.durations.percentile(50).map(|us| format!(", p50 {}", units::duration(us)));
     format!(
         "operations: {} {} of {}{}{person}",
-        stats.operations,
+        units::number(stats.operations),
         kind.name(),
         units::count(stats.calls, "call"),
         p50.unwrap_or_default()
@@ -301,7 +301,7 @@ struct CallsJson {
     latency_us: LatencyJson,
 }
 
-/// How long calls took.
+/// Latency percentiles, in microseconds.
 #[derive(Serialize)]
 pub(super) struct LatencyJson {
     pub(super) measured: u64,

@@ -1,4 +1,4 @@
-//! The table that both have.
+//! The table that both sources share.
 
 use crate::output::{Align, Cell, Column, Output, Room, Styles};
 use crate::units;
@@ -9,9 +9,9 @@ const fn number(title: &'static str, room: Room) -> Column {
     Column { title, align: Align::Right, room }
 }
 
-/// What was called, and a column for each figure.
+/// The tool or method, and a column for each figure.
 pub(super) const COLUMNS: [Column; 11] = [
-    Column { title: "CALLED", align: Align::Left, room: Room::Flexible },
+    Column { title: "TOOL/METHOD", align: Align::Left, room: Room::Flexible },
     number("CALLS", Room::Fixed),
     number("ERRORS", Room::Fixed),
     number("OPEN", Room::Optional(4)),
@@ -39,14 +39,15 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The cells of a row for what goes by this name.
+    /// The cells of a row with this name.
     pub(super) fn cells(&self, name: Cell, styles: &Styles) -> Vec<Cell> {
-        let number =
-            |n: u64, paint| if n > 0 { Cell::new(paint, n.to_string()) } else { Cell::new(styles.dim, "0") };
+        let number = |n: u64, paint| {
+            if n > 0 { Cell::new(paint, units::number(n)) } else { Cell::new(styles.dim, "0") }
+        };
         let time = |us: Option<u64>| us.map(units::duration).map_or(Cell::new(styles.dim, "-"), Cell::from);
         vec![
             name,
-            self.calls.to_string().into(),
+            units::number(self.calls).into(),
             number(self.errors, styles.error),
             number(self.open, styles.warning),
             time(self.p50),
@@ -60,11 +61,11 @@ impl Row {
     }
 }
 
-/// Writes what is to be said below the table.
+/// Writes the remarks below the table.
 pub(super) fn write_remarks(out: &mut Output, mut remarks: Vec<String>, dropped: &[&str]) -> io::Result<()> {
     if !dropped.is_empty() {
         remarks.push(format!(
-            "no room for {}; try a wider terminal, or --json",
+            "not shown: {} (use a wider terminal, or --json)",
             dropped.join(", ").to_lowercase()
         ));
     }
@@ -84,7 +85,7 @@ pub(super) fn errors(counts: &CallCounts) -> String {
         (counts.timed_out, "timed out", "timed out"),
         (counts.crashed, "open when the server crashed", "open when the server crashed"),
     ];
-    format!("errors: {}", listed(&parts))
+    format!("errors: {}", joined(&parts))
 }
 
 /// `open: 3 without a response: 1 cancelled, 2 unanswered`
@@ -97,11 +98,13 @@ pub(super) fn open(counts: &CallCounts) -> String {
         (counts.unanswered, "unanswered", "unanswered"),
         (counts.pending, "pending", "pending"),
     ];
-    format!("open: {} without a response: {}", counts.without_answer(), listed(&parts))
+    format!("open: {} without a response: {}", units::number(counts.without_answer()), joined(&parts))
 }
 
-fn listed(parts: &[(u64, &str, &str)]) -> String {
+fn joined(parts: &[(u64, &str, &str)]) -> String {
     let some = parts.iter().filter(|(count, ..)| *count > 0);
-    let words = some.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }));
+    let words = some.map(|(count, one, many)| {
+        format!("{} {}", units::number(*count), if *count == 1 { one } else { many })
+    });
     words.collect::<Vec<_>>().join(", ")
 }

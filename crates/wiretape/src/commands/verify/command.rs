@@ -1,10 +1,10 @@
-//! The arguments, and what is done with them.
+//! The arguments of `verify`, and its dispatch.
 
-use super::report::Report;
+use super::report::VerifyReport;
 use super::text_view::{Shows, TextView};
 use super::{json_view, text_view};
 use crate::commands::diff::{Slower, parse_pattern, parse_slower};
-use crate::commands::replay::{Recorded, check_report, tell_damage};
+use crate::commands::replay::{RecordingFiles, check_report, report_damage};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -33,91 +33,91 @@ use wiretape_trace::redact::Redactor;
 
 /// Test a server with the calls of a trace
 ///
-/// The recorded client's side is said again: the handshake, the requests in their order, the answers to the server's own
-/// questions. What the server answers is compared with what was recorded, and what it offers, too. Times of the run, ids and
-/// trace contexts are left out. Tools that don't say that they only read (`readOnlyHint`) are not called unless --allow-writes
-/// says so. The exit code is 1 if anything has changed, and 2 if the server can't be tested.
+/// Replays the recorded client: the handshake, the requests in order, and the responses to server requests. The server's
+/// responses and definitions are compared with the recorded ones; values that differ between runs (times, ids, trace
+/// contexts) are ignored. Tools that are not annotated with `readOnlyHint` are not called unless you use --allow-writes.
+/// The exit code is 1 if anything differs, and 2 if the server can't be tested.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "wiretape verify [OPTIONS] TRACE... -- COMMAND [ARGS]...\n       wiretape verify [OPTIONS] TRACE... --url URL [--header 'NAME: VALUE']...\n       wiretape verify [OPTIONS] TRACE... --dry-run",
     after_help = "\
-FILTER is words as for `wiretape calls`: tool:search* method:tools/* status:ok text:\"over quota\".
+FILTER has terms as for `wiretape calls`: tool:search* method:tools/* status:ok text:\"over quota\".
 PATH is a JSON pointer as for `wiretape diff`: /content/*/text, result/**/etag.
 
 Examples:
-  wiretape verify weather.jsonl --dry-run                     what would be called
+  wiretape verify weather.jsonl --dry-run                     list the calls only
   wiretape verify weather.jsonl -- npx my-server@next
   wiretape verify latest --allow-writes --url http://localhost:9000/mcp
   wiretape verify weather.jsonl --only 'tool:forecast' --ignore 'result/**/etag' -- ./server
   wiretape verify weather.jsonl --report verify.xml -- ./server     JUnit, for CI
-  wiretape verify weather.jsonl --update weather.jsonl -- ./server  record anew what has changed"
+  wiretape verify weather.jsonl --update weather.jsonl -- ./server  accept the new responses"
 )]
 pub(crate) struct VerifyArgs {
-    /// The trace: a path, the beginning of an id as `ls` shows it, or `latest`. Several are one client, in the order in which they began
+    /// Traces: paths, id prefixes as listed by `ls`, or `latest`. Several are replayed as one client, in order of their start
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<TraceSelector>,
 
-    /// Connect to the HTTP server at this URL instead of starting a command
+    /// Connect to the HTTP server at URL instead of starting a command
     #[arg(long, value_name = "URL", value_parser = crate::url_arg::url::<ServerUrl>(), conflicts_with = "command")]
     url: Option<ServerUrl>,
 
-    /// Send this header to the server (can be repeated)
+    /// Send this header to the server (repeatable)
     #[arg(long, value_name = "NAME: VALUE", requires = "url", conflicts_with = "command")]
     header: Vec<String>,
 
-    /// Make only the calls that this filter lets through; the handshake is always made
+    /// Make only calls that match FILTER; the handshake is always made
     #[arg(long, value_name = "FILTER")]
     only: Vec<String>,
 
-    /// Leave out what stands at this path; may be given several times
+    /// Ignore the value at PATH (repeatable)
     #[arg(long, value_name = "PATH", value_parser = parse_pattern)]
     ignore: Vec<PathPattern>,
 
-    /// Leave out no members by their names but those that --ignore says (docs/diff.md lists them)
+    /// Ignore only the values at --ignore, not the default ones (see docs/diff.md)
     #[arg(long)]
     no_default_ignores: bool,
 
-    /// Which changes of what the server offers count: any, breaking or none
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, hide_possible_values = true)]
+    /// Which changes of definitions count: any, breaking or none
+    #[arg(long, value_name = "CHANGES", value_enum, default_value_t, hide_possible_values = true)]
     definitions: Definitions,
 
-    /// Call tools that are not annotated as readOnlyHint, too: they may change something
+    /// Also call tools without readOnlyHint: they may have side effects
     #[arg(long)]
     allow_writes: bool,
 
-    /// Say what would be called, and do nothing
+    /// List the calls without making them
     #[arg(long, conflicts_with_all = ["update", "report"])]
     dry_run: bool,
 
-    /// Make so many calls at a time, instead of one after the other
+    /// Make N calls concurrently instead of one after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: u16,
 
-    /// How long an answer may take; what took long when it was recorded may take three times as long
+    /// Timeout of a call; a call that took longer when recorded may take three times that
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = units::parse_duration)]
     timeout: Duration,
 
-    /// A call that takes so much longer than when it was recorded has failed: 200%
+    /// Fail calls that are slower than recorded by this percentage: 200%
     #[arg(long, value_name = "PERCENT", value_parser = parse_slower)]
     slower: Option<Slower>,
 
-    /// What is slower by less has not
-    #[arg(long, value_name = "DURATION", default_value = "100ms", value_parser = units::parse_duration, requires = "slower")]
-    slower_floor: Duration,
+    /// Ignore slowdowns smaller than this
+    #[arg(long = "min-slowdown", alias = "slower-floor", value_name = "DURATION", default_value = "100ms", value_parser = units::parse_duration, requires = "slower")]
+    min_slowdown: Duration,
 
-    /// Write a new trace of what the server says now; calls that were skipped stay as they were. FILE may be TRACE
+    /// Write a new trace with the current responses; skipped calls are copied. FILE may be TRACE
     #[arg(long, value_name = "FILE")]
     update: Option<PathBuf>,
 
-    /// Write what came of it here: as JUnit if the name ends in .xml, as JSON otherwise
+    /// Write a report to FILE: JUnit if its name ends in .xml, JSON otherwise
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Show the calls that are the same, too
+    /// Also show calls that are unchanged
     #[arg(long)]
     all: bool,
 
-    /// Print one JSON object a line (schema: docs/json-output.md)
+    /// Print one JSON object per line (schema: docs/json-output.md)
     #[arg(long, conflicts_with = "all")]
     json: bool,
 
@@ -126,7 +126,7 @@ pub(crate) struct VerifyArgs {
     command: Vec<OsString>,
 }
 
-/// Which changes of what a server offers count.
+/// Which changes of definitions count.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum Definitions {
     #[default]
@@ -135,21 +135,22 @@ enum Definitions {
     None,
 }
 
-/// Runs the command.
 pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
     let target = target(&mut args)?;
     let filter = filter(&args)?;
     check_report(args.report.as_deref())?;
-    let recordings = Recorded::find_all(&args.traces)?;
+    let recordings = RecordingFiles::find_all(&args.traces)?;
     let name = name(&recordings);
     let matching = Matching::default();
     let parts: Vec<Vec<PathBuf>> = recordings.into_iter().map(|recording| recording.parts).collect();
     let mut client = read(&parts, &matching).map_err(CommandError::failure)?;
-    tell_damage(&client.notices);
+    report_damage(&client.notices);
     if !filter.is_empty() && !client.script.select(&filter, &client.file) {
         let only: Vec<_> = args.only.iter().map(|words| printable(words)).collect();
-        let message = format!("--only {} lets none of the recorded calls through", only.join(" --only "));
-        return Err(CommandError::usage(message).hint("`wiretape calls` with the same words lists the calls"));
+        let message = format!("--only {} matches no recorded call", only.join(" --only "));
+        return Err(
+            CommandError::usage(message).hint("run `wiretape calls` with the same filter to list calls")
+        );
     }
     if !args.allow_writes {
         client.script.skip_writes();
@@ -164,8 +165,8 @@ pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
     }
 }
 
-/// What the traces are called.
-fn name(recordings: &[Recorded]) -> String {
+/// The display name of the traces.
+fn name(recordings: &[RecordingFiles]) -> String {
     let first = recordings.first().map(|recording| recording.path.display().to_string()).unwrap_or_default();
     match recordings.len() {
         0 | 1 => first,
@@ -173,9 +174,9 @@ fn name(recordings: &[Recorded]) -> String {
     }
 }
 
-/// Where the server is; `None` if nothing is to be done.
+/// The server to test; `None` for a dry run.
 fn target(args: &mut VerifyArgs) -> Result<Option<Target>, CommandError> {
-    // Clap would repeat a value that it can't read, and this one is a secret.
+    // Parsed here instead of by clap, which would repeat an invalid value in its message: it may be a secret.
     let headers = args.header.iter().map(|header| header.parse::<SecretHeader>());
     let headers = headers.collect::<Result<_, _>>().map_err(CommandError::usage)?;
     let command = std::mem::take(&mut args.command);
@@ -183,9 +184,8 @@ fn target(args: &mut VerifyArgs) -> Result<Option<Target>, CommandError> {
         _ if args.dry_run => Ok(None),
         (Some(url), _) => Ok(Some(Target::Url { url, headers })),
         (None, false) => Ok(Some(Target::Command(command))),
-        (None, true) => Err(CommandError::usage("there is no server to test").hint(
-            "put its command behind `--`, or give its address with --url; --dry-run says what would be called",
-        )),
+        (None, true) => Err(CommandError::usage("no server to test")
+            .hint("put its command after `--`, or use --url URL; --dry-run lists the calls only")),
     }
 }
 
@@ -194,14 +194,14 @@ fn filter(args: &VerifyArgs) -> Result<Filter, CommandError> {
     for words in &args.only {
         let more = Filter::parse(words).map_err(|error| {
             CommandError::usage(format!("--only {}: {error}", printable(words)))
-                .hint("docs/calls.md explains filters")
+                .hint("see docs/calls.md for the filter syntax")
         })?;
         filter = filter.and(more);
     }
     Ok(filter)
 }
 
-/// Says what would be called.
+/// Lists the calls that would be made.
 fn list(
     args: &VerifyArgs,
     name: &str,
@@ -240,14 +240,14 @@ fn check(
         Progress::Notice(notice) => output::warn(format!("wiretape: {}", printable(&notice.to_string()))),
     });
     let (verified, script, kept) = outcome.map_err(|error| {
-        CommandError::failure(error).hint("check that the command is on your PATH, or give its full path")
+        CommandError::failure(error).hint("check that the command is in your PATH, or use its full path")
     })?;
     let offers = match args.definitions {
         Definitions::Any => Offers::Any,
         Definitions::Breaking => Offers::Breaking,
         Definitions::None => Offers::None,
     };
-    let report = Report { name, script: &script, verified: &verified, offers };
+    let report = VerifyReport { name, script: &script, verified: &verified, offers };
     let shown = if args.json { json_view::print(&report) } else { view.finish(&report) };
     if let Some(file) = &args.report {
         report
@@ -258,17 +258,17 @@ fn check(
         update.end(kept, &report)?;
     }
     let mut code = if verified.is_failure(offers) { ExitCode::FOUND } else { ExitCode::OK };
-    // The new server may answer with something that the recorded one did not, so a slip shows only now.
+    // Known only now: the new server may send members that the recorded one did not.
     for pattern in args.ignore.iter().filter(|pattern| !pattern.has_matched()) {
         let pattern = pattern.to_string();
-        output::warn(format!("wiretape: --ignore {} matched nothing in any answer", printable(&pattern)));
+        output::warn(format!("wiretape: --ignore {} matched nothing in any response", printable(&pattern)));
         code = ExitCode::FOUND;
     }
-    // Whoever has read enough still wants to know how it ended.
+    // The exit code counts even if the reader has closed the output.
     shown.map(|()| code).or_else(|error| if error.is_output_closed() { Ok(code) } else { Err(error) })
 }
 
-/// What doesn't count.
+/// Values that are ignored in comparisons.
 fn ignored(args: &VerifyArgs) -> Ignored {
     let mut volatile = if args.no_default_ignores { Volatile::nothing() } else { Volatile::defaults() };
     args.ignore.iter().for_each(|pattern| volatile.add(pattern));
@@ -278,7 +278,7 @@ fn ignored(args: &VerifyArgs) -> Ignored {
 fn setting(args: &VerifyArgs, matching: Matching, redactor: Arc<Redactor>) -> Setting {
     let us = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let floor_us = us(args.slower_floor);
+    let floor_us = us(args.min_slowdown);
     Setting {
         ignored: ignored(args),
         matching,
@@ -296,7 +296,7 @@ fn warn() -> Warn {
     Arc::new(|warning: Warning| output::warn(format!("wiretape: {warning}")))
 }
 
-/// A new trace, beside its place until it is whole.
+/// A new trace, written to a temporary file until it is complete.
 struct Update {
     draft: Draft,
     trace: NewTrace,
@@ -322,22 +322,22 @@ impl Update {
         Ok(Update { draft, trace, path: path.to_owned() })
     }
 
-    /// Puts it into its place, unless there is less in it than was recorded.
-    fn end(self, kept: io::Result<()>, report: &Report<'_>) -> Result<(), CommandError> {
+    /// Publishes the trace, unless it has fewer calls than the recorded one.
+    fn end(self, kept: io::Result<()>, report: &VerifyReport<'_>) -> Result<(), CommandError> {
         let path = self.path.display();
         let failed = |error| CommandError::because(format!("can't write {path}"), error);
         kept.and_then(|()| self.trace.end(None)).map_err(failed)?;
         if report.is_cut_short() {
-            output::warn(format!("wiretape: {path} was not written: not every call was answered"));
+            output::warn(format!("wiretape: {path} was not written: some calls have no response"));
             return Ok(());
         }
         publish(self.draft, &self.path).map_err(failed)?;
-        output::note(format!("wiretape: what the server says now is in {path}"));
+        output::note(format!("wiretape: wrote the new responses to {path}"));
         Ok(())
     }
 }
 
-/// Puts a trace into its place, compressed if its name says so.
+/// Publishes a trace, compressed according to its extension.
 fn publish(draft: Draft, path: &Path) -> io::Result<()> {
     let compression = Compression::of_path(path);
     if compression == Compression::None {

@@ -1,6 +1,6 @@
-//! For programs: one object a line, or all of it as one document.
+//! Output for programs: one object per line, or one document.
 
-use super::report::{Report, after_skipped_writes};
+use super::report::{VerifyReport, after_skipped_writes};
 use crate::commands::diff::definition;
 use crate::error::CommandError;
 use crate::json::ObjectWriter;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use wiretape_analyze::verify::{Change, Checked, Plan, Verdict};
 use wiretape_proxy::verify::RecordedClient;
 
-/// Prints what would be called.
+/// Prints the calls that would be made.
 pub(super) fn print_plan(client: &RecordedClient) -> Result<(), CommandError> {
     let mut out = output::machine_stdout();
     let tape = client.script.tape();
@@ -26,8 +26,8 @@ pub(super) fn print_plan(client: &RecordedClient) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-/// Prints what came of it: the calls, the definitions that have changed, a summary.
-pub(super) fn print(report: &Report<'_>) -> Result<(), CommandError> {
+/// Prints the results: the calls, the changed definitions, a summary.
+pub(super) fn print(report: &VerifyReport<'_>) -> Result<(), CommandError> {
     let mut out = output::machine_stdout();
     for object in calls(report).chain(definitions(report)).chain([summary(report)]) {
         out.write_all(&object)?;
@@ -36,8 +36,8 @@ pub(super) fn print(report: &Report<'_>) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-/// Writes it as one document.
-pub(super) fn write_document(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
+/// Writes the results as one document.
+pub(super) fn write_document(out: &mut impl Write, report: &VerifyReport<'_>) -> io::Result<()> {
     let mut object = ObjectWriter::new();
     object.raw("summary", &summary(report));
     object.array("definitions", definitions(report)).array("calls", calls(report));
@@ -45,7 +45,7 @@ pub(super) fn write_document(out: &mut impl Write, report: &Report<'_>) -> io::R
     out.write_all(b"\n")
 }
 
-fn summary(report: &Report<'_>) -> Vec<u8> {
+fn summary(report: &VerifyReport<'_>) -> Vec<u8> {
     let mut object = ObjectWriter::new();
     object.string("type", Some("summary")).string("trace", Some(report.name));
     for (name, count) in report.verified.counts() {
@@ -59,11 +59,11 @@ fn summary(report: &Report<'_>) -> Vec<u8> {
     object.finish()
 }
 
-fn calls(report: &Report<'_>) -> impl Iterator<Item = Vec<u8>> {
+fn calls(report: &VerifyReport<'_>) -> impl Iterator<Item = Vec<u8>> {
     report.verified.calls.iter().map(|checked| call(report, checked))
 }
 
-fn call(report: &Report<'_>, checked: &Checked) -> Vec<u8> {
+fn call(report: &VerifyReport<'_>, checked: &Checked) -> Vec<u8> {
     let tape = report.script.tape();
     let recorded = tape.call(checked.call);
     let kind = tape.kind(recorded);
@@ -99,6 +99,6 @@ fn change(change: &Change) -> Vec<u8> {
     object.finish()
 }
 
-fn definitions(report: &Report<'_>) -> impl Iterator<Item = Vec<u8>> {
+fn definitions(report: &VerifyReport<'_>) -> impl Iterator<Item = Vec<u8>> {
     report.verified.drift.changes.iter().map(definition)
 }

@@ -1,20 +1,19 @@
-//! What came of it, as JUnit's XML: a case for each call, and one for each change of what the server offers.
+//! Results as JUnit XML: a case per call, and a case per changed definition.
 
-use super::report::{Report, after_skipped_writes};
+use super::report::{VerifyReport, after_skipped_writes};
 use crate::junit::{self, Case, CaseOutcome, Failure, Suite};
 use std::io::{self, Write};
 use wiretape_analyze::drift;
 use wiretape_analyze::verify::{Change, Checked, Verdict};
 
-/// Writes the document.
-pub(super) fn write(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, report: &VerifyReport<'_>) -> io::Result<()> {
     let calls = report.verified.calls.iter().map(|checked| call(report, checked));
     let offers = report.verified.drift.changes.iter().map(|change| offer(report, change));
     let suite = Suite { name: report.name.to_owned(), cases: calls.chain(offers).collect() };
     junit::write(out, "wiretape verify", &[suite])
 }
 
-fn call(report: &Report<'_>, checked: &Checked) -> Case {
+fn call(report: &VerifyReport<'_>, checked: &Checked) -> Case {
     let outcome = match &checked.verdict {
         Verdict::Same => CaseOutcome::Passed,
         Verdict::Skipped(skip) if !checked.verdict.is_failure() => CaseOutcome::Skipped(skip.to_string()),
@@ -37,7 +36,7 @@ fn message(verdict: &Verdict, checked: &Checked) -> String {
         Verdict::Skipped(skip) => skip.to_string(),
         Verdict::Slower => {
             let ms = |us: Option<u64>| us.map_or_else(|| "?".to_owned(), |us| format!("{} ms", us / 1000));
-            format!("{} when it was recorded, {} now", ms(checked.recorded_us), ms(checked.took_us))
+            format!("{} recorded, {} now", ms(checked.recorded_us), ms(checked.took_us))
         }
         _ => {
             let place = checked.changes.first().map(|change| change.place.as_str()).unwrap_or_default();
@@ -58,7 +57,7 @@ fn listed(changes: &[Change]) -> String {
     lines.collect()
 }
 
-fn offer(report: &Report<'_>, change: &drift::Change) -> Case {
+fn offer(report: &VerifyReport<'_>, change: &drift::Change) -> Case {
     let outcome = if report.offers.count(change) {
         CaseOutcome::Failed(Failure {
             kind: change.kind.name().to_owned(),

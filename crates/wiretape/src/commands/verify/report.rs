@@ -1,4 +1,4 @@
-//! What came of it, for those who tell of it.
+//! The results, as input for all output formats.
 
 use super::{json_view, junit};
 use crate::units;
@@ -7,26 +7,26 @@ use std::path::Path;
 use wiretape_analyze::verify::{Checked, Offers, Script, Skip, Verdict, Verified};
 use wiretape_library::Draft;
 
-/// Why a call that differs says nothing of the server.
+/// Why a difference is inconclusive.
 pub(super) fn after_skipped_writes(count: u64) -> String {
     let were = if count == 1 { "was" } else { "were" };
     format!(
-        "differs, but {} before it that may write {were} skipped (--allow-writes makes them)",
+        "differs, but {} before it {were} skipped (use --allow-writes to make them)",
         units::count(count, "call")
     )
 }
 
-/// What came of it.
-pub(super) struct Report<'r> {
-    /// What the trace is called.
+/// The results of a run.
+pub(super) struct VerifyReport<'r> {
+    /// The display name of the trace.
     pub(super) name: &'r str,
     pub(super) script: &'r Script,
     pub(super) verified: &'r Verified,
     pub(super) offers: Offers,
 }
 
-impl Report<'_> {
-    /// What a call is for.
+impl VerifyReport<'_> {
+    /// The tool or method of a call.
     pub(super) fn call(&self, checked: &Checked) -> String {
         let tape = self.script.tape();
         tape.kind(tape.call(checked.call)).to_string()
@@ -37,14 +37,14 @@ impl Report<'_> {
         self.script.tape().call(checked.call).line
     }
 
-    /// Whether a call has no answer that had one.
+    /// Whether a call that was answered when recorded has no response now.
     pub(super) fn is_cut_short(&self) -> bool {
         let is_cut =
             |checked: &Checked| matches!(checked.verdict, Verdict::Missing(_) | Verdict::Skipped(Skip::Gone));
         self.verified.calls.iter().any(is_cut)
     }
 
-    /// Writes it to a file, in the format that its name asks for.
+    /// Writes a report in the format that matches its file name.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let mut draft = Draft::beside(path)?;
         if path.extension().is_some_and(|extension| extension == "xml") {

@@ -1,6 +1,6 @@
-//! For people: what has changed, call by call as it is found, and a summary.
+//! Output for people: changed calls as they are found, and a summary.
 
-use super::report::{self, Report};
+use super::report::{self, VerifyReport};
 use crate::difference_view::{DifferenceView, arguments};
 use crate::error::CommandError;
 use crate::output::{Output, Paint};
@@ -15,10 +15,10 @@ use wiretape_proxy::replay::TapeFile;
 use wiretape_proxy::verify::{RecordedClient, Target};
 use wiretape_trace::redact::Redactor;
 
-/// More changes of one call are not shown.
+/// The most differences of one call to show.
 const MAX_SHOWN: usize = 20;
 
-/// Says what would be called.
+/// Lists the calls that would be made.
 pub(super) fn print_plan(
     name: &str,
     client: &RecordedClient,
@@ -28,7 +28,7 @@ pub(super) fn print_plan(
     let styles = draw.styles;
     let calls = client.script.entries().count() as u64;
     let made = client.script.entries().filter(|(_, plan)| *plan == Plan::Send).count();
-    let head = format!("{}: {made} of {} would be made", printable(name), units::count(calls, "call"));
+    let head = format!("{}: {made} of {} to make", printable(name), units::count(calls, "call"));
     draw.whole_line(styles.strong, &head)?;
     for (call, plan) in client.script.entries() {
         let line = format!("{:>6}  ", call.line);
@@ -49,7 +49,7 @@ pub(super) fn print_plan(
     unknown.dedup();
     if !unknown.is_empty() {
         let note = format!(
-            "The trace doesn't say whether these tools only read; the server will be asked, or --allow-writes calls them: {}",
+            "The trace does not list these tools, so the server's annotations decide whether they are called (or --allow-writes): {}",
             printable(&unknown.join(", "))
         );
         draw.whole_line(styles.hint, &note)?;
@@ -57,15 +57,15 @@ pub(super) fn print_plan(
     Ok(draw.out.flush()?)
 }
 
-/// What a call asks, on one line and without secrets: they stand in a trace that was recorded to test calls that need them.
+/// The arguments of a call, on one line and redacted: a trace for tests may contain secrets that its calls need.
 fn asked(file: &TapeFile, call: &Recorded, redactor: &Redactor) -> String {
     let mut request = Vec::new();
-    // It was read a moment ago.
+    // The line was read before.
     let _ = file.read(call.request, &mut request);
     arguments(&without_secrets(redactor, &request))
 }
 
-/// Where the server is, without secrets.
+/// The server, with secrets redacted.
 fn server(target: &Target, redactor: &Redactor) -> String {
     match target {
         Target::Command(command) => {
@@ -76,24 +76,22 @@ fn server(target: &Target, redactor: &Redactor) -> String {
     }
 }
 
-/// Shows what comes of it while it does.
+/// Shows results as they arrive.
 pub(super) struct TextView<'v> {
     draw: DifferenceView,
     file: &'v Arc<TapeFile>,
     redactor: &'v Redactor,
     shows: Shows,
-    /// What could not be shown.
+    /// The first error while writing.
     failed: io::Result<()>,
 }
 
-/// What is shown call by call.
+/// Which calls are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// Nothing: a program reads the output.
+    /// None: a program reads the output.
     Nothing,
-    /// What has changed.
     Changes,
-    /// Everything.
     All,
 }
 
@@ -116,7 +114,7 @@ impl<'v> TextView<'v> {
         view
     }
 
-    /// A call has its verdict.
+    /// Shows a call with its verdict.
     pub(super) fn judged(&mut self, script: &Script, checked: &Checked) {
         let is_shown = match self.shows {
             Shows::Nothing => false,
@@ -174,11 +172,7 @@ impl<'v> TextView<'v> {
             }
             Verdict::Missing(missing) => missing.to_string(),
             Verdict::Slower => {
-                format!(
-                    "slower: {} when it was recorded, {} now",
-                    took(checked.recorded_us),
-                    took(checked.took_us)
-                )
+                format!("slower: {} recorded, {} now", took(checked.recorded_us), took(checked.took_us))
             }
             Verdict::Skipped(skip) => format!("skipped: {skip}"),
         };
@@ -186,8 +180,8 @@ impl<'v> TextView<'v> {
         self.draw.line(&[(styles.plain, "    "), (paint, &printable(&text))])
     }
 
-    /// What the server offers, and a summary.
-    pub(super) fn finish(mut self, report: &Report<'_>) -> Result<(), CommandError> {
+    /// Shows the changed definitions, and a summary.
+    pub(super) fn finish(mut self, report: &VerifyReport<'_>) -> Result<(), CommandError> {
         self.failed?;
         let drift = &report.verified.drift;
         for change in &drift.changes {
@@ -215,7 +209,7 @@ fn mark(verdict: &Verdict, styles: &crate::output::Styles) -> (Paint, &'static s
     }
 }
 
-fn summary(report: &Report<'_>) -> String {
+fn summary(report: &VerifyReport<'_>) -> String {
     let counts = report.verified.counts().into_iter().filter(|(_, count)| *count > 0);
     let counts: Vec<String> = counts
         .map(|(name, count)| match name {
@@ -230,19 +224,19 @@ fn summary(report: &Report<'_>) -> String {
     let drift = &report.verified.drift;
     if !drift.changes.is_empty() {
         let changes = units::count(drift.changes.len() as u64, "change");
-        summary.push_str(&format!("; {changes} of what the server offers, {} breaking", drift.breaking()));
+        summary.push_str(&format!("; {changes} of definitions, {} breaking", drift.breaking()));
     }
     summary
 }
 
 /// Why calls were skipped, and which.
-fn skipped(report: &Report<'_>) -> Vec<String> {
+fn skipped(report: &VerifyReport<'_>) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for checked in &report.verified.calls {
         if let Verdict::Skipped(skip) = &checked.verdict {
             let hint = match skip {
                 Skip::NotSelected => continue,
-                Skip::Writes => " (--allow-writes calls them)",
+                Skip::Writes => " (use --allow-writes to call them)",
                 Skip::Redacted => " (record without redaction to call them)",
                 _ => "",
             };

@@ -1,4 +1,4 @@
-// What a call asks as a person wants it, by its method.
+// The params of a request in readable form, by method.
 
 import type { JSX } from "preact";
 import { Kind } from "../json/columns";
@@ -12,10 +12,9 @@ import { Messages } from "./messages";
 import { SchemaView } from "./schema";
 import { TextBlock } from "./text-block";
 
-/** The params of a request. */
-export function Question({ doc, method }: { doc: JsonDocument; method: string }): JSX.Element {
+export function RequestContent({ doc, method }: { doc: JsonDocument; method: string }): JSX.Element {
   const params = doc.at(0, "params");
-  if (params < 0) return <p class="dim">It has no params.</p>;
+  if (params < 0) return <p class="dim">No params.</p>;
   return (
     <>
       <Params doc={doc} row={params} method={method} />
@@ -34,7 +33,7 @@ function Params({ doc, row, method }: Place & { method: string }): JSX.Element |
     case "resources/unsubscribe":
       return (
         <p>
-          <TraceLink address={doc.stringAt(row, "uri") ?? "no address"} />
+          <TraceLink address={doc.stringAt(row, "uri") ?? "no URI"} />
         </p>
       );
     case "sampling/createMessage":

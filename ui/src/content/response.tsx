@@ -1,4 +1,4 @@
-// The answer of a call as a person wants it, by its method.
+// The result or the error of a response in readable form, by method.
 
 import type { JSX } from "preact";
 import type { JsonDocument } from "../json/document";
@@ -10,11 +10,10 @@ import { Listing, listMember } from "./listing";
 import { Messages } from "./messages";
 import { TextBlock } from "./text-block";
 
-/** The result or the error of a response. */
-export function Answer({ doc, method }: { doc: JsonDocument; method: string }): JSX.Element {
+export function ResponseContent({ doc, method }: { doc: JsonDocument; method: string }): JSX.Element {
   const error = doc.at(0, "error");
   const result = doc.at(0, "result");
-  if (error >= 0) return <ErrorAnswer doc={doc} row={error} />;
+  if (error >= 0) return <ErrorContent doc={doc} row={error} />;
   if (result < 0) return <JsonPanel doc={doc} label="the response" />;
   return (
     <>
@@ -24,7 +23,7 @@ export function Answer({ doc, method }: { doc: JsonDocument; method: string }): 
   );
 }
 
-function ErrorAnswer({ doc, row }: Place): JSX.Element {
+function ErrorContent({ doc, row }: Place): JSX.Element {
   const code = doc.at(row, "code");
   const data = doc.at(row, "data");
   return (
@@ -59,15 +58,15 @@ function Result({ doc, row, method }: Place & { method: string }): JSX.Element {
   if (method === "tools/call") return <ToolResult doc={doc} row={row} />;
   if (method === "resources/read") return <Resources doc={doc} row={doc.at(row, "contents")} />;
   if (method === "prompts/get") return <Prompt doc={doc} row={row} />;
-  if (method === "sampling/createMessage") return <Sampled doc={doc} row={row} />;
-  if (method === "elicitation/create") return <Elicited doc={doc} row={row} />;
+  if (method === "sampling/createMessage") return <SamplingResult doc={doc} row={row} />;
+  if (method === "elicitation/create") return <ElicitationResult doc={doc} row={row} />;
   if (listMember(method) !== null) return <Listing doc={doc} row={row} method={method} />;
   // The result of a task is that of its tool.
   if (method.startsWith("tasks/") && doc.at(row, "content") >= 0) return <ToolResult doc={doc} row={row} />;
   return <Fields doc={doc} row={row} label="members" />;
 }
 
-/** What each method's own look has shown; the rest is listed below it. */
+/** The members that the renderer of a method already shows; all others are listed below. */
 const SHOWN: Record<string, readonly string[]> = {
   "tools/call": ["content", "structuredContent", "isError"],
   "resources/read": ["contents"],
@@ -95,13 +94,13 @@ function ToolResult({ doc, row }: Place): JSX.Element {
   const structured = doc.at(row, "structuredContent");
   const isError = doc.at(row, "isError");
   const hasFailed = isError >= 0 && doc.source(isError) === "true";
-  // Servers repeat structured content as a text for clients that don't know it; once is enough.
+  // Servers repeat structured content as text for clients that don't support it (2025-06-18, Tools); it is shown once.
   const repeats = structured >= 0 && content >= 0 && isSameJson(doc, structured, content);
   return (
     <div class={hasFailed ? "failure" : undefined}>
       {hasFailed && (
         <p class="failure-head">
-          <span class="badge error">the tool says that it failed</span>
+          <span class="badge error">tool error</span>
         </p>
       )}
       {content >= 0 && !repeats && <Blocks doc={doc} row={content} />}
@@ -109,7 +108,7 @@ function ToolResult({ doc, row }: Place): JSX.Element {
         <section class="content-block">
           <div class="block-head">
             <span class="tag">structured content</span>
-            {repeats && <span class="dim">the text says the same</span>}
+            {repeats && <span class="dim">same as text</span>}
           </div>
           <Fields doc={doc} row={structured} label="structured content" />
         </section>
@@ -125,7 +124,7 @@ function ToolResult({ doc, row }: Place): JSX.Element {
   );
 }
 
-/** Whether a single text block holds the same JSON, leaving white space aside. */
+/** Whether the only text block holds the same JSON, ignoring white space and member order. */
 export function isSameJson(doc: JsonDocument, structured: number, content: number): boolean {
   const only = doc.count(content) === 1 ? doc.children(content)[0] : undefined;
   const text = only === undefined ? null : doc.stringAt(only, "text");
@@ -174,20 +173,20 @@ function Prompt({ doc, row }: Place): JSX.Element {
   );
 }
 
-function Sampled({ doc, row }: Place): JSX.Element {
+function SamplingResult({ doc, row }: Place): JSX.Element {
   const model = doc.stringAt(row, "model");
   const stop = doc.stringAt(row, "stopReason");
   return (
     <>
       <p class="dim">
-        <SafeText text={[model, stop && `stopped: ${stop}`].filter(Boolean).join(" · ")} />
+        <SafeText text={[model, stop && `stop reason: ${stop}`].filter(Boolean).join(" · ")} />
       </p>
       {doc.at(row, "content") >= 0 && <Blocks doc={doc} row={doc.at(row, "content")} />}
     </>
   );
 }
 
-function Elicited({ doc, row }: Place): JSX.Element {
+function ElicitationResult({ doc, row }: Place): JSX.Element {
   const action = doc.stringAt(row, "action") ?? "no action";
   const content = doc.at(row, "content");
   return (

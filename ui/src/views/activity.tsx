@@ -1,4 +1,4 @@
-// What all servers do: live rates, slow calls, clients, and what servers have changed.
+// The activity of all recorded servers, from the store: live rates, slow calls, clients and schema changes.
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -9,8 +9,8 @@ import { backend } from "../state/backend";
 import { useResource } from "../state/resource";
 import { number, share } from "../text/units";
 import { Section } from "./parts/section";
-import { Fetched } from "./parts/states";
-import { CallTable, ChangeTable, ClientTable, KindTable } from "./store/tables";
+import { ResourceView } from "./parts/states";
+import { CallTable, ChangeTable, ClientTable, KindTable } from "./activity/tables";
 
 const SPANS: readonly [minutes: number, words: string][] = [
   [5, "5 min"],
@@ -19,60 +19,60 @@ const SPANS: readonly [minutes: number, words: string][] = [
   [1440, "1 day"],
 ];
 
-export function StoreView(): JSX.Element {
+export function ActivityView(): JSX.Element {
   const minutes = route.value.minutes ?? 15;
   const [tick, setTick] = useState(0);
   const resource = useResource((signal) => backend.store(minutes, signal), [minutes], [tick]);
-  // Where there is no store, asking each second makes none.
+  // Without a store, polling every second would only repeat the error.
   useTick(resource.error === undefined, setTick);
   return (
-    <Fetched resource={resource} label="Asking the store">
-      {(report) => <Store report={report} minutes={minutes} />}
-    </Fetched>
+    <ResourceView resource={resource} label="Loading activity">
+      {(report) => <Activity report={report} minutes={minutes} />}
+    </ResourceView>
   );
 }
 
-/** Counts the seconds while the page is seen and somebody answers. */
-function useTick(isAnswered: boolean, setTick: (count: (n: number) => number) => void): void {
+/** Counts seconds while the page is visible and the server responds. */
+function useTick(isActive: boolean, setTick: (count: (n: number) => number) => void): void {
   useEffect(() => {
-    if (!isAnswered) return undefined;
+    if (!isActive) return undefined;
     const timer = setInterval(() => {
       if (document.visibilityState === "visible") setTick((n) => n + 1);
     }, 1000);
     return () => clearInterval(timer);
-  }, [isAnswered, setTick]);
+  }, [isActive, setTick]);
 }
 
-function Store({ report, minutes }: { report: StoreReport; minutes: number }): JSX.Element {
+function Activity({ report, minutes }: { report: StoreReport; minutes: number }): JSX.Element {
   return (
-    <div class="sheet store-page">
-      <header class="store-head">
+    <div class="sheet activity-page">
+      <header class="activity-head">
         <Figures report={report} />
-        <div class="switch" role="group" aria-label="How much time is shown">
+        <div class="switch" role="group" aria-label="Time range">
           {SPANS.map(([span, words]) => (
-            <button type="button" key={span} aria-pressed={span === minutes} onClick={() => go({ view: "store", minutes: span }, "replace")}>
+            <button type="button" key={span} aria-pressed={span === minutes} onClick={() => go({ view: "activity", minutes: span }, "replace")}>
               {words}
             </button>
           ))}
         </div>
       </header>
       <RateChart rates={report.rates} minutes={minutes} />
-      <div class="store-columns">
+      <div class="activity-columns">
         <Section title="Newest calls">
-          <CallTable calls={report.newest} empty="No call in this time." />
+          <CallTable calls={report.newest} empty="No calls in this time range." />
         </Section>
         <Section title="Slowest calls">
-          <CallTable calls={report.slow} empty="No call in this time." />
+          <CallTable calls={report.slow} empty="No calls in this time range." />
         </Section>
       </div>
       <Section title="By server and tool">
         <KindTable rows={report.rows} />
       </Section>
-      <div class="store-columns">
+      <div class="activity-columns">
         <Section title="Clients">
           <ClientTable clients={report.clients} />
         </Section>
-        <Section title="What servers have changed">
+        <Section title="Server changes">
           <ChangeTable changes={report.changes} />
         </Section>
       </div>
@@ -82,14 +82,14 @@ function Store({ report, minutes }: { report: StoreReport; minutes: number }): J
 
 function Figures({ report }: { report: StoreReport }): JSX.Element {
   const { calls, errors } = perSecond(report.rates);
-  // The newest piece of time is not over, so the one before it is told.
+  // The newest interval is still filling up, so the rate is that of the one before it.
   const at = Math.max(0, calls.length - 2);
   return (
     <dl class="figures">
-      <Figure name="calls per second" value={rate(calls[at] ?? 0)} />
-      <Figure name="failed per second" value={rate(errors[at] ?? 0)} isBad={(errors[at] ?? 0) > 0} />
-      <Figure name="calls" value={number(report.calls)} />
-      <Figure name="failed" value={report.calls > 0 ? share(report.errors / report.calls) : "-"} isBad={report.errors > 0} />
+      <Figure name="Calls per second" value={rate(calls[at] ?? 0)} />
+      <Figure name="Failures per second" value={rate(errors[at] ?? 0)} isBad={(errors[at] ?? 0) > 0} />
+      <Figure name="Calls" value={number(report.calls)} />
+      <Figure name="Failed" value={report.calls > 0 ? share(report.errors / report.calls) : "-"} isBad={report.errors > 0} />
     </dl>
   );
 }

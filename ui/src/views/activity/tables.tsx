@@ -1,4 +1,4 @@
-// The tables of the store.
+// The tables of the activity view.
 
 import type { ComponentChildren, JSX } from "preact";
 import type { StoreCall, StoreChange, StoreClient, StoreStat } from "../../api/types";
@@ -29,14 +29,14 @@ function Table({ label, heads, children }: TableProps): JSX.Element {
   );
 }
 
-function None({ words }: { words: string }): JSX.Element {
-  return <p class="dim">{words}</p>;
+function Empty({ text }: { text: string }): JSX.Element {
+  return <p class="dim">{text}</p>;
 }
 
 export function CallTable({ calls, empty }: { calls: readonly StoreCall[]; empty: string }): JSX.Element {
-  if (calls.length === 0) return <None words={empty} />;
+  if (calls.length === 0) return <Empty text={empty} />;
   return (
-    <Table label="Calls" heads={[["time", false], ["server", false], ["called", false], ["status", false], ["took", true]]}>
+    <Table label="Calls" heads={[["Time", false], ["Server", false], ["Tool or method", false], ["Status", false], ["Duration", true]]}>
       {calls.map((call) => (
         <tr key={`${call.atMs}-${call.server}-${call.id}`} title={call.error === null ? undefined : visible(call.error.slice(0, 500))}>
           <td>{clock(call.atMs, Date.now())}</td>
@@ -44,7 +44,7 @@ export function CallTable({ calls, empty }: { calls: readonly StoreCall[]; empty
             <SafeText text={call.server} />
           </td>
           <th scope="row">
-            <Called call={call} />
+            <CallLink call={call} />
           </th>
           <td>
             <Status status={call.status.replaceAll("_", "-")} isError={call.isError} />
@@ -56,8 +56,8 @@ export function CallTable({ calls, empty }: { calls: readonly StoreCall[]; empty
   );
 }
 
-/** The call's name, and the way into its trace if that is still there. */
-function Called({ call }: { call: StoreCall }): JSX.Element {
+/** The call's name, with a link to its trace if that still exists. */
+function CallLink({ call }: { call: StoreCall }): JSX.Element {
   const name = <SafeText text={call.tool ?? call.method} />;
   if (call.trace === null) return name;
   const words = [`id:${quoted(call.id)}`, `method:${quoted(call.method)}`];
@@ -70,11 +70,11 @@ function quoted(text: string): string {
 }
 
 export function KindTable({ rows }: { rows: readonly StoreStat[] }): JSX.Element {
-  if (rows.length === 0) return <None words="No call in this time." />;
+  if (rows.length === 0) return <Empty text="No calls in this time range." />;
   return (
     <Table
       label="By server and tool"
-      heads={[["server", false], ["called", false], ["calls", true], ["errors", true], ["p50", true], ["p95", true], ["longest", true]]}
+      heads={[["Server", false], ["Tool or method", false], ["Calls", true], ["Errors", true], ["p50", true], ["p95", true], ["Max", true]]}
     >
       {rows.map((row) => (
         <tr key={`${row.server}-${row.method}-${row.tool}`}>
@@ -86,23 +86,23 @@ export function KindTable({ rows }: { rows: readonly StoreStat[] }): JSX.Element
           </th>
           <td class="num">{number(row.calls)}</td>
           <td class={row.errors > 0 ? "num error-text" : "num dim"}>{number(row.errors)}</td>
-          <Took us={row.p50Us} />
-          <Took us={row.p95Us} />
-          <Took us={row.maxUs} />
+          <DurationCell us={row.p50Us} />
+          <DurationCell us={row.p95Us} />
+          <DurationCell us={row.maxUs} />
         </tr>
       ))}
     </Table>
   );
 }
 
-function Took({ us }: { us: number | null }): JSX.Element {
+function DurationCell({ us }: { us: number | null }): JSX.Element {
   return <td class="num">{us === null ? <span class="dim">-</span> : duration(us)}</td>;
 }
 
 export function ClientTable({ clients }: { clients: readonly StoreClient[] }): JSX.Element {
-  if (clients.length === 0) return <None words="No client is known." />;
+  if (clients.length === 0) return <Empty text="No clients have connected yet." />;
   return (
-    <Table label="Clients" heads={[["client", false], ["sessions", true], ["calls", true], ["errors", true], ["last seen", false]]}>
+    <Table label="Clients" heads={[["Client", false], ["Sessions", true], ["Calls", true], ["Errors", true], ["Last seen", false]]}>
       {clients.map((client) => (
         <tr key={`${client.name}-${client.version}`}>
           <th scope="row">
@@ -119,9 +119,9 @@ export function ClientTable({ clients }: { clients: readonly StoreClient[] }): J
 }
 
 export function ChangeTable({ changes }: { changes: readonly StoreChange[] }): JSX.Element {
-  if (changes.length === 0) return <None words="No server has changed what it offers." />;
+  if (changes.length === 0) return <Empty text="No tool or schema changes." />;
   return (
-    <Table label="Changes" heads={[["when", false], ["server", false], ["what", false], ["change", false]]}>
+    <Table label="Changes" heads={[["Time", false], ["Server", false], ["Definition", false], ["Change", false]]}>
       {changes.map((change, index) => (
         <tr key={index}>
           <td>{when(change.atMs, Date.now())}</td>

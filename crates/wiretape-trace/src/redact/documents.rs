@@ -1,0 +1,333 @@
+//! Secrets that the shape of a document gives away: columns of tables, Kubernetes secrets, rows of `.pgpass`, SQL.
+
+use super::keys::KeyRules;
+use super::rules;
+use super::text::{Found, run};
+use super::values::{self, Strength};
+use crate::json::Text;
+use memchr::memmem::{self, Finder};
+use std::sync::LazyLock;
+
+/// The longest line that may be a table's header, and the most columns.
+const MAX_HEADER: usize = 1024;
+const MAX_COLUMNS: usize = 64;
+
+/// What stands before a header of a table, written out and escaped: an empty line, a line that announces something, a fence,
+/// and the bar of Markdown.
+static BEFORE_HEADER: LazyLock<[Finder<'static>; 7]> =
+    LazyLock::new(|| ["\n\n", ":\n", "\n|", "```", "\\n\\n", ":\\n", "\\n|"].map(Finder::new));
+
+/// Whether the raw text of a string may have a table with a column of secrets. Line ends may be escaped.
+pub(super) fn may_have_columns(raw: &[u8], keys: &KeyRules) -> bool {
+    let is_header = |at: usize| {
+        let line = cut_line(&raw[at..raw.len().min(at + MAX_HEADER)]);
+        let line = Text { raw: line, escaped: line.contains(&b'\\') }.unescaped();
+        first_cell_is_name(&line) && has_secret_column(&line, keys)
+    };
+    is_header(0)
+        || BEFORE_HEADER.iter().any(|finder| {
+            finder.find_iter(raw).any(|at| {
+                let end = at + finder.needle().len();
+                match finder.needle() {
+                    b"```" => raw[end..]
+                        .iter()
+                        .take(12)
+                        .position(|&byte| matches!(byte, b'\n' | b'\\'))
+                        .is_some_and(|skip| {
+                            is_header(
+                                raw.len().min(end + skip + if raw[end + skip] == b'\n' { 1 } else { 2 }),
+                            )
+                        }),
+                    needle if needle.ends_with(b"|") => is_header(end - 1),
+                    _ => is_header(end),
+                }
+            })
+        })
+}
+
+/// What JSON in a string has in it whose members tell nothing by their names: keys, secrets of Kubernetes, tables.
+static STRUCTURES: LazyLock<[Finder<'static>; 6]> = LazyLock::new(|| {
+    ["\\\"kty", "\\\"Secret\\", "[[", "\\\"rows", "\\\"columns", "\\\"rawHeaders"].map(Finder::new)
+});
+
+/// Whether the raw text of a string may be JSON whose structure makes something a secret.
+pub(super) fn may_have_structure(raw: &[u8]) -> bool {
+    matches!(raw.first(), Some(b'{' | b'[' | b' ' | b'\\'))
+        && STRUCTURES.iter().any(|finder| finder.find(raw).is_some())
+}
+
+fn cut_line(text: &[u8]) -> &[u8] {
+    let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
+    &text[..memmem::find(&text[..end], b"\\n").unwrap_or(end)]
+}
+
+/// Whether a line begins with a word and a delimiter, as headers of tables do and sentences do not.
+fn first_cell_is_name(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"|").unwrap_or(line);
+    let cell = line.iter().take(40).position(|byte| is_delimiter(*byte));
+    cell.is_some_and(|end| {
+        line[..end].iter().all(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ' | b'"' | b'\\' | b'#' | b'*')
+        })
+    })
+}
+
+fn is_delimiter(byte: u8) -> bool {
+    matches!(byte, b',' | b'\t' | b'|' | b';')
+}
+
+fn has_secret_column(line: &[u8], keys: &KeyRules) -> bool {
+    line.split(|&byte| is_delimiter(byte)).take(MAX_COLUMNS).any(|cell| column_rule(cell, keys).is_some())
+}
+
+fn column_rule(cell: &[u8], keys: &KeyRules) -> Option<(&'static str, Strength)> {
+    let cell = cell.trim_ascii();
+    let name = cell.iter().position(u8::is_ascii_alphanumeric).map(|start| {
+        let end = cell.iter().rposition(u8::is_ascii_alphanumeric).map_or(start, |end| end + 1);
+        &cell[start..end]
+    })?;
+    let is_name = name.len() <= 40
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ' | b'.'));
+    if is_name && name.iter().filter(|byte| **byte == b' ').count() <= 2 { keys.secret(name) } else { None }
+}
+
+/// Finds what stands in columns that are named like secrets.
+pub(super) fn tables(text: &[u8], keys: &KeyRules, found: &mut Vec<Found>) {
+    if memchr::memchr(b'\n', text).is_none() || !may_have_columns(text, keys) {
+        return;
+    }
+    let mut at = 0;
+    while at < text.len() {
+        let line = line_at(text, at);
+        let next = at + line.len() + 1;
+        at = match header(line, keys) {
+            Some(header) if line.len() <= MAX_HEADER => rows(text, next, &header, found),
+            _ => next,
+        };
+    }
+}
+
+fn line_at(text: &[u8], at: usize) -> &[u8] {
+    &text[at..memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end)]
+}
+
+struct Header {
+    delimiter: u8,
+    columns: Vec<Option<(&'static str, Strength)>>,
+}
+
+fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
+    if !first_cell_is_name(line) || !has_secret_column(line, keys) {
+        return None;
+    }
+    let delimiter = *b"|\t,;".iter().find(|delimiter| line.contains(delimiter))?;
+    let columns: Vec<_> =
+        line.split(|&byte| byte == delimiter).take(MAX_COLUMNS).map(|cell| column_rule(cell, keys)).collect();
+    // A sentence with a comma before "password" is no header: every cell has to be short.
+    let is_header = line.split(|&byte| byte == delimiter).all(|cell| {
+        cell.len() <= 40
+            && cell.iter().filter(|byte| **byte == b' ').count()
+                <= 4 + 2 * usize::from(delimiter == b'|') * 10
+            && !cell.ends_with(b".")
+    });
+    let named = line.split(|&byte| byte == delimiter).filter(|cell| !cell.trim_ascii().is_empty()).count();
+    (is_header && named >= 2).then_some(Header { delimiter, columns })
+}
+
+/// Takes the rows below a header, and returns where the table ends.
+fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<Found>) -> usize {
+    while at < text.len() {
+        let line = line_at(text, at);
+        let is_rule = |byte: &u8| matches!(byte, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\r');
+        if !line.trim_ascii().is_empty() && line.iter().all(is_rule) {
+            at += line.len() + 1;
+            continue;
+        }
+        let cells = cells(line, header.delimiter);
+        if cells.len() != header.columns.len() {
+            return if line.trim_ascii().is_empty() { at + line.len() + 1 } else { at };
+        }
+        for ((start, end), column) in cells.into_iter().zip(&header.columns) {
+            let Some((rule, strength)) = *column else { continue };
+            let cell = &line[start..end];
+            let is_ruled = cell.iter().all(|byte| matches!(byte, b'-' | b':' | b' ' | b'='));
+            if !is_ruled && values::is_secret(rule, strength, cell) {
+                found.push(Found { start: at + start, end: at + end, rule });
+            }
+        }
+        at += line.len() + 1;
+    }
+    at
+}
+
+/// The cells of a row, without their blanks and quotes.
+fn cells(line: &[u8], delimiter: u8) -> Vec<(usize, usize)> {
+    let mut cells = Vec::new();
+    let (mut start, mut quoted) = (0, false);
+    for at in 0..=line.len() {
+        match line.get(at) {
+            Some(b'"') if delimiter != b'|' => quoted = !quoted,
+            Some(&byte) if byte != delimiter || quoted => {}
+            _ => {
+                cells.push(trimmed(line, start, at));
+                start = at + 1;
+            }
+        }
+    }
+    cells
+}
+
+fn trimmed(line: &[u8], mut start: usize, mut end: usize) -> (usize, usize) {
+    while start < end && matches!(line[start], b' ' | b'"' | b'`' | b'\r') {
+        start += 1;
+    }
+    while start < end && matches!(line[end - 1], b' ' | b'"' | b'`' | b'\r') {
+        end -= 1;
+    }
+    (start, end)
+}
+
+/// Finds the values of a Kubernetes secret in YAML: everything under `data` and `stringData`.
+pub(super) fn kubernetes(text: &[u8], found: &mut Vec<Found>) {
+    if memmem::find(text, b"kind: Secret\n").is_none() && memmem::find(text, b"kind: Secret\r\n").is_none() {
+        return;
+    }
+    let mut at = 0;
+    let mut inside = None;
+    while at < text.len() {
+        let line = line_at(text, at);
+        let indent = line.iter().take_while(|byte| **byte == b' ').count();
+        let content = line[indent..].trim_ascii_end();
+        if inside.is_some_and(|outer| indent <= outer && !content.is_empty()) {
+            inside = None;
+        }
+        if inside.is_some()
+            && let Some(colon) = memmem::find(content, b": ")
+        {
+            let (start, end) = trimmed(content, colon + 2, content.len());
+            if !matches!(content.get(start), Some(b'|' | b'>'))
+                && values::is_secret(rules::SECRET, Strength::Strong, &content[start..end])
+            {
+                found.push(Found { start: at + indent + start, end: at + indent + end, rule: rules::SECRET });
+            }
+        } else if inside.is_some() && !content.is_empty() && !content.contains(&b':') {
+            found.push(Found { start: at + indent, end: at + indent + content.len(), rule: rules::SECRET });
+        }
+        if content == b"data:" || content == b"stringData:" {
+            inside = Some(indent);
+        }
+        at += line.len() + 1;
+    }
+}
+
+/// The values of `INSERT INTO t (a, password) VALUES ('x', '…'), …` that stand in columns named like secrets. `at` is where
+/// the word begins. Returns how far was read.
+pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Found>) -> usize {
+    let lead = &text[at.saturating_sub(MAX_HEADER)..at];
+    let Some(close) = lead
+        .iter()
+        .rposition(|&byte| byte == b')')
+        .filter(|&close| lead[close + 1..].trim_ascii().is_empty())
+    else {
+        return at;
+    };
+    let Some(open) = lead[..close].iter().rposition(|&byte| byte == b'(') else { return at };
+    let columns: Vec<_> = lead[open + 1..close]
+        .split(|&byte| byte == b',')
+        .take(MAX_COLUMNS)
+        .map(|cell| column_rule(cell, keys))
+        .collect();
+    if columns.iter().all(Option::is_none) {
+        return at;
+    }
+    let mut place = at;
+    while let Some(open) =
+        text[place..].iter().take(16).position(|&byte| byte == b'(').map(|found| place + found)
+    {
+        place = row(text, open + 1, &columns, found);
+    }
+    place
+}
+
+/// Takes one row of values, and returns where it ends.
+fn row(
+    text: &[u8],
+    mut at: usize,
+    columns: &[Option<(&'static str, Strength)>],
+    found: &mut Vec<Found>,
+) -> usize {
+    for column in 0.. {
+        at = run(text, at, |byte| byte.is_ascii_whitespace());
+        let (start, end, next) = match text.get(at) {
+            Some(b'\'') => {
+                let end = string_end(text, at + 1);
+                (at + 1, end, end + 1)
+            }
+            _ => {
+                let end = run(text, at, |byte| !matches!(byte, b',' | b')' | b'\n'));
+                (at, end, end)
+            }
+        };
+        if let Some((rule, strength)) = columns.get(column).copied().flatten()
+            && values::is_secret(rule, strength, &text[start..end.min(text.len())])
+        {
+            found.push(Found { start, end: end.min(text.len()), rule });
+        }
+        at = run(text, next.min(text.len()), |byte| byte.is_ascii_whitespace());
+        if text.get(at) != Some(&b',') || column > MAX_COLUMNS {
+            return at;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// The quote that ends a string of SQL; two of them are one in it.
+fn string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(quote) = memchr::memchr(b'\'', &text[at..]).map(|found| at + found) {
+        if text.get(quote + 1) != Some(&b'\'') {
+            return quote;
+        }
+        at = quote + 2;
+    }
+    text.len()
+}
+
+/// The password of a row of `.pgpass` (`host:port:database:user:password`) that has a colon at `mark`.
+pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<Found> {
+    let before = &text[mark.saturating_sub(256)..mark];
+    let begin = mark - before.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    if begin > 0 && text[begin - 1] != b'\n' {
+        return None;
+    }
+    let line = cut_line(&text[begin..text.len().min(begin + 512)]).trim_ascii_end();
+    let start = pgpass_password(line)?;
+    Some(Found { start: begin + start, end: begin + line.len(), rule: rules::PASSWORD })
+}
+
+/// Whether the second field of such a row may stand here.
+pub(super) fn is_port(text: &[u8]) -> bool {
+    if text.starts_with(b"*:") {
+        return true;
+    }
+    let digits = text.iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+    (4..=5).contains(&digits) && text.get(digits) == Some(&b':')
+}
+
+fn pgpass_password(line: &[u8]) -> Option<usize> {
+    if line.len() > 512 || line.iter().any(u8::is_ascii_whitespace) {
+        return None;
+    }
+    let mut fields = line.splitn(5, |&byte| byte == b':');
+    let (host, port, database, user, password) =
+        (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let is_host = host == b"*"
+        || host.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
+    let is_port = port == b"*" || (4..=5).contains(&port.len()) && port.iter().all(u8::is_ascii_digit);
+    let is_name =
+        |field: &[u8]| !field.is_empty() && !field.iter().all(u8::is_ascii_digit) && !field.contains(&b'/');
+    let is_row =
+        is_host && !host.is_empty() && is_port && is_name(database) && is_name(user) && password.len() >= 3;
+    (is_row && values::is_secret(rules::PASSWORD, Strength::Strong, password))
+        .then_some(line.len() - password.len())
+}

@@ -1,0 +1,274 @@
+//! Secrets of a session that were known by their names, so that they are known wherever they appear again.
+//!
+//! A password is named once, in the arguments of a login, and then repeated in prose, in an error, in a log. What is
+//! remembered is searched for as it is, escaped, percent-encoded and in Base64, all at once. The memory is bounded,
+//! and costs nothing as long as it is empty.
+
+use super::rules;
+use super::values;
+use super::views;
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many secrets are remembered. The oldest are forgotten.
+const MAX_SECRETS: usize = 256;
+/// The shortest secret that is remembered, and the longest.
+const MIN_LENGTH: usize = 8;
+const MAX_LENGTH: usize = 1024;
+
+/// What was secret by its name in a session. Shared by everything that records the session.
+#[derive(Debug, Default)]
+pub struct SecretMemory {
+    state: Mutex<State>,
+    /// Whether there is anything, for a look without the lock.
+    is_used: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    secrets: VecDeque<Vec<u8>>,
+    known: Option<Arc<KnownSecrets>>,
+}
+
+impl SecretMemory {
+    /// Remembers a value, if it is long enough and no common word.
+    pub fn learn(&self, secret: &[u8]) {
+        self.learn_all(&[secret.to_vec()]);
+    }
+
+    pub(super) fn learn_all(&self, secrets: &[Vec<u8>]) {
+        if secrets.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        let mut is_new = false;
+        for secret in secrets.iter().filter(|secret| is_memorable(secret)) {
+            if !state.secrets.contains(secret) {
+                state.secrets.push_back(secret.clone());
+                is_new = true;
+            }
+        }
+        while state.secrets.len() > MAX_SECRETS {
+            state.secrets.pop_front();
+        }
+        if is_new {
+            state.known = None;
+            self.is_used.store(true, Ordering::Release);
+        }
+    }
+
+    /// What is remembered now.
+    pub(super) fn known(&self) -> Option<Arc<KnownSecrets>> {
+        if !self.is_used.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut state = self.lock();
+        if state.known.is_none() {
+            state.known = KnownSecrets::new(state.secrets.iter()).map(Arc::new);
+        }
+        state.known.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Words that stand under a secret's name and everywhere else.
+const COMMON: &[&str] = &[
+    "password",
+    "username",
+    "postgres",
+    "localhost",
+    "changeme",
+    "undefined",
+    "required",
+    "optional",
+    "disabled",
+    "default",
+    "anonymous",
+    "administrator",
+    "development",
+    "production",
+    "superuser",
+    "12345678",
+    "123456789",
+    "1234567890",
+    "password1",
+    "password123",
+    "qwertyuiop",
+    "passw0rd",
+    "testtest",
+    "test1234",
+    "letmein1",
+    "example.com",
+    "placeholder",
+];
+
+fn is_memorable(secret: &[u8]) -> bool {
+    if !(MIN_LENGTH..=MAX_LENGTH).contains(&secret.len())
+        || secret.iter().all(u8::is_ascii_digit) && secret.len() < 12
+    {
+        return false;
+    }
+    let is_common = COMMON.iter().any(|word| secret.eq_ignore_ascii_case(word.as_bytes()));
+    let mut seen = [false; 256];
+    secret.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+    let distinct = seen.iter().filter(|seen| **seen).count();
+    !is_common && distinct >= 4 && !super::marker::is_whole(secret) && !values::is_prose(secret)
+}
+
+/// What is worth remembering of a secret that a rule found by its name: the value, and what stands in it.
+pub(super) fn parts(rule: &str, secret: &[u8], learned: &mut Vec<Vec<u8>>) {
+    match rule {
+        rules::PASSWORD
+        | rules::SECRET
+        | rules::TOKEN
+        | rules::API_KEY
+        | rules::COMMAND_LINE
+        | rules::SQL
+        | rules::QUERY
+        | super::keys::CUSTOM_KEY => learned.push(secret.to_vec()),
+        rules::URL_PASSWORD => {
+            learned.push(secret.to_vec());
+            learned.push(views::View::new(secret).text);
+        }
+        rules::AUTHORIZATION | rules::BASIC | rules::BEARER | rules::CREDENTIALS => {
+            let token = secret.rsplit(|&byte| byte == b' ').next().unwrap_or(secret);
+            learned.push(token.to_vec());
+            if let Some(pair) = views::base64_pair(token) {
+                let password = pair.splitn(2, |&byte| byte == b':').nth(1).unwrap_or_default();
+                learned.push(password.to_vec());
+                learned.push(pair);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A search for all that is remembered.
+#[derive(Debug)]
+pub(super) struct KnownSecrets {
+    automaton: AhoCorasick,
+    /// For each pattern of the automaton, whose form it is, and which.
+    forms: Vec<(usize, Form)>,
+    secrets: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Plain,
+    /// A part of Base64: the rest of the word belongs to it.
+    Base64,
+}
+
+/// A remembered secret in a text.
+pub(super) struct Repeat<'k> {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) secret: &'k [u8],
+}
+
+impl KnownSecrets {
+    fn new<'s>(secrets: impl Iterator<Item = &'s Vec<u8>>) -> Option<Self> {
+        let secrets: Vec<Vec<u8>> = secrets.cloned().collect();
+        let mut patterns: Vec<Vec<u8>> = Vec::new();
+        let mut forms = Vec::new();
+        for (index, secret) in secrets.iter().enumerate() {
+            for (pattern, form) in written_forms(secret) {
+                if !patterns.contains(&pattern) {
+                    patterns.push(pattern);
+                    forms.push((index, form));
+                }
+            }
+        }
+        let automaton =
+            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;
+        Some(KnownSecrets { automaton, forms, secrets })
+    }
+
+    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+        self.automaton.is_match(text)
+    }
+
+    pub(super) fn find<'k>(&'k self, text: &'k [u8]) -> impl Iterator<Item = Repeat<'k>> {
+        self.automaton.find_iter(text).map(move |found| {
+            let (index, form) = self.forms[found.pattern().as_usize()];
+            let (start, end) = match form {
+                Form::Plain => (found.start(), found.end()),
+                Form::Base64 => around(text, found.start(), found.end()),
+            };
+            Repeat { start, end, secret: &self.secrets[index] }
+        })
+    }
+}
+
+/// The Base64 around a part of it, as far as a line of it is long.
+fn around(text: &[u8], start: usize, end: usize) -> (usize, usize) {
+    const MAX: usize = 1024;
+    let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'+' | b'/' | b'-' | b'_');
+    let before = text[..start].iter().rev().take(MAX).take_while(is_base64).count();
+    let after = text[end..].iter().take(MAX).take_while(|byte| is_base64(byte) || **byte == b'=').count();
+    (start - before, end + after)
+}
+
+/// The ways to write a secret.
+fn written_forms(secret: &[u8]) -> Vec<(Vec<u8>, Form)> {
+    let mut forms = vec![(secret.to_vec(), Form::Plain)];
+    let once = escaped(secret);
+    let twice = escaped(&once);
+    forms.push((once, Form::Plain));
+    forms.push((twice, Form::Plain));
+    forms.push((percent_encoded(secret, false), Form::Plain));
+    forms.push((percent_encoded(secret, true), Form::Plain));
+    for skipped in 0..3usize {
+        let padded = [&vec![0; skipped][..], secret].concat();
+        let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
+        // The characters at both ends depend on what stands around the secret.
+        let first = [0, 2, 3][skipped];
+        let last = padded.len() / 3 * 4;
+        if last > first + 8 {
+            let core = encoded[first..last].to_vec();
+            let url_safe = core.iter().map(|byte| match byte {
+                b'+' => b'-',
+                b'/' => b'_',
+                other => *other,
+            });
+            forms.push((url_safe.collect(), Form::Base64));
+            forms.push((core, Form::Base64));
+        }
+    }
+    forms
+}
+
+fn escaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b'"' | b'\\' => out.extend([b'\\', byte]),
+            b'\n' => out.extend(b"\\n"),
+            b'\r' => out.extend(b"\\r"),
+            b'\t' => out.extend(b"\\t"),
+            _ => out.push(byte),
+        }
+    }
+    out
+}
+
+fn percent_encoded(text: &[u8], lower: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for &byte in text {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            out.push(byte);
+        } else if lower {
+            out.extend(format!("%{byte:02x}").bytes());
+        } else {
+            out.extend(format!("%{byte:02X}").bytes());
+        }
+    }
+    out
+}

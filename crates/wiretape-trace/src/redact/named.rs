@@ -1,0 +1,870 @@
+//! Names with values in text: `PASSWORD=…`, `"api_key": "…"`, `?token=…`, `Cookie: …`, `password: |`.
+//!
+//! Text has no grammar that says where a value ends, and prose has colons too. So the place decides how much must be
+//! known of a value: a line of its own, quotes, a query and an environment variable say much, the middle of a sentence
+//! says little.
+
+use super::keys::{self, KeyRules, is_working_directory};
+use super::marker::Marker;
+use super::rules;
+use super::text::{Found, Hit, MAX_ESCAPES, MAX_NAME, Memo, begins_word, dotted, has_digit, has_letter, run};
+use super::values::{self, Strength};
+use crate::json::Text;
+
+/// How many blanks may stand between a separator and its value.
+const MAX_GAP: usize = 64;
+/// The longest quoted value, and the longest block.
+const MAX_VALUE: usize = 8 * 1024;
+/// How far a line is read back to see what stands before a name.
+const MAX_LEAD: usize = 64;
+
+/// A name before a separator that makes the value behind it a secret.
+pub(super) struct Name {
+    start: usize,
+    end: usize,
+    rule: &'static str,
+    strength: Strength,
+    /// It stands in a URL's query or in a form.
+    in_query: bool,
+}
+
+/// Whether the name that ends before a separator may be a secret's. Most are ruled out by their last letters.
+#[inline]
+pub(super) fn may_be_secret(text: &[u8], mark: usize, end: usize, keys: &KeyRules) -> bool {
+    let tail = &text[end.saturating_sub(8)..end];
+    keys.may_be_secret(tail) || text[mark] == b'=' && keys::may_be_query(tail)
+}
+
+/// The name before the separator at `mark`, if it is a secret's.
+pub(super) fn secret_name(text: &[u8], mark: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
+    let end = name_end(text, mark).filter(|&end| end > floor)?;
+    if may_be_secret(text, mark, end, keys) { classify_name(text, end, keys, floor) } else { None }
+}
+
+fn classify_name(text: &[u8], end: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
+    let start = name_start(text, end, floor);
+    if text[..start].ends_with(Marker::PREFIX_COLON) {
+        return None;
+    }
+    let name = &text[start..end];
+    let in_query = start > 0 && matches!(text[start - 1], b'?' | b'&' | b'#');
+    let found = |(rule, strength)| Some(Name { start, end, rule, strength, in_query });
+    let secret = keys.secret(&Text { raw: name, escaped: name.contains(&b'\\') }.unescaped()).or_else(|| {
+        // In escaped text the letter of an escape (`\n`) stands before the name.
+        let escape = start > 0 && text[start - 1] == b'\\';
+        if escape { keys.secret(&name[1..]) } else { None }
+    });
+    match secret {
+        Some(secret) => found(secret),
+        None if in_query && keys::is_query_secret(name) => found((rules::QUERY, Strength::Strong)),
+        None => two_words(text, start, end, floor, keys).and_then(|secret| found((secret, Strength::Weak))),
+    }
+}
+
+/// `API key: …`, `Access Token = …`: names of two words, as people write them.
+fn two_words(text: &[u8], start: usize, end: usize, floor: usize, keys: &KeyRules) -> Option<&'static str> {
+    // `the API key is: …`
+    let is_verb =
+        text[start..end].eq_ignore_ascii_case(b"is") && start > floor + 1 && text[start - 1] == b' ';
+    let (start, end) = if is_verb { (name_start(text, start - 1, floor), start - 1) } else { (start, end) };
+    if is_verb && let Some(rule) = keys.classify(&text[start..end]) {
+        return Some(rule);
+    }
+    let is_last = [&b"key"[..], b"keys", b"pass", b"code"]
+        .iter()
+        .any(|word| text[start..end].eq_ignore_ascii_case(word));
+    if !is_last || start < floor + 4 || text[start - 1] != b' ' {
+        return None;
+    }
+    let before = &text[floor.max(start.saturating_sub(24))..start - 1];
+    let first = start - 1 - before.iter().rev().take_while(|&&byte| dotted(byte)).count();
+    keys.classify(&text[first..end])
+}
+
+/// Where a name begins: behind its opening quote if it is quoted, otherwise with its first letter.
+fn name_start(text: &[u8], end: usize, floor: usize) -> usize {
+    let before = &text[floor.max(end.saturating_sub(MAX_NAME))..end];
+    let quote = text[end..].iter().find(|&&byte| byte != b'\\').filter(|byte| matches!(byte, b'"' | b'\''));
+    let opening = quote.and_then(|&quote| memchr::memrchr(quote, before));
+    match opening {
+        Some(at) => end - before.len() + at + 1,
+        None => end - before.iter().rev().take_while(|&&byte| dotted(byte)).count(),
+    }
+}
+
+/// Where the name before a separator ends: before blanks, a closing quote and its backslashes, a closing bracket.
+#[inline]
+pub(super) fn name_end(text: &[u8], mark: usize) -> Option<usize> {
+    let mut end = mark;
+    // However many: no two separators have blanks in common.
+    while end > 0 && matches!(text[end - 1], b' ' | b'\t') {
+        end -= 1;
+    }
+    // `config["password"] = …` and `**Password**: …`
+    while end > 0 && mark - end < 4 && matches!(text[end - 1], b']' | b'*' | b'?') {
+        end -= 1;
+    }
+    if end > 0 && matches!(text[end - 1], b'"' | b'\'' | b'`') {
+        end -= 1;
+        while end > 0 && text[end - 1] == b'\\' && mark - end < MAX_ESCAPES {
+            end -= 1;
+        }
+    }
+    (end > 0 && dotted(text[end - 1])).then_some(end)
+}
+
+/// The value of a name that is secret.
+pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) -> Option<Found> {
+    let name = secret_name(text, mark, keys, memo.floor)?;
+    let value = value_start(text, mark)?;
+    let Name { start, end, rule, .. } = name;
+    // Before the value's end is looked for: what is not taken may not be walked twice.
+    if is_working_directory(rule, &text[start..end], unquoted(text, value)) {
+        return None;
+    }
+    let place = Place::new(text, mark, value, &name);
+    // `startsWith("token=")`: the quote closes what the name is in.
+    let closes = name.in_query && matches!(text.get(value), Some(b'"' | b'\'' | b'`'))
+        || value > mark + 1 && closes_line(text, value);
+    if place.quote.is_some() && text.get(value).copied() == place.quote || closes {
+        return None;
+    }
+    let (start, end) = match quoted_value(text, value) {
+        Some(quoted) => {
+            quoted.filter(|&(start, end)| values::is_secret(rule, name.strength, &text[start..end]))?
+        }
+        None => bare_value(text, value, &name, &place, memo)?,
+    };
+    Some(Found { start, end, rule })
+}
+
+/// Whether the quote at `at` closes one that opened earlier in the line: `prompt("Your password: ")`.
+fn closes_line(text: &[u8], at: usize) -> bool {
+    let Some(&quote @ (b'"' | b'\'' | b'`')) = text.get(at) else { return false };
+    let window = &text[at.saturating_sub(MAX_NAME)..at];
+    let line = match memchr::memrchr(b'\n', window) {
+        Some(newline) => &window[newline + 1..],
+        None if at <= MAX_NAME => window,
+        None => return false,
+    };
+    line.iter().filter(|&&byte| byte == quote).count() % 2 == 1
+}
+
+/// The text from `at` on, without the quote that opens a value there.
+fn unquoted(text: &[u8], at: usize) -> &[u8] {
+    let window = &text[..text.len().min(at + MAX_ESCAPES + 1)];
+    let quote = run(window, at, |byte| byte == b'\\');
+    match text.get(quote) {
+        Some(b'"' | b'\'' | b'`') => &text[quote + 1..],
+        _ => &text[at..],
+    }
+}
+
+/// What is known of where a name stands.
+struct Place {
+    separator: u8,
+    /// No blank stands around the separator.
+    is_tight: bool,
+    /// The name is in capitals and close to its `=`, as environment variables are.
+    in_environment: bool,
+    /// Nothing but white space, a list's dash and the like stands before the name in its line.
+    begins_line: bool,
+    /// The quote that stands before the name, and so ends the value.
+    quote: Option<u8>,
+}
+
+impl Place {
+    fn new(text: &[u8], mark: usize, value: usize, name: &Name) -> Self {
+        let separator = text[mark];
+        let is_tight = name.end == mark && value == mark + 1;
+        let shouted = !text[name.start..name.end].iter().any(u8::is_ascii_lowercase);
+        let before = name.start.checked_sub(1).map(|at| text[at]);
+        Place {
+            separator,
+            is_tight,
+            in_environment: shouted && is_tight && separator == b'=',
+            begins_line: begins_line(text, name.start),
+            quote: before.filter(|byte| {
+                matches!(byte, b'"' | b'\'' | b'`') && name.end <= mark && text[name.end] != *byte
+            }),
+        }
+    }
+}
+
+/// Whether a line begins at `at`, but for blanks, dashes of lists, quotes, and words that declare variables.
+fn begins_line(text: &[u8], at: usize) -> bool {
+    let window = &text[at.saturating_sub(MAX_LEAD)..at];
+    let lead = match window.iter().rposition(|&byte| byte == b'\n' || byte == b'\r') {
+        Some(newline) => &window[newline + 1..],
+        None if at <= MAX_LEAD => window,
+        None => return false,
+    };
+    let mut lead = lead.trim_ascii();
+    for word in ["export", "set", "ENV", "ARG", "declare -x", "setx", "$env:", "var", "let", "const", "env"] {
+        lead = lead.strip_suffix(word.as_bytes()).unwrap_or(lead).trim_ascii();
+    }
+    lead.iter().all(|byte| {
+        matches!(
+            byte,
+            b'-' | b'+'
+                | b'"'
+                | b'\''
+                | b'{'
+                | b','
+                | b'#'
+                | b'>'
+                | b'*'
+                | b'|'
+                | b' '
+                | b'\t'
+                | b'/'
+                | b':'
+                | b'_'
+        )
+    })
+}
+
+/// Where the value behind a `=` or `:` begins; `==` and `::` have none.
+fn value_start(text: &[u8], separator: usize) -> Option<usize> {
+    let after = separator
+        + match text[separator..] {
+            [b':', b':', ..] | [b'=', b'=', ..] => return None,
+            [b':', b'=', ..] | [b'=', b'>', ..] => 2,
+            _ => 1,
+        };
+    let window = &text[..text.len().min(after + MAX_GAP)];
+    let start = run(window, after, |byte| matches!(byte, b' ' | b'\t' | b'*'));
+    // A string of C#, Python or SQL with a letter before its quote.
+    match text.get(start..start + 2) {
+        Some([b'N' | b'r' | b'b' | b'f' | b'u' | b'@', b'"' | b'\'']) => Some(start + 1),
+        _ => Some(start),
+    }
+}
+
+/// The inside of a quoted value. The outer `None` says that there is no quote, the inner that there is nothing to
+/// hide behind it.
+pub(super) fn quoted_value(text: &[u8], at: usize) -> Option<Option<(usize, usize)>> {
+    let window = &text[..text.len().min(at + MAX_VALUE)];
+    let escapes = run(window, at, |byte| byte == b'\\') - at;
+    let quote = *window.get(at + escapes).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
+    let start = at + escapes + 1;
+    for end in memchr::memchr_iter(quote, &window[start..]).map(|found| start + found) {
+        let before = window[start..end].iter().rev().take_while(|&&byte| byte == b'\\').count();
+        // A quote behind n backslashes is closed by one behind n, or behind n and whole escaped backslashes.
+        if before >= escapes && (before - escapes).is_multiple_of(2 * (escapes + 1)) {
+            return Some((start < end - escapes).then_some((start, end - escapes)));
+        }
+    }
+    // The text was cut off inside the value, or it is not a value.
+    Some((window.len() == text.len() && start < window.len()).then_some((start, window.len())))
+}
+
+fn bare_value(
+    text: &[u8],
+    start: usize,
+    name: &Name,
+    place: &Place,
+    memo: &mut Memo,
+) -> Option<(usize, usize)> {
+    if matches!(name.rule, rules::AUTHORIZATION | rules::COOKIE) && place.separator == b':' {
+        return header_value(text, start, name.rule, place, memo);
+    }
+    let word = run(&text[..text.len().min(start + 128)], start, |byte| !byte.is_ascii_whitespace());
+    if start < memo.value || values::is_reference(&text[start..word]) && !name.in_query {
+        return None;
+    }
+    if let Some(block) = block_value(text, start, name, place) {
+        return Some(block);
+    }
+    if name.rule == rules::CONNECTION_STRING {
+        return connection_string(text, start, place);
+    }
+    // A line's own value ends with the line or at a blank, whatever is in it.
+    let is_apart = name.start == 0 || text[name.start - 1].is_ascii_whitespace() || place.quote.is_some();
+    let owns_line = place.in_environment && is_apart && name.strength == Strength::Strong
+        || (place.begins_line || place.quote.is_some()) && !name.in_query;
+    if owns_line && start >= memo.own {
+        if let Some(found) = own_value(text, start, name, place) {
+            return Some(found);
+        }
+        memo.own = run(&text[..text.len().min(start + MAX_VALUE)], start, |byte| !byte.is_ascii_whitespace());
+    }
+    let end = run(text, start, |byte| is_bare(byte) && !(name.in_query && byte == b'#'));
+    let value = &text[start..end];
+    if is_bare_secret(text, value, end, name, place) {
+        return Some((start, end));
+    }
+    // A later value in the same stretch tells no more.
+    memo.value = end;
+    None
+}
+
+fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &Place) -> bool {
+    if name.rule == rules::QUERY {
+        return keys::is_query_value(&text[name.start..name.end], value);
+    }
+    if name.in_query || place.in_environment {
+        return values::is_secret(name.rule, name.strength, value);
+    }
+    if !values::is_secret(name.rule, name.strength, value) {
+        return false;
+    }
+    let is_called = text.get(end) == Some(&b'(') && value.iter().all(|&byte| dotted(byte) || byte == b':');
+    if is_called {
+        return false;
+    }
+    if value.len() >= 8 && has_digit(value) && has_letter(value) || name.strength == Strength::Weak {
+        return true;
+    }
+    // `password=opensesame` at the end of a word; but not `password=password)` and `password=get_it(…)` in code.
+    let follows_code = matches!(text.get(end), Some(b'(' | b')' | b'[' | b']' | b'{' | b',' | b'.'));
+    place.is_tight
+        && place.separator == b'='
+        && value.len() >= 4
+        && !follows_code
+        && !is_identifier_of_secret(value)
+}
+
+/// Whether a value is itself called like a secret: `password=user_password`.
+fn is_identifier_of_secret(value: &[u8]) -> bool {
+    let ends = |word: &str| {
+        value.len() >= word.len() && value[value.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes())
+    };
+    ["password", "passwd", "pwd", "pass", "secret", "token", "key", "passphrase", "credentials", "pw"]
+        .into_iter()
+        .any(ends)
+}
+
+/// Whether a byte may stand in a value without quotes.
+pub(super) fn is_bare(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !b"\"'`,;&|<>(){}[]\\".contains(&byte)
+}
+
+/// A value that has its line for itself, or is an environment variable's: it ends at a blank, or at the quote that
+/// stood before the name.
+fn own_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(usize, usize)> {
+    let window = &text[..text.len().min(start + MAX_VALUE)];
+    let is_phrase = is_phrase(&text[name.start..name.end]);
+    let end = run(window, start, |byte| {
+        !(byte.is_ascii_whitespace() && !(is_phrase && byte == b' ')) && Some(byte) != place.quote
+    });
+    if !place.begins_line && !place.in_environment && window.get(end).copied() != place.quote {
+        return None;
+    }
+    let end = start + literal_line_end(&text[start..end]);
+    let mut value = &text[start..end];
+    if place.quote.is_some() {
+        value = value.strip_suffix(b"\\").unwrap_or(value);
+    }
+    // A form, not a line.
+    if !place.in_environment && place.separator == b'=' && memchr::memchr(b'&', value).is_some() {
+        return None;
+    }
+    let rest = &window[end..];
+    let line_end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+    let rest = rest[..line_end].trim_ascii();
+    let is_alone =
+        rest.is_empty() || rest.starts_with(b"#") || rest.starts_with(b"//") || place.quote.is_some();
+    // In `{…}` and in lists what follows is not the value's.
+    let inside_brackets = text[name.start.saturating_sub(MAX_LEAD)..name.start]
+        .iter()
+        .rev()
+        .take_while(|&&byte| byte != b'\n')
+        .any(|&byte| matches!(byte, b'{' | b'['));
+    if inside_brackets && !place.in_environment {
+        return None;
+    }
+    if !place.in_environment {
+        while let [before @ .., b',' | b';'] = value {
+            value = before;
+        }
+    }
+    let is_secret = values::is_secret(name.rule, name.strength, value);
+    let is_typed = place.in_environment || place.separator == b':' || !is_code(value) || has_digit(value);
+    let is_long = place.in_environment || value.len() >= 3;
+    (is_alone || place.in_environment)
+        .then_some((start, start + value.len()))
+        .filter(|_| is_secret && is_typed && is_long && !looks_like_code(value, place))
+}
+
+/// Whether a name is that of several words.
+fn is_phrase(name: &[u8]) -> bool {
+    let ends =
+        |word: &[u8]| name.len() >= word.len() && name[name.len() - word.len()..].eq_ignore_ascii_case(word);
+    ends(b"phrase") || ends(b"mnemonic")
+}
+
+/// In text that quotes text, `\n` and `\"` end a value.
+fn literal_line_end(value: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &value[at..]) {
+        at += found;
+        if matches!(value.get(at + 1), Some(b'n' | b'r' | b'"' | b'\'')) {
+            return at;
+        }
+        at += 1;
+    }
+    value.len()
+}
+
+/// `password = value`, where the value may be a variable's name.
+fn is_code(value: &[u8]) -> bool {
+    value.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+        && (is_identifier_of_secret(value)
+            || value.len() < 6
+            || value.contains(&b'.')
+            || value.contains(&b'_'))
+}
+
+fn looks_like_code(value: &[u8], place: &Place) -> bool {
+    if place.in_environment {
+        return false;
+    }
+    matches!(value, [b'{' | b'[' | b'(' | b'&' | b'|' | b'>' | b'<' | b'*' | b'=', ..])
+        || memchr::memmem::find(value, b"::").is_some()
+        || memchr::memmem::find(value, b"![").is_some()
+        || begins_call(value)
+        || value.ends_with(b"{")
+        || value.ends_with(b"(")
+        || value.ends_with(b"=>")
+        || place.separator == b':' && is_type(value)
+}
+
+/// `live.strip_prefix(head)?`, `getsockopt(&fd`
+fn begins_call(value: &[u8]) -> bool {
+    let name = run(value, 0, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+    name >= 3 && value.get(name) == Some(&b'(')
+}
+
+/// `token: str = None`, `password: String;`, `secret: Vec<u8>,`: declarations of types.
+fn is_type(value: &[u8]) -> bool {
+    let name = value.iter().position(|byte| !byte.is_ascii_alphanumeric()).map_or(value, |at| &value[..at]);
+    [
+        &b"String"[..],
+        b"str",
+        b"string",
+        b"Option",
+        b"Optional",
+        b"Vec",
+        b"bytes",
+        b"Bytes",
+        b"Token",
+        b"Secret",
+        b"SecretStr",
+        b"SecretString",
+        b"Any",
+        b"Buffer",
+        b"Uint8Array",
+        b"Promise",
+        b"Cow",
+        b"Arc",
+        b"Box",
+        b"int",
+        b"number",
+        b"bool",
+        b"boolean",
+        b"Callable",
+        b"list",
+        b"dict",
+        b"List",
+        b"Dict",
+        b"Union",
+        b"char",
+        b"byte",
+    ]
+    .contains(&name)
+        && (name.len() == value.len() || matches!(value[name.len()], b'<' | b'[' | b'|' | b'?' | b';' | b','))
+}
+
+/// `password: |` and the lines below it; `password: \` and the next line.
+fn block_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(usize, usize)> {
+    if place.separator != b':' || !place.begins_line || name.strength == Strength::Weak {
+        return None;
+    }
+    let line_end = text[start..].iter().take(8).position(|&byte| byte == b'\n').map(|at| start + at)?;
+    let header = text[start..line_end].trim_ascii();
+    if !matches!(
+        header,
+        [b'|' | b'>'] | [b'|' | b'>', b'-' | b'+' | b'0'..=b'9'] | [b'|' | b'>', _, b'-' | b'+']
+    ) {
+        return None;
+    }
+    let indent = indentation(text, name.start);
+    let first = line_end + 1 + run(&text[line_end + 1..], 0, |byte| matches!(byte, b' ' | b'\t'));
+    let mut end = first;
+    let mut at = line_end + 1;
+    while at < text.len() && at < start + MAX_VALUE {
+        let next = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |found| at + found);
+        let line = &text[at..next];
+        let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        if blanks < line.len() && blanks <= indent {
+            break;
+        }
+        if blanks < line.len() {
+            end = next;
+        }
+        at = next + 1;
+    }
+    let end = first + text[first..end.max(first)].trim_ascii_end().len();
+    // A key in PEM is found by its looks, and says more as such.
+    (end > first && !text[first..].starts_with(b"-----BEGIN")).then_some((first, end))
+}
+
+fn indentation(text: &[u8], at: usize) -> usize {
+    let line = &text[..at];
+    let begin = memchr::memrchr(b'\n', &line[at.saturating_sub(256)..])
+        .map_or(at.saturating_sub(256), |found| at.saturating_sub(256) + found + 1);
+    line[begin..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// A connection string without quotes ends with its line; in one, only the password is a secret, which has a name of its own.
+fn connection_string(text: &[u8], start: usize, place: &Place) -> Option<(usize, usize)> {
+    let window = &text[..text.len().min(start + MAX_VALUE)];
+    let end = run(window, start, |byte| !matches!(byte, b'\n' | b'\r') && Some(byte) != place.quote);
+    let value = text[start..end].trim_ascii();
+    let is_one = memchr::memmem::find(value, b"://").is_some()
+        || memchr::memchr(b';', value).is_some() && memchr::memchr(b'=', value).is_some();
+    let word = run(value, 0, |byte| !byte.is_ascii_whitespace());
+    let length = if memchr::memchr(b';', value).is_some() { value.len() } else { word };
+    (is_one && length >= 8).then_some((start, start + length))
+}
+
+/// The rest of a header's line, behind the name of a scheme.
+fn header_value(
+    text: &[u8],
+    start: usize,
+    rule: &str,
+    place: &Place,
+    memo: &mut Memo,
+) -> Option<(usize, usize)> {
+    if start < memo.line {
+        return None;
+    }
+    let mut end = run(text, start, |byte| !matches!(byte, b'\r' | b'\n') && Some(byte) != place.quote);
+    memo.line = end;
+    end = start + literal_line_end(&text[start..end]);
+    let mut line = text[start..end].trim_ascii_end();
+    if place.quote.is_some() {
+        line = line.strip_suffix(b"\\").unwrap_or(line);
+    } else if let Some(closed) = closing_quote(text, start, line) {
+        line = &line[..closed];
+    }
+    let end = start + line.len();
+    if values::is_prose(line) || values::is_reference(line) || rule == rules::COOKIE && !line.contains(&b'=')
+    {
+        return None;
+    }
+    let scheme = line
+        .iter()
+        .position(|&byte| byte == b' ')
+        .filter(|&at| rule == rules::AUTHORIZATION && is_scheme(&line[..at]));
+    let start = scheme.map_or(start, |at| start + at + 1);
+    let value = &text[start..end];
+    let is_opaque = scheme.is_some() || rule == rules::COOKIE || has_digit(value) || value.len() >= 16;
+    let is_code = value.starts_with(b"=") || memchr::memmem::find(value, b"::").is_some();
+    let is_secret = values::is_secret(rule, Strength::Strong, value) && !values::is_keyword(value);
+    (value.len() >= 4 && is_secret && is_opaque && !is_code).then_some((start, end))
+}
+
+/// Whether the first word of an `Authorization` names a scheme and is not the credentials themselves: schemes are short, and the
+/// only registered or common ones with digits are those of AWS.
+fn is_scheme(word: &[u8]) -> bool {
+    let is_name = word.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-');
+    word.starts_with(b"AWS4-") || is_name && word.len() <= 20
+}
+
+/// In `-H "Cookie: a=b" https://…` with blanks before the name, and in a list of quoted lines, the quote that opened before the name
+/// closes the value.
+fn closing_quote(text: &[u8], start: usize, line: &[u8]) -> Option<usize> {
+    let lead = &text[start.saturating_sub(MAX_NAME)..start];
+    let lead = &lead[lead.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)..];
+    [b'"', b'\'', b'`'].into_iter().find_map(|quote| {
+        let is_open = lead.iter().filter(|&&byte| byte == quote).count() % 2 == 1;
+        if is_open { memchr::memchr(quote, line) } else { None }
+    })
+}
+
+/// `IDENTIFIED BY '…'`, `WITH PASSWORD '…'`, `machine h login u password p`, `the password is hunter2`.
+pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<Found> {
+    let end = hit.at + hit.len;
+    let word_start =
+        hit.at - text[..hit.at].iter().rev().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    if !begins_word(text, word_start) && text.get(word_start.wrapping_sub(1)) != Some(&b'_') {
+        return None;
+    }
+    let word = &text[word_start..end - 1];
+    let start = run(&text[..text.len().min(end + MAX_GAP)], end, |byte| matches!(byte, b' ' | b'\t' | b'='));
+    let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
+    let lead = &text[word_start.saturating_sub(200)..word_start];
+    if is("identified by") {
+        let start = [&b"PASSWORD "[..], b"password ", b"VALUES ", b"values "]
+            .iter()
+            .find(|skip| text[start..].starts_with(skip))
+            .map_or(start, |skip| start + skip.len());
+        return sql_value(text, start)
+            .filter(|found| is_quote(text, start) || has_digit(&text[found.start..found.end]));
+    }
+    if is("requirepass") {
+        return bare_word(text, start, rules::PASSWORD).filter(|found| found.end - found.start >= 4);
+    }
+    if !is("password") && !is("passwd") {
+        return None;
+    }
+    if is_quote(text, start) && is_sql(lead) {
+        return sql_value(text, start);
+    }
+    if text[end..start].contains(&b'=') {
+        return None;
+    }
+    if text[start..].starts_with(b"FOR ") {
+        let statement = &text[start..text.len().min(start + 128)];
+        return memchr::memmem::find(statement, b"= '").and_then(|at| sql_value(text, start + at + 2));
+    }
+    if has_word(lead, "machine") || has_word(lead, "default") && has_word(lead, "login") {
+        return bare_word(text, start, rules::PASSWORD);
+    }
+    said(text, start, rules::PASSWORD, 6)
+}
+
+/// A value that a sentence gives: `is hunter2`, `"hunter2"`, or just `hunter2`. It has a digit and a letter in it.
+fn said(text: &[u8], start: usize, rule: &'static str, least: usize) -> Option<Found> {
+    let after = &text[start..text.len().min(start + 8)];
+    let verb = [&b"is "[..], b"was ", b"of ", b"to ", b"as ", b"= ", b"-> ", b"is: "]
+        .into_iter()
+        .find(|verb| after.starts_with(verb));
+    let start = start + verb.map_or(0, <[u8]>::len);
+    let found = match quoted_value(text, start) {
+        Some(quoted) => quoted.map(|(start, end)| Found { start, end, rule })?,
+        None => bare_word(text, start, rule)?,
+    };
+    let value = &text[found.start..found.end];
+    let is_said = value.len() >= least && has_digit(value) && has_letter(value) && !value.contains(&b' ');
+    (is_said && !values::is_uuid(value) && values::is_secret(rule, Strength::Strong, value)).then_some(found)
+}
+
+/// `the token is …`, `Datadog key …`, `API key …`: what follows has to look random, unless a sentence says that it is the value.
+pub(super) fn told(text: &[u8], hit: Hit, keys: &KeyRules) -> Option<Found> {
+    let end = hit.at + hit.len;
+    let word_end = end - 1;
+    let word_start =
+        word_end - text[..word_end].iter().rev().take(24).take_while(|&&byte| dotted(byte)).count();
+    let (rule, strength) = keys.secret(&text[word_start..word_end]).or_else(|| {
+        let before = text[..word_start.saturating_sub(1)]
+            .iter()
+            .rev()
+            .take(24)
+            .take_while(|&&byte| dotted(byte))
+            .count();
+        let first = word_start.saturating_sub(1) - before;
+        (before > 2).then(|| keys.secret(&text[first..word_end])).flatten()
+    })?;
+    let is_told = [&b"is "[..], b"was ", b"= ", b"is: "].iter().any(|verb| text[end..].starts_with(verb));
+    let found = said(text, end, rule, if is_told { 8 } else { 16 })?;
+    let value = &text[found.start..found.end];
+    // What a provider's rule knows says more as such.
+    let is_known = super::text::is_token_at(text, found.start);
+    (!is_known && (is_told && strength == Strength::Strong || values::is_random(value))).then_some(found)
+}
+
+/// Whether a string begins here, of SQL Server or of C too.
+fn is_quote(text: &[u8], at: usize) -> bool {
+    matches!(text.get(at..at + 2), Some([b'\'' | b'"', _] | [b'N' | b'E', b'\'']))
+}
+
+fn is_sql(lead: &[u8]) -> bool {
+    const WORDS: [&str; 8] = ["user", "role", "login", "with", "set", "alter", "create", "encrypted"];
+    lead.split(|byte| !byte.is_ascii_alphanumeric())
+        .any(|other| other.len() > 2 && WORDS.iter().any(|word| other.eq_ignore_ascii_case(word.as_bytes())))
+}
+
+/// Whether one of the last lines has a word in it.
+fn has_word(lead: &[u8], word: &str) -> bool {
+    lead.split(|byte| !byte.is_ascii_alphanumeric()).any(|other| other.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+fn sql_value(text: &[u8], start: usize) -> Option<Found> {
+    let start = if let Some([b'N' | b'E', b'\'']) = text.get(start..start + 2) { start + 1 } else { start };
+    let found = match quoted_value(text, start) {
+        Some(quoted) => quoted.map(|(start, end)| Found { start, end, rule: rules::SQL })?,
+        None => bare_word(text, start, rules::SQL)?,
+    };
+    values::is_secret(rules::SQL, Strength::Strong, &text[found.start..found.end]).then_some(found)
+}
+
+fn bare_word(text: &[u8], start: usize, rule: &'static str) -> Option<Found> {
+    let window = &text[..text.len().min(start + MAX_VALUE)];
+    let end = run(window, start, |byte| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`'));
+    let value = &text[start..end];
+    let value = value.strip_suffix(b";").unwrap_or(value);
+    let value = value.strip_suffix(b".").or_else(|| value.strip_suffix(b",")).unwrap_or(value);
+    (!value.is_empty() && values::is_secret(rule, Strength::Strong, value)).then_some(Found {
+        start,
+        end: start + value.len(),
+        rule,
+    })
+}
+
+/// Whether the name of an XML element that ends here may be a secret's; or whether this is the end of a key of a property list.
+pub(super) fn may_be_element(text: &[u8], mark: usize, keys: &KeyRules) -> bool {
+    let tail = &text[mark.saturating_sub(8)..mark];
+    tail.last().is_some_and(u8::is_ascii_alphanumeric) && keys.may_be_secret(tail)
+}
+
+/// `<password>…<`, `<key>password</key><string>…<`
+pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
+    let lead = &text[mark.saturating_sub(MAX_NAME)..mark];
+    let open = mark - lead.len() + memchr::memrchr(b'<', lead)?;
+    // `Option<Secret>` is a type.
+    if open > 0
+        && text[open + 1] != b'/'
+        && (text[open - 1].is_ascii_alphanumeric() || text[open - 1] == b':')
+    {
+        return None;
+    }
+    let name = &text[open + 1..mark];
+    if name == b"/key" {
+        return property_list(text, open, mark, keys);
+    }
+    let name = name.rsplit(|&byte| byte == b':').next()?;
+    let (rule, strength) = keys.secret(name).filter(|_| name.iter().all(|&byte| dotted(byte)))?;
+    content(text, mark + 1, rule, strength)
+}
+
+fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Option<Found> {
+    let lead = &text[open.saturating_sub(MAX_NAME)..open];
+    let name = &lead[memchr::memrchr(b'>', lead)? + 1..];
+    let (rule, strength) = keys.secret(name)?;
+    let start = memchr::memmem::find(&text[mark..text.len().min(mark + MAX_NAME)], b"<string>")?
+        + mark
+        + "<string>".len();
+    content(text, start, rule, strength)
+}
+
+/// What stands between two tags.
+fn content(text: &[u8], start: usize, rule: &'static str, strength: Strength) -> Option<Found> {
+    let start = if text[start..].starts_with(b"<![CDATA[") { start + 9 } else { start };
+    let start = run(text, start, |byte| byte.is_ascii_whitespace());
+    let window = &text[start..text.len().min(start + MAX_VALUE)];
+    let end = memchr::memchr(b'<', window).filter(|&end| window.get(end + 1) == Some(&b'/'))?;
+    let value = window[..end].strip_suffix(b"]]>").unwrap_or(&window[..end]).trim_ascii_end();
+    values::is_secret(rule, strength, value).then_some(Found { start, end: start + value.len(), rule })
+}
+
+/// What gives the name of a pair, and what gives its value.
+const NAME_KEYS: &[&str] = &["name", "key", "Name", "Key", "NAME", "KEY"];
+const VALUE_KEYS: &[&str] = &["value", "Value", "VALUE", "secretValue", "content"];
+
+/// A pair's name before the separator, as in `name: DB_PASSWORD` and `<add key="ApiKey"`.
+#[inline]
+pub(super) fn pair_name(text: &[u8], mark: usize, end: usize, keys: &KeyRules) -> Option<Hit> {
+    let tail: &[u8; 3] = text[..end].last_chunk()?;
+    if !matches!(tail, b"ame" | b"key" | b"Key" | b"AME" | b"KEY") {
+        return None;
+    }
+    secret_pair(text, mark, keys).map(|_| super::text::Check::Pair.at(mark))
+}
+
+/// The rule of the name that a pair has behind this separator, and where that name ends.
+fn secret_pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<(&'static str, Strength, usize)> {
+    let end = name_end(text, mark)?;
+    let start = name_start(text, end, 0);
+    if !NAME_KEYS.iter().any(|key| key.as_bytes() == &text[start..end]) {
+        return None;
+    }
+    let value = value_start(text, mark)?;
+    let escapes = run(&text[..text.len().min(value + 16)], value, |byte| byte == b'\\');
+    let first = if matches!(text.get(escapes), Some(b'"' | b'\'')) { escapes + 1 } else { value };
+    let last = run(&text[..text.len().min(first + MAX_NAME)], first, |byte| dotted(byte) || byte == b'/');
+    let (rule, strength) = keys.secret(&text[first..last])?;
+    Some((rule, strength, last))
+}
+
+/// The value of a pair whose name stands behind this separator: the `value` in the same tag, object or block.
+pub(super) fn pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
+    const NEAR: usize = 256;
+    let (rule, strength, end) = secret_pair(text, mark, keys)?;
+    let after = &text[end..text.len().min(end + NEAR)];
+    // The tag, the object or the item ends there.
+    let limit = pair_limit(after);
+    let found = value_in(text, end, end + limit).or_else(|| {
+        let begin = mark.saturating_sub(NEAR);
+        let from = text[begin..mark]
+            .iter()
+            .rposition(|byte| matches!(byte, b'<' | b'{' | b'}' | b'>'))
+            .map_or(begin, |at| begin + at + 1);
+        value_in(text, from, mark)
+    });
+    let (start, end) = found.or_else(|| tag_content(text, end))?;
+    values::is_secret(rule, strength, &text[start..end]).then_some(Found { start, end, rule })
+}
+
+fn pair_limit(after: &[u8]) -> usize {
+    let mut lines = 0;
+    for (at, byte) in after.iter().enumerate() {
+        match byte {
+            b'}' | b'>' | b'{' => return at,
+            b'\n' => {
+                lines += 1;
+                let next = after[at + 1..].trim_ascii_start();
+                if lines > 3 || next.starts_with(b"- ") {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    after.len()
+}
+
+/// The value of one of [`VALUE_KEYS`] in a stretch of text.
+fn value_in(text: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
+    let stretch = &text[from..to];
+    memchr::memchr2_iter(b'=', b':', stretch).find_map(|at| {
+        let mark = from + at;
+        let end = name_end(text, mark).filter(|&end| end > from)?;
+        let start = name_start(text, end, from);
+        if !VALUE_KEYS.iter().any(|key| key.as_bytes() == &text[start..end]) {
+            return None;
+        }
+        let value = value_start(text, mark)?;
+        match quoted_value(text, value) {
+            Some(quoted) => quoted,
+            None => {
+                let end = run(&text[..text.len().min(value + MAX_VALUE)], value, |byte| {
+                    !byte.is_ascii_whitespace() && !matches!(byte, b',' | b'}' | b'>')
+                });
+                (value < end).then_some((value, end))
+            }
+        }
+    })
+}
+
+/// `<entry key="password">…</entry>`
+fn tag_content(text: &[u8], end: usize) -> Option<(usize, usize)> {
+    let window = &text[end..text.len().min(end + 128)];
+    let close = window
+        .iter()
+        .position(|&byte| byte == b'>')
+        .filter(|&at| at > 0 && window[at - 1] != b'/' && !window[..at].contains(&b'\n'))?;
+    let content = &text[end + close + 1..text.len().min(end + close + 1 + MAX_VALUE)];
+    let length = memchr::memchr(b'<', content).filter(|&length| content[length..].starts_with(b"</"))?;
+    let value = content[..length].trim_ascii();
+    let start =
+        end + close + 1 + content[..length].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    (!value.is_empty()).then_some((start, start + value.len()))
+}
+
+/// `define('DB_PASSWORD', '…')`, `setenv("TOKEN", "…")`: a call with a name and its value. `at` is behind the bracket.
+pub(super) fn call(text: &[u8], at: usize, keys: &KeyRules) -> Option<Found> {
+    let first = run(&text[..text.len().min(at + 8)], at, |byte| byte == b' ');
+    let (start, end) = quoted_value(&text[..text.len().min(first + MAX_NAME)], first).flatten()?;
+    let (rule, strength) = keys.secret(&text[start..end])?;
+    let comma =
+        run(&text[..text.len().min(end + 16)], end, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b' '));
+    if text.get(comma) != Some(&b',') {
+        return None;
+    }
+    let value = run(&text[..text.len().min(comma + 16)], comma + 1, |byte| byte == b' ');
+    let (start, end) = quoted_value(text, value).flatten()?;
+    values::is_secret(rule, strength, &text[start..end]).then_some(Found { start, end, rule })
+}

@@ -1,0 +1,552 @@
+//! Tokens and addresses that no prefix tells: what makes them out stands in their middle or at their end.
+
+use super::documents;
+use super::marker::Marker;
+use super::rules;
+use super::text::{Check, Found, Hit, Memo, begins_word, has_digit, run, url_safe};
+use super::values;
+
+/// The forms that have their own code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `[3 characters][digit]Q~[31 characters and more]`
+    AzureSecret,
+    /// A key with the signature of an Azure service in it.
+    AzureKey,
+    NewRelic,
+    /// `SK` and 32 hexadecimal digits.
+    Twilio,
+    OpenShift,
+    Salesforce,
+    PasswordHash,
+    Discord,
+    Telegram,
+    Mailchimp,
+    Mailgun,
+    MaxMind,
+    Terraform,
+    Airtable,
+    Zai,
+    Fal,
+    Twitter,
+    AstraCs,
+    JetBrains,
+    Braintree,
+    Putty,
+    PgPass,
+    PagerDuty,
+    Asana,
+    Tableau,
+    /// `p.eyJ…`
+    Tinybird,
+    /// A Kubernetes secret in YAML: found by [`super::documents`].
+    Kubernetes,
+    /// A web address that is a secret, from this many bytes after its mark.
+    Webhook(u8),
+}
+
+pub(super) const TWILIO: Check = Check::Special(Form::Twilio);
+pub(super) const AZURE_KEY: Check = Check::Special(Form::AzureKey);
+
+fn hex(byte: u8) -> bool {
+    byte.is_ascii_hexdigit()
+}
+
+/// Whether exactly N bytes of a class end at `at`.
+fn exactly_before(text: &[u8], at: usize, count: usize, allowed: impl Fn(u8) -> bool) -> bool {
+    let Some(start) = at.checked_sub(count) else { return false };
+    text[start..at].iter().all(|&byte| allowed(byte))
+        && start.checked_sub(1).is_none_or(|before| !text[before].is_ascii_alphanumeric())
+}
+
+/// The end of exactly N bytes of a class that start at `at`.
+fn exactly(text: &[u8], at: usize, count: usize, allowed: impl Fn(u8) -> bool) -> Option<usize> {
+    let end = at.checked_add(count)?;
+    let is_run = text.get(at..end)?.iter().all(|&byte| allowed(byte));
+    (is_run && text.get(end).is_none_or(|&byte| !allowed(byte))).then_some(end)
+}
+
+pub(super) fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
+    let form = match text.get(mark + 1)? {
+        b'm' if text[mark + 1..].starts_with(b"mmk") => Form::MaxMind,
+        b'N' if text[mark + 1..].starts_with(b"NbAkKc") => Form::PagerDuty,
+        _ => return None,
+    };
+    Some(Check::Special(form).at(mark))
+}
+
+pub(super) fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
+    if !text[..mark].last().is_some_and(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let form = match text.get(mark + 1..mark + 4)? {
+        [b'u', b's', b'0'..=b'9'] => Form::Mailchimp,
+        _ if text.get(mark + 9) == Some(&b'-')
+            && text.get(mark.wrapping_sub(9)).is_some_and(|&byte| hex(byte)) =>
+        {
+            Form::Mailgun
+        }
+        _ if text[..mark].last().is_some_and(u8::is_ascii_digit) && exactly_digits(text, mark) => {
+            Form::Twitter
+        }
+        _ => return None,
+    };
+    Some(Check::Special(form).at(mark))
+}
+
+fn exactly_digits(text: &[u8], mark: usize) -> bool {
+    mark >= 15 && text[mark - 15..mark].iter().all(u8::is_ascii_digit)
+}
+
+/// Web addresses that are secrets from some point on: what stands behind the mark of the host, and where the secret begins.
+const WEBHOOKS: &[&str] = &[
+    "slack.com/services/",
+    "slack.com/workflows/",
+    "slack.com/triggers/",
+    "office.com/webhook/",
+    "office.com/webhookb2/",
+    "zapier.com/hooks/catch/",
+    "ifttt.com/trigger/",
+    "tines.com/webhook/",
+    "feishu.cn/open-apis/bot/v2/hook/",
+    "larksuite.com/open-apis/bot/v2/hook/",
+    "chime.aws/incomingwebhooks/",
+    "rocket.chat/hooks/",
+];
+
+pub(super) fn dot(text: &[u8], mark: usize) -> Option<Hit> {
+    let (before, after) = (&text[..mark], &text[mark + 1..]);
+    let form = match after.first()? {
+        b'e' if before.ends_with(b"p") && after.starts_with(b"eyJ") => Form::Tinybird,
+        b'a' if after.starts_with(b"atlasv1.") => Form::Terraform,
+        b's' | b'c' | b'o' | b'z' | b'i' | b't' | b'f' | b'l' | b'm' | b'r'
+            if webhook(before, after).is_some() =>
+        {
+            Form::Webhook(webhook(before, after)?)
+        }
+        _ if after.get(6) == Some(&b'.') && url_safe(*before.last()?) => Form::Discord,
+        _ if mark >= 17 && &text[mark - 17..mark - 14] == b"pat" => Form::Airtable,
+        _ if mark >= 32 && hex(text[mark - 1]) && hex(text[mark - 32]) && after.len() >= 16 => Form::Zai,
+        _ => return None,
+    };
+    Some(Check::Special(form).at(mark))
+}
+
+/// How long the part of a web address is that stands behind the mark of its host and before the secret.
+fn webhook(before: &[u8], after: &[u8]) -> Option<u8> {
+    let ends = |host: &[u8], window: usize| {
+        memchr::memmem::find(&before[before.len().saturating_sub(window)..], host).is_some()
+    };
+    let found = match after.first_chunk()? {
+        b"com/" if after.starts_with(b"com/api/webhooks/") => {
+            ends(b"discord", 12).then_some("com/api/webhooks/")
+        }
+        b"com/" if after.starts_with(b"com/hooks/") => ends(b"mattermost", 24).then_some("com/hooks/"),
+        b"make" if after.starts_with(b"make.com/") => ends(b"hook", 10).then_some("make.com/"),
+        b"slac" | b"offi" | b"zapi" | b"iftt" | b"tine" | b"feis" | b"lark" | b"chim" | b"rock" => {
+            WEBHOOKS.iter().find(|address| after.starts_with(address.as_bytes())).copied()
+        }
+        _ => None,
+    };
+    found.and_then(|found| u8::try_from(found.len()).ok())
+}
+
+pub(super) fn colon(text: &[u8], mark: usize) -> Option<Hit> {
+    let (&before, &after) = (text[..mark].last()?, text.get(mark + 1)?);
+    let form = match after {
+        b'A' if before.is_ascii_digit() => Form::Telegram,
+        b'0'..=b'9' | b'*' if documents::is_port(&text[mark + 1..]) => Form::PgPass,
+        b' ' if before == b'd'
+            && text[..mark].ends_with(b"kind")
+            && text[mark + 2..].starts_with(b"Secret") =>
+        {
+            Form::Kubernetes
+        }
+        b' ' if before == b's' && text[..mark].ends_with(b"Private-Lines") => Form::Putty,
+        b'0'..=b'9' | b'a'..=b'f' if mark >= 12 && text[mark - 12..mark].iter().all(u8::is_ascii_digit) => {
+            Form::Asana
+        }
+        _ if before == b'=' && text[..mark].ends_with(b"==") => Form::Tableau,
+        _ if before == b'S' && text[..mark].ends_with(b"AstraCS") => Form::AstraCs,
+        _ if before == b'm' && text[..mark].ends_with(b"perm") => Form::JetBrains,
+        _ if mark >= 36 && text[mark - 13] == b'-' && values::is_uuid(&text[mark - 36..mark]) => Form::Fal,
+        _ => return None,
+    };
+    Some(Check::Special(form).at(mark))
+}
+
+/// A hit at `~`, `!` or `$`.
+pub(super) fn rare(text: &[u8], mark: usize) -> Option<Hit> {
+    let before = &text[..mark];
+    let form = match text[mark] {
+        b'~' if before.ends_with(b"Q") => Form::AzureSecret,
+        b'~' if before.ends_with(b"sha256") => Form::OpenShift,
+        b'!' if mark >= 15 && &text[mark - 15..mark - 13] == b"00" => Form::Salesforce,
+        b'$' if before.ends_with(b"access_token") => Form::Braintree,
+        b'$' if hash_scheme(&text[mark..]).is_some() => Form::PasswordHash,
+        _ => return None,
+    };
+    Some(Check::Special(form).at(mark))
+}
+
+/// How long the name of a scheme of crypt is that begins here, and how much follows at least.
+fn hash_scheme(text: &[u8]) -> Option<usize> {
+    const SCHEMES: &[(&[u8], usize)] = &[
+        (b"$2a$", 50),
+        (b"$2b$", 50),
+        (b"$2y$", 50),
+        (b"$2x$", 50),
+        (b"$1$", 24),
+        (b"$5$", 43),
+        (b"$6$", 60),
+        (b"$y$", 50),
+        (b"$apr1$", 24),
+        (b"$argon2", 40),
+        (b"$scrypt$", 40),
+        (b"$pbkdf2", 40),
+    ];
+    SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme)).map(|(_, least)| *least)
+}
+
+/// Whether a hit is what its form says.
+pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
+    let mark = hit.at;
+    let found = |start: usize, end: usize, rule: &'static str| Some(Found { start, end, rule });
+    match form {
+        Form::AzureSecret => {
+            let start = mark.checked_sub(5)?;
+            let allowed = |byte: u8| url_safe(byte) || matches!(byte, b'~' | b'.');
+            let end = run(&text[..text.len().min(mark + 64)], mark, allowed);
+            (text[mark - 2].is_ascii_digit() && begins_word(text, start) && (28..=40).contains(&(end - mark)))
+                .then_some(Found { start, end, rule: "azure" })
+        }
+        Form::AzureKey => azure_key(text, hit),
+        Form::NewRelic => {
+            let start = mark.checked_sub(32)?;
+            (exactly_before(text, mark, 32, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
+                .then_some(Found { start, end: mark + hit.len, rule: "new-relic" })
+        }
+        Form::Twilio => {
+            found(mark, exactly(text, mark + 2, 32, hex).filter(|_| begins_word(text, mark))?, "twilio")
+        }
+        Form::OpenShift => {
+            let end = run(text, mark + 1, url_safe);
+            (end - mark > 40).then_some(Found { start: mark - 6, end, rule: "openshift" })
+        }
+        Form::Salesforce => {
+            let start = mark - 15;
+            let end = run(text, mark + 1, |byte| url_safe(byte) || byte == b'.');
+            let is_id = text[start..mark].iter().all(u8::is_ascii_alphanumeric) && begins_word(text, start);
+            (is_id && end - mark > 60).then_some(Found { start, end, rule: "salesforce" })
+        }
+        Form::Braintree => {
+            let end = run(text, mark, |byte| byte.is_ascii_alphanumeric() || byte == b'$');
+            (end - mark > 40).then_some(Found { start: mark - "access_token".len(), end, rule: "braintree" })
+        }
+        Form::PasswordHash => {
+            let least = hash_scheme(&text[mark..])?;
+            let end = run(&text[..text.len().min(mark + 512)], mark, |byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'-')
+            });
+            (end - mark >= least).then_some(Found { start: mark, end, rule: "password-hash" })
+        }
+        Form::Discord => discord(text, mark),
+        Form::Telegram => {
+            let id = text[..mark].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit()).count();
+            let end = run(&text[..text.len().min(mark + 64)], mark + 1, url_safe);
+            let start = mark - id;
+            let is_bot = text[..start].ends_with(b"bot") || begins_word(text, start);
+            ((7..=11).contains(&id) && is_bot && (34..=37).contains(&(end - mark - 1))).then_some(Found {
+                start,
+                end,
+                rule: "telegram",
+            })
+        }
+        Form::Mailchimp => {
+            let end = run(&text[..text.len().min(mark + 6)], mark + 3, |byte| byte.is_ascii_digit());
+            exactly_before(text, mark, 32, hex).then(|| Found { start: mark - 32, end, rule: "mailchimp" })
+        }
+        Form::Mailgun => {
+            let end = exactly(text, mark + 1, 8, hex).and_then(|middle| exactly(text, middle + 1, 8, hex))?;
+            exactly_before(text, mark, 32, hex).then(|| Found { start: mark - 32, end, rule: "mailgun" })
+        }
+        Form::MaxMind => {
+            let start = mark.checked_sub(36)?;
+            let is_key = text[mark - 30] == b'_'
+                && exactly_before(text, mark - 30, 6, |byte| byte.is_ascii_alphanumeric());
+            (is_key && text[mark - 29..mark].iter().all(u8::is_ascii_alphanumeric)).then_some(Found {
+                start,
+                end: mark + 4,
+                rule: "maxmind",
+            })
+        }
+        Form::Terraform => {
+            let end = run(text, mark + ".atlasv1.".len(), |byte| url_safe(byte) || byte == b'=');
+            let start = mark
+                - text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            (mark - start >= 10 && end - mark > 40).then_some(Found { start, end, rule: "terraform" })
+        }
+        Form::Airtable => {
+            let start = mark - 17;
+            let end = run(&text[..text.len().min(mark + 80)], mark + 1, hex);
+            let is_token =
+                begins_word(text, start) && text[start..mark].iter().all(u8::is_ascii_alphanumeric);
+            (is_token && end - mark > 60).then_some(Found { start, end, rule: "airtable" })
+        }
+        Form::Zai => {
+            let end = exactly(text, mark + 1, 16, |byte| byte.is_ascii_alphanumeric())?;
+            (exactly_before(text, mark, 32, hex) && has_digit(&text[mark + 1..end])).then_some(Found {
+                start: mark - 32,
+                end,
+                rule: "zai",
+            })
+        }
+        Form::Fal => {
+            let end = exactly(text, mark + 1, 32, hex)?;
+            begins_word(text, mark - 36).then_some(Found { start: mark - 36, end, rule: "fal" })
+        }
+        Form::Twitter => {
+            let digits = text[..mark].iter().rev().take(26).take_while(|byte| byte.is_ascii_digit()).count();
+            let start = mark - digits;
+            let end = run(&text[..text.len().min(mark + 64)], mark + 1, |byte| byte.is_ascii_alphanumeric());
+            let body = &text[mark + 1..end];
+            let is_mixed = body.iter().any(u8::is_ascii_lowercase) && body.iter().any(u8::is_ascii_uppercase);
+            ((15..=25).contains(&digits)
+                && (30..=50).contains(&body.len())
+                && is_mixed
+                && begins_word(text, start))
+            .then_some(Found { start, end, rule: "twitter" })
+        }
+        Form::AstraCs => {
+            let end = run(text, mark + 1, |byte| byte.is_ascii_alphanumeric() || byte == b':');
+            (end - mark > 20).then_some(Found { start: mark - 7, end, rule: "datastax" })
+        }
+        Form::JetBrains => {
+            let end = run(text, mark + 1, |byte| url_safe(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/'));
+            let dots = memchr::memchr_iter(b'.', &text[mark..end]).count();
+            (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(Found {
+                start: mark - 4,
+                end,
+                rule: "jetbrains",
+            })
+        }
+        Form::Putty => putty(text, mark),
+        Form::Tinybird => {
+            let end = run(text, mark, |byte| url_safe(byte) || byte == b'.');
+            (end - mark > 40 && begins_word(text, mark - 1)).then_some(Found {
+                start: mark - 1,
+                end,
+                rule: "tinybird",
+            })
+        }
+        Form::Asana => {
+            let end = exactly(text, mark + 1, 32, hex)?;
+            let id = text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
+            let start =
+                (mark - id).checked_sub(2).filter(|&at| matches!(&text[at..at + 2], b"0/" | b"1/" | b"2/"));
+            start.map(|start| Found { start, end, rule: "asana" })
+        }
+        Form::Tableau => {
+            let start = mark.checked_sub(24)?;
+            let end = exactly(text, mark + 1, 32, |byte| byte.is_ascii_alphanumeric())?;
+            let is_id = text[start..mark - 2]
+                .iter()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+            is_id.then_some(Found { start, end, rule: "tableau" })
+        }
+        Form::PagerDuty => {
+            let start = mark.checked_sub(1)?;
+            let end = run(text, mark, url_safe);
+            (end - mark >= 18 && begins_word(text, start)).then_some(Found { start, end, rule: "pagerduty" })
+        }
+        Form::PgPass => documents::pgpass(text, mark),
+        Form::Kubernetes => None,
+        Form::Webhook(length) => {
+            let start = mark + 1 + usize::from(length);
+            let end = run(text, start, |byte| url_safe(byte) || matches!(byte, b'/' | b'@' | b'.' | b'%'));
+            let rule = if text[mark + 1..].starts_with(b"slack") { rules::SLACK } else { rules::WEBHOOK };
+            (end - start >= 16).then_some(Found { start, end, rule })
+        }
+    }
+}
+
+/// The Base64 around the signature of an Azure service: 40 characters and more, with the signature in its last third.
+fn azure_key(text: &[u8], hit: Hit) -> Option<Found> {
+    // Tokens of Azure DevOps have letters and digits only, and may stand in a path.
+    let is_devops = text[hit.at..].starts_with(b"AZDO");
+    let allowed =
+        |byte: u8| byte.is_ascii_alphanumeric() || !is_devops && matches!(byte, b'+' | b'/' | b'-' | b'_');
+    let before = text[..hit.at].iter().rev().take(90).take_while(|&&byte| allowed(byte)).count();
+    let start = hit.at - before;
+    let mut end = run(&text[..text.len().min(hit.at + 64)], hit.at, allowed);
+    let after = end - hit.at;
+    while text.get(end) == Some(&b'=') && end < hit.at + 64 {
+        end += 1;
+    }
+    // Where the signature stands in a key of 52, 56, 84 or 88 characters.
+    ((33..=80).contains(&before)
+        && (6..=34).contains(&after)
+        && has_digit(&text[start..end])
+        && (48..=92).contains(&(end - start)))
+    .then_some(Found { start, end, rule: "azure" })
+}
+
+/// The id in Base64, a time stamp and a hash, with dots between them.
+fn discord(text: &[u8], mark: usize) -> Option<Found> {
+    let id = text[..mark].iter().rev().take(30).take_while(|&&byte| url_safe(byte)).count();
+    let start = mark - id;
+    let stamp = text.get(mark + 1..mark + 7)?.iter().all(|&byte| url_safe(byte));
+    let end = run(&text[..text.len().min(mark + 56)], mark + 8, url_safe);
+    let is_token = (23..=28).contains(&id)
+        && (27..=40).contains(&(end - mark - 8))
+        && matches!(text[start], b'M' | b'N' | b'O');
+    (is_token && stamp && begins_word(text, start)).then_some(Found { start, end, rule: "discord" })
+}
+
+/// The lines behind `Private-Lines: <count>`.
+fn putty(text: &[u8], mark: usize) -> Option<Found> {
+    let line = memchr::memchr(b'\n', &text[mark..text.len().min(mark + 16)]).map(|at| mark + at + 1)?;
+    let count: usize = std::str::from_utf8(&text[mark + 1..line]).ok()?.trim().parse().ok()?;
+    let mut end = line;
+    for _ in 0..count.min(256) {
+        let next = memchr::memchr(b'\n', &text[end..]).map_or(text.len(), |at| end + at + 1);
+        end = next;
+    }
+    let end = line + text[line..end].trim_ascii_end().len();
+    (line < end).then_some(Found { start: line, end, rule: rules::PUTTY })
+}
+
+/// Names before a colon and an address that are labels, not users.
+const LABELS: &[&str] = &[
+    "email",
+    "mail",
+    "mailto",
+    "e-mail",
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "user",
+    "username",
+    "login",
+    "account",
+    "contact",
+    "author",
+    "owner",
+    "by",
+    "sender",
+    "recipient",
+    "reply-to",
+    "replyto",
+    "id",
+    "sip",
+    "sips",
+    "xmpp",
+    "acct",
+    "ssh",
+    "git",
+    "scp",
+    "name",
+    "assignee",
+    "subject",
+    "uid",
+    "upn",
+    "principal",
+    "npm",
+    "docker",
+    "image",
+    "serviceAccount",
+    "member",
+    "group",
+    "smtp",
+    "im",
+];
+
+/// `user:password@` before a host, or a long user that must be a token itself.
+pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> {
+    if at < memo.authority {
+        return None;
+    }
+    let is_authority = |b: u8| {
+        !(b.is_ascii_whitespace()
+            || matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
+    };
+    let before = &text[memo.authority..at];
+    let start = at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();
+    memo.authority = run(text, at, is_authority);
+    let authority = &text[start..memo.authority];
+    let at_sign = memchr::memrchr(b'@', authority)?;
+    let found = |from: usize, to: usize| {
+        Some(Found { start: start + from, end: start + to, rule: rules::URL_PASSWORD })
+    };
+    let Some(scheme) = text[..start].strip_suffix(b"://") else {
+        return without_scheme(text, start, at_sign, authority).and_then(|(from, to)| found(from, to));
+    };
+    match memchr::memchr(b':', &authority[..at_sign]) {
+        _ if !scheme.last().is_some_and(u8::is_ascii_alphanumeric) => None,
+        _ if authority.starts_with(Marker::PREFIX) => None,
+        Some(colon) if is_placeholder(&authority[colon + 1..at_sign]) => None,
+        Some(colon) => found(colon + 1, at_sign),
+        None if at_sign >= 16 && has_digit(&authority[..at_sign]) => found(0, at_sign),
+        None => None,
+    }
+}
+
+fn is_placeholder(password: &[u8]) -> bool {
+    values::is_reference(password)
+        || matches!(password, b"password" | b"PASSWORD" | b"pass" | b"***" | b"****")
+}
+
+/// `user:password@host:port`, `user:password@tcp(host)/db`, `jdbc:oracle:thin:user/password@…`: where the password stands in the
+/// authority.
+fn without_scheme(text: &[u8], start: usize, at_sign: usize, authority: &[u8]) -> Option<(usize, usize)> {
+    if text[..start].ends_with(b"/") {
+        let lead = &text[start.saturating_sub(96)..start];
+        let is_oracle = memchr::memmem::find(lead, b"jdbc:oracle:").is_some()
+            || memchr::memmem::find(lead, b"sqlplus ").is_some();
+        return (is_oracle && at_sign >= 3).then_some((0, at_sign));
+    }
+    let colon = memchr::memchr(b':', &authority[..at_sign])?;
+    let user_start =
+        authority[..colon].iter().rposition(|byte| !url_safe(*byte) && *byte != b'.').map_or(0, |at| at + 1);
+    let user = &authority[user_start..colon];
+    let password = &authority[colon + 1..at_sign];
+    let host = &authority[at_sign + 1..];
+    let is_label = LABELS.iter().any(|label| user.eq_ignore_ascii_case(label.as_bytes()));
+    if user.is_empty()
+        || is_label
+        || password.len() < 4
+        || password.contains(&b':')
+        || is_placeholder(password)
+        || password.starts_with(Marker::PREFIX)
+    {
+        return None;
+    }
+    let has_port = host
+        .iter()
+        .position(|&byte| byte == b':')
+        .is_some_and(|at| host.get(at + 1).is_some_and(u8::is_ascii_digit));
+    let is_tcp = host.starts_with(b"tcp(") || host.starts_with(b"unix(");
+    let has_path = text.get(start + authority.len()) == Some(&b'/');
+    let is_certain = is_tcp || is_host(host) && (has_port || has_path);
+    let is_mixed = has_digit(password) || password.iter().any(u8::is_ascii_punctuation);
+    (is_certain || is_host(host) && is_mixed && password.len() >= 6).then_some((colon + 1, at_sign))
+}
+
+/// Whether an address begins with a host: `localhost`, a name with a domain, four numbers.
+fn is_host(host: &[u8]) -> bool {
+    let name = host.iter().position(|byte| !url_safe(*byte) && *byte != b'.').map_or(host, |at| &host[..at]);
+    let name = name.strip_suffix(b".").unwrap_or(name);
+    if name == b"localhost" {
+        return true;
+    }
+    let Some(last) = memchr::memrchr(b'.', name) else {
+        return name.len() < host.len()
+            && host[name.len()] == b':'
+            && name.first().is_some_and(u8::is_ascii_alphabetic);
+    };
+    let domain = &name[last + 1..];
+    let is_number = memchr::memchr_iter(b'.', name).count() == 3
+        && name.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    is_number || domain.len() >= 2 && domain.iter().all(u8::is_ascii_alphabetic) && last > 0
+}

@@ -1,0 +1,223 @@
+//! Text that is written differently from what it means: percent signs of URLs, entities of HTML, colours of terminals, Base64.
+//!
+//! Such a text is looked at twice: as it is, and as a *view*, decoded, whose edits are carried back. That way every
+//! other rule may ignore that `%3D` is an equals sign, and that a colour is no part of a word.
+
+use super::Edit;
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// A decoded text, and where its parts come from.
+pub(super) struct View {
+    pub(super) text: Vec<u8>,
+    /// Offsets in the view, and the offsets in the original from there on.
+    steps: Vec<(usize, usize)>,
+}
+
+const ENTITIES: &[(&str, u8)] = &[
+    ("&quot;", b'"'),
+    ("&amp;", b'&'),
+    ("&apos;", b'\''),
+    ("&lt;", b'<'),
+    ("&gt;", b'>'),
+    ("&#34;", b'"'),
+    ("&#39;", b'\''),
+    ("&#x27;", b'\''),
+    ("&#x22;", b'"'),
+    ("&#61;", b'='),
+    ("&#x3D;", b'='),
+    ("&#58;", b':'),
+    ("&nbsp;", b' '),
+];
+
+/// What the colours of a terminal begin with.
+pub(super) const ESCAPE: u8 = 0x1b;
+
+/// Whether something is encoded at `at`.
+#[inline]
+pub(super) fn is_encoded_at(text: &[u8], at: usize) -> bool {
+    decoded_at(text, at).is_some()
+}
+
+/// What stands encoded at `at`: the byte that it means, if any, and how long it is.
+fn decoded_at(text: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
+    match text[at] {
+        b'%' => {
+            let digits = text.get(at + 1..at + 3)?;
+            let value = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+            let is_text = value.is_ascii_graphic() || matches!(value, b' ' | b'\n' | b'\r' | b'\t');
+            (is_text && digits[0] != b'+').then_some((Some(value), 3))
+        }
+        b'&' => {
+            let found = ENTITIES.iter().find(|(entity, _)| text[at..].starts_with(entity.as_bytes()))?;
+            Some((Some(found.1), found.0.len()))
+        }
+        ESCAPE => {
+            let parameters = text.get(at + 1).filter(|byte| **byte == b'[').map(|_| &text[at + 2..])?;
+            let length = parameters
+                .iter()
+                .take(24)
+                .position(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':' | b'?'))?;
+            parameters[length].is_ascii_alphabetic().then_some((None, length + 3))
+        }
+        _ => None,
+    }
+}
+
+impl View {
+    /// The view of a text that has something encoded in it.
+    pub(super) fn new(text: &[u8]) -> Self {
+        let mut view = View { text: Vec::with_capacity(text.len()), steps: vec![(0, 0)] };
+        let mut at = 0;
+        while at < text.len() {
+            let next = text[at..]
+                .iter()
+                .position(|byte| matches!(*byte, b'%' | b'&' | ESCAPE))
+                .map_or(text.len(), |found| at + found);
+            view.text.extend_from_slice(&text[at..next]);
+            at = next;
+            let Some((byte, length)) = (at < text.len()).then(|| decoded_at(text, at)).flatten() else {
+                view.text.extend(text.get(at));
+                at += 1;
+                continue;
+            };
+            view.steps.push((view.text.len(), at));
+            view.text.extend(byte);
+            at += length;
+            view.steps.push((view.text.len(), at));
+        }
+        view
+    }
+
+    /// Carries edits of the view back to the original text.
+    pub(super) fn carry_back(&self, edits: &mut [Edit]) {
+        for edit in edits {
+            edit.start = self.original_start(edit.start);
+            edit.end = self.original_end(edit.end);
+        }
+    }
+
+    fn original_start(&self, offset: usize) -> usize {
+        let step = self.steps[self.steps.partition_point(|(view, _)| *view <= offset) - 1];
+        step.1 + (offset - step.0)
+    }
+
+    /// The end of something ends before what was left out behind it.
+    fn original_end(&self, offset: usize) -> usize {
+        let first = self.steps.partition_point(|(view, _)| *view < offset);
+        match self.steps.get(first) {
+            Some(step) if step.0 == offset => step.1,
+            _ => self.original_start(offset),
+        }
+    }
+}
+
+const INDIFFERENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, INDIFFERENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, INDIFFERENT);
+
+/// The shortest Base64 that is looked into, and the longest.
+const MIN_BASE64: usize = 16;
+const MAX_BASE64: usize = 256 * 1024;
+
+/// What each character of both alphabets of Base64 stands for; more for the others.
+static SEXTETS: [u8; 256] = {
+    let mut table = [u8::MAX; 256];
+    let mut letters: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut value = 0;
+    while let [letter, rest @ ..] = letters {
+        table[*letter as usize] = value;
+        value += 1;
+        letters = rest;
+    }
+    table[b'-' as usize] = 62;
+    table[b'_' as usize] = 63;
+    table
+};
+
+/// Whether a string may be text in Base64. The first characters tell: of chance, one in four hundred is text.
+#[inline]
+pub(super) fn may_be_base64(text: &[u8]) -> bool {
+    text.len() >= MIN_BASE64 && text.as_chunks::<4>().0.iter().take(3).all(is_text_in_base64)
+}
+
+/// Whether four characters of Base64 are three of text.
+#[inline]
+fn is_text_in_base64(characters: &[u8; 4]) -> bool {
+    let mut bits: u32 = 0;
+    for &character in characters {
+        let sextet = SEXTETS[usize::from(character)];
+        if sextet > 63 {
+            return false;
+        }
+        bits = bits << 6 | u32::from(sextet);
+    }
+    let [_, bytes @ ..] = bits.to_be_bytes();
+    bytes.into_iter().all(is_text)
+}
+
+fn is_text(byte: u8) -> bool {
+    byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// Where Base64 ends that begins at `start`.
+pub(super) fn base64_end(text: &[u8], start: usize) -> usize {
+    let end = text[start..]
+        .iter()
+        .position(|&byte| SEXTETS[usize::from(byte)] > 63)
+        .map_or(text.len(), |at| start + at);
+    end + text[end..].iter().take(2).take_while(|byte| **byte == b'=').count()
+}
+
+/// The text that a string is in Base64.
+pub(super) fn base64_text(text: &[u8]) -> Option<Vec<u8>> {
+    if text.len() > MAX_BASE64 || !may_be_base64(text) {
+        return None;
+    }
+    let text = text.trim_ascii();
+    let text: Vec<u8> = text.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')).copied().collect();
+    let engine = if text.iter().any(|byte| matches!(byte, b'-' | b'_')) { URL_SAFE } else { STANDARD };
+    let decoded = engine.decode(&text).ok()?;
+    let is_readable =
+        decoded.iter().all(|&byte| is_text(byte) || byte >= 0x80) && std::str::from_utf8(&decoded).is_ok();
+    is_readable.then_some(decoded)
+}
+
+/// The pair `user:password` that a word is in Base64, as `Basic` and Docker's `auth` have it.
+pub(super) fn base64_pair(word: &[u8]) -> Option<Vec<u8>> {
+    if !(8..=2048).contains(&word.len()) {
+        return None;
+    }
+    let decoded = STANDARD.decode(word).ok()?;
+    let is_readable = decoded.iter().all(|&byte| is_text(byte) || byte >= 0x80);
+    (is_readable && super::values::is_pair(&decoded)).then_some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_of_a_view_lead_back() {
+        let text = b"a=\x1b[33mb%3Dc&quot;d\x1b[0m e";
+        let view = View::new(text);
+        assert_eq!(view.text, b"a=b=c\"d e");
+        let back = |start: usize, end: usize| &text[view.original_start(start)..view.original_end(end)];
+        assert_eq!(back(2, 3), b"b");
+        assert_eq!(back(2, 5), b"b%3Dc");
+        assert_eq!(back(6, 7), b"d");
+        assert_eq!(back(3, 4), b"%3D");
+        assert_eq!(back(0, 9), &text[..]);
+    }
+
+    #[test]
+    fn base64_of_text_is_told_from_other_words() {
+        assert_eq!(base64_text(b"cGFzc3dvcmQ9aHVudGVyMg==").as_deref(), Some(&b"password=hunter2"[..]));
+        for other in ["description of a thing", "iVBORw0KGgoAAAANSUhEUgAA", "configurationOptions1234"] {
+            assert_eq!(base64_text(other.as_bytes()), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `wiretape integrity`: whether a trace was changed after it was recorded.
+
+mod signature;
+
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::output::{self, Output};
+use crate::selector::TraceSelector;
+use crate::text::printable;
+use crate::{trace_file, units};
+use clap::Args;
+use serde::Serialize;
+use signature::{SignatureState, SigningKey, VerifyingKey};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use wiretape_analyze::summary::Ending;
+use wiretape_library::recording::{Part, Recording};
+use wiretape_library::{Liveness, open, recorder};
+use wiretape_trace::format::Integrity;
+
+/// Verify that traces were not modified after recording
+///
+/// Every line of a recording carries a check value over all bytes before it, and the last line carries the SHA-256 of the
+/// whole file. This command reads a trace and the other parts of its recording, and reports for each file whether it is
+/// intact, cut off or modified, and at which line. Anyone who can write the file can also compute new check values, so
+/// compare the SHA-256 with one that you stored elsewhere, or sign it: `--sign` writes a minisign signature beside each intact
+/// file, and `--public-key` verifies it. The exit code is 0 if all files are intact and their signatures valid, and 1 otherwise.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wiretape integrity latest
+  wiretape integrity *.jsonl --json
+  wiretape integrity latest --sign ~/.minisign/minisign.key
+  wiretape integrity trace.jsonl --public-key minisign.pub")]
+pub(crate) struct IntegrityArgs {
+    /// Traces: paths, id prefixes, or `latest`
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<TraceSelector>,
+
+    /// Sign each intact file with this minisign secret key; writes FILE.minisig
+    #[arg(long, value_name = "KEY")]
+    sign: Option<PathBuf>,
+
+    /// Verify the signatures with this minisign public key: a file, or the key itself
+    #[arg(long, value_name = "KEY", conflicts_with = "sign")]
+    public_key: Option<String>,
+
+    /// Print one JSON object per file (schema: docs/json-output.md)
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &IntegrityArgs) -> Result<ExitCode, CommandError> {
+    // A key that can't be used is reported before any trace is read.
+    let signing_key = args.sign.as_deref().map(SigningKey::read).transpose()?;
+    let verifying_key = args.public_key.as_deref().map(VerifyingKey::read).transpose()?;
+    let mut reports = Vec::new();
+    for recording in recordings(&args.traces)? {
+        check_recording(&recording, &mut reports)?;
+    }
+    for report in &mut reports {
+        if let (Some(key), Some(head)) = (&signing_key, report.intact_head()) {
+            key.sign(&report.path, head)?;
+            report.signature = Some(SignatureState::Valid);
+        }
+        if let Some(key) = &verifying_key {
+            report.signature = Some(key.check(&report.path, report.sha256.as_deref())?);
+        }
+    }
+    if args.json {
+        output::print_json_lines(&reports)?;
+    } else {
+        print(&reports)?;
+    }
+    let is_all_well = reports.iter().all(FileReport::is_well);
+    Ok(if is_all_well { ExitCode::OK } else { ExitCode::FOUND })
+}
+
+fn recordings(traces: &[TraceSelector]) -> Result<Vec<Recording>, CommandError> {
+    let mut named = Vec::new();
+    for trace in traces {
+        let path = trace.resolve()?;
+        let head = trace_file::head(&path)?;
+        named.push((path, head));
+    }
+    let mut recordings = Recording::of_traces(named);
+    for recording in &mut recordings {
+        recording.find_parts()?;
+    }
+    Ok(recordings)
+}
+
+/// The report on one file; also the object of `--json`.
+#[derive(Debug, Serialize)]
+struct FileReport {
+    path: PathBuf,
+    state: IntegrityState,
+    /// The last complete line of a truncated file, or the first modified line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    /// With `--sign` and `--public-key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<SignatureState>,
+}
+
+impl FileReport {
+    fn intact_head(&self) -> Option<&str> {
+        self.sha256.as_deref().filter(|_| self.state == IntegrityState::Intact)
+    }
+
+    fn is_well(&self) -> bool {
+        let is_signed = self.signature.is_none_or(|signature| signature == SignatureState::Valid);
+        is_signed && matches!(self.state, IntegrityState::Intact | IntegrityState::Recording)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum IntegrityState {
+    Intact,
+    /// Still being recorded, and intact so far.
+    Recording,
+    CutOff,
+    Modified,
+    /// The part before names this file, which does not exist.
+    Missing,
+    /// The file carries no check values.
+    Unchecked,
+}
+
+/// Checks the files of a recording, and that each part follows the one before it.
+fn check_recording(recording: &Recording, reports: &mut Vec<FileReport>) -> Result<(), CommandError> {
+    let mut previous: Option<String> = None;
+    for part in &recording.parts {
+        let head = trace_file::head(&part.path)?;
+        let link = head.meta.as_ref().and_then(|meta| meta.part.as_ref()?.sha256.clone());
+        let is_live = recorder(&part.path, &head) == Liveness::Running;
+        let mut report = report(part.path.clone(), open::integrity(&part.path)?, is_live);
+        if report.state != IntegrityState::Unchecked && previous.is_some() && previous != link {
+            // The `meta` of a part names the digest of the part before.
+            (report.state, report.line) = (IntegrityState::Modified, Some(1));
+        }
+        previous.clone_from(&report.sha256);
+        reports.push(report);
+        reports.extend(check_successor(recording, part)?);
+    }
+    Ok(())
+}
+
+/// The report on a following part that is not part of this recording. Without it, a recording whose last parts were deleted
+/// or replaced would pass as intact.
+fn check_successor(recording: &Recording, part: &Part) -> Result<Option<FileReport>, CommandError> {
+    let Ending::Rotated { next } = trace_file::ending(&part.path)? else { return Ok(None) };
+    if recording.parts.iter().any(|other| other.index == part.index + 1) {
+        return Ok(None);
+    }
+    let path = part.path.with_file_name(Path::new(&next).file_name().unwrap_or_default());
+    let (state, line) =
+        if path.exists() { (IntegrityState::Modified, Some(1)) } else { (IntegrityState::Missing, None) };
+    Ok(Some(FileReport { path, state, line, lines: None, sha256: None, signature: None }))
+}
+
+fn report(path: PathBuf, integrity: Integrity, is_live: bool) -> FileReport {
+    let state = IntegrityState::Unchecked;
+    let fresh = FileReport { path, state, line: None, lines: None, sha256: None, signature: None };
+    match integrity {
+        Integrity::Intact { lines, head } => {
+            FileReport { state: IntegrityState::Intact, lines: Some(lines), sha256: Some(head), ..fresh }
+        }
+        Integrity::CutOff { line } if is_live => {
+            FileReport { state: IntegrityState::Recording, lines: Some(line), ..fresh }
+        }
+        Integrity::CutOff { line } => FileReport { state: IntegrityState::CutOff, line: Some(line), ..fresh },
+        Integrity::Modified { line } => {
+            FileReport { state: IntegrityState::Modified, line: Some(line), ..fresh }
+        }
+        Integrity::Unchecked => fresh,
+    }
+}
+
+fn print(reports: &[FileReport]) -> io::Result<()> {
+    let mut out = Output::stdout();
+    let styles = out.styles;
+    for report in reports {
+        let path = report.path.display().to_string();
+        let line = report.line.unwrap_or(0);
+        let lines = units::count(report.lines.unwrap_or(0), "line");
+        let state = match report.state {
+            IntegrityState::Intact => styles.good.paint("intact".to_owned()),
+            IntegrityState::Recording => styles.good.paint("intact so far".to_owned()),
+            IntegrityState::CutOff => styles.warning.paint(format!("cut off after line {line}")),
+            IntegrityState::Modified => styles.error.paint(format!("modified at line {line}")),
+            IntegrityState::Missing => styles.error.paint("missing".to_owned()),
+            IntegrityState::Unchecked => styles.warning.paint("not verifiable".to_owned()),
+        };
+        write!(out, "{}: {state}", printable(&path))?;
+        match (report.state, &report.sha256) {
+            (IntegrityState::Intact, Some(head)) => writeln!(out, ", {lines}, sha256 {head}")?,
+            (IntegrityState::Recording, _) => writeln!(out, ", {lines}; still being recorded")?,
+            (IntegrityState::CutOff, _) => writeln!(out, "; everything up to there is intact")?,
+            (IntegrityState::Missing, _) => writeln!(out, "; the recording continues in this file")?,
+            (IntegrityState::Unchecked, _) => {
+                writeln!(out, ": no check values (imported, or written by another program)")?;
+            }
+            _ => writeln!(out)?,
+        }
+        match report.signature {
+            Some(SignatureState::Valid) => writeln!(out, "  signature: {}", styles.good.paint("valid"))?,
+            Some(SignatureState::Invalid) => writeln!(out, "  signature: {}", styles.error.paint("INVALID"))?,
+            Some(SignatureState::Missing) => writeln!(out, "  signature: {}", styles.error.paint("missing"))?,
+            None => {}
+        }
+    }
+    out.flush()
+}

@@ -1,0 +1,64 @@
+use crate::environment::TestEnvironment;
+use serde_json::Value;
+use std::fs;
+
+/// Recorded without redaction. The password is repeated in prose, and the key on stderr spans several lines.
+fn unredacted() -> String {
+    let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let key = ["-----BEGIN", " PRIVATE KEY-----"].concat();
+    [
+        r#"{"v":1,"type":"meta","startedAt":"2026-05-12T23:00:00.000Z","label":"a","command":["srv","--password","s3cretpassw0rd"],"id":"aaaa0001","chain":"sha256"}"#.to_owned(),
+        r#"{"t":"2026-05-12T23:00:00.123Z","dir":"in","raw":{"jsonrpc":"2.0","id":1,"method":"login","params":{"password":"s3cretpassw0rd"}}}"#.to_owned(),
+        format!(r#"{{"t":"2026-05-12T23:00:00.124Z","dir":"out","raw":{{"jsonrpc":"2.0","id":1,"result":{{"note":"{token} for s3cretpassw0rd"}}}}}}"#),
+        format!(r#"{{"t":"2026-05-12T23:00:00.125Z","type":"stderr","text":"{key}"}}"#),
+        r#"{"t":"2026-05-12T23:00:00.126Z","type":"stderr","text":"QUJDREVGQUJDREVGQUJDREVG"}"#.to_owned(),
+    ]
+    .join("\n")
+        + "\n"
+}
+
+const SECRETS: [&str; 3] = ["s3cretpassw0rd", "16C7e42F292c", "QUJDREVG"];
+
+#[test]
+fn a_trace_is_checked_explained_copied_and_replaced() {
+    let env = TestEnvironment::new();
+    let path = env.file("a.jsonl", unredacted());
+    let output = env.command(&["redact", "--check", "--json"]).arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "there is something to redact");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["values"].as_u64().unwrap() >= 5, "{report}");
+    assert!(report["rules"]["github"] == 1, "{report}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), unredacted(), "--check changes nothing");
+
+    let explained = env.run(&["redact", path.to_str().unwrap(), "--explain"]);
+    assert!(explained.contains("line 3: github: "), "{explained}");
+    assert!(SECRETS.iter().all(|secret| !explained.contains(secret)), "{explained}");
+
+    env.run(&["redact", path.to_str().unwrap(), "-o", "clean"]);
+    let copy = fs::read_to_string(env.data_dir().join("clean/a.jsonl")).unwrap();
+    assert!(SECRETS.iter().all(|secret| !copy.contains(secret)), "{copy}");
+    assert_eq!(copy.lines().count(), 5);
+    assert!(!copy.contains("\"chain\""), "a redacted copy has no check values: {copy}");
+
+    env.run(&["redact", path.to_str().unwrap(), "--in-place"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), copy);
+    let output = env.command(&["redact", "--check"]).arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "redacting twice is redacting once");
+}
+
+#[test]
+fn rules_are_listed_and_tried() {
+    let env = TestEnvironment::new();
+    let listed = env.run(&["redact", "--rules"]);
+    assert!(listed.contains("github") && listed.lines().count() > 200, "{listed}");
+    let tried = env.run(&["redact", "--try", "password=hunter2hunter2"]);
+    assert!(tried.contains("[REDACTED:password:") && !tried.contains("hunter2"), "{tried}");
+}
+
+#[test]
+fn what_to_do_must_be_said() {
+    let env = TestEnvironment::new();
+    env.file("a.jsonl", unredacted());
+    assert_eq!(env.command(&["redact", "traces/a.jsonl"]).output().unwrap().status.code(), Some(2));
+    assert_eq!(env.command(&["redact", "--check"]).output().unwrap().status.code(), Some(2));
+}
