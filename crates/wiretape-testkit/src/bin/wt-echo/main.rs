@@ -34,10 +34,11 @@ fn main() -> io::Result<ExitCode> {
     ending::end(&options)
 }
 
-/// What it says unasked.
+/// The messages that it sends on its own.
 fn speak_first(options: &Options) -> io::Result<()> {
     if let Some(text) = &options.stderr {
-        writeln!(io::stderr(), "{text}")?;
+        // One write: `writeln!` makes two on unbuffered stderr, and the recorder's own warnings may come between them.
+        io::stderr().write_all(format!("{text}\n").as_bytes())?;
     }
     if options.pollute {
         raw_stdout()?.write_all(b"Server listening on stdio\n")?;
