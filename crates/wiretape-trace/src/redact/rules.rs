@@ -68,6 +68,7 @@ const ALL: [Rule; GENERAL.len() + providers::COUNT] = {
 };
 
 /// Rules of providers that code refers to.
+pub(super) const AWS: &str = "aws";
 pub(super) const SLACK: &str = "slack";
 pub(super) const WEBHOOK: &str = "webhook";
 

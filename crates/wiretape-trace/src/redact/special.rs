@@ -14,6 +14,10 @@ pub(super) enum Form {
     /// A key with the signature of an Azure service in it.
     AzureKey,
     NewRelic,
+    /// `AAAA[7 characters]:APA91b[134 characters]`
+    Firebase,
+    /// `s.[24 characters]`, the service tokens of Vault before 1.10.
+    Vault,
     /// `SK` and 32 hexadecimal digits.
     Twilio,
     OpenShift,
@@ -124,12 +128,24 @@ pub(super) fn dot(text: &[u8], mark: usize) -> Option<Hit> {
         {
             Form::Webhook(webhook(before, after)?)
         }
+        _ if *before.last()? == b's' && is_vault_token(before, after) => Form::Vault,
         _ if after.get(6) == Some(&b'.') && url_safe(*before.last()?) => Form::Discord,
         _ if mark >= 17 && &text[mark - 17..mark - 14] == b"pat" => Form::Airtable,
         _ if mark >= 32 && hex(text[mark - 1]) && hex(text[mark - 32]) && after.len() >= 16 => Form::Zai,
         _ => return None,
     };
     Some(Check::Special(form).at(mark))
+}
+
+/// Whether `s` and a dot are followed by an older Vault token, rather than by the member of something called `s`.
+fn is_vault_token(before: &[u8], after: &[u8]) -> bool {
+    if !begins_word(before, before.len() - 1) {
+        return false;
+    }
+    let Some(end) = exactly(after, 0, 24, |byte| byte.is_ascii_alphanumeric()) else { return false };
+    // A name in camel case has no digit and a capital letter every few letters; of random letters every other one is.
+    let capitals = after[..end].iter().filter(|byte| byte.is_ascii_uppercase()).count();
+    (8..=20).contains(&capitals) || has_digit(&after[..end]) && capitals > 0
 }
 
 /// How long the part of a web address is that stands behind the mark of its host and before the secret.
@@ -154,6 +170,7 @@ fn webhook(before: &[u8], after: &[u8]) -> Option<u8> {
 pub(super) fn colon(text: &[u8], mark: usize) -> Option<Hit> {
     let (&before, &after) = (text[..mark].last()?, text.get(mark + 1)?);
     let form = match after {
+        b'A' if text[mark + 1..].starts_with(b"APA91b") => Form::Firebase,
         b'A' if before.is_ascii_digit() => Form::Telegram,
         b'0'..=b'9' | b'*' if documents::is_port(&text[mark + 1..]) => Form::PgPass,
         b' ' if before == b'd'
@@ -221,6 +238,16 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
                 .then_some(Found { start, end, rule: "azure" })
         }
         Form::AzureKey => azure_key(text, hit),
+        Form::Firebase => {
+            let start = mark.checked_sub(11)?;
+            let end = run(&text[..text.len().min(mark + 256)], mark + 1, url_safe);
+            (end - mark > 100 && text[start..mark].iter().all(|&byte| url_safe(byte))).then_some(Found {
+                start,
+                end,
+                rule: "firebase",
+            })
+        }
+        Form::Vault => found(mark - 1, mark + 25, "vault"),
         Form::NewRelic => {
             let start = mark.checked_sub(32)?;
             (exactly_before(text, mark, 32, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
@@ -368,6 +395,21 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             (end - start >= 16).then_some(Found { start, end, rule })
         }
     }
+}
+
+/// Where the secret access key ends that follows an access key id, as in `AKIA…:secret` and in the rows of a
+/// `credentials.csv`. It has no prefix of its own, so only this place tells it from a hash.
+pub(super) fn aws_secret_end(text: &[u8], id_end: usize) -> Option<usize> {
+    let between = text[id_end..].iter().take(4).take_while(|byte| b" :,;|/\t\"'".contains(byte)).count();
+    let start = id_end + between;
+    let end = exactly(text, start, 40, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))?;
+    // A SHA-1 next to a key id is more likely a hash than a key of 40 lower-case hexadecimal digits.
+    let is_hash = text[start..end].iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (between > 0 && !is_hash && is_varied(&text[start..end])).then_some(end)
+}
+
+fn is_varied(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_uppercase) && text.iter().any(u8::is_ascii_lowercase)
 }
 
 /// The Base64 around the signature of an Azure service: 40 characters and more, with the signature in its last third.

@@ -186,6 +186,7 @@ impl Searcher {
         let mut builder = packed::Config::new().match_kind(packed::MatchKind::LeftmostLongest).builder();
         let engine = match builder.extend(&literals).build() {
             Some(searcher) => Engine::Packed(Box::new(searcher)),
+            // Teddy takes 64 literals at most (`the_letters_are_searched_with_simd`); other processors have no Teddy.
             None => Engine::Automaton(
                 AhoCorasick::builder()
                     .match_kind(MatchKind::LeftmostLongest)
@@ -758,7 +759,14 @@ fn token(text: &[u8], at: usize, index: u16, memo: &mut Memo) -> Option<Found> {
     }
     let body = at + format.anchor.len();
     match format.end(text, body) {
-        Ok(end) if end - body >= least => Some(Found { start: at, end, rule: format.rule }),
+        Ok(end) if end - body >= least => {
+            let end = if format.rule == rules::AWS {
+                special::aws_secret_end(text, end).unwrap_or(end)
+            } else {
+                end
+            };
+            Some(Found { start: at, end, rule: format.rule })
+        }
         Ok(_) => None,
         Err(until) => {
             // A later start in the same run is shorter and has no more in it: it fails too.
@@ -884,4 +892,17 @@ fn is_key_path(path: &[u8]) -> bool {
 
 fn key_identity(name: &[u8]) -> bool {
     [&b"id_rsa"[..], b"id_dsa", b"id_ecdsa", b"id_ed25519"].iter().any(|id| name.starts_with(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One literal too many, and every search falls back to the automaton, at a tenth of the speed.
+    #[test]
+    fn the_letters_are_searched_with_simd() {
+        for searcher in &Letters::new().searchers {
+            assert!(searcher.checks.len() <= 64, "{} literals", searcher.checks.len());
+        }
+    }
 }

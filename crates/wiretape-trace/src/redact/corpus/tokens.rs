@@ -104,6 +104,25 @@ const DOCUMENTED: &[(&str, &[Part])] = &[
     ("astra", &[("Astra", "", 0), ("CS:", ALPHANUMERIC, 24), (":", HEX, 64)]),
     ("fal", &[("", HEX, 8), ("-", HEX, 4), ("-", HEX, 4), ("-", HEX, 4), ("-", HEX, 12), (":", HEX, 32)]),
     ("bcrypt", &[("$2", "", 0), ("b$12$", ALPHANUMERIC, 53)]),
+    ("clojars", &[("CLO", "", 0), ("JARS_", LOWER_DIGITS, 60)]),
+    (
+        "context7",
+        &[("ctx7", "", 0), ("sk-", HEX, 8), ("-", HEX, 4), ("-", HEX, 4), ("-", HEX, 4), ("-", HEX, 12)],
+    ),
+    (
+        "amazon mws",
+        &[("amzn", "", 0), (".mws.", HEX, 8), ("-", HEX, 4), ("-", HEX, 4), ("-", HEX, 4), ("-", HEX, 12)],
+    ),
+    ("login with amazon", &[("amzn1", "", 0), (".oa2-cs.v1.", HEX, 64)]),
+    ("aws session token", &[("IQoJ", "", 0), ("b3JpZ2lu", BASE64, 300)]),
+    ("aws session token, older", &[("FwoG", "", 0), ("ZXIvYXdz", BASE64, 300)]),
+    ("aws key and secret", &[("AK", "", 0), ("IA", BASE32, 16), (":", BASE64, 40)]),
+    ("firebase cloud messaging", &[("AAAA", URL_SAFE, 7), (":APA9", "", 0), ("1b", URL_SAFE, 134)]),
+    ("anyscale", &[("ese", "", 0), ("cret_", ALPHANUMERIC, 26)]),
+    ("baidu", &[("bce-v3/", "", 0), ("ALTAK-", ALPHANUMERIC, 21), ("/", HEX, 40)]),
+    ("coze", &[("pa", "", 0), ("t_", ALPHANUMERIC, 64)]),
+    ("vault, older", &[("s", "", 0), (".", ALPHANUMERIC, 24)]),
+    ("github server with an app id", &[("gh", "", 0), ("s_", DIGITS, 7), ("_", ALPHANUMERIC, 60)]),
     ("new relic licence", &[("", HEX, 32), ("FFFF", "", 0), ("NRAL", "", 0)]),
 ];
 

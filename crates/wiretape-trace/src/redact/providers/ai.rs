@@ -36,5 +36,8 @@ super::providers! {
     "luma" "Luma keys: `luma-…`" ["luma-" "h8 '- h4 '- u20+"]
     "e2b" "E2B keys: `e2b_…`" ["e2b_" "h32+"]
     "browserbase" "Browserbase keys: `bb_live_…`, `bb_test_…`" ["bb_live_" "u20+", "bb_test_" "u20+"]
+    "context7" "Context7 keys: `ctx7sk-…`" ["ctx7sk-" "u20+"]
+    "anyscale" "Anyscale keys: `esecret_…`" ["esecret_" "a20+"]
+    "coze" "Coze tokens: `pat_…`" ["pat_" "!a64"]
     "daytona" "Daytona keys: `dtn_…`" ["dtn_" "h40+"]
 }

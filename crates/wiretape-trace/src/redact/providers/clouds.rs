@@ -1,9 +1,15 @@
 //! Clouds, hosting and networks.
 
 super::providers! {
-    "aws" "AWS access key ids and Bedrock keys: `AKIA…`, `ASIA…`, `ABIA…`, `ACCA…`, `ABSK…`, `bedrock-api-key-…`" [
+    "aws" "AWS access key ids with the secret next to them, session tokens and Bedrock keys: `AKIA…`, `ASIA…`, `ABIA…`, `ACCA…`, `ABSK…`, `IQoJb3JpZ2lu…`, `bedrock-api-key-…`" [
         "AKIA" "U16", "ASIA" "U16", "ABIA" "U16", "ACCA" "U16", "ABSK" "b100+", "bedrock-api-key-" "e20+",
+        "IQoJb3JpZ2lu" "e100+", "FwoGZXIvYXdz" "e100+",
     ]
+    "amazon" "Amazon seller and login secrets: `amzn.mws.…`, `amzn1.oa2-cs.v1.…`" [
+        "amzn.mws." "x8 '- x4 '- x4 '- x4 '- x12", "amzn1.oa2-cs.v1." "x64",
+    ]
+    "firebase" "Firebase Cloud Messaging keys: `AAAA…:APA91b…`" []
+    "baidu" "Baidu Cloud keys: `bce-v3/ALTAK-…`" ["bce-v3/ALTAK-" "a16+ '/ x40"]
     "google" "Google API keys, OAuth tokens and client secrets: `AIza…`, `ya29.…`, `1//0…`, `GOCSPX-…`, `AQ.Ab…`" [
         "AIza" "u35+", "ya29." "t20+", "1//0" "u30+", "GOCSPX-" "u24+", "AQ." "'Ab u40+",
     ]
@@ -43,7 +49,7 @@ super::providers! {
     ]
     "openshift" "OpenShift tokens: `sha256~…`" []
     "terraform" "Terraform Cloud tokens: `….atlasv1.…`" []
-    "vault" "HashiCorp Vault tokens: `hvs.…`, `hvb.…`, `hvr.…`" [
+    "vault" "HashiCorp Vault tokens: `hvs.…`, `hvb.…`, `hvr.…`, older ones `s.…`" [
         "hvs." "u24+", "hvb." "u24+", "hvr." "u24+",
     ]
     "doppler" "Doppler tokens: `dp.pt.…` and its kin" [

@@ -2,7 +2,7 @@
 
 super::providers! {
     "github" "GitHub tokens, classic (`ghp_…` and its kin) and fine-grained (`github_pat_…`)" [
-        "ghp_" "a30+", "gho_" "a30+", "ghu_" "a30+", "ghs_" "a30+", "ghr_" "a30+", "github_pat_" "w22+",
+        "ghp_" "a30+", "gho_" "a30+", "ghu_" "a30+", "ghs_" "t30+", "ghr_" "a30+", "github_pat_" "w22+",
     ]
     "gitlab" "GitLab tokens: `glpat-…` and its kin, `GR1348941…`, `_gitlab_session=…`" [
         "glpat-" "t20+", "gldt-" "u20+", "glrt-" "t20+", "glrtr-" "t20+", "glptt-" "u20+", "glft-" "u20+", "glimt-" "u20+",
@@ -21,7 +21,7 @@ super::providers! {
     "rubygems" "RubyGems keys: `rubygems_…`" ["rubygems_" "l40+"]
     "crates-io" "crates.io tokens: `cio…`" ["cio" "!a32"]
     "nuget" "NuGet keys: `oy2…`" ["oy2" "!l43"]
-    "clojars" "Clojars tokens: `CLOJARS_…`" ["CLOJARS_" "x60+"]
+    "clojars" "Clojars tokens: `CLOJARS_…`" ["CLOJARS_" "l60+"]
     "packagist" "Packagist tokens: `packagist_ort_…` and its kin" [
         "packagist_ort_" "h60+", "packagist_out_" "h60+", "packagist_oat_" "h60+", "packagist_acs_" "h60+",
         "packagist_ack_" "h24+",
