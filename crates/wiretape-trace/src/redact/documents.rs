@@ -2,7 +2,7 @@
 
 use super::keys::KeyRules;
 use super::rules;
-use super::text::{Found, run};
+use super::text::{SecretMatch, run};
 use super::values::{self, Strength};
 use crate::json::Text;
 use memchr::memmem::{self, Finder};
@@ -92,7 +92,7 @@ fn column_rule(cell: &[u8], keys: &KeyRules) -> Option<(&'static str, Strength)>
 }
 
 /// Finds what stands in columns that are named like secrets.
-pub(super) fn tables(text: &[u8], keys: &KeyRules, found: &mut Vec<Found>) {
+pub(super) fn tables(text: &[u8], keys: &KeyRules, found: &mut Vec<SecretMatch>) {
     if memchr::memchr(b'\n', text).is_none() || !may_have_columns(text, keys) {
         return;
     }
@@ -135,7 +135,7 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
 }
 
 /// Takes the rows below a header, and returns where the table ends.
-fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<Found>) -> usize {
+fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch>) -> usize {
     while at < text.len() {
         let line = line_at(text, at);
         let is_rule = |byte: &u8| matches!(byte, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\r');
@@ -152,7 +152,7 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<Found>) -> 
             let cell = &line[start..end];
             let is_ruled = cell.iter().all(|byte| matches!(byte, b'-' | b':' | b' ' | b'='));
             if !is_ruled && values::is_secret(rule, strength, cell) {
-                found.push(Found { start: at + start, end: at + end, rule });
+                found.push(SecretMatch { start: at + start, end: at + end, rule });
             }
         }
         at += line.len() + 1;
@@ -188,7 +188,7 @@ fn trimmed(line: &[u8], mut start: usize, mut end: usize) -> (usize, usize) {
 }
 
 /// Finds the values of a Kubernetes secret in YAML: everything under `data` and `stringData`.
-pub(super) fn kubernetes(text: &[u8], found: &mut Vec<Found>) {
+pub(super) fn kubernetes(text: &[u8], found: &mut Vec<SecretMatch>) {
     if memmem::find(text, b"kind: Secret\n").is_none() && memmem::find(text, b"kind: Secret\r\n").is_none() {
         return;
     }
@@ -208,10 +208,18 @@ pub(super) fn kubernetes(text: &[u8], found: &mut Vec<Found>) {
             if !matches!(content.get(start), Some(b'|' | b'>'))
                 && values::is_secret(rules::SECRET, Strength::Strong, &content[start..end])
             {
-                found.push(Found { start: at + indent + start, end: at + indent + end, rule: rules::SECRET });
+                found.push(SecretMatch {
+                    start: at + indent + start,
+                    end: at + indent + end,
+                    rule: rules::SECRET,
+                });
             }
         } else if inside.is_some() && !content.is_empty() && !content.contains(&b':') {
-            found.push(Found { start: at + indent, end: at + indent + content.len(), rule: rules::SECRET });
+            found.push(SecretMatch {
+                start: at + indent,
+                end: at + indent + content.len(),
+                rule: rules::SECRET,
+            });
         }
         if content == b"data:" || content == b"stringData:" {
             inside = Some(indent);
@@ -222,7 +230,7 @@ pub(super) fn kubernetes(text: &[u8], found: &mut Vec<Found>) {
 
 /// The values of `INSERT INTO t (a, password) VALUES ('x', '…'), …` that stand in columns named like secrets. `at` is where
 /// the word begins. Returns how far was read.
-pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Found>) -> usize {
+pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<SecretMatch>) -> usize {
     let lead = &text[at.saturating_sub(MAX_HEADER)..at];
     let Some(close) = lead
         .iter()
@@ -254,7 +262,7 @@ fn row(
     text: &[u8],
     mut at: usize,
     columns: &[Option<(&'static str, Strength)>],
-    found: &mut Vec<Found>,
+    found: &mut Vec<SecretMatch>,
 ) -> usize {
     for column in 0.. {
         at = run(text, at, |byte| byte.is_ascii_whitespace());
@@ -271,7 +279,7 @@ fn row(
         if let Some((rule, strength)) = columns.get(column).copied().flatten()
             && values::is_secret(rule, strength, &text[start..end.min(text.len())])
         {
-            found.push(Found { start, end: end.min(text.len()), rule });
+            found.push(SecretMatch { start, end: end.min(text.len()), rule });
         }
         at = run(text, next.min(text.len()), |byte| byte.is_ascii_whitespace());
         if text.get(at) != Some(&b',') || column > MAX_COLUMNS {
@@ -294,7 +302,7 @@ fn string_end(text: &[u8], mut at: usize) -> usize {
 }
 
 /// The password of a row of `.pgpass` (`host:port:database:user:password`) that has a colon at `mark`.
-pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<Found> {
+pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let before = &text[mark.saturating_sub(256)..mark];
     let begin = mark - before.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
     if begin > 0 && text[begin - 1] != b'\n' {
@@ -302,7 +310,7 @@ pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<Found> {
     }
     let line = cut_line(&text[begin..text.len().min(begin + 512)]).trim_ascii_end();
     let start = pgpass_password(line)?;
-    Some(Found { start: begin + start, end: begin + line.len(), rule: rules::PASSWORD })
+    Some(SecretMatch { start: begin + start, end: begin + line.len(), rule: rules::PASSWORD })
 }
 
 /// Whether the second field of such a row may stand here.

@@ -7,7 +7,9 @@
 use super::keys::{self, KeyRules, is_working_directory};
 use super::marker::Marker;
 use super::rules;
-use super::text::{Found, Hit, MAX_ESCAPES, MAX_NAME, Memo, begins_word, dotted, has_digit, has_letter, run};
+use super::text::{
+    Hit, MAX_ESCAPES, MAX_NAME, Memo, SecretMatch, begins_word, dotted, has_digit, has_letter, run,
+};
 use super::values::{self, Strength};
 use crate::json::Text;
 
@@ -114,7 +116,7 @@ pub(super) fn name_end(text: &[u8], mark: usize) -> Option<usize> {
 }
 
 /// The value of a name that is secret.
-pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) -> Option<Found> {
+pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) -> Option<SecretMatch> {
     let name = secret_name(text, mark, keys, memo.floor)?;
     let value = value_start(text, mark)?;
     let Name { start, end, rule, .. } = name;
@@ -122,7 +124,7 @@ pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) 
     if is_working_directory(rule, &text[start..end], unquoted(text, value)) {
         return None;
     }
-    let place = Place::new(text, mark, value, &name);
+    let place = NamePosition::new(text, mark, value, &name);
     // `startsWith("token=")`: the quote closes what the name is in.
     let closes = name.in_query && matches!(text.get(value), Some(b'"' | b'\'' | b'`'))
         || value > mark + 1 && closes_line(text, value);
@@ -135,7 +137,7 @@ pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) 
         }
         None => bare_value(text, value, &name, &place, memo)?,
     };
-    Some(Found { start, end, rule })
+    Some(SecretMatch { start, end, rule })
 }
 
 /// Whether the quote at `at` closes one that opened earlier in the line: `prompt("Your password: ")`.
@@ -161,7 +163,7 @@ fn unquoted(text: &[u8], at: usize) -> &[u8] {
 }
 
 /// What is known of where a name stands.
-struct Place {
+struct NamePosition {
     separator: u8,
     /// No blank stands around the separator.
     is_tight: bool,
@@ -173,13 +175,13 @@ struct Place {
     quote: Option<u8>,
 }
 
-impl Place {
+impl NamePosition {
     fn new(text: &[u8], mark: usize, value: usize, name: &Name) -> Self {
         let separator = text[mark];
         let is_tight = name.end == mark && value == mark + 1;
         let shouted = !text[name.start..name.end].iter().any(u8::is_ascii_lowercase);
         let before = name.start.checked_sub(1).map(|at| text[at]);
-        Place {
+        NamePosition {
             separator,
             is_tight,
             in_environment: shouted && is_tight && separator == b'=',
@@ -263,7 +265,7 @@ fn bare_value(
     text: &[u8],
     start: usize,
     name: &Name,
-    place: &Place,
+    place: &NamePosition,
     memo: &mut Memo,
 ) -> Option<(usize, usize)> {
     if matches!(name.rule, rules::AUTHORIZATION | rules::COOKIE) && place.separator == b':' {
@@ -283,11 +285,12 @@ fn bare_value(
     let is_apart = name.start == 0 || text[name.start - 1].is_ascii_whitespace() || place.quote.is_some();
     let owns_line = place.in_environment && is_apart && name.strength == Strength::Strong
         || (place.begins_line || place.quote.is_some()) && !name.in_query;
-    if owns_line && start >= memo.own {
-        if let Some(found) = own_value(text, start, name, place) {
+    if owns_line && start >= memo.own_line {
+        if let Some(found) = whole_line_value(text, start, name, place) {
             return Some(found);
         }
-        memo.own = run(&text[..text.len().min(start + MAX_VALUE)], start, |byte| !byte.is_ascii_whitespace());
+        memo.own_line =
+            run(&text[..text.len().min(start + MAX_VALUE)], start, |byte| !byte.is_ascii_whitespace());
     }
     let end = run(text, start, |byte| is_bare(byte) && !(name.in_query && byte == b'#'));
     let value = &text[start..end];
@@ -299,7 +302,7 @@ fn bare_value(
     None
 }
 
-fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &Place) -> bool {
+fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &NamePosition) -> bool {
     if name.rule == rules::QUERY {
         return keys::is_query_value(&text[name.start..name.end], value);
     }
@@ -342,7 +345,7 @@ pub(super) fn is_bare(byte: u8) -> bool {
 
 /// A value that has its line for itself, or is an environment variable's: it ends at a blank, or at the quote that
 /// stood before the name.
-fn own_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(usize, usize)> {
+fn whole_line_value(text: &[u8], start: usize, name: &Name, place: &NamePosition) -> Option<(usize, usize)> {
     let window = &text[..text.len().min(start + MAX_VALUE)];
     let is_phrase = is_phrase(&text[name.start..name.end]);
     let end = run(window, start, |byte| {
@@ -416,7 +419,7 @@ fn is_code(value: &[u8]) -> bool {
             || value.contains(&b'_'))
 }
 
-fn looks_like_code(value: &[u8], place: &Place) -> bool {
+fn looks_like_code(value: &[u8], place: &NamePosition) -> bool {
     if place.in_environment {
         return false;
     }
@@ -477,7 +480,7 @@ fn is_type(value: &[u8]) -> bool {
 }
 
 /// `password: |` and the lines below it; `password: \` and the next line.
-fn block_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(usize, usize)> {
+fn block_value(text: &[u8], start: usize, name: &Name, place: &NamePosition) -> Option<(usize, usize)> {
     if place.separator != b':' || !place.begins_line || name.strength == Strength::Weak {
         return None;
     }
@@ -518,7 +521,7 @@ fn indentation(text: &[u8], at: usize) -> usize {
 }
 
 /// A connection string without quotes ends with its line; in one, only the password is a secret, which has a name of its own.
-fn connection_string(text: &[u8], start: usize, place: &Place) -> Option<(usize, usize)> {
+fn connection_string(text: &[u8], start: usize, place: &NamePosition) -> Option<(usize, usize)> {
     let window = &text[..text.len().min(start + MAX_VALUE)];
     let end = run(window, start, |byte| !matches!(byte, b'\n' | b'\r') && Some(byte) != place.quote);
     let value = text[start..end].trim_ascii();
@@ -534,7 +537,7 @@ fn header_value(
     text: &[u8],
     start: usize,
     rule: &str,
-    place: &Place,
+    place: &NamePosition,
     memo: &mut Memo,
 ) -> Option<(usize, usize)> {
     if start < memo.line {
@@ -585,7 +588,7 @@ fn closing_quote(text: &[u8], start: usize, line: &[u8]) -> Option<usize> {
 }
 
 /// `IDENTIFIED BY '…'`, `WITH PASSWORD '…'`, `machine h login u password p`, `the password is hunter2`.
-pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<Found> {
+pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     let end = hit.at + hit.len;
     let word_start =
         hit.at - text[..hit.at].iter().rev().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -623,27 +626,27 @@ pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<Found> {
     if has_word(lead, "machine") || has_word(lead, "default") && has_word(lead, "login") {
         return bare_word(text, start, rules::PASSWORD);
     }
-    said(text, start, rules::PASSWORD, 6)
+    stated_value(text, start, rules::PASSWORD, 6)
 }
 
 /// A value that a sentence gives: `is hunter2`, `"hunter2"`, or just `hunter2`. It has a digit and a letter in it.
-fn said(text: &[u8], start: usize, rule: &'static str, least: usize) -> Option<Found> {
+fn stated_value(text: &[u8], start: usize, rule: &'static str, least: usize) -> Option<SecretMatch> {
     let after = &text[start..text.len().min(start + 8)];
     let verb = [&b"is "[..], b"was ", b"of ", b"to ", b"as ", b"= ", b"-> ", b"is: "]
         .into_iter()
         .find(|verb| after.starts_with(verb));
     let start = start + verb.map_or(0, <[u8]>::len);
     let found = match quoted_value(text, start) {
-        Some(quoted) => quoted.map(|(start, end)| Found { start, end, rule })?,
+        Some(quoted) => quoted.map(|(start, end)| SecretMatch { start, end, rule })?,
         None => bare_word(text, start, rule)?,
     };
     let value = &text[found.start..found.end];
-    let is_said = value.len() >= least && has_digit(value) && has_letter(value) && !value.contains(&b' ');
-    (is_said && !values::is_uuid(value) && values::is_secret(rule, Strength::Strong, value)).then_some(found)
+    let is_value = value.len() >= least && has_digit(value) && has_letter(value) && !value.contains(&b' ');
+    (is_value && !values::is_uuid(value) && values::is_secret(rule, Strength::Strong, value)).then_some(found)
 }
 
 /// `the token is …`, `Datadog key …`, `API key …`: what follows has to look random, unless a sentence says that it is the value.
-pub(super) fn told(text: &[u8], hit: Hit, keys: &KeyRules) -> Option<Found> {
+pub(super) fn sentence_value(text: &[u8], hit: Hit, keys: &KeyRules) -> Option<SecretMatch> {
     let end = hit.at + hit.len;
     let word_end = end - 1;
     let word_start =
@@ -658,12 +661,13 @@ pub(super) fn told(text: &[u8], hit: Hit, keys: &KeyRules) -> Option<Found> {
         let first = word_start.saturating_sub(1) - before;
         (before > 2).then(|| keys.secret(&text[first..word_end])).flatten()
     })?;
-    let is_told = [&b"is "[..], b"was ", b"= ", b"is: "].iter().any(|verb| text[end..].starts_with(verb));
-    let found = said(text, end, rule, if is_told { 8 } else { 16 })?;
+    let is_statement =
+        [&b"is "[..], b"was ", b"= ", b"is: "].iter().any(|verb| text[end..].starts_with(verb));
+    let found = stated_value(text, end, rule, if is_statement { 8 } else { 16 })?;
     let value = &text[found.start..found.end];
     // What a provider's rule knows says more as such.
     let is_known = super::text::is_token_at(text, found.start);
-    (!is_known && (is_told && strength == Strength::Strong || values::is_random(value))).then_some(found)
+    (!is_known && (is_statement && strength == Strength::Strong || values::is_random(value))).then_some(found)
 }
 
 /// Whether a string begins here, of SQL Server or of C too.
@@ -682,22 +686,22 @@ fn has_word(lead: &[u8], word: &str) -> bool {
     lead.split(|byte| !byte.is_ascii_alphanumeric()).any(|other| other.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-fn sql_value(text: &[u8], start: usize) -> Option<Found> {
+fn sql_value(text: &[u8], start: usize) -> Option<SecretMatch> {
     let start = if let Some([b'N' | b'E', b'\'']) = text.get(start..start + 2) { start + 1 } else { start };
     let found = match quoted_value(text, start) {
-        Some(quoted) => quoted.map(|(start, end)| Found { start, end, rule: rules::SQL })?,
+        Some(quoted) => quoted.map(|(start, end)| SecretMatch { start, end, rule: rules::SQL })?,
         None => bare_word(text, start, rules::SQL)?,
     };
     values::is_secret(rules::SQL, Strength::Strong, &text[found.start..found.end]).then_some(found)
 }
 
-fn bare_word(text: &[u8], start: usize, rule: &'static str) -> Option<Found> {
+fn bare_word(text: &[u8], start: usize, rule: &'static str) -> Option<SecretMatch> {
     let window = &text[..text.len().min(start + MAX_VALUE)];
     let end = run(window, start, |byte| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`'));
     let value = &text[start..end];
     let value = value.strip_suffix(b";").unwrap_or(value);
     let value = value.strip_suffix(b".").or_else(|| value.strip_suffix(b",")).unwrap_or(value);
-    (!value.is_empty() && values::is_secret(rule, Strength::Strong, value)).then_some(Found {
+    (!value.is_empty() && values::is_secret(rule, Strength::Strong, value)).then_some(SecretMatch {
         start,
         end: start + value.len(),
         rule,
@@ -711,7 +715,7 @@ pub(super) fn may_be_element(text: &[u8], mark: usize, keys: &KeyRules) -> bool 
 }
 
 /// `<password>…<`, `<key>password</key><string>…<`
-pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
+pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let lead = &text[mark.saturating_sub(MAX_NAME)..mark];
     let open = mark - lead.len() + memchr::memrchr(b'<', lead)?;
     // `Option<Secret>` is a type.
@@ -730,7 +734,7 @@ pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found
     content(text, mark + 1, rule, strength)
 }
 
-fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Option<Found> {
+fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let lead = &text[open.saturating_sub(MAX_NAME)..open];
     let name = &lead[memchr::memrchr(b'>', lead)? + 1..];
     let (rule, strength) = keys.secret(name)?;
@@ -741,13 +745,13 @@ fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Opti
 }
 
 /// What stands between two tags.
-fn content(text: &[u8], start: usize, rule: &'static str, strength: Strength) -> Option<Found> {
+fn content(text: &[u8], start: usize, rule: &'static str, strength: Strength) -> Option<SecretMatch> {
     let start = if text[start..].starts_with(b"<![CDATA[") { start + 9 } else { start };
     let start = run(text, start, |byte| byte.is_ascii_whitespace());
     let window = &text[start..text.len().min(start + MAX_VALUE)];
     let end = memchr::memchr(b'<', window).filter(|&end| window.get(end + 1) == Some(&b'/'))?;
     let value = window[..end].strip_suffix(b"]]>").unwrap_or(&window[..end]).trim_ascii_end();
-    values::is_secret(rule, strength, value).then_some(Found { start, end: start + value.len(), rule })
+    values::is_secret(rule, strength, value).then_some(SecretMatch { start, end: start + value.len(), rule })
 }
 
 /// What gives the name of a pair, and what gives its value.
@@ -780,7 +784,7 @@ fn secret_pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<(&'static st
 }
 
 /// The value of a pair whose name stands behind this separator: the `value` in the same tag, object or block.
-pub(super) fn pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
+pub(super) fn pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     const NEAR: usize = 256;
     let (rule, strength, end) = secret_pair(text, mark, keys)?;
     let after = &text[end..text.len().min(end + NEAR)];
@@ -795,7 +799,7 @@ pub(super) fn pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
         value_in(text, from, mark)
     });
     let (start, end) = found.or_else(|| tag_content(text, end))?;
-    values::is_secret(rule, strength, &text[start..end]).then_some(Found { start, end, rule })
+    values::is_secret(rule, strength, &text[start..end]).then_some(SecretMatch { start, end, rule })
 }
 
 fn pair_limit(after: &[u8]) -> usize {
@@ -855,7 +859,7 @@ fn tag_content(text: &[u8], end: usize) -> Option<(usize, usize)> {
 }
 
 /// `define('DB_PASSWORD', '…')`, `setenv("TOKEN", "…")`: a call with a name and its value. `at` is behind the bracket.
-pub(super) fn call(text: &[u8], at: usize, keys: &KeyRules) -> Option<Found> {
+pub(super) fn call(text: &[u8], at: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let first = run(&text[..text.len().min(at + 8)], at, |byte| byte == b' ');
     let (start, end) = quoted_value(&text[..text.len().min(first + MAX_NAME)], first).flatten()?;
     let (rule, strength) = keys.secret(&text[start..end])?;
@@ -866,5 +870,5 @@ pub(super) fn call(text: &[u8], at: usize, keys: &KeyRules) -> Option<Found> {
     }
     let value = run(&text[..text.len().min(comma + 16)], comma + 1, |byte| byte == b' ');
     let (start, end) = quoted_value(text, value).flatten()?;
-    values::is_secret(rule, strength, &text[start..end]).then_some(Found { start, end, rule })
+    values::is_secret(rule, strength, &text[start..end]).then_some(SecretMatch { start, end, rule })
 }

@@ -3,7 +3,7 @@
 use super::documents;
 use super::marker::Marker;
 use super::rules;
-use super::text::{Check, Found, Hit, Memo, begins_word, has_digit, run, url_safe};
+use super::text::{Check, Hit, Memo, SecretMatch, begins_word, has_digit, run, url_safe};
 use super::values;
 
 /// The forms that have their own code.
@@ -209,46 +209,50 @@ fn hash_scheme(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether a hit is what its form says.
-pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
+pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
     let mark = hit.at;
-    let found = |start: usize, end: usize, rule: &'static str| Some(Found { start, end, rule });
+    let found = |start: usize, end: usize, rule: &'static str| Some(SecretMatch { start, end, rule });
     match form {
         Form::AzureSecret => {
             let start = mark.checked_sub(5)?;
             let allowed = |byte: u8| url_safe(byte) || matches!(byte, b'~' | b'.');
             let end = run(&text[..text.len().min(mark + 64)], mark, allowed);
             (text[mark - 2].is_ascii_digit() && begins_word(text, start) && (28..=40).contains(&(end - mark)))
-                .then_some(Found { start, end, rule: "azure" })
+                .then_some(SecretMatch { start, end, rule: "azure" })
         }
         Form::AzureKey => azure_key(text, hit),
         Form::NewRelic => {
             let start = mark.checked_sub(32)?;
             (exactly_before(text, mark, 32, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
-                .then_some(Found { start, end: mark + hit.len, rule: "new-relic" })
+                .then_some(SecretMatch { start, end: mark + hit.len, rule: "new-relic" })
         }
         Form::Twilio => {
             found(mark, exactly(text, mark + 2, 32, hex).filter(|_| begins_word(text, mark))?, "twilio")
         }
         Form::OpenShift => {
             let end = run(text, mark + 1, url_safe);
-            (end - mark > 40).then_some(Found { start: mark - 6, end, rule: "openshift" })
+            (end - mark > 40).then_some(SecretMatch { start: mark - 6, end, rule: "openshift" })
         }
         Form::Salesforce => {
             let start = mark - 15;
             let end = run(text, mark + 1, |byte| url_safe(byte) || byte == b'.');
             let is_id = text[start..mark].iter().all(u8::is_ascii_alphanumeric) && begins_word(text, start);
-            (is_id && end - mark > 60).then_some(Found { start, end, rule: "salesforce" })
+            (is_id && end - mark > 60).then_some(SecretMatch { start, end, rule: "salesforce" })
         }
         Form::Braintree => {
             let end = run(text, mark, |byte| byte.is_ascii_alphanumeric() || byte == b'$');
-            (end - mark > 40).then_some(Found { start: mark - "access_token".len(), end, rule: "braintree" })
+            (end - mark > 40).then_some(SecretMatch {
+                start: mark - "access_token".len(),
+                end,
+                rule: "braintree",
+            })
         }
         Form::PasswordHash => {
             let least = hash_scheme(&text[mark..])?;
             let end = run(&text[..text.len().min(mark + 512)], mark, |byte| {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'-')
             });
-            (end - mark >= least).then_some(Found { start: mark, end, rule: "password-hash" })
+            (end - mark >= least).then_some(SecretMatch { start: mark, end, rule: "password-hash" })
         }
         Form::Discord => discord(text, mark),
         Form::Telegram => {
@@ -256,25 +260,30 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let end = run(&text[..text.len().min(mark + 64)], mark + 1, url_safe);
             let start = mark - id;
             let is_bot = text[..start].ends_with(b"bot") || begins_word(text, start);
-            ((7..=11).contains(&id) && is_bot && (34..=37).contains(&(end - mark - 1))).then_some(Found {
-                start,
-                end,
-                rule: "telegram",
-            })
+            ((7..=11).contains(&id) && is_bot && (34..=37).contains(&(end - mark - 1)))
+                .then_some(SecretMatch { start, end, rule: "telegram" })
         }
         Form::Mailchimp => {
             let end = run(&text[..text.len().min(mark + 6)], mark + 3, |byte| byte.is_ascii_digit());
-            exactly_before(text, mark, 32, hex).then(|| Found { start: mark - 32, end, rule: "mailchimp" })
+            exactly_before(text, mark, 32, hex).then(|| SecretMatch {
+                start: mark - 32,
+                end,
+                rule: "mailchimp",
+            })
         }
         Form::Mailgun => {
             let end = exactly(text, mark + 1, 8, hex).and_then(|middle| exactly(text, middle + 1, 8, hex))?;
-            exactly_before(text, mark, 32, hex).then(|| Found { start: mark - 32, end, rule: "mailgun" })
+            exactly_before(text, mark, 32, hex).then(|| SecretMatch {
+                start: mark - 32,
+                end,
+                rule: "mailgun",
+            })
         }
         Form::MaxMind => {
             let start = mark.checked_sub(36)?;
             let is_key = text[mark - 30] == b'_'
                 && exactly_before(text, mark - 30, 6, |byte| byte.is_ascii_alphanumeric());
-            (is_key && text[mark - 29..mark].iter().all(u8::is_ascii_alphanumeric)).then_some(Found {
+            (is_key && text[mark - 29..mark].iter().all(u8::is_ascii_alphanumeric)).then_some(SecretMatch {
                 start,
                 end: mark + 4,
                 rule: "maxmind",
@@ -284,18 +293,18 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let end = run(text, mark + ".atlasv1.".len(), |byte| url_safe(byte) || byte == b'=');
             let start = mark
                 - text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-            (mark - start >= 10 && end - mark > 40).then_some(Found { start, end, rule: "terraform" })
+            (mark - start >= 10 && end - mark > 40).then_some(SecretMatch { start, end, rule: "terraform" })
         }
         Form::Airtable => {
             let start = mark - 17;
             let end = run(&text[..text.len().min(mark + 80)], mark + 1, hex);
             let is_token =
                 begins_word(text, start) && text[start..mark].iter().all(u8::is_ascii_alphanumeric);
-            (is_token && end - mark > 60).then_some(Found { start, end, rule: "airtable" })
+            (is_token && end - mark > 60).then_some(SecretMatch { start, end, rule: "airtable" })
         }
         Form::Zai => {
             let end = exactly(text, mark + 1, 16, |byte| byte.is_ascii_alphanumeric())?;
-            (exactly_before(text, mark, 32, hex) && has_digit(&text[mark + 1..end])).then_some(Found {
+            (exactly_before(text, mark, 32, hex) && has_digit(&text[mark + 1..end])).then_some(SecretMatch {
                 start: mark - 32,
                 end,
                 rule: "zai",
@@ -303,7 +312,7 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
         }
         Form::Fal => {
             let end = exactly(text, mark + 1, 32, hex)?;
-            begins_word(text, mark - 36).then_some(Found { start: mark - 36, end, rule: "fal" })
+            begins_word(text, mark - 36).then_some(SecretMatch { start: mark - 36, end, rule: "fal" })
         }
         Form::Twitter => {
             let digits = text[..mark].iter().rev().take(26).take_while(|byte| byte.is_ascii_digit()).count();
@@ -315,16 +324,16 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
                 && (30..=50).contains(&body.len())
                 && is_mixed
                 && begins_word(text, start))
-            .then_some(Found { start, end, rule: "twitter" })
+            .then_some(SecretMatch { start, end, rule: "twitter" })
         }
         Form::AstraCs => {
             let end = run(text, mark + 1, |byte| byte.is_ascii_alphanumeric() || byte == b':');
-            (end - mark > 20).then_some(Found { start: mark - 7, end, rule: "datastax" })
+            (end - mark > 20).then_some(SecretMatch { start: mark - 7, end, rule: "datastax" })
         }
         Form::JetBrains => {
             let end = run(text, mark + 1, |byte| url_safe(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/'));
             let dots = memchr::memchr_iter(b'.', &text[mark..end]).count();
-            (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(Found {
+            (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(SecretMatch {
                 start: mark - 4,
                 end,
                 rule: "jetbrains",
@@ -333,7 +342,7 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
         Form::Putty => putty(text, mark),
         Form::Tinybird => {
             let end = run(text, mark, |byte| url_safe(byte) || byte == b'.');
-            (end - mark > 40 && begins_word(text, mark - 1)).then_some(Found {
+            (end - mark > 40 && begins_word(text, mark - 1)).then_some(SecretMatch {
                 start: mark - 1,
                 end,
                 rule: "tinybird",
@@ -344,7 +353,7 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let id = text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
             let start =
                 (mark - id).checked_sub(2).filter(|&at| matches!(&text[at..at + 2], b"0/" | b"1/" | b"2/"));
-            start.map(|start| Found { start, end, rule: "asana" })
+            start.map(|start| SecretMatch { start, end, rule: "asana" })
         }
         Form::Tableau => {
             let start = mark.checked_sub(24)?;
@@ -352,12 +361,16 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let is_id = text[start..mark - 2]
                 .iter()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-            is_id.then_some(Found { start, end, rule: "tableau" })
+            is_id.then_some(SecretMatch { start, end, rule: "tableau" })
         }
         Form::PagerDuty => {
             let start = mark.checked_sub(1)?;
             let end = run(text, mark, url_safe);
-            (end - mark >= 18 && begins_word(text, start)).then_some(Found { start, end, rule: "pagerduty" })
+            (end - mark >= 18 && begins_word(text, start)).then_some(SecretMatch {
+                start,
+                end,
+                rule: "pagerduty",
+            })
         }
         Form::PgPass => documents::pgpass(text, mark),
         Form::Kubernetes => None,
@@ -365,13 +378,13 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let start = mark + 1 + usize::from(length);
             let end = run(text, start, |byte| url_safe(byte) || matches!(byte, b'/' | b'@' | b'.' | b'%'));
             let rule = if text[mark + 1..].starts_with(b"slack") { rules::SLACK } else { rules::WEBHOOK };
-            (end - start >= 16).then_some(Found { start, end, rule })
+            (end - start >= 16).then_some(SecretMatch { start, end, rule })
         }
     }
 }
 
 /// The Base64 around the signature of an Azure service: 40 characters and more, with the signature in its last third.
-fn azure_key(text: &[u8], hit: Hit) -> Option<Found> {
+fn azure_key(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     // Tokens of Azure DevOps have letters and digits only, and may stand in a path.
     let is_devops = text[hit.at..].starts_with(b"AZDO");
     let allowed =
@@ -388,11 +401,11 @@ fn azure_key(text: &[u8], hit: Hit) -> Option<Found> {
         && (6..=34).contains(&after)
         && has_digit(&text[start..end])
         && (48..=92).contains(&(end - start)))
-    .then_some(Found { start, end, rule: "azure" })
+    .then_some(SecretMatch { start, end, rule: "azure" })
 }
 
 /// The id in Base64, a time stamp and a hash, with dots between them.
-fn discord(text: &[u8], mark: usize) -> Option<Found> {
+fn discord(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let id = text[..mark].iter().rev().take(30).take_while(|&&byte| url_safe(byte)).count();
     let start = mark - id;
     let stamp = text.get(mark + 1..mark + 7)?.iter().all(|&byte| url_safe(byte));
@@ -400,11 +413,11 @@ fn discord(text: &[u8], mark: usize) -> Option<Found> {
     let is_token = (23..=28).contains(&id)
         && (27..=40).contains(&(end - mark - 8))
         && matches!(text[start], b'M' | b'N' | b'O');
-    (is_token && stamp && begins_word(text, start)).then_some(Found { start, end, rule: "discord" })
+    (is_token && stamp && begins_word(text, start)).then_some(SecretMatch { start, end, rule: "discord" })
 }
 
 /// The lines behind `Private-Lines: <count>`.
-fn putty(text: &[u8], mark: usize) -> Option<Found> {
+fn putty(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let line = memchr::memchr(b'\n', &text[mark..text.len().min(mark + 16)]).map(|at| mark + at + 1)?;
     let count: usize = std::str::from_utf8(&text[mark + 1..line]).ok()?.trim().parse().ok()?;
     let mut end = line;
@@ -413,7 +426,7 @@ fn putty(text: &[u8], mark: usize) -> Option<Found> {
         end = next;
     }
     let end = line + text[line..end].trim_ascii_end().len();
-    (line < end).then_some(Found { start: line, end, rule: rules::PUTTY })
+    (line < end).then_some(SecretMatch { start: line, end, rule: rules::PUTTY })
 }
 
 /// Names before a colon and an address that are labels, not users.
@@ -463,7 +476,7 @@ const LABELS: &[&str] = &[
 ];
 
 /// `user:password@` before a host, or a long user that must be a token itself.
-pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> {
+pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretMatch> {
     if at < memo.authority {
         return None;
     }
@@ -477,7 +490,7 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> 
     let authority = &text[start..memo.authority];
     let at_sign = memchr::memrchr(b'@', authority)?;
     let found = |from: usize, to: usize| {
-        Some(Found { start: start + from, end: start + to, rule: rules::URL_PASSWORD })
+        Some(SecretMatch { start: start + from, end: start + to, rule: rules::URL_PASSWORD })
     };
     let Some(scheme) = text[..start].strip_suffix(b"://") else {
         return without_scheme(text, start, at_sign, authority).and_then(|(from, to)| found(from, to));

@@ -2,7 +2,7 @@
 
 use super::command_line::{self, OptionKind};
 use super::keys::KeyClass;
-use super::text::{self, LettersAhead, MAX_NAME};
+use super::text::{self, LiteralsAhead, MAX_NAME};
 use super::values::{self, Strength};
 use super::{Edit, Pass, Redactor, drop_overlaps, keys, marker, rules, views};
 use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
@@ -26,7 +26,7 @@ struct Context {
 
 impl Context {
     /// The members of this object are names of schemas.
-    const NAMES: u8 = 1;
+    const SCHEMA_NAMES: u8 = 1;
     /// A string here is not a secret, whatever it looks like.
     const EXEMPT: u8 = 2;
     /// The name may be that of a working directory.
@@ -36,7 +36,7 @@ impl Context {
     /// This object describes a secret, and only its `value` is one.
     const DESCRIBED: u8 = 16;
     /// This array has names and values in turn.
-    const IN_TURN: u8 = 32;
+    const ALTERNATING: u8 = 32;
     /// It is an array's.
     const ARRAY: u8 = 64;
     const CUSTOM: u8 = u8::MAX;
@@ -76,7 +76,7 @@ impl Context {
             KeyClass::Secret(..) if self.secret != 0 && !self.has(Self::DESCRIBED) => inherited,
             KeyClass::Secret(rule, strength) => inherited.with_secret((rule, strength)),
             KeyClass::Exempt => Context { flags: inherited.flags | Self::EXEMPT, ..inherited },
-            KeyClass::SchemaMap => Context { flags: inherited.flags | Self::NAMES, ..inherited },
+            KeyClass::SchemaMap => Context { flags: inherited.flags | Self::SCHEMA_NAMES, ..inherited },
         }
     }
 
@@ -84,7 +84,7 @@ impl Context {
     /// secret; elsewhere an object under a secret name is a description of it more often than not, and only its `value` is one.
     /// What exempts a string exempts nothing inside.
     fn inside_object(self) -> Self {
-        let flags = self.flags & !(Self::EXEMPT | Self::DIRECTORY | Self::IN_TURN | Self::ARRAY);
+        let flags = self.flags & !(Self::EXEMPT | Self::DIRECTORY | Self::ALTERNATING | Self::ARRAY);
         let whole = matches!(
             self.secret(),
             Some((rules::CREDENTIALS | rules::COOKIE | rules::AUTHORIZATION, Strength::Strong))
@@ -101,7 +101,7 @@ impl Context {
     }
 
     fn inside_array(self) -> Self {
-        Context { flags: self.flags & !(Self::EXEMPT | Self::IN_TURN), ..self }
+        Context { flags: self.flags & !(Self::EXEMPT | Self::ALTERNATING), ..self }
     }
 }
 
@@ -120,7 +120,7 @@ enum Role {
     Columns,
     Rows,
     /// Names and values in turn, as Node's `rawHeaders`.
-    InTurn,
+    Alternating,
 }
 
 fn role(name: &[u8]) -> Role {
@@ -143,7 +143,7 @@ fn role(name: &[u8]) -> Role {
             Role::Columns
         }
         b"rows" | b"values" | b"data" | b"records" | b"result" => Role::Rows,
-        b"rawHeaders" | b"raw_headers" | b"headersList" | b"rawTrailers" => Role::InTurn,
+        b"rawHeaders" | b"raw_headers" | b"headersList" | b"rawTrailers" => Role::Alternating,
         _ => Role::Other,
     }
 }
@@ -169,11 +169,11 @@ pub(super) const LONG: usize = 128 * 1024;
 pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxError> {
     let look = |text: Text<'_>| !text::is_suspicious(text, &redactor.keys);
     if json.len() < LONG {
-        return Ok(!redactor.letters.is_in(json) && is_clean_by(redactor, json, look)?);
+        return Ok(!redactor.literals.is_in(json) && is_clean_by(redactor, json, look)?);
     }
     thread::scope(|scope| {
         // The search for letters takes as long as the look at marks: a third of the time of a megabyte of prose.
-        let letters = thread::Builder::new().spawn_scoped(scope, || redactor.letters.is_in(json));
+        let literals = thread::Builder::new().spawn_scoped(scope, || redactor.literals.is_in(json));
         let mut other: Option<thread::ScopedJoinHandle<'_, bool>> = None;
         let is_clean = is_clean_by(redactor, json, |text| {
             if text.raw.len() < LONG || other.as_ref().is_some_and(|other| !other.is_finished()) {
@@ -184,11 +184,11 @@ pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxE
                 Err(_) => look(text),
             }
         })?;
-        let has_letters = match letters {
+        let has_literals = match literals {
             Ok(searching) => searching.join().unwrap_or(true),
-            Err(_) => redactor.letters.is_in(json),
+            Err(_) => redactor.literals.is_in(json),
         };
-        Ok(other.is_none_or(|other| other.join().unwrap_or(false)) && is_clean && !has_letters)
+        Ok(other.is_none_or(|other| other.join().unwrap_or(false)) && is_clean && !has_literals)
     })
 }
 
@@ -251,7 +251,7 @@ struct Walk<'w, 'r> {
     open: Vec<Context>,
     context: Context,
     role: Role,
-    letters: LettersAhead<'w>,
+    literals: LiteralsAhead<'w>,
     neighbours: Vec<Neighbours>,
     array: Array,
     tables: Vec<Table>,
@@ -287,7 +287,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     {
         let redactor: &'w Redactor = pass.redactor;
         Walk {
-            letters: LettersAhead::new(json, &redactor.letters),
+            literals: LiteralsAhead::new(json, &redactor.literals),
             pass,
             json,
             nesting,
@@ -355,8 +355,8 @@ impl<'w, 'r> Walk<'w, 'r> {
     fn begin_array(&mut self) {
         let mut context = self.context.inside_array();
         context.flags |= Context::ARRAY;
-        if self.role == Role::InTurn {
-            context.flags |= Context::IN_TURN;
+        if self.role == Role::Alternating {
+            context.flags |= Context::ALTERNATING;
         }
         let columns = match self.role {
             Role::Rows => self.neighbours_here().map(|neighbours| std::mem::take(&mut neighbours.columns)),
@@ -374,10 +374,10 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 
     fn begin_object(&mut self) {
-        let schema_name = self.open.last().is_some_and(|outside| outside.has(Context::NAMES));
+        let schema_name = self.open.last().is_some_and(|outside| outside.has(Context::SCHEMA_NAMES));
         let context = self.context;
         let inside = if schema_name {
-            Context { secret: 0, flags: context.flags & Context::NAMES }
+            Context { secret: 0, flags: context.flags & Context::SCHEMA_NAMES }
         } else {
             context.inside_object()
         };
@@ -407,7 +407,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             && neighbours.is_key
         {
             for (start, end) in neighbours.parts {
-                self.take_if_secret(start, end, (rules::PRIVATE_KEY, Strength::Strong), edits);
+                self.redact_if_secret(start, end, (rules::PRIVATE_KEY, Strength::Strong), edits);
             }
         }
         self.close();
@@ -478,7 +478,7 @@ impl<'w, 'r> Walk<'w, 'r> {
                 self.context.has(Context::DIRECTORY) && keys::is_working_directory(rule, b"pwd", &value);
             let is_name = !self.is_in_object() && name.is_some() && self.context.secret().is_none();
             if !is_directory && !is_name && values::is_secret(rule, strength, &value) {
-                self.take(start, end, rule, edits);
+                self.redact(start, end, rule, edits);
                 return;
             }
             if marker::is_whole(&value) {
@@ -490,7 +490,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             && self.pass.redactor.is_on(rule)
             && !text.escaped
         {
-            self.take(start + skip, end, rule, edits);
+            self.redact(start + skip, end, rule, edits);
             return;
         }
         self.look_inside(text, start, end, edits);
@@ -510,9 +510,9 @@ impl<'w, 'r> Walk<'w, 'r> {
         let index = self.array.index?;
         let outside = self.open.len().checked_sub(2).map(|at| self.open[at]);
         let is_row = index == 0 && outside.is_some_and(|outside| outside.has(Context::ARRAY));
-        let in_turn =
-            self.open.last().is_some_and(|context| context.has(Context::IN_TURN)) && index.is_multiple_of(2);
-        (is_row || in_turn).then_some(OptionKind::Named(rule, strength))
+        let alternates = self.open.last().is_some_and(|context| context.has(Context::ALTERNATING))
+            && index.is_multiple_of(2);
+        (is_row || alternates).then_some(OptionKind::Named(rule, strength))
     }
 
     /// Notes what a string says about the other members of its object.
@@ -529,7 +529,7 @@ impl<'w, 'r> Walk<'w, 'r> {
                 let neighbours = self.neighbours();
                 neighbours.name = Some(name);
                 if let Some((start, end)) = neighbours.value.take() {
-                    self.take_if_secret(start, end, name, edits);
+                    self.redact_if_secret(start, end, name, edits);
                 }
             }
             Role::Value => {
@@ -550,7 +550,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 
     /// Takes a value that stood before its name.
-    fn take_if_secret(
+    fn redact_if_secret(
         &mut self,
         start: usize,
         end: usize,
@@ -560,13 +560,13 @@ impl<'w, 'r> Walk<'w, 'r> {
         let raw = &self.json[start..end];
         let value = Text { raw, escaped: raw.contains(&b'\\') }.unescaped();
         if values::is_secret(rule, strength, &value) {
-            self.take(start, end, rule, edits);
+            self.redact(start, end, rule, edits);
             self.is_disordered = true;
         }
     }
 
     /// Takes the inside of a string, or a part of it.
-    fn take(&mut self, start: usize, end: usize, rule: &'static str, edits: &mut Vec<Edit>) {
+    fn redact(&mut self, start: usize, end: usize, rule: &'static str, edits: &mut Vec<Edit>) {
         let raw = &self.json[start..end];
         let value = Text { raw, escaped: raw.contains(&b'\\') }.unescaped();
         let replacement = self.pass.replacement(rule, &value);
@@ -577,8 +577,8 @@ impl<'w, 'r> Walk<'w, 'r> {
     fn look_inside(&mut self, text: Text<'_>, start: usize, end: usize, edits: &mut Vec<Edit>) {
         let first = edits.len();
         let redactor = self.pass.redactor;
-        let letters = self.letters.any_in(start, end).then_some(&redactor.letters);
-        let is_special = letters.is_some()
+        let literals = self.literals.any_in(start, end).then_some(&redactor.literals);
+        let is_special = literals.is_some()
             || !redactor.custom.is_empty()
             || self.pass.known.is_some()
             || views::may_be_base64(text.raw);
@@ -588,7 +588,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         if text.escaped {
             escaped_string(self.pass, text.raw, self.nesting, edits);
         } else {
-            redactor.find_in_text(self.pass, text.raw, letters, edits);
+            redactor.find_in_text(self.pass, text.raw, literals, edits);
         }
         for edit in &mut edits[first..] {
             edit.start += start;
@@ -628,7 +628,7 @@ fn escaped_string(pass: &mut Pass<'_>, raw: &[u8], nesting: usize, edits: &mut V
     if !as_json {
         edits.truncate(first);
         let redactor = pass.redactor;
-        redactor.find_in_text(pass, &text, Some(&redactor.letters), edits);
+        redactor.find_in_text(pass, &text, Some(&redactor.literals), edits);
     }
     let mut places = Places { raw, raw_at: 0, text_at: 0 };
     for edit in &mut edits[first..] {
