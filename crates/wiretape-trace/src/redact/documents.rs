@@ -1,4 +1,8 @@
-//! Secrets that the shape of a document gives away: columns of tables, Kubernetes secrets, rows of `.pgpass`, SQL.
+//! Secrets that the structure of a document identifies: columns of tables, Kubernetes secrets, rows of
+//! `.pgpass`, SQL.
+//!
+//! The scanner in `text` sees a value and the bytes around it. Here, a header or a keyword far away decides,
+//! so these functions read whole documents, and run only if a cheap test has found such a header or keyword.
 
 use super::keys::KeyRules;
 use super::rules;
@@ -8,16 +12,17 @@ use crate::json::Text;
 use memchr::memmem::{self, Finder};
 use std::sync::LazyLock;
 
-/// The longest line that may be a table's header, and the most columns.
+/// The longest line that may be a table's header, in bytes. `MAX_COLUMNS` is the most columns that are
+/// considered.
 const MAX_HEADER: usize = 1024;
 const MAX_COLUMNS: usize = 64;
 
-/// What stands before a header of a table, written out and escaped: an empty line, a line that announces something, a fence,
-/// and the bar of Markdown.
+/// What precedes the header of a table, plain and escaped: an empty line, a line that ends with a colon, a
+/// fence, the bar of Markdown.
 static BEFORE_HEADER: LazyLock<[Finder<'static>; 7]> =
     LazyLock::new(|| ["\n\n", ":\n", "\n|", "```", "\\n\\n", ":\\n", "\\n|"].map(Finder::new));
 
-/// Whether the raw text of a string may have a table with a column of secrets. Line ends may be escaped.
+/// Whether the raw text of a string may contain a table with a column of secrets. Line ends may be escaped.
 pub(super) fn may_have_columns(raw: &[u8], keys: &KeyRules) -> bool {
     let is_header = |at: usize| {
         let line = cut_line(&raw[at..raw.len().min(at + MAX_HEADER)]);
@@ -45,7 +50,8 @@ pub(super) fn may_have_columns(raw: &[u8], keys: &KeyRules) -> bool {
         })
 }
 
-/// What JSON in a string has in it whose members tell nothing by their names: keys, secrets of Kubernetes, tables.
+/// Signs of JSON in a string that is secret by its structure rather than by names: keys, Kubernetes secrets,
+/// tables.
 static STRUCTURES: LazyLock<[Finder<'static>; 6]> = LazyLock::new(|| {
     ["\\\"kty", "\\\"Secret\\", "[[", "\\\"rows", "\\\"columns", "\\\"rawHeaders"].map(Finder::new)
 });
@@ -61,7 +67,7 @@ fn cut_line(text: &[u8]) -> &[u8] {
     &text[..memmem::find(&text[..end], b"\\n").unwrap_or(end)]
 }
 
-/// Whether a line begins with a word and a delimiter, as headers of tables do and sentences do not.
+/// Whether a line begins with a word and a delimiter, as headers of tables do and sentences don't.
 fn first_cell_is_name(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"|").unwrap_or(line);
     let cell = line.iter().take(40).position(|byte| is_delimiter(*byte));
@@ -91,7 +97,7 @@ fn column_rule(cell: &[u8], keys: &KeyRules) -> Option<(&'static str, Strength)>
     if is_name && name.iter().filter(|byte| **byte == b' ').count() <= 2 { keys.secret(name) } else { None }
 }
 
-/// Finds what stands in columns that are named like secrets.
+/// Finds the values in columns that are named like secrets.
 pub(super) fn tables(text: &[u8], keys: &KeyRules, found: &mut Vec<SecretMatch>) {
     if memchr::memchr(b'\n', text).is_none() || !may_have_columns(text, keys) {
         return;
@@ -123,7 +129,8 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
     let delimiter = *b"|\t,;".iter().find(|delimiter| line.contains(delimiter))?;
     let columns: Vec<_> =
         line.split(|&byte| byte == delimiter).take(MAX_COLUMNS).map(|cell| column_rule(cell, keys)).collect();
-    // A sentence with a comma before "password" is no header: every cell has to be short.
+    // A sentence with a comma before "password" is not a header: every cell has to be short. Markdown pads
+    // its cells with blanks.
     let is_header = line.split(|&byte| byte == delimiter).all(|cell| {
         cell.len() <= 40
             && cell.iter().filter(|byte| **byte == b' ').count()
@@ -134,7 +141,7 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
     (is_header && named >= 2).then_some(Header { delimiter, columns })
 }
 
-/// Takes the rows below a header, and returns where the table ends.
+/// Adds the secrets in the rows below a header. Returns where the table ends.
 fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch>) -> usize {
     while at < text.len() {
         let line = line_at(text, at);
@@ -144,6 +151,7 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch
             continue;
         }
         let cells = cells(line, header.delimiter);
+        // The table ends with the first line that has a different number of cells.
         if cells.len() != header.columns.len() {
             return if line.trim_ascii().is_empty() { at + line.len() + 1 } else { at };
         }
@@ -160,7 +168,7 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch
     at
 }
 
-/// The cells of a row, without their blanks and quotes.
+/// The ranges of a row's cells, without surrounding blanks and quotes.
 fn cells(line: &[u8], delimiter: u8) -> Vec<(usize, usize)> {
     let mut cells = Vec::new();
     let (mut start, mut quoted) = (0, false);
@@ -187,7 +195,8 @@ fn trimmed(line: &[u8], mut start: usize, mut end: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// Finds the values of a Kubernetes secret in YAML: everything under `data` and `stringData`.
+/// Finds the values of a Kubernetes secret in YAML: everything under `data` and `stringData`, whatever its
+/// name.
 pub(super) fn kubernetes(text: &[u8], found: &mut Vec<SecretMatch>) {
     if memmem::find(text, b"kind: Secret\n").is_none() && memmem::find(text, b"kind: Secret\r\n").is_none() {
         return;
@@ -214,6 +223,7 @@ pub(super) fn kubernetes(text: &[u8], found: &mut Vec<SecretMatch>) {
                     rule: rules::SECRET,
                 });
             }
+        // A line of a block scalar.
         } else if inside.is_some() && !content.is_empty() && !content.contains(&b':') {
             found.push(SecretMatch {
                 start: at + indent,
@@ -228,8 +238,8 @@ pub(super) fn kubernetes(text: &[u8], found: &mut Vec<SecretMatch>) {
     }
 }
 
-/// The values of `INSERT INTO t (a, password) VALUES ('x', '…'), …` that stand in columns named like secrets. `at` is where
-/// the word begins. Returns how far was read.
+/// Adds the values of `INSERT INTO t (a, password) VALUES ('x', '…'), …` in columns named like secrets. `at`
+/// is the offset of `VALUES`. Returns how far was read.
 pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<SecretMatch>) -> usize {
     let lead = &text[at.saturating_sub(MAX_HEADER)..at];
     let Some(close) = lead
@@ -257,7 +267,7 @@ pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Se
     place
 }
 
-/// Takes one row of values, and returns where it ends.
+/// Adds the secrets in one row of values. Returns where the row ends.
 fn row(
     text: &[u8],
     mut at: usize,
@@ -290,7 +300,7 @@ fn row(
     at
 }
 
-/// The quote that ends a string of SQL; two of them are one in it.
+/// The closing quote of an SQL string. A doubled quote is an escaped one.
 fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(quote) = memchr::memchr(b'\'', &text[at..]).map(|found| at + found) {
         if text.get(quote + 1) != Some(&b'\'') {
@@ -313,7 +323,7 @@ pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<SecretMatch> {
     Some(SecretMatch { start: begin + start, end: begin + line.len(), rule: rules::PASSWORD })
 }
 
-/// Whether the second field of such a row may stand here.
+/// Whether the port of such a row may begin here.
 pub(super) fn is_port(text: &[u8]) -> bool {
     if text.starts_with(b"*:") {
         return true;

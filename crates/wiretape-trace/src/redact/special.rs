@@ -1,4 +1,8 @@
-//! Tokens and addresses that no prefix tells: what makes them out stands in their middle or at their end.
+//! Tokens and addresses without a prefix: what identifies them is in their middle or at their end.
+//!
+//! A table row (see `providers`) starts at a fixed prefix, which these don't have. The functions named after
+//! a mark (`dot`, `colon` …) run at every such mark of every text, so they compare a few bytes at fixed
+//! distances; only then does [`check`] parse the token.
 
 use super::documents;
 use super::marker::Marker;
@@ -6,12 +10,12 @@ use super::rules;
 use super::text::{Check, Hit, Memo, SecretMatch, begins_word, has_digit, run, url_safe};
 use super::values;
 
-/// The forms that have their own code.
+/// The formats that are recognised by code instead of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `[3 characters][digit]Q~[31 characters and more]`
     AzureSecret,
-    /// A key with the signature of an Azure service in it.
+    /// A key that contains the fixed signature of an Azure service, such as `AZDO` or `+ASt`.
     AzureKey,
     NewRelic,
     /// `SK` and 32 hexadecimal digits.
@@ -41,7 +45,7 @@ pub(super) enum Form {
     Tinybird,
     /// A Kubernetes secret in YAML: found by [`super::documents`].
     Kubernetes,
-    /// A web address that is a secret, from this many bytes after its mark.
+    /// A webhook URL; the secret begins this many bytes after the mark.
     Webhook(u8),
 }
 
@@ -98,7 +102,7 @@ fn exactly_digits(text: &[u8], mark: usize) -> bool {
     mark >= 15 && text[mark - 15..mark].iter().all(u8::is_ascii_digit)
 }
 
-/// Web addresses that are secrets from some point on: what stands behind the mark of the host, and where the secret begins.
+/// Webhook URLs, from the byte after the dot before the domain. The secret follows the text.
 const WEBHOOKS: &[&str] = &[
     "slack.com/services/",
     "slack.com/workflows/",
@@ -132,7 +136,7 @@ pub(super) fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     Some(Check::Special(form).at(mark))
 }
 
-/// How long the part of a web address is that stands behind the mark of its host and before the secret.
+/// The length of the part of a webhook URL between the mark and the secret.
 fn webhook(before: &[u8], after: &[u8]) -> Option<u8> {
     let ends = |host: &[u8], window: usize| {
         memchr::memmem::find(&before[before.len().saturating_sub(window)..], host).is_some()
@@ -189,7 +193,7 @@ pub(super) fn rare(text: &[u8], mark: usize) -> Option<Hit> {
     Some(Check::Special(form).at(mark))
 }
 
-/// How long the name of a scheme of crypt is that begins here, and how much follows at least.
+/// The least length of a password hash in the format of `crypt`, if one begins here.
 fn hash_scheme(text: &[u8]) -> Option<usize> {
     const SCHEMES: &[(&[u8], usize)] = &[
         (b"$2a$", 50),
@@ -208,7 +212,8 @@ fn hash_scheme(text: &[u8]) -> Option<usize> {
     SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme)).map(|(_, least)| *least)
 }
 
-/// Whether a hit is what its form says.
+/// Parses a token of the given form around a hit. The lengths are those that the providers document or that
+/// their tokens have had so far.
 pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
     let mark = hit.at;
     let found = |start: usize, end: usize, rule: &'static str| Some(SecretMatch { start, end, rule });
@@ -383,9 +388,9 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
     }
 }
 
-/// The Base64 around the signature of an Azure service: 40 characters and more, with the signature in its last third.
+/// The Base64 around the signature of an Azure service: 48 to 92 characters, with the signature near the end.
 fn azure_key(text: &[u8], hit: Hit) -> Option<SecretMatch> {
-    // Tokens of Azure DevOps have letters and digits only, and may stand in a path.
+    // Tokens of Azure DevOps consist of letters and digits, and may be part of a path.
     let is_devops = text[hit.at..].starts_with(b"AZDO");
     let allowed =
         |byte: u8| byte.is_ascii_alphanumeric() || !is_devops && matches!(byte, b'+' | b'/' | b'-' | b'_');
@@ -396,7 +401,7 @@ fn azure_key(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     while text.get(end) == Some(&b'=') && end < hit.at + 64 {
         end += 1;
     }
-    // Where the signature stands in a key of 52, 56, 84 or 88 characters.
+    // The position of the signature in keys of 52, 56, 84 or 88 characters.
     ((33..=80).contains(&before)
         && (6..=34).contains(&after)
         && has_digit(&text[start..end])
@@ -404,7 +409,7 @@ fn azure_key(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     .then_some(SecretMatch { start, end, rule: "azure" })
 }
 
-/// The id in Base64, a time stamp and a hash, with dots between them.
+/// A Discord token: the id in Base64, a timestamp and a hash, joined with dots.
 fn discord(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let id = text[..mark].iter().rev().take(30).take_while(|&&byte| url_safe(byte)).count();
     let start = mark - id;
@@ -412,15 +417,17 @@ fn discord(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let end = run(&text[..text.len().min(mark + 56)], mark + 8, url_safe);
     let is_token = (23..=28).contains(&id)
         && (27..=40).contains(&(end - mark - 8))
+        // Ids are decimal, and the Base64 of a digit begins with one of these.
         && matches!(text[start], b'M' | b'N' | b'O');
     (is_token && stamp && begins_word(text, start)).then_some(SecretMatch { start, end, rule: "discord" })
 }
 
-/// The lines behind `Private-Lines: <count>`.
+/// The lines of a PuTTY key after `Private-Lines: <count>`.
 fn putty(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let line = memchr::memchr(b'\n', &text[mark..text.len().min(mark + 16)]).map(|at| mark + at + 1)?;
     let count: usize = std::str::from_utf8(&text[mark + 1..line]).ok()?.trim().parse().ok()?;
     let mut end = line;
+    // The count comes from the text; no real key is longer.
     for _ in 0..count.min(256) {
         let next = memchr::memchr(b'\n', &text[end..]).map_or(text.len(), |at| end + at + 1);
         end = next;
@@ -429,7 +436,7 @@ fn putty(text: &[u8], mark: usize) -> Option<SecretMatch> {
     (line < end).then_some(SecretMatch { start: line, end, rule: rules::PUTTY })
 }
 
-/// Names before a colon and an address that are labels, not users.
+/// Words before a colon and an address that are labels and not users: `email: a@b.c`.
 const LABELS: &[&str] = &[
     "email",
     "mail",
@@ -475,7 +482,7 @@ const LABELS: &[&str] = &[
     "im",
 ];
 
-/// `user:password@` before a host, or a long user that must be a token itself.
+/// The password in `user:password@host`, or a user name that is so long that it must be a token.
 pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretMatch> {
     if at < memo.authority {
         return None;
@@ -486,6 +493,7 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretM
     };
     let before = &text[memo.authority..at];
     let start = at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();
+    // Up to here everything has been read, so a text of many at signs is read once.
     memo.authority = run(text, at, is_authority);
     let authority = &text[start..memo.authority];
     let at_sign = memchr::memrchr(b'@', authority)?;
@@ -510,8 +518,8 @@ fn is_placeholder(password: &[u8]) -> bool {
         || matches!(password, b"password" | b"PASSWORD" | b"pass" | b"***" | b"****")
 }
 
-/// `user:password@host:port`, `user:password@tcp(host)/db`, `jdbc:oracle:thin:user/password@…`: where the password stands in the
-/// authority.
+/// The range of the password in an authority without `scheme://`: `user:password@host:port`,
+/// `user:password@tcp(host)/db`, `jdbc:oracle:thin:user/password@…`.
 fn without_scheme(text: &[u8], start: usize, at_sign: usize, authority: &[u8]) -> Option<(usize, usize)> {
     if text[..start].ends_with(b"/") {
         let lead = &text[start.saturating_sub(96)..start];
@@ -541,12 +549,14 @@ fn without_scheme(text: &[u8], start: usize, at_sign: usize, authority: &[u8]) -
         .is_some_and(|at| host.get(at + 1).is_some_and(u8::is_ascii_digit));
     let is_tcp = host.starts_with(b"tcp(") || host.starts_with(b"unix(");
     let has_path = text.get(start + authority.len()) == Some(&b'/');
+    // Without a port or a path this may be a label and an e-mail address; then the password has to look like
+    // one.
     let is_certain = is_tcp || is_host(host) && (has_port || has_path);
     let is_mixed = has_digit(password) || password.iter().any(u8::is_ascii_punctuation);
     (is_certain || is_host(host) && is_mixed && password.len() >= 6).then_some((colon + 1, at_sign))
 }
 
-/// Whether an address begins with a host: `localhost`, a name with a domain, four numbers.
+/// Whether an address begins with a host: `localhost`, a name with a domain, an IPv4 address.
 fn is_host(host: &[u8]) -> bool {
     let name = host.iter().position(|byte| !url_safe(*byte) && *byte != b'.').map_or(host, |at| &host[..at]);
     let name = name.strip_suffix(b".").unwrap_or(name);

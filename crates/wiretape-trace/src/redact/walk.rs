@@ -1,4 +1,11 @@
-//! Secrets in JSON: every value is looked at with the name it stands under.
+//! Secrets in JSON: every value is judged by the names around it, then scanned as text.
+//!
+//! There are two passes. [`is_clean`] only decides whether there may be a secret at all, and clears most
+//! messages. The rest are walked token by token ([`edits`]), with a [`Context`] for every open bracket. No
+//! tree is built and nothing is printed again: that would lose key order, duplicate keys and the spelling of
+//! numbers.
+//!
+//! Which names are secret is decided in `keys`, what a text contains in `text`.
 
 use super::command_line::{self, OptionKind};
 use super::keys::KeyClass;
@@ -9,35 +16,36 @@ use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
 use memchr::memmem;
 use std::thread;
 
-/// The most columns that a table may have.
+/// The most columns of a table that are considered; a longer first row is data, not a header.
 const MAX_COLUMNS: usize = 64;
 
-/// How deep JSON inside strings inside JSON is followed. Each level doubles the escapes, so more can hardly be.
+/// How deep JSON inside strings inside JSON is followed. Each level doubles the escapes, so deeper nesting
+/// hardly occurs.
 const MAX_NESTING: usize = 6;
 
-/// What is known of a value from the names around it. Small, for there is one for every open bracket.
+/// What the names around a value imply. Two bytes, because there is one for every open bracket.
 #[derive(Debug, Clone, Copy, Default)]
 struct Context {
-    /// One more than the index in [`rules::RULES`] of the rule that makes strings here secret; custom keys have
-    /// the highest number.
+    /// One more than the index in [`rules::RULES`] of the rule that makes strings here secret; 0 for none,
+    /// [`Self::CUSTOM`] for custom keys.
     secret: u8,
     flags: u8,
 }
 
 impl Context {
-    /// The members of this object are names of schemas.
+    /// The members of this object are names of schemas, and none of them is secret by its name.
     const SCHEMA_NAMES: u8 = 1;
-    /// A string here is not a secret, whatever it looks like.
+    /// A string here is not a secret, whatever it looks like: cursors and progress tokens.
     const EXEMPT: u8 = 2;
-    /// The name may be that of a working directory.
+    /// The name may be that of a working directory (`pwd`).
     const DIRECTORY: u8 = 4;
-    /// Only what looks random is a secret.
+    /// The name is weak evidence: only a value that looks random is a secret.
     const WEAK: u8 = 8;
     /// This object describes a secret, and only its `value` is one.
     const DESCRIBED: u8 = 16;
-    /// This array has names and values in turn.
+    /// This array alternates between names and values.
     const ALTERNATING: u8 = 32;
-    /// It is an array's.
+    /// The context belongs to an array, not to an object.
     const ARRAY: u8 = 64;
     const CUSTOM: u8 = u8::MAX;
 
@@ -80,9 +88,9 @@ impl Context {
         }
     }
 
-    /// The context of what is inside an object that has this one. Under `credentials` and cookies all strings are
-    /// secret; elsewhere an object under a secret name is a description of it more often than not, and only its `value` is one.
-    /// What exempts a string exempts nothing inside.
+    /// The context inside an object that has this one. Under `credentials` and cookies all strings are
+    /// secret. Elsewhere, an object under a secret name usually describes the secret (`{"type": …, "value":
+    /// …}`), and only its `value` is one. An exemption applies to a string, not to the members of an object.
     fn inside_object(self) -> Self {
         let flags = self.flags & !(Self::EXEMPT | Self::DIRECTORY | Self::ALTERNATING | Self::ARRAY);
         let whole = matches!(
@@ -105,21 +113,21 @@ impl Context {
     }
 }
 
-/// What a member's name says about its neighbours.
+/// What a member's name implies for the other members of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Other,
-    /// Its value is the name of something: `{"name": "DB_PASSWORD", "value": …}`.
+    /// Its value names another member's value: `{"name": "DB_PASSWORD", "value": …}`.
     Name,
     Value,
-    /// It says that the object is a JSON Web Key.
+    /// `kty`: the object is a JSON Web Key (RFC 7517).
     KeyType,
-    /// A private part of such a key.
+    /// A private parameter of such a key (RFC 7518, section 6).
     KeyPart,
-    /// The names of columns, and the rows below them.
+    /// The names of columns; [`Role::Rows`] are the rows below them.
     Columns,
     Rows,
-    /// Names and values in turn, as Node's `rawHeaders`.
+    /// Names and values alternate, as in Node's `rawHeaders`.
     Alternating,
 }
 
@@ -148,38 +156,43 @@ fn role(name: &[u8]) -> Role {
     }
 }
 
-/// What is known of the members of an open object. Only objects that have a member with a [`Role`] get one.
+/// State of an open object that depends on several of its members. Only objects that have a member with a
+/// [`Role`] get one.
 #[derive(Debug, Default)]
 struct Neighbours {
     depth: usize,
-    /// The rule of the name that the object gives to its value.
+    /// The rule of the name in the object's [`Role::Name`] member.
     name: Option<(&'static str, Strength)>,
-    /// Where the value stands, if it came before the name.
+    /// Byte range of the value, if it came before the name.
     value: Option<(usize, usize)>,
     is_key: bool,
     parts: Vec<(usize, usize)>,
     columns: Vec<Option<(&'static str, Strength)>>,
 }
 
-/// From this length on a string is looked at by another thread while this one reads on: for less, a thread costs more
-/// than it saves.
+/// In bytes. From this length on, a string is scanned by another thread while this one parses on; for less,
+/// starting a thread costs more than it saves.
 pub(super) const LONG: usize = 128 * 1024;
 
-/// Whether nothing in a JSON value may belong to a secret. Reads the value to its end only if so.
+/// Whether nothing in a JSON value may be part of a secret. Stops at the first suspicion, so a syntax error
+/// after it goes unnoticed here.
 pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxError> {
     let look = |text: Text<'_>| !text::is_suspicious(text, &redactor.keys);
     if json.len() < LONG {
         return Ok(!redactor.literals.is_in(json) && is_clean_by(redactor, json, look)?);
     }
     thread::scope(|scope| {
-        // The search for letters takes as long as the look at marks: a third of the time of a megabyte of prose.
+        // The search for literals takes as long as the scan for marks: each is a third of the time for a
+        // megabyte of prose.
         let literals = thread::Builder::new().spawn_scoped(scope, || redactor.literals.is_in(json));
         let mut other: Option<thread::ScopedJoinHandle<'_, bool>> = None;
         let is_clean = is_clean_by(redactor, json, |text| {
+            // One helper at a time: a message of many long strings must not start a thread for each.
             if text.raw.len() < LONG || other.as_ref().is_some_and(|other| !other.is_finished()) {
                 return look(text);
             }
             match thread::Builder::new().spawn_scoped(scope, move || look(text)) {
+                // A helper that panicked counts as a suspicion, and the message is walked.
                 Ok(looking) => other.replace(looking).is_none_or(|done| done.join().unwrap_or(false)),
                 Err(_) => look(text),
             }
@@ -192,7 +205,7 @@ pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxE
     })
 }
 
-/// The same, with `look` to say whether a string is clean.
+/// [`is_clean`] with `look` as the test for strings.
 #[inline]
 fn is_clean_by<'j>(
     redactor: &Redactor,
@@ -204,6 +217,7 @@ fn is_clean_by<'j>(
         let is_clean = match lexeme.token {
             Token::Key => {
                 let name = lexeme.text(json);
+                // An escaped name may spell anything; the walk unescapes it.
                 !name.escaped && redactor.keys.secret(name.raw).is_none() && name.raw != b"kty"
             }
             Token::String => {
@@ -219,20 +233,20 @@ fn is_clean_by<'j>(
     Ok(true)
 }
 
-/// Whether a string may be the name of a secret that stands beside it, or the kind of an object that holds secrets.
+/// Whether a string may name a secret in a neighbouring member, or the kind of an object that holds secrets.
 #[inline]
 fn names_a_secret(redactor: &Redactor, text: Text<'_>) -> bool {
     text.raw.len() <= 64 && (redactor.keys.secret(text.raw).is_some() || text.raw == b"Secret")
 }
 
-/// Finds the secrets of one JSON value: the edits, in order.
+/// Finds the secrets in one JSON value. The edits are in ascending order.
 pub(super) fn edits(pass: &mut Pass<'_>, json: &[u8]) -> Result<Vec<Edit>, SyntaxError> {
     let mut edits = Vec::new();
     self::json(pass, json, 0, &mut edits)?;
     Ok(edits)
 }
 
-/// Finds the secrets of one JSON value, and adds the edits in order.
+/// Finds the secrets in one JSON value at a nesting depth, and adds the edits in ascending order.
 fn json(pass: &mut Pass<'_>, json: &[u8], nesting: usize, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
     let first = edits.len();
     let mut walk = Walk::new(pass, json, nesting);
@@ -243,7 +257,7 @@ fn json(pass: &mut Pass<'_>, json: &[u8], nesting: usize, edits: &mut Vec<Edit>)
     Ok(())
 }
 
-/// A walk through one JSON value.
+/// The state of a walk through one JSON value.
 struct Walk<'w, 'r> {
     pass: &'w mut Pass<'r>,
     json: &'w [u8],
@@ -255,27 +269,28 @@ struct Walk<'w, 'r> {
     neighbours: Vec<Neighbours>,
     array: Array,
     tables: Vec<Table>,
-    /// Every member called `data` is a Kubernetes secret's.
+    /// The value may contain a Kubernetes secret: every member called `data` holds credentials.
     is_kubernetes: bool,
-    /// An edit was added that stands before others.
+    /// An edit was added whose position precedes earlier ones, so the edits have to be sorted.
     is_disordered: bool,
 }
 
-/// What is known of the innermost array.
+/// State of the innermost array.
 #[derive(Debug, Default)]
 struct Array {
-    /// How many elements it had, if it is known.
+    /// The index of the next element. `None` outside an array; a huge number after a nested bracket, since
+    /// the outer index is not kept.
     index: Option<usize>,
-    /// The last element makes the next one a secret.
+    /// The last element makes the next one a secret, as an option does with its value.
     follows: Option<OptionKind>,
-    /// The names in it, if it may be the header of a table.
+    /// The rules of the names so far, if the array may be the header of a table.
     header: Option<Vec<Option<(&'static str, Strength)>>>,
 }
 
-/// An array of rows, and what its columns are called.
+/// An array of rows, and the rules of its columns.
 #[derive(Debug)]
 struct Table {
-    /// How many brackets are open inside the array of rows.
+    /// The nesting depth of the array of rows.
     depth: usize,
     columns: Vec<Option<(&'static str, Strength)>>,
 }
@@ -297,6 +312,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             neighbours: Vec::new(),
             array: Array::default(),
             tables: Vec::new(),
+            // `kind` may come after `data`, so the whole value is searched before the walk.
             is_kubernetes: memmem::find(json, b"\"Secret\"").is_some()
                 && memmem::find(json, b"\"kind\"").is_some(),
             is_disordered: false,
@@ -338,7 +354,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// What is known of the members of the innermost object.
+    /// The state of the innermost object, if it has one.
     fn neighbours_here(&mut self) -> Option<&mut Neighbours> {
         let depth = self.open.len();
         self.neighbours.last_mut().filter(|neighbours| neighbours.depth == depth)
@@ -374,6 +390,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 
     fn begin_object(&mut self) {
+        // In `"properties": {"token": {…}}`, the object is a schema, not a token.
         let schema_name = self.open.last().is_some_and(|outside| outside.has(Context::SCHEMA_NAMES));
         let context = self.context;
         let inside = if schema_name {
@@ -392,7 +409,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         self.close();
         if let Some(columns) = header {
             let depth = self.open.len();
-            // The header was a member's value, or the first row of an array of rows.
+            // The header was the value of a member (`columns`), or the first row of an array of rows.
             if self.is_in_object() {
                 self.neighbours().columns = columns;
             } else {
@@ -418,20 +435,21 @@ impl<'w, 'r> Walk<'w, 'r> {
         self.tables.pop_if(|table| table.depth >= depth);
         self.open.pop();
         self.context = self.open.last().copied().unwrap_or_default();
+        // Indices of outer arrays are not kept: no column is that far to the right.
         self.array = Array { index: Some(usize::MAX / 2), ..Array::default() };
         self.role = Role::Other;
     }
 
-    /// Whether the innermost bracket is an object's.
+    /// Whether the innermost bracket is that of an object.
     fn is_in_object(&self) -> bool {
         self.open.last().is_some_and(|context| !context.has(Context::ARRAY))
     }
 
-    /// Counts an element of the innermost array, whose name this may be.
+    /// Counts an element of the innermost array. `name` is its rule, if the element may name a column.
     fn next_element(&mut self, name: Option<(&'static str, Strength)>) {
         if let Some(header) = &mut self.array.header {
             header.push(name);
-            // A header has as many names as anybody can read.
+            // More columns than a table has; also bounds the memory for an array of a million names.
             if header.len() > MAX_COLUMNS {
                 self.array.header = None;
             }
@@ -439,10 +457,10 @@ impl<'w, 'r> Walk<'w, 'r> {
         self.array.index = self.array.index.map(|index| index.saturating_add(1));
     }
 
-    /// Why a value is a secret: by the names around it, by its column, by the element before it.
+    /// The rule by which a value is secret: from the names around it, or from its column.
     fn secret(&mut self) -> Option<(&'static str, Strength)> {
         let by_name = self.context.secret();
-        // `"auth": ["user", "password"]`
+        // In `"auth": ["user", "password"]`, the second element is the password however weak the name is.
         if by_name == Some((rules::CREDENTIALS, Strength::Weak)) && self.array.index == Some(1) {
             return Some((rules::CREDENTIALS, Strength::Strong));
         }
@@ -496,7 +514,8 @@ impl<'w, 'r> Walk<'w, 'r> {
         self.look_inside(text, start, end, edits);
     }
 
-    /// Whether an element of an array makes the next one a secret: an option, or a name among names and values in turn.
+    /// What an element of an array implies for the next one, if it is an option or a name that a value
+    /// follows.
     fn what_follows(&self, text: Text<'_>, name: Option<(&'static str, Strength)>) -> Option<OptionKind> {
         if let Some(option) = text.raw.strip_prefix(b"-") {
             let option = option.strip_prefix(b"-").unwrap_or(option);
@@ -515,7 +534,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         (is_row || alternates).then_some(OptionKind::Named(rule, strength))
     }
 
-    /// Notes what a string says about the other members of its object.
+    /// Records what a string implies for the other members of its object.
     fn note_neighbour(
         &mut self,
         name: Option<(&'static str, Strength)>,
@@ -541,6 +560,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             Role::KeyType => self.neighbours().is_key = true,
             Role::KeyPart => {
                 let parts = &mut self.neighbours().parts;
+                // An RSA key has six private parameters.
                 if parts.len() < 8 {
                     parts.push((start, end));
                 }
@@ -549,7 +569,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// Takes a value that stood before its name.
+    /// Redacts a value that came before its name.
     fn redact_if_secret(
         &mut self,
         start: usize,
@@ -565,15 +585,17 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// Takes the inside of a string, or a part of it.
+    /// Redacts the inside of a string, or a part of it.
     fn redact(&mut self, start: usize, end: usize, rule: &'static str, edits: &mut Vec<Edit>) {
         let raw = &self.json[start..end];
         let value = Text { raw, escaped: raw.contains(&b'\\') }.unescaped();
+        // The hash is that of the unescaped value, so that equal secrets have equal markers however they are
+        // escaped.
         let replacement = self.pass.replacement(rule, &value);
         edits.push(Edit { start, end, replacement });
     }
 
-    /// Looks for secrets in a string that is none by its name.
+    /// Scans a string that is not secret by its name.
     fn look_inside(&mut self, text: Text<'_>, start: usize, end: usize, edits: &mut Vec<Edit>) {
         let first = edits.len();
         let redactor = self.pass.redactor;
@@ -596,8 +618,8 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// A number under a secret name (a PIN, say) or that one of the user's patterns matches becomes a string. Numbers
-    /// under `token` are counts, and those under a name that says little are numbers.
+    /// A number under a secret name (a PIN, say) or matched by one of the user's patterns becomes a string.
+    /// Numbers under `token` are counts, and a weak name is no evidence against a number.
     fn number(&mut self, lexeme: Lexeme, edits: &mut Vec<Edit>) {
         let digits = lexeme.bytes(self.json);
         let secret = self.secret();
@@ -618,7 +640,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 }
 
-/// Looks behind the escapes of a string: as JSON if it is, as text if not. The edits are those of `raw`.
+/// Scans an unescaped string: as JSON if it is JSON, otherwise as text. The edits are mapped back to `raw`.
 fn escaped_string(pass: &mut Pass<'_>, raw: &[u8], nesting: usize, edits: &mut Vec<Edit>) {
     let text = json::unescape(raw);
     let first = edits.len();
@@ -626,6 +648,7 @@ fn escaped_string(pass: &mut Pass<'_>, raw: &[u8], nesting: usize, edits: &mut V
     let as_json =
         is_container && nesting < MAX_NESTING && self::json(pass, &text, nesting + 1, edits).is_ok();
     if !as_json {
+        // A syntax error came after some edits; the scan as text finds them again.
         edits.truncate(first);
         let redactor = pass.redactor;
         redactor.find_in_text(pass, &text, Some(&redactor.literals), edits);
@@ -634,13 +657,15 @@ fn escaped_string(pass: &mut Pass<'_>, raw: &[u8], nesting: usize, edits: &mut V
     for edit in &mut edits[first..] {
         edit.start = places.raw_offset(edit.start);
         edit.end = places.raw_offset(edit.end);
+        // The replacement of a number brings its own quotes, which need escaping here.
         if edit.replacement.contains('"') {
             edit.replacement = edit.replacement.replace('\\', "\\\\").replace('"', "\\\"");
         }
     }
 }
 
-/// Finds where an offset in the unescaped text stands in the escaped one. Offsets are asked for in ascending order.
+/// Maps offsets in the unescaped text to the escaped one. Offsets must be queried in ascending order, so that
+/// all of them together take one pass.
 struct Places<'a> {
     raw: &'a [u8],
     raw_at: usize,
