@@ -2,7 +2,8 @@
 //!
 //! Configuration and code name secrets far more often than they contain them: `${TOKEN}`,
 //! `process.env.TOKEN`, `{{ vault_password }}`, `credentials: "include"`. Those stay readable: a trace in
-//! which every mention is redacted is hard to debug with. The lists here grow by examples;
+//! hard to debug with. The lists here grow by examples; `corpus/lookalikes.rs` counts harmless values that
+//! are redacted.
 //! `corpus/lookalikes.rs` measures what they let through.
 
 use super::format::is_words;

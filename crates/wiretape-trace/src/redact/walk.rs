@@ -619,7 +619,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 
     /// A number under a secret name (a PIN, say) or matched by one of the user's patterns becomes a string.
-    /// Numbers under `token` are counts, and a weak name is no evidence against a number.
+    /// Numbers under `token` are counts, and a weak name does not make a number a secret.
     fn number(&mut self, lexeme: Lexeme, edits: &mut Vec<Edit>) {
         let digits = lexeme.bytes(self.json);
         let secret = self.secret();
