@@ -2,15 +2,15 @@
 
 use std::io;
 use wiretape_trace::format::{Meta, Record, TraceReader};
-use wiretape_trace::import::{self, Begun, ImportOptions, TraceSink};
+use wiretape_trace::import::{self, ImportOptions, SinkDecision, TraceSink};
 
 #[derive(Default)]
 struct Memory(Vec<Vec<u8>>);
 
 impl TraceSink for Memory {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
+    fn begin(&mut self, _: Option<&str>) -> io::Result<SinkDecision> {
         self.0.push(Vec::new());
-        Ok(Begun::Wanted { id: None })
+        Ok(SinkDecision::Wanted { id: None })
     }
 
     fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {

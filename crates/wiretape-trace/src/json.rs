@@ -463,7 +463,8 @@ pub fn is_utf8(input: &[u8]) -> bool {
 /// Offset of the next quote, backslash or control character at or after `from`; the input's length if none.
 #[inline(always)]
 fn next_special(input: &[u8], from: usize) -> usize {
-    // Most strings, and most stretches between two escapes, are short: a few bytes one by one before a search begins.
+    // Most strings, and most ranges between two escapes, are short: a few bytes are tested one by one before
+    // a vectorized search starts.
     const NEAR: usize = 12;
     let near = input.len().min(from + NEAR);
     let mut at = from;
@@ -476,7 +477,8 @@ fn next_special(input: &[u8], from: usize) -> usize {
     if at == input.len() { at } else { next_special_far(input, at) }
 }
 
-/// The same, in blocks that the compiler vectorizes.
+/// [`next_special`] in blocks that the compiler vectorizes: `fold` has no early exit, which is what allows
+/// it.
 fn next_special_far(input: &[u8], mut from: usize) -> usize {
     const BLOCK: usize = 32;
     while let Some(block) = input.get(from..from + BLOCK) {
@@ -488,7 +490,7 @@ fn next_special_far(input: &[u8], mut from: usize) -> usize {
     input[from..].iter().position(|&byte| IS_SPECIAL[usize::from(byte)]).map_or(input.len(), |at| from + at)
 }
 
-/// Which bytes end a plain stretch of a string.
+/// The bytes that end a plain part of a string.
 const IS_SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -505,7 +507,7 @@ fn is_hex4(digits: Option<&[u8]>) -> bool {
     digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// The bytes that an escaped string means. Lone surrogates become U+FFFD.
+/// Unescapes the inside of a string. Lone surrogates become U+FFFD.
 pub fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut pos = 0;
@@ -522,8 +524,8 @@ pub fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The character that the escape at `pos` means, and how many bytes the escape takes. Total: what is not an
-/// escape stands for its own backslash.
+/// The character that the escape at `pos` denotes, and the length of the escape in bytes. Total: what is not
+/// an escape denotes its backslash.
 pub(crate) fn escape_at(raw: &[u8], pos: usize) -> (char, usize) {
     let simple = match raw.get(pos + 1) {
         Some(b'u') => return unicode_escape(raw, pos),

@@ -185,7 +185,7 @@ fn wrapped(words: &[&str]) -> Option<String> {
     Some(server_name(&words[start..]))
 }
 
-/// A file's name, or that of the nearest folder that says more than `dist/index.js`.
+/// A file's name, or that of the nearest directory whose name is not generic, as in `weather/dist/index.js`.
 fn script_name(path: &str) -> String {
     let mut parts: Vec<&str> =
         path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();

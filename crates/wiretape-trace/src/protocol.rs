@@ -176,14 +176,14 @@ pub fn request_version(params: &[u8]) -> Option<Cow<'_, str>> {
     Value::parse(params).ok()?.at_path(&["_meta", meta_key::PROTOCOL_VERSION])?.string()
 }
 
-/// The request that a `notifications/cancelled` takes back, and why.
+/// The request that a `notifications/cancelled` cancels, and the reason it gives.
 pub fn cancellation(params: &[u8]) -> Option<(Id<'_>, Option<Cow<'_, str>>)> {
     let params = Value::parse(params).ok()?;
     let id = id(params.get("requestId")?)?;
     Some((id, params.get("reason").and_then(Value::string)))
 }
 
-/// A request's id, where one stands in another message.
+/// The id of a request that another message refers to.
 pub fn id(value: Value<'_>) -> Option<Id<'_>> {
     match value.string() {
         Some(text) => Some(Id::String(text)),

@@ -115,7 +115,7 @@ impl<'a> Value<'a> {
         if !self.is_object() {
             return;
         }
-        // It was read before, so it can be read again.
+        // Can't fail: the value was parsed before.
         let _ = (|| -> Result<(), SyntaxError> {
             let mut lexer = Lexer::new(self.raw);
             lexer.next_token()?;
@@ -128,12 +128,12 @@ impl<'a> Value<'a> {
         })();
     }
 
-    /// Tells each element of an array, in order.
+    /// Calls `each` for every element of an array, in order.
     pub fn elements(self, mut each: impl FnMut(Value<'a>)) {
         if !self.is_array() {
             return;
         }
-        // It was read before, so it can be read again.
+        // Can't fail: the value was parsed before.
         let _ = (|| -> Result<(), SyntaxError> {
             let mut lexer = Lexer::new(self.raw);
             lexer.next_token()?;

@@ -219,10 +219,11 @@ impl Checker {
     }
 }
 
-/// How the `meta` line of a file says that its lines carry check values.
+/// The member of `meta` that announces check values, as the encoder writes it.
 const CHAINED_META: &[u8] = b"\"chain\":\"sha256\"";
 
-/// What follows a mark near a line's beginning, where nothing that a peer sent can stand.
+/// The value after a mark near the beginning of a line, where nothing comes from a peer: a payload could
+/// contain a fake one.
 fn value_after<'a>(line: &'a [u8], mark: &[u8], length: usize) -> Option<&'a [u8]> {
     const NEAR: usize = 192;
     let at = memchr::memmem::find(&line[..line.len().min(NEAR)], mark)? + mark.len();

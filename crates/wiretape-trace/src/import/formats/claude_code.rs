@@ -6,7 +6,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample, value_of};
 use crate::message::Direction;
 use std::borrow::Cow;
@@ -87,7 +87,7 @@ fn call<'u>(line: u64, at_ms: Option<i64>, block: Value<'u>) -> Option<Item<'u>>
     raw.extend_from_slice(b",\"arguments\":");
     raw.extend_from_slice(arguments);
     raw.extend_from_slice(b"}}");
-    let what = What::Message { from: Some(Direction::ClientToServer), raw: Cow::Owned(raw) };
+    let what = ItemContent::Message { from: Some(Direction::ClientToServer), raw: Cow::Owned(raw) };
     Some(Item { at_ms, server: Some(Cow::Owned(server.to_owned())), ..Item::new(line, what) })
 }
 
@@ -117,7 +117,7 @@ fn result<'u>(
         raw.extend_from_slice(b",\"isError\":true");
     }
     raw.extend_from_slice(b"}}");
-    let what = What::Message { from: Some(Direction::ServerToClient), raw: Cow::Owned(raw) };
+    let what = ItemContent::Message { from: Some(Direction::ServerToClient), raw: Cow::Owned(raw) };
     Some(Item { at_ms, ..Item::new(line, what) })
 }
 
@@ -167,7 +167,7 @@ mod tests {
 
     fn check(input: &str, expected: &[&str]) {
         let told = told(&CLAUDE_CODE, input, |item| {
-            let What::Message { raw, .. } = &item.what else { panic!("{item:?}") };
+            let ItemContent::Message { raw, .. } = &item.what else { panic!("{item:?}") };
             crate::json::validate(raw).unwrap();
             format!("{:?} {}", item.server.as_deref(), String::from_utf8_lossy(raw))
         });

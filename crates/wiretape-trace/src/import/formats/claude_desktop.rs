@@ -11,7 +11,7 @@
 //! string of it.
 
 use super::super::cut::{Shape, Unit};
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::{Format, Sample};
 use crate::json::Lexer;
 use crate::message::Direction;
@@ -47,7 +47,9 @@ fn recognize(sample: &Sample<'_>) -> bool {
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let Some(entry) = Entry::of(unit.bytes) else {
         if !is_metadata(unit.bytes) {
-            findings.items.push(Item::new(unit.line, What::Stderr { text: Cow::Borrowed(unit.bytes) }));
+            findings
+                .items
+                .push(Item::new(unit.line, ItemContent::Stderr { text: Cow::Borrowed(unit.bytes) }));
         }
         return;
     };
@@ -62,17 +64,17 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
 }
 
 /// The message of an entry, and whether it was shortened.
-fn payload(text: &[u8], from: Direction) -> (What<'_>, bool) {
+fn payload(text: &[u8], from: Direction) -> (ItemContent<'_>, bool) {
     if let Some(end) = end_of_value(text) {
         let raw = &text[..end];
-        return (What::Message { from: Some(from), raw: Cow::Borrowed(raw) }, has_mark(raw));
+        return (ItemContent::Message { from: Some(from), raw: Cow::Borrowed(raw) }, has_mark(raw));
     }
     let text = text.strip_suffix(METADATA).unwrap_or(text).trim_ascii_end();
     // What is no JSON any more need not bear the mark of today's version.
     if memchr::memmem::find(text, b"truncated]").is_some() {
-        (What::Text { from, text: Cow::Borrowed(text) }, true)
+        (ItemContent::Text { from, text: Cow::Borrowed(text) }, true)
     } else {
-        (What::Message { from: Some(from), raw: Cow::Borrowed(text) }, false)
+        (ItemContent::Message { from: Some(from), raw: Cow::Borrowed(text) }, false)
     }
 }
 

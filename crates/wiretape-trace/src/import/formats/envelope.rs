@@ -3,7 +3,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::exchange::carried;
 use super::jsonrpc::time_of;
 use super::{Format, Sample, value_of};
@@ -58,7 +58,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>, transport: &'static st
             findings.flaw(unit.line, Defect::Transport { expected: transport });
         }
         Some("transport_context" | "headers") => {
-            let mut item = Item::new(unit.line, What::Exchange);
+            let mut item = Item::new(unit.line, ItemContent::Exchange);
             let name = if unit.member == Some("headers") { "headers" } else { "context" };
             item.http = Some(Cow::Owned(object(&[(name, value.raw)])));
             findings.items.push(item);
@@ -229,7 +229,7 @@ fn item<'u>(
     entry: &Entry<'u>,
     at: usize,
     more: &[(&str, &[u8])],
-    what: What<'u>,
+    what: ItemContent<'u>,
 ) -> Item<'u> {
     Item {
         at_ms: entry.at_ms,
@@ -246,7 +246,7 @@ fn message<'u>(
     from: Direction,
     findings: &mut Findings<'u>,
 ) {
-    let what = What::Message { from: Some(from), raw: Cow::Borrowed(payload.raw) };
+    let what = ItemContent::Message { from: Some(from), raw: Cow::Borrowed(payload.raw) };
     let head = (from == Direction::ServerToClient).then(|| entry.response_head()).flatten();
     let more = head.as_ref().map(|(_, head)| ("response", head.json()));
     let mut item = item(unit, entry, payload.offset, more.as_slice(), what);
@@ -277,7 +277,7 @@ fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, find
     if !response.is_null() {
         more.push(("responseBody", &body));
     }
-    findings.items.push(item(unit, entry, response.offset, &more, What::Exchange));
+    findings.items.push(item(unit, entry, response.offset, &more, ItemContent::Exchange));
 }
 
 /// OAuth's errors have their name in `error`, where JSON-RPC's have an object.
@@ -378,7 +378,7 @@ mod tests {
     fn a_message_that_is_cut_off_in_its_event_is_a_loss() {
         for data in [&MESSAGE[..20], "[{\"jsonrpc\":", "{\"jsonrpc\" 7}"] {
             let (what, defect) = carried(None, Cow::Borrowed(data.as_bytes()));
-            assert!(matches!(what, What::Text { .. }));
+            assert!(matches!(what, ItemContent::Text { .. }));
             assert_eq!(defect.unwrap().severity(), super::super::super::item::Severity::Loss);
         }
         assert_eq!(carried(Some("endpoint"), Cow::Borrowed(b"{")).1, None);

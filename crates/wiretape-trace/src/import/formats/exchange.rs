@@ -3,7 +3,7 @@
 
 use super::super::cut::Unit;
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use crate::format::{BodyNote, ExchangeNote, Head, SseContext};
 use crate::framing::{SseEvent, SseFramer};
 use crate::message::{Direction, Envelope, MessageKind, payloads};
@@ -142,7 +142,7 @@ pub(super) fn number_of(unit: &Unit<'_>) -> u64 {
 
 impl<'u> Exchange<'u> {
     /// Says what the exchange says.
-    pub(super) fn tell(mut self, keep: Keep, findings: &mut Findings<'u>) {
+    pub(super) fn add_items(mut self, keep: Keep, findings: &mut Findings<'u>) {
         let asks = self.request.body.as_deref().is_some_and(is_message);
         let is_stream = self.response.is_event_stream() || !self.events.is_empty();
         if is_stream && self.events.is_empty() {
@@ -160,21 +160,21 @@ impl<'u> Exchange<'u> {
             self.events.clear();
         }
         let heads = Heads::of(&self);
-        let mut teller = Teller { x: self.x, session, heads, findings };
+        let mut builder = ItemBuilder { x: self.x, session, heads, findings };
         if asks && let Some(raw) = self.request.body.take() {
-            let what = What::Message { from: Some(Direction::ClientToServer), raw };
-            teller.item(self.request.body_line, self.started_ms, &ExchangeNote::default(), what);
+            let what = ItemContent::Message { from: Some(Direction::ClientToServer), raw };
+            builder.item(self.request.body_line, self.started_ms, &ExchangeNote::default(), what);
         }
-        teller.heads.response_is_known = self.status.is_some();
+        builder.heads.response_is_known = self.status.is_some();
         let ended_ms = self.started_ms.map(|at| at.saturating_add(self.duration_ms.unwrap_or(0)));
         if answers && let Some(raw) = self.response.body.take() {
-            let what = What::Message { from: Some(Direction::ServerToClient), raw };
-            teller.item(self.response.body_line, ended_ms, &ExchangeNote::default(), what);
+            let what = ItemContent::Message { from: Some(Direction::ServerToClient), raw };
+            builder.item(self.response.body_line, ended_ms, &ExchangeNote::default(), what);
         } else if self.events.is_empty() {
-            self.without_answer(asks, is_stream, ended_ms, &mut teller);
+            self.without_answer(asks, is_stream, ended_ms, &mut builder);
         } else {
             for event in self.events {
-                teller.event(self.response.body_line, ended_ms, event);
+                builder.event(self.response.body_line, ended_ms, event);
             }
         }
     }
@@ -185,12 +185,12 @@ impl<'u> Exchange<'u> {
         asks: bool,
         is_stream: bool,
         ended_ms: Option<i64>,
-        teller: &mut Teller<'u, '_>,
+        builder: &mut ItemBuilder<'u, '_>,
     ) {
         let (request_body, response_body) = (self.request.note(), self.response.note());
         let is_left_out = response_body.as_ref().is_some_and(|note| note.text.is_none());
         if asks && is_left_out {
-            teller.findings.flaw(self.response.body_line, Defect::NotAMessage);
+            builder.findings.flaw(self.response.body_line, Defect::NotAMessage);
         }
         let ended = match self.status {
             None => "unreachable",
@@ -206,7 +206,7 @@ impl<'u> Exchange<'u> {
             duration_us: duration_us.filter(|_| !is_stream),
             ..ExchangeNote::default()
         };
-        teller.item(self.line, ended_ms, &note, What::Exchange);
+        builder.item(self.line, ended_ms, &note, ItemContent::Exchange);
     }
 
     fn session(&self) -> Option<Cow<'u, str>> {
@@ -239,15 +239,15 @@ impl Heads {
 }
 
 /// Makes items of the parts of an exchange.
-struct Teller<'u, 'f> {
+struct ItemBuilder<'u, 'f> {
     x: u64,
     session: Option<Cow<'u, str>>,
     heads: Heads,
     findings: &'f mut Findings<'u>,
 }
 
-impl<'u> Teller<'u, '_> {
-    fn item(&mut self, line: u64, at_ms: Option<i64>, note: &ExchangeNote<'_>, what: What<'u>) {
+impl<'u> ItemBuilder<'u, '_> {
+    fn item(&mut self, line: u64, at_ms: Option<i64>, note: &ExchangeNote<'_>, what: ItemContent<'u>) {
         let request = self.heads.request.take();
         let response = if self.heads.response_is_known { self.heads.response.take() } else { None };
         let mut http = Vec::new();
@@ -263,8 +263,8 @@ impl<'u> Teller<'u, '_> {
 
     fn event(&mut self, line: u64, ended_ms: Option<i64>, event: Event<'u>) {
         let (what, defect) = carried(event.context.event.as_deref(), event.data);
-        let is_cut_off =
-            event.unterminated && matches!(&what, What::Text { text, .. } if !text.trim_ascii().is_empty());
+        let is_cut_off = event.unterminated
+            && matches!(&what, ItemContent::Text { text, .. } if !text.trim_ascii().is_empty());
         if let Some(defect) = if is_cut_off { Some(Defect::CutOff) } else { defect } {
             self.findings.flaw(line, defect);
         }
@@ -288,20 +288,20 @@ fn may_be_message(name: Option<&str>) -> bool {
 
 /// What an event carries: a message (which may lack `jsonrpc`: callers that look at events of other kinds ask
 /// `is_of_session` first) or some text; and what is wrong with it.
-pub(super) fn carried<'u>(name: Option<&str>, data: Cow<'u, [u8]>) -> (What<'u>, Option<Defect>) {
+pub(super) fn carried<'u>(name: Option<&str>, data: Cow<'u, [u8]>) -> (ItemContent<'u>, Option<Defect>) {
     let from = Direction::ServerToClient;
     let is_message = |data: &[u8]| kind(data) != MessageKind::NotJsonRpc;
     if !may_be_message(name) || data.trim_ascii().is_empty() {
-        return (What::Text { from, text: data }, None);
+        return (ItemContent::Text { from, text: data }, None);
     }
     if is_message(&data) {
-        return (What::Message { from: Some(from), raw: data }, None);
+        return (ItemContent::Message { from: Some(from), raw: data }, None);
     }
     if let Some(raw) = decoded(&data).filter(|inner| is_message(inner)) {
-        return (What::Message { from: Some(from), raw: Cow::Owned(raw) }, Some(Defect::EncodedTwice));
+        return (ItemContent::Message { from: Some(from), raw: Cow::Owned(raw) }, Some(Defect::EncodedTwice));
     }
     let defect = broken_message(&data).unwrap_or(Defect::EventNotAMessage);
-    (What::Text { from, text: data }, Some(defect))
+    (ItemContent::Text { from, text: data }, Some(defect))
 }
 
 /// What a JSON string says.

@@ -49,7 +49,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
         }
         Some(_) => {}
         None if value.get("request").is_some_and(Value::is_object) => {
-            exchange(unit, value).tell(Keep::OfSessions, findings);
+            exchange(unit, value).add_items(Keep::OfSessions, findings);
         }
         None => findings.flaw(unit.line, Defect::Unexpected { expected: "an entry with a `request`" }),
     }

@@ -7,7 +7,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::exchange::{Exchange, Headers, Keep, Side, is_message, number_of};
 use super::jsonrpc::time_of;
 use super::{Format, Sample, value_of};
@@ -93,7 +93,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
         Some(_) => {}
         None => match Entry::of(value) {
             Some(Entry::Plain) => plain(unit, value, findings),
-            Some(Entry::Network) => network(unit, value).tell(Keep::All, findings),
+            Some(Entry::Network) => network(unit, value).add_items(Keep::All, findings),
             Some(Entry::Wrapper(messages)) => wrapped(unit, value, messages, findings),
             None => findings.flaw(unit.line, Defect::NotAMessage),
         },
@@ -141,7 +141,7 @@ fn payload(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
 
 fn plain<'u>(unit: &Unit<'u>, value: Value<'u>, findings: &mut Findings<'u>) {
     let raw = Cow::Borrowed(value.raw);
-    let mut item = Item::new(unit.line_at(value.offset), What::Message { from: sender(value), raw });
+    let mut item = Item::new(unit.line_at(value.offset), ItemContent::Message { from: sender(value), raw });
     item.at_ms = time_of(value.raw);
     findings.items.push(item);
 }
@@ -157,7 +157,7 @@ fn wrapped<'u>(
     let from = sender(entry);
     let mut push = |value: Value<'u>, from, at_ms| {
         let Some(raw) = payload(value) else { return };
-        let what = What::Message { from, raw };
+        let what = ItemContent::Message { from, raw };
         findings.items.push(Item { at_ms, ..Item::new(unit.line_at(value.offset), what) });
     };
     // A message that can't be read stands there all the same.

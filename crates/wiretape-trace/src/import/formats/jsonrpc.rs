@@ -2,7 +2,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample};
 use memchr::memmem::Finder;
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    let mut item = Item::new(unit.line, What::Message { from: None, raw: Cow::Borrowed(unit.bytes) });
+    let mut item = Item::new(unit.line, ItemContent::Message { from: None, raw: Cow::Borrowed(unit.bytes) });
     item.at_ms = time_of(unit.bytes);
     findings.items.push(item);
 }

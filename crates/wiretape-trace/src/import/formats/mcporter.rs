@@ -4,7 +4,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample, value_of};
 use crate::message::Direction;
 use std::borrow::Cow;
@@ -34,16 +34,16 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let (raw, meta) = without_meta(value);
     let of_meta = |name| meta.and_then(|meta| meta.get(name));
     let what = match of_meta("dir").and_then(Value::string).as_deref() {
-        Some("send") => What::Message { from: Some(Direction::ClientToServer), raw },
-        Some("recv") => What::Message { from: Some(Direction::ServerToClient), raw },
+        Some("send") => ItemContent::Message { from: Some(Direction::ClientToServer), raw },
+        Some("recv") => ItemContent::Message { from: Some(Direction::ServerToClient), raw },
         Some("lifecycle") => {
             let method = value.get("method").and_then(Value::string);
             if method.as_deref() != Some("$transport/start") {
                 return;
             }
-            What::FreshIds
+            ItemContent::FreshIds
         }
-        _ => What::Message { from: None, raw },
+        _ => ItemContent::Message { from: None, raw },
     };
     findings.items.push(Item {
         at_ms: of_meta("ts").and_then(Value::time_ms),
@@ -84,7 +84,7 @@ mod tests {
     fn check(input: &str, expected: &[&str]) {
         let told = told(&MCPORTER, input, |item| {
             let what = match &item.what {
-                What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
+                ItemContent::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
                 other => format!("{other:?}"),
             };
             format!("{:?} {:?} {what}", item.server.as_deref(), item.at_ms)

@@ -3,7 +3,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::{Format, Sample, value_of};
 use crate::format::{BodyNote, ExchangeNote, Head};
 use crate::message::{Direction, Envelope, MessageKind};
@@ -137,14 +137,14 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
         at_ms: frame.at_ms,
         server: frame.label.take(),
         http: None,
-        ..Item::new(unit.line, What::FreshIds)
+        ..Item::new(unit.line, ItemContent::FreshIds)
     };
     let mut push = |what, http| findings.items.push(Item { http, what, ..empty.clone() });
     let from = match frame.direction.as_deref() {
         // It tells how the server is started: a session begins.
-        Some("meta") => return push(What::FreshIds, None),
+        Some("meta") => return push(ItemContent::FreshIds, None),
         Some("stderr") => {
-            return push(What::Stderr { text: frame.text.unwrap_or_default() }, None);
+            return push(ItemContent::Stderr { text: frame.text.unwrap_or_default() }, None);
         }
         Some("c2s") => Direction::ClientToServer,
         Some("s2c") => Direction::ServerToClient,
@@ -155,20 +155,22 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     };
     // Several clients may speak through one proxy, each of which counts from 1.
     if frame.is_http && from == Direction::ClientToServer {
-        push(What::FreshIds, None);
+        push(ItemContent::FreshIds, None);
     }
     let is_refusal = frame.status.is_some_and(|status| status >= 400);
     match frame.payload() {
-        Some(raw) if frame.is_message() => push(What::Message { from: Some(from), raw }, frame.http(None)),
+        Some(raw) if frame.is_message() => {
+            push(ItemContent::Message { from: Some(from), raw }, frame.http(None))
+        }
         Some(text) if is_refusal => {
             let body = BodyNote {
                 bytes: text.len() as u64,
                 text: Some(String::from_utf8_lossy(&text).into_owned()),
             };
-            push(What::Exchange, frame.http(Some(&body)));
+            push(ItemContent::Exchange, frame.http(Some(&body)));
         }
-        Some(text) => push(What::Text { from, text }, frame.http(None)),
-        None => push(What::Exchange, frame.http(None)),
+        Some(text) => push(ItemContent::Text { from, text }, frame.http(None)),
+        None => push(ItemContent::Exchange, frame.http(None)),
     }
     if frame.truncated {
         findings.flaw(unit.line, Defect::Shortened);
@@ -183,9 +185,11 @@ mod tests {
     fn check(input: &str, expected: &[&str]) {
         let told = told(&MCPSNOOP, input, |item| {
             let what = match &item.what {
-                What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
-                What::Text { from, text } => format!("{from:?} text {}", String::from_utf8_lossy(text)),
-                What::Stderr { text } => format!("stderr {}", String::from_utf8_lossy(text)),
+                ItemContent::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
+                ItemContent::Text { from, text } => {
+                    format!("{from:?} text {}", String::from_utf8_lossy(text))
+                }
+                ItemContent::Stderr { text } => format!("stderr {}", String::from_utf8_lossy(text)),
                 other => format!("{other:?}"),
             };
             let http = item.http.as_ref().map(|http| format!(" {}", String::from_utf8_lossy(http)));

@@ -1,8 +1,8 @@
 //! What the tests of all formats have in common.
 
 use super::super::cut::{Batch, Cutter, Unit};
-use super::super::item::{Findings, Item, What};
-use super::super::run::{Begun, ImportOptions, TraceSink, import};
+use super::super::item::{Findings, Item, ItemContent};
+use super::super::run::{ImportOptions, SinkDecision, TraceSink, import};
 use super::{FORMATS, Format, detect};
 use crate::format::Meta;
 use crate::message::Direction;
@@ -70,8 +70,8 @@ pub(super) fn check_imported(format: &'static Format, source: &[u8], messages: u
 struct Lines(Vec<u8>);
 
 impl TraceSink for Lines {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
-        Ok(Begun::Wanted { id: None })
+    fn begin(&mut self, _: Option<&str>) -> io::Result<SinkDecision> {
+        Ok(SinkDecision::Wanted { id: None })
     }
 
     fn write(&mut self, _: usize, lines: &[u8]) -> io::Result<()> {
@@ -85,11 +85,11 @@ fn render(item: &Item<'_>) -> String {
     let sign = |from: Direction| if from == Direction::ClientToServer { '>' } else { '<' };
     let time = item.at_ms.map(|at| format!("t={at} ")).unwrap_or_default();
     let what = match &item.what {
-        What::Message { from, raw } => format!("{} {}", from.map_or('?', sign), text(raw)),
-        What::Text { from, text: said } => format!("{}~ {}", sign(*from), text(said)),
-        What::Stderr { text: said } => format!("! {}", text(said)),
-        What::Exchange => "x".to_owned(),
-        What::FreshIds => "fresh".to_owned(),
+        ItemContent::Message { from, raw } => format!("{} {}", from.map_or('?', sign), text(raw)),
+        ItemContent::Text { from, text: said } => format!("{}~ {}", sign(*from), text(said)),
+        ItemContent::Stderr { text: said } => format!("! {}", text(said)),
+        ItemContent::Exchange => "x".to_owned(),
+        ItemContent::FreshIds => "fresh".to_owned(),
     };
     let server = item.server.as_ref().map(|server| format!(" #{server}")).unwrap_or_default();
     let session = item.session.as_ref().map(|session| format!(" @{session}")).unwrap_or_default();

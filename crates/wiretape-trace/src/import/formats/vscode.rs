@@ -10,7 +10,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample};
 use crate::message::Direction;
 use std::borrow::Cow;
@@ -48,20 +48,20 @@ fn recognize(sample: &Sample<'_>) -> bool {
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let Some((at_ms, text)) = entry(unit.bytes) else { return };
-    if let Some(what) = said(text) {
+    if let Some(what) = wire_content(text) {
         findings.items.push(Item { at_ms, ..Item::new(unit.line, what) });
     }
 }
 
 /// What an entry tells of the wire. Most of them tell of VS Code's own doings.
-fn said(text: &[u8]) -> Option<What<'_>> {
+fn wire_content(text: &[u8]) -> Option<ItemContent<'_>> {
     if let Some((raw, from)) = MARKS.iter().find_map(|(mark, from)| Some((text.strip_prefix(*mark)?, *from)))
     {
-        return Some(What::Message { from: Some(from), raw: Cow::Borrowed(raw) });
+        return Some(ItemContent::Message { from: Some(from), raw: Cow::Borrowed(raw) });
     }
     // A line of nothing loses the space behind the mark.
     if let Some(text) = text.strip_prefix(STDERR.trim_ascii_end()) {
-        return Some(What::Stderr { text: Cow::Borrowed(text.strip_prefix(b" ").unwrap_or(text)) });
+        return Some(ItemContent::Stderr { text: Cow::Borrowed(text.strip_prefix(b" ").unwrap_or(text)) });
     }
     let text = Value::parse(text.strip_prefix(NOT_PARSED)?).ok()?.string_bytes()?;
     let text = match text {
@@ -69,7 +69,7 @@ fn said(text: &[u8]) -> Option<What<'_>> {
         Cow::Owned(text) => Cow::Owned(text.trim_ascii_end().to_vec()),
     };
     // Empty lines between messages are no harm, and in streams they are the rule.
-    (!text.is_empty()).then_some(What::Text { from: Direction::ServerToClient, text })
+    (!text.is_empty()).then_some(ItemContent::Text { from: Direction::ServerToClient, text })
 }
 
 /// The time of an entry, and what stands behind its level.
