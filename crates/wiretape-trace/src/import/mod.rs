@@ -5,6 +5,7 @@
 //! order, and then the conversation as a whole is considered: who sent a message, whether an id is in use. So
 //! memory does not depend on the length of the source, except for the ids of its calls. The reasons are in
 //! `docs/design/0006-import.md`.
+//!
 //! ```text
 //! bytes ─ text ─ cut ─► units ─ Format::read ─► items ─ prepare ─► conversation ─► lines of a trace
 //!                             └────── on every core ──────┘

@@ -1,5 +1,7 @@
-//! An HTTP exchange that a source tells in one piece: both heads, and both bodies as text. No format of its own, but what
-//! several formats have in common.
+//! An HTTP exchange that a source describes in one piece: both heads, and both bodies as text.
+//!
+//! Not a format, but shared by those that contain exchanges (HAR, the Inspector's network log). Decides which
+//! exchanges belong to MCP, and turns them into items.
 
 use super::super::cut::Unit;
 use super::super::fields::Value;
@@ -10,15 +12,15 @@ use crate::message::{Direction, Envelope, MessageKind, payloads};
 use std::borrow::Cow;
 use std::hash::{Hash as _, Hasher as _};
 
-/// A body that is no message is kept up to this length.
+/// In bytes. A body that is not a message is kept as text up to this length.
 const MAX_NOTE: usize = 16 * 1024;
 
-/// An exchange, as far as a source tells it.
+/// An exchange, as far as the source describes it.
 #[derive(Default)]
 pub(super) struct Exchange<'u> {
-    /// The line that it begins on.
+    /// The line of the source that it begins on, from 1.
     pub(super) line: u64,
-    /// Which one it is.
+    /// The number of the exchange; see [`number_of`].
     pub(super) x: u64,
     pub(super) started_ms: Option<i64>,
     pub(super) duration_ms: Option<i64>,
@@ -28,9 +30,9 @@ pub(super) struct Exchange<'u> {
     /// `None` if there was no response.
     pub(super) status: Option<u16>,
     pub(super) response: Side<'u>,
-    /// The events of the response, where a source has them apart from the body.
+    /// The events of the response, if the source has them separately from the body.
     pub(super) events: Vec<Event<'u>>,
-    /// What went wrong, in the words of the source.
+    /// The source's description of what went wrong.
     pub(super) error: Option<Cow<'u, str>>,
 }
 
@@ -39,10 +41,10 @@ pub(super) struct Exchange<'u> {
 pub(super) struct Side<'u> {
     pub(super) version: Cow<'u, str>,
     pub(super) headers: Headers<'u>,
-    /// What the source says of the body's type, beside the headers.
+    /// The body's media type, if the source states it besides the headers.
     pub(super) media: Option<Cow<'u, str>>,
     pub(super) body: Option<Cow<'u, [u8]>>,
-    /// The line that the body is on.
+    /// The line of the source that the body is on, from 1.
     pub(super) body_line: u64,
 }
 
@@ -51,32 +53,32 @@ pub(super) struct Event<'u> {
     pub(super) at_ms: Option<i64>,
     pub(super) context: SseContext,
     pub(super) data: Cow<'u, [u8]>,
-    /// The stream ended in the middle of it.
+    /// The stream ended inside the event.
     pub(super) unterminated: bool,
 }
 
-/// Which exchanges are told of that carry no message.
+/// Which of the exchanges without a message are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// All of them.
+    /// All exchanges: the source records nothing but MCP.
     All,
-    /// Those that look like a part of a session.
+    /// Only those that look like part of a session: a browser records a whole page.
     OfSessions,
 }
 
-/// Headers, by their names in lower case. Those of one name stand together.
+/// Headers with lower-case names, sorted so that equal names are adjacent.
 #[derive(Default)]
 pub(super) struct Headers<'u>(Vec<(String, Cow<'u, [u8]>)>);
 
 impl<'u> Headers<'u> {
-    /// Of an object: `{"accept": "…"}`.
+    /// From an object: `{"accept": "…"}`.
     pub(super) fn of_object(object: Value<'u>) -> Self {
         let mut headers = Headers::default();
         object.members(|name, value| headers.push(&name.decode(), value));
         headers.in_order()
     }
 
-    /// Of a list: `[{"name": "accept", "value": "…"}]`.
+    /// From a list: `[{"name": "accept", "value": "…"}]`.
     pub(super) fn of_list(list: Value<'u>) -> Self {
         let mut headers = Headers::default();
         list.elements(|header| {
@@ -90,7 +92,7 @@ impl<'u> Headers<'u> {
     }
 
     fn push(&mut self, name: &str, value: Value<'u>) {
-        // Browsers list the pseudo-headers of HTTP/2 too: they are the request line.
+        // Browsers also list the pseudo-headers of HTTP/2, which are the request line.
         if name.starts_with(':') {
             return;
         }
@@ -131,17 +133,17 @@ impl Side<'_> {
     }
 }
 
-/// A number for the exchange that a unit is. Units know nothing of each other, so that exchanges can't be counted; a double
-/// holds this one exactly.
+/// A number for an exchange. Units are parsed independently, so exchanges can't be counted; a hash is used
+/// instead. 48 bits, so that a double holds it exactly.
 pub(super) fn number_of(unit: &Unit<'_>) -> u64 {
-    // This one has fixed keys: two runs give the same.
+    // Unlike `RandomState`, this hasher has fixed keys: two runs give the same result.
     let mut hasher = std::hash::DefaultHasher::new();
     (unit.line, unit.bytes).hash(&mut hasher);
     hasher.finish() >> 16
 }
 
 impl<'u> Exchange<'u> {
-    /// Says what the exchange says.
+    /// Adds the items of the exchange: its messages, or a line about an exchange without one.
     pub(super) fn add_items(mut self, keep: Keep, findings: &mut Findings<'u>) {
         let asks = self.request.body.as_deref().is_some_and(is_message);
         let is_stream = self.response.is_event_stream() || !self.events.is_empty();
@@ -156,7 +158,7 @@ impl<'u> Exchange<'u> {
             if keep == Keep::OfSessions && !is_refusal && !is_stream && session.is_none() {
                 return;
             }
-            // What streams of other kinds say is none of our business.
+            // Events of streams that are not MCP are not imported.
             self.events.clear();
         }
         let heads = Heads::of(&self);
@@ -179,7 +181,7 @@ impl<'u> Exchange<'u> {
         }
     }
 
-    /// Tells of an exchange whose response has no message.
+    /// Adds the item of an exchange whose response has no message.
     fn without_answer(
         &self,
         asks: bool,
@@ -217,7 +219,7 @@ impl<'u> Exchange<'u> {
     }
 }
 
-/// The heads, each until it is told.
+/// The two heads, each until it has been written: a head is on the first line after it is known.
 struct Heads {
     request: Option<Head>,
     response: Option<Head>,
@@ -238,7 +240,7 @@ impl Heads {
     }
 }
 
-/// Makes items of the parts of an exchange.
+/// Builds the items of one exchange.
 struct ItemBuilder<'u, 'f> {
     x: u64,
     session: Option<Cow<'u, str>>,
@@ -274,7 +276,7 @@ impl<'u> ItemBuilder<'u, '_> {
 }
 
 impl Event<'_> {
-    /// Whether it is one that only MCP has: a message, or the first event of HTTP+SSE.
+    /// Whether the event belongs to MCP: a message, or the first event of HTTP+SSE.
     fn is_of_session(&self) -> bool {
         let name = self.context.event.as_deref();
         name == Some("endpoint") || (may_be_message(name) && is_message(&self.data))
@@ -286,8 +288,8 @@ fn may_be_message(name: Option<&str>) -> bool {
     matches!(name, None | Some("message"))
 }
 
-/// What an event carries: a message (which may lack `jsonrpc`: callers that look at events of other kinds ask
-/// `is_of_session` first) or some text; and what is wrong with it.
+/// The content of an event, a message or text, and its defect. A message may lack `jsonrpc` here; callers
+/// that see events of other protocols check `is_of_session` first.
 pub(super) fn carried<'u>(name: Option<&str>, data: Cow<'u, [u8]>) -> (ItemContent<'u>, Option<Defect>) {
     let from = Direction::ServerToClient;
     let is_message = |data: &[u8]| kind(data) != MessageKind::NotJsonRpc;
@@ -304,15 +306,15 @@ pub(super) fn carried<'u>(name: Option<&str>, data: Cow<'u, [u8]>) -> (ItemConte
     (ItemContent::Text { from, text: data }, Some(defect))
 }
 
-/// What a JSON string says.
+/// Decodes a JSON string.
 fn decoded(data: &[u8]) -> Option<Vec<u8>> {
     Some(Value::parse(data).ok()?.string_bytes()?.into_owned())
 }
 
-/// Where JSON that begins like a message stops being JSON: it is cut off, or damaged.
+/// The syntax error in data that begins like a message: it was cut off or damaged.
 fn broken_message(data: &[u8]) -> Option<Defect> {
     let beginning = data.trim_ascii_start();
-    // Of a batch the first message counts, for other protocols have events such as `[DONE]`.
+    // A bracket alone is not enough: other protocols have events such as `[DONE]`.
     let beginning = beginning.strip_prefix(b"[").unwrap_or(beginning).trim_ascii_start();
     crate::json::validate(data).err().filter(|_| beginning.starts_with(b"{")).map(Defect::NotJson)
 }
@@ -329,7 +331,7 @@ fn events<'u>(body: &[u8]) -> Vec<Event<'u>> {
 fn event_of<'u>(block: SseEvent) -> Option<Event<'u>> {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let context = SseContext { event: block.event.map(text), id: block.id.map(text), retry: block.retry };
-    // A block of comments keeps a connection alive, and says nothing.
+    // A block of comments is only a keep-alive.
     if block.data.is_none() && context == SseContext::default() {
         return None;
     }
@@ -344,7 +346,8 @@ fn kind(payload: &[u8]) -> MessageKind {
     }
 }
 
-/// Whether this is a message, and says so. Much JSON on the web has a `result`, an `error` or a `method`.
+/// Whether a payload is a message with `jsonrpc`. Much JSON on the web has a `result`, an `error` or a
+/// `method`.
 pub(super) fn is_message(payload: &[u8]) -> bool {
     let says_so = |payload: &[u8]| Value::parse(payload).is_ok_and(|value| value.get("jsonrpc").is_some());
     match kind(payload) {
@@ -354,8 +357,8 @@ pub(super) fn is_message(payload: &[u8]) -> bool {
     }
 }
 
-/// Whether this answers a message. What comes in answer to one may lack `jsonrpc`; but OAuth's errors have a name in `error`,
-/// where JSON-RPC's have an object.
+/// Whether a payload answers a message. The answer to a message may lack `jsonrpc`; but OAuth's errors have a
+/// string in `error` (RFC 6749, section 5.2), where JSON-RPC's have an object.
 fn is_answer(payload: &[u8], asks: bool) -> bool {
     let is_object =
         || Value::parse(payload).is_ok_and(|value| value.get("error").is_none_or(Value::is_object));

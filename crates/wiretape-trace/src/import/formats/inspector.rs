@@ -1,5 +1,6 @@
-//! What the MCP Inspector exports, and what others export in its manner: an array of messages, or of entries that have a
-//! message in them, or of HTTP exchanges. The array is the document, or a member of it.
+//! Exports of the MCP Inspector, and similar exports of others: an array of messages, or of entries that
+//! contain a
+//! message, or of HTTP exchanges. The array is the document, or a member of it.
 //!
 //! The Inspector's Protocol tab writes entries with `timestamp`, `origin` (`client` or `server`), `message`, and, beside a
 //! request that was answered, `response` and `duration`. Its Network tab writes entries with `timestamp`, `method`, `url`,
@@ -34,7 +35,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
         Some(b'[') => {
             let mut lines = sample.lines();
             match lines.next().map(Value::parse) {
-                // A batch on its line, with other messages on the next ones.
+                // A batch on its own line, followed by other messages: this is `jsonrpc`.
                 Some(Ok(_)) if lines.next().is_some() => false,
                 Some(Ok(array)) => {
                     let (mut any, mut plain) = (false, true);
@@ -42,7 +43,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
                         any |= is_entry(element);
                         plain &= !matches!(Entry::of(element), Some(Entry::Wrapper(_) | Entry::Network));
                     });
-                    // A batch has messages of one side; those that answer it stand in another.
+                    // A batch has messages of one side only, so both sides in one array are a list.
                     any && (!plain || has_both_sides(array))
                 }
                 _ => looks_like_entries(sample),
@@ -100,22 +101,22 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     }
 }
 
-/// What an entry's message may be called.
+/// The names of the member that contains an entry's message.
 const MESSAGES: [&str; 5] = ["message", "request", "payload", "data", "notification"];
 
-/// What an element is.
+/// The kinds of elements.
 enum Entry<'u> {
     /// A message, or a batch of them.
     Plain,
     /// An HTTP exchange.
     Network,
-    /// An object around a message, and around its answer.
+    /// An object that contains a message, its answer, or both.
     Wrapper([Option<Value<'u>>; 2]),
 }
 
 impl<'u> Entry<'u> {
     fn of(value: Value<'u>) -> Option<Self> {
-        // Its HTTP method and its id make an exchange look like a request.
+        // Checked first: with its HTTP method and its id, an exchange looks like a request.
         if value.get("url").is_some_and(|url| url.string().is_some())
             && ["requestHeaders", "requestBody", "responseStatus"]
                 .iter()
@@ -133,7 +134,7 @@ impl<'u> Entry<'u> {
     }
 }
 
-/// The message that a value is, or that the string holds which it is.
+/// The message in a value, either directly or encoded as a string.
 fn payload(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
     let payload = value.string_bytes().unwrap_or(Cow::Borrowed(value.raw));
     is_message(&payload).then_some(payload)
@@ -160,7 +161,7 @@ fn wrapped<'u>(
         let what = ItemContent::Message { from, raw };
         findings.items.push(Item { at_ms, ..Item::new(unit.line_at(value.offset), what) });
     };
-    // A message that can't be read stands there all the same.
+    // An entry whose message can't be parsed still has one, so `response` is the answer to it.
     let broken = message.is_none().then(|| MESSAGES.iter().find_map(|name| entry.get(name))).flatten();
     if let Some(message) = message {
         push(message, from, at_ms);
@@ -174,7 +175,7 @@ fn wrapped<'u>(
     }
 }
 
-/// Who sent the message of an entry. The Inspector's own `direction` says what kind of message it is.
+/// The sender of an entry's message. The Inspector's own `direction` is the kind of message, and is ignored.
 fn sender(entry: Value<'_>) -> Option<Direction> {
     ["origin", "direction", "sender", "from"].iter().find_map(|name| {
         match entry.get(name)?.string()?.to_ascii_lowercase().as_str() {

@@ -1,5 +1,5 @@
 //! Recordings of mcp-rec: each line has a time in seconds, a direction and the message. A line on the wire that was not JSON
-//! stands there as `{"_raw":…,"_unparsed":true}`. Recordings are added to a file that is there already, so that several
+//! is written as `{"_raw":…,"_unparsed":true}`. Recordings are appended to an existing file, so several
 //! sessions may follow each other.
 
 use super::super::cut::{Shape, Unit};

@@ -1,6 +1,6 @@
 //! Recordings of mcporter. Each line is a message to which the recorder has added a member `_meta` with the direction, the
 //! name of the server and the time. There are several servers in one file. Lines whose direction is `lifecycle` are the
-//! recorder's own; one of them tells that a connection begins.
+//! recorder's own; one of them marks the start of a connection.
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
@@ -52,7 +52,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     });
 }
 
-/// A message as it was before the recorder added its `_meta`, and that.
+/// The message as it was before the recorder added its `_meta`, and that `_meta`.
 fn without_meta(message: Value<'_>) -> (Cow<'_, [u8]>, Option<Value<'_>>) {
     let mut found = None;
     let mut before = None;
@@ -65,7 +65,7 @@ fn without_meta(message: Value<'_>) -> (Cow<'_, [u8]>, Option<Value<'_>>) {
     });
     let Some((before, end, meta)) = found else { return (Cow::Borrowed(message.raw), None) };
     let (head, mut tail) = match before {
-        // The comma before it goes with it.
+        // Remove the comma before it, too.
         Some(before) => (&message.raw[..before], &message.raw[end..]),
         None => (&message.raw[..1], &message.raw[end..]),
     };

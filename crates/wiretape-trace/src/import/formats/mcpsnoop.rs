@@ -71,7 +71,7 @@ impl<'u> Frame<'u> {
         frame
     }
 
-    /// What was on the wire, message or not.
+    /// The payload on the wire, whether a message or not.
     fn payload(&self) -> Option<Cow<'u, [u8]>> {
         self.raw.map(|raw| Cow::Borrowed(raw.raw)).or_else(|| self.text.clone())
     }
@@ -81,7 +81,7 @@ impl<'u> Frame<'u> {
         !self.truncated && self.raw.is_some_and(is_message)
     }
 
-    /// The names are as the headers of the protocol are called.
+    /// The request's head, with the fields under the names of the protocol's headers.
     fn request_head(&self) -> Option<Head> {
         let fixed =
             [("mcp-method", &self.method), ("mcp-name", &self.name), ("mcp-protocol-version", &self.version)];
@@ -106,14 +106,14 @@ impl<'u> Frame<'u> {
         Some(Head::response(self.status?, "", challenge))
     }
 
-    /// What is known of the exchange; `body` is that of a response that is no message.
+    /// The HTTP context. `body` is the body of a response that is not a message.
     fn http(&self, body: Option<&BodyNote>) -> Option<Cow<'static, [u8]>> {
         let (request, response) = (self.request_head(), self.response_head());
         if request.is_none() && response.is_none() {
             return None;
         }
         let note = ExchangeNote {
-            // Which request a response belongs to is not said, so that each line stands for itself.
+            // The source doesn't link responses to requests, so every line is an exchange of its own.
             x: self.seq.and_then(|seq| u64::try_from(seq).ok()).unwrap_or_default(),
             request: request.as_ref(),
             response: response.as_ref(),
@@ -141,7 +141,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     };
     let mut push = |what, http| findings.items.push(Item { http, what, ..empty.clone() });
     let from = match frame.direction.as_deref() {
-        // It tells how the server is started: a session begins.
+        // The command that starts the server: a session begins.
         Some("meta") => return push(ItemContent::FreshIds, None),
         Some("stderr") => {
             return push(ItemContent::Stderr { text: frame.text.unwrap_or_default() }, None);
@@ -153,7 +153,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
             return;
         }
     };
-    // Several clients may speak through one proxy, each of which counts from 1.
+    // Several clients may use one proxy, and each counts its ids from 1.
     if frame.is_http && from == Direction::ClientToServer {
         push(ItemContent::FreshIds, None);
     }

@@ -1,4 +1,4 @@
-//! What the tests of all formats have in common.
+//! Helpers for the tests of all formats.
 
 use super::super::cut::{Batch, Cutter, Unit};
 use super::super::item::{Findings, Item, ItemContent};
@@ -8,8 +8,8 @@ use crate::format::Meta;
 use crate::message::Direction;
 use std::io;
 
-/// Reads `input`, and compares what it says, item by item, and then what is wrong with it. An item is written as its line,
-/// its time, what it is (`>` and `<` for who sent it, `?` if that is not said, `~` before text, `!` for standard error, `x`
+/// Parses `input`, and compares its items and then its flaws. An item is written as its line, its time, its
+/// content (`>` and `<` for the sender, `?` if it is unknown, `~` before text, `!` for standard error, `x`
 /// for an exchange), its server, its session and its HTTP context without the number.
 #[track_caller]
 pub(super) fn check(format: &Format, input: &str, expected: &[&str]) {
@@ -17,7 +17,7 @@ pub(super) fn check(format: &Format, input: &str, expected: &[&str]) {
     assert_eq!(found, expected, "found:\n{}", found.join("\n"));
 }
 
-/// What a source says, and what is wrong with it.
+/// The items and flaws of a source, as text.
 pub(super) fn said(format: &Format, input: &[u8]) -> Vec<String> {
     let mut cutter = Cutter::new(format.shape);
     let (mut items, mut flaws) = (Vec::new(), Vec::new());
@@ -34,7 +34,7 @@ pub(super) fn said(format: &Format, input: &[u8]) -> Vec<String> {
     items
 }
 
-/// What one unit says, each item as `tell` tells it, and then what is wrong with it.
+/// The items of one unit, each formatted by `tell`, and its flaws.
 pub(super) fn told(format: &Format, input: &str, tell: impl Fn(&Item<'_>) -> String) -> Vec<String> {
     let unit = Unit { bytes: input.as_bytes(), line: 1, member: None, entry: None };
     let mut findings = Findings::default();
@@ -43,13 +43,13 @@ pub(super) fn told(format: &Format, input: &str, tell: impl Fn(&Item<'_>) -> Str
     items.chain(findings.flaws.iter().map(ToString::to_string)).collect()
 }
 
-/// The beginning of a source is that of this format, and of no other.
+/// Checks that the beginning of a source is recognised as this format.
 #[track_caller]
 pub(super) fn check_recognized(format: &Format, beginning: &[u8]) {
     assert_eq!(detect(beginning).map(|format| format.name), Some(format.name));
 }
 
-/// A source becomes one trace with so many messages, none of which had to be guessed.
+/// Checks that a source becomes one trace with this many messages, and that no sender was guessed.
 #[track_caller]
 pub(super) fn check_imported(format: &'static Format, source: &[u8], messages: u64) {
     let options = ImportOptions {
