@@ -19,6 +19,7 @@ pub fn calls(data: &[u8]) {
     let (requests, (stats, definitions)) = reading.finish(RecordingState::Over);
     assert_eq!(listed.len() as u64, requests.seen, "a request ended twice, or never");
     assert_eq!(requests.closed, requests.seen, "a request ended twice, or never");
+    // The statistics count calls on their own; they have to agree with the list.
     let counted = stats.totals().counts.calls + stats.server_requests().counts.calls;
     assert_eq!(counted, listed.len() as u64, "two ways to count calls");
     let definitions = definitions.finish();

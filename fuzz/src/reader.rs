@@ -15,6 +15,7 @@ pub fn reader(data: &[u8]) {
     let pieces = read_all(TraceReader::new(TinyReads(data)));
     assert_eq!(read, pieces, "what is read depends on how the bytes were cut");
     let followed = read_all(TraceReader::following(data));
+    // A following reader waits for the newline, so an unfinished last line is not returned.
     let whole = data.iter().filter(|byte| **byte == b'\n').count();
     assert_eq!(followed.len(), whole, "a line was lost");
     assert_eq!(followed[..], read[..whole], "a growing trace reads differently");

@@ -28,6 +28,7 @@ pub fn replay(data: &[u8]) {
     let tape = Arc::new(tape(trace, &setting.matching));
     let play = |client: &[u8], cut| SimulatedClient::new(trace, &tape, &setting).play(client, cut);
     let said = play(client, usize::from(*cut) + 1);
+    // With recorded timing, the moment at which a line is complete matters, and chunking changes it.
     if setting.speed.is_at_once() {
         assert_eq!(said, play(client, client.len().max(1)), "it matters how the client's bytes were cut");
     }
@@ -48,6 +49,7 @@ fn setting(how: u8) -> Setting {
         speed: if how >> 4 == 7 { "1".parse().expect("it is a speed") } else { Default::default() },
         when_missed: if how >> 4 == 8 { WhenMissed::Empty } else { WhenMissed::Error },
         faults: Faults { list: fault.into_iter().collect(), ..Faults::default() },
+        // Finite, so that a replay that waits for a client's answer ends.
         patience_us: Some(1_000_000),
     }
 }
@@ -110,6 +112,7 @@ impl SimulatedClient {
             self.send_line(frame.bytes);
         }
         while let Some(due) = self.player.deadline() {
+            // Without this, a player that never advances would loop forever.
             assert!(due > self.now_us, "something was due and not done");
             self.tick(due);
         }

@@ -11,15 +11,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Plain bytes.
+    /// The file is not compressed.
     None,
-    /// gzip: `.gz`.
+    /// gzip, one or more members: `.gz`.
     Gzip,
-    /// Zstandard: `.zst`.
+    /// Zstandard, one or more frames: `.zst`.
     Zstd,
 }
 
 impl Compression {
+    // The default of the `zstd` program.
     const ZSTD_LEVEL: i32 = 3;
 
     /// The compression that a file's name suggests.
@@ -99,6 +100,7 @@ pub fn reader_with_limits<'a>(
     limits: DecompressionLimits,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut head = Vec::with_capacity(4);
+    // A loop inside `read_to_end`, because a single `read` may return fewer than four bytes from a pipe.
     source.by_ref().take(4).read_to_end(&mut head)?;
     let compression = Compression::of_magic(&head);
     let whole = io::Cursor::new(head).chain(source);
@@ -154,6 +156,7 @@ impl LimitedDecoder<'_> {
 
 impl Read for LimitedDecoder<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Checked before decoding, so that the limit is exceeded by one buffer at most.
         self.check().map_err(|error| io::Error::new(io::ErrorKind::FileTooLarge, error))?;
         let read = self.decoder.read(buffer)?;
         self.produced += read as u64;
@@ -165,14 +168,14 @@ impl Read for LimitedDecoder<'_> {
 pub enum Compressor<W: Write> {
     /// Passes bytes through unchanged.
     None(W),
-    /// Compresses with gzip.
+    /// Compresses with gzip at its default level.
     Gzip(flate2::write::GzEncoder<W>),
-    /// Compresses with zstd.
+    /// Compresses with zstd at its default level.
     Zstd(zstd::Encoder<'static, W>),
 }
 
 impl<W: Write> Compressor<W> {
-    /// Compresses into `sink`.
+    /// A compressor in front of `sink`.
     pub fn new(sink: W, compression: Compression) -> io::Result<Self> {
         Ok(match compression {
             Compression::None => Compressor::None(sink),

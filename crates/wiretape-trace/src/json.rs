@@ -24,9 +24,9 @@ pub enum Token {
     EndArray,
     /// A member's name; the colon after it has been consumed too.
     Key,
-    /// A string value.
+    /// A string that is a value, not a member's name.
     String,
-    /// A number.
+    /// A number, in any spelling of RFC 8259.
     Number,
     /// `true`
     True,
@@ -76,7 +76,7 @@ impl<'a> Text<'a> {
         if self.escaped { *self.unescaped() == *expected.as_bytes() } else { self.raw == expected.as_bytes() }
     }
 
-    /// The unescaped bytes.
+    /// The bytes after unescaping; borrowed if there is no escape.
     pub fn unescaped(&self) -> Cow<'a, [u8]> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
@@ -148,7 +148,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The whole input.
+    /// The whole input, including what has been read.
     pub fn input(&self) -> &'a [u8] {
         self.input
     }
@@ -273,6 +273,7 @@ impl<'a> Lexer<'a> {
     #[inline(always)]
     fn after_value(&mut self, token: Token) -> Option<Token> {
         self.end = self.pos;
+        // The outermost value: only white space may follow, and not a comma.
         if self.nesting.depth == 0 {
             self.expect = Expect::Nothing;
             return Some(token);
@@ -313,6 +314,8 @@ impl<'a> Lexer<'a> {
     fn string(&mut self) -> Result<(), Stuck> {
         self.pos += 1;
         loop {
+            // Most of a message is the inside of strings, so this search decides the speed of everything that
+            // reads messages.
             self.pos = next_special(self.input, self.pos);
             match self.input.get(self.pos) {
                 Some(b'"') => {
@@ -395,6 +398,7 @@ impl Nesting {
     #[inline(always)]
     fn push(&mut self, object: bool) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
+            // Sixty-four levels are full: spill them. Ordinary messages never get here.
             self.far.push(self.near);
         }
         self.near = self.near << 1 | u64::from(object);

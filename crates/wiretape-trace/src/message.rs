@@ -32,9 +32,9 @@ impl Direction {
 /// A request's id, as written. Peers compare ids by value: see [`Id::by_value`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id<'a> {
-    /// A string, unescaped.
+    /// A string, after unescaping.
     String(Cow<'a, str>),
-    /// A number's digits.
+    /// A number, as it was spelled.
     Number(Cow<'a, str>),
 }
 
@@ -391,6 +391,8 @@ impl<'a> Scan<'a> {
             self.defect(Defect::JsonRpcMissing);
         }
         self.envelope.kind = match (present.method, present.outcome, present.id) {
+            // The method decides: a payload with a method and a result is a defective request, not an answer,
+            // and can't close a call.
             (true, _, true) => MessageKind::Request,
             (true, _, false) => MessageKind::Notification,
             (false, true, _) => MessageKind::Response,
@@ -424,6 +426,7 @@ impl<'a> Scan<'a> {
 
     fn conclude_method(&mut self) {
         let Some(method) = self.envelope.method.as_deref() else { return };
+        // The name shows what the sender meant; whether there is an id shows what it sent.
         let is_notification = method.starts_with("notifications/");
         let well_named = is_method_name(method);
         match self.envelope.kind {
@@ -489,6 +492,7 @@ impl<'a> Scan<'a> {
         }
         self.object(|scan, key, value| {
             if key.is("isError") {
+                // Only the boolean counts, not a string or a number.
                 scan.envelope.is_error = value.token == Token::True;
             } else if key.is("_meta") {
                 return scan.meta(value);
@@ -530,6 +534,7 @@ impl<'a> Scan<'a> {
         }
         self.envelope.error_code = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
         match self.envelope.error_code {
+            // MCP's own codes (−32002, −32042 and others) are in the range that JSON-RPC leaves to servers.
             Some(code) if is_reserved_code(code) => self.defect(Defect::ErrorCodeReserved(code)),
             _ => {}
         }
@@ -633,6 +638,7 @@ impl<'a> KeySet<'a> {
             Cow::Borrowed(key) if self.len < FEW => {
                 self.few[self.len] = key;
                 self.len += 1;
+                // A name with an escape went to the set even while the array had room.
                 self.others.is_empty() || !self.others.contains(key)
             }
             key => self.others.insert(key),
@@ -662,6 +668,7 @@ fn is_method_name(method: &str) -> bool {
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
     match method.split_once('/') {
         Some((category, operation)) => is_word(category) && operation.split('/').all(is_word),
+        // The only methods of the protocol without a category.
         None => matches!(method, "initialize" | "ping"),
     }
 }

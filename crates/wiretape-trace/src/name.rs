@@ -79,6 +79,7 @@ pub fn file_stem(started_at: &str, label: &str) -> String {
 fn server_name(words: &[&str]) -> String {
     let Some((&program, rest)) = words.split_first() else { return String::new() };
     let program = stem(program).to_ascii_lowercase();
+    // Launchers say nothing about the server; what they launch does.
     let found = match program.as_str() {
         "npx" | "bunx" | "pnpx" | "uvx" => package(rest),
         "npm" | "pnpm" | "yarn" | "bun" | "uv" | "pipx" | "deno" | "go" | "cargo" => after_subcommand(rest),
@@ -147,12 +148,14 @@ fn after_subcommand(words: &[&str]) -> Option<String> {
         }
     }
     let first = *rest.first()?;
+    // `docker run image node x.js` and `uv run python x.py` launch another launcher.
     let nested =
         is_python(&stem(first).to_ascii_lowercase()) || matches!(stem(first), "node" | "npx" | "uvx");
     Some(if nested { server_name(rest) } else { package_name(first) })
 }
 
 fn after_option<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
+    // An unknown option is taken to have no value: better a wrong label than skipping the package's name.
     let skip = if VALUE_OPTIONS.contains(&words[0]) { 2 } else { 1 };
     &words[skip.min(words.len())..]
 }

@@ -84,7 +84,7 @@ pub mod method {
     pub const ELICIT: &str = "elicitation/create";
     /// Reports the progress of a request.
     pub const PROGRESS: &str = "notifications/progress";
-    /// Cancels a request.
+    /// Cancels the request in `params.requestId`.
     pub const CANCELLED: &str = "notifications/cancelled";
 }
 
@@ -120,9 +120,9 @@ pub const ENDPOINT_EVENT: &str = "endpoint";
 /// A client or a server, as it introduces itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Peer {
-    /// The program's `name`.
+    /// The program's `name`, if it is a string.
     pub name: Option<String>,
-    /// The program's `version`.
+    /// The program's `version`, if it is a string.
     pub version: Option<String>,
     /// The platform that it runs on; not part of the protocol, but some clients send it.
     pub platform: Option<String>,

@@ -69,6 +69,7 @@ impl Head {
     pub fn join(&self, more: &Head) -> Option<Head> {
         let beginning = self.0.strip_suffix(b"}}")?;
         let members = more.0.strip_prefix(HEADERS)?.strip_suffix(b"}}")?;
+        // Either list of headers may be empty, and then there is nothing to separate.
         let comma: &[u8] = if beginning.ends_with(b"{") || members.is_empty() { b"" } else { b"," };
         Some(Head([beginning, comma, members, b"}}"].concat()))
     }
@@ -99,6 +100,7 @@ fn push_headers<'a>(out: &mut Vec<u8>, headers: impl Iterator<Item = (&'a str, C
         }
         push_value(out, name.as_bytes());
         out.push(b':');
+        // The format has a string for one value, and an array only for several.
         if headers.peek().is_none_or(|(next, _)| *next != name) {
             push_value(out, &value);
             continue;
@@ -267,9 +269,9 @@ impl Ended {
 pub struct HttpContext {
     /// The number of the exchange, unique within a run of the proxy.
     pub x: u64,
-    /// The request's head.
+    /// The request's head, on the first line of an exchange.
     pub request: Option<HttpRequest>,
-    /// The response's head.
+    /// The response's head, on the first line after it arrived.
     pub response: Option<HttpResponse>,
     /// The SSE event that carried the message.
     pub sse: Option<SseContext>,
@@ -302,7 +304,7 @@ impl HttpContext {
     }
 }
 
-/// A request's head.
+/// The head of an HTTP request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct HttpRequest {
@@ -316,11 +318,11 @@ pub struct HttpRequest {
     pub headers: BTreeMap<String, HeaderValues>,
 }
 
-/// A response's head.
+/// The head of an HTTP response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct HttpResponse {
-    /// The status code.
+    /// The status code, such as 200 or 401.
     pub status: u16,
     /// `1.0`, `1.1` or `2`.
     pub version: String,

@@ -204,7 +204,7 @@ fn read_command<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec
 pub struct Producer {
     /// The program's name, `wiretape` for ours.
     pub name: String,
-    /// The program's version.
+    /// The program's version, in its own scheme.
     pub version: String,
 }
 

@@ -30,16 +30,16 @@ pub struct Line<'a> {
     pub offset: u64,
     /// The line's bytes, without the newline.
     pub bytes: &'a [u8],
-    /// The parsed line.
+    /// The content of the line, parsed.
     pub record: Record<'a>,
 }
 
-/// A parsed line.
+/// The content of a line, by its `type`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record<'a> {
     /// The first line of a file, which describes it.
     Meta(Box<Meta>),
-    /// A JSON-RPC message.
+    /// A JSON-RPC message or batch.
     Message(Message<'a>),
     /// A line on the wire that is not JSON.
     Text(OtherText<'a>),
@@ -122,6 +122,8 @@ fn usual_time(text: &[u8]) -> Option<i64> {
             byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
         })
     };
+    // Compared at fixed offsets, because the length was checked: this is the one spelling that the format
+    // writes.
     let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
     if marks.iter().any(|(at, mark)| text[*at] != *mark) {
         return None;
@@ -145,7 +147,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// A line's `dir`.
+/// The `dir` member of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DirectionField<'a> {
     /// `in` (client to server) or `out` (server to client).
@@ -166,7 +168,7 @@ impl DirectionField<'_> {
     }
 }
 
-/// A message line.
+/// A line with a JSON-RPC payload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message<'a> {
     /// When it was observed.
@@ -497,6 +499,7 @@ impl<R: Read> TraceReader<R> {
     /// A damaged record in place of a line that was too long.
     fn long_line(&mut self, offset: u64) -> Line<'_> {
         self.push_notice(Notice::LongLine { line: self.number, limit: self.max_line });
+        // The line that was skipped may have been `meta`; its content is unknown either way.
         if self.number == 1 {
             self.push_notice(Notice::MissingMeta);
         }
@@ -513,6 +516,8 @@ impl<R: Read> TraceReader<R> {
                 return Ok(true);
             } else if self.framer.pending() > self.max_line {
                 self.state.skipped = Some(self.framer.offset());
+                // From here on the line's bytes are dropped as they arrive, so a line of any length needs no
+                // more memory than the limit.
                 self.framer.skip_line();
             }
             if self.state.finished {

@@ -114,7 +114,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// `wall_ms` as `2026-05-12T23:00:00.123Z`.
+    /// Formats milliseconds since 1970 as `2026-05-12T23:00:00.123Z`.
     pub fn format(&mut self, wall_ms: i64) -> &str {
         if self.text.is_empty() || wall_ms != self.wall_ms {
             self.update(wall_ms);
@@ -126,9 +126,12 @@ impl WallClock {
     fn update(&mut self, wall_ms: i64) {
         let (second, millis) = (wall_ms.div_euclid(1000), wall_ms.rem_euclid(1000));
         if self.text.is_empty() || second != self.wall_ms.div_euclid(1000) {
+            // A time outside jiff's range is a broken clock or source, and must not cost the line.
             let time = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
             self.text = format!("{}.000Z", time.strftime("%Y-%m-%dT%H:%M:%S"));
         }
+        // The same second: only the three digits and the `Z` are replaced. Formatting a calendar time anew
+        // for every line would cost far more.
         self.text.truncate(self.text.len() - 4);
         for divisor in [100, 10, 1] {
             self.text.push(char::from(b'0' + (millis / divisor % 10) as u8));
@@ -216,6 +219,8 @@ impl Encoder {
         context: Context<'_>,
         raw: &[u8],
     ) {
+        // In release builds callers are trusted: scanning every payload for a newline is what the framer has
+        // just done.
         debug_assert!(!raw.contains(&b'\n'), "a payload must stand on one line");
         self.message_head(out, at, dir, context);
         out.extend_from_slice(raw);
@@ -275,6 +280,7 @@ impl Encoder {
         self.stamp(out, at, Some("end"), None);
         let fields = serde_json::to_vec(end).expect("plain fields always serialize");
         out.push(b',');
+        // Without the braces: the members continue the object that `stamp` began.
         out.extend_from_slice(&fields[1..fields.len() - 1]);
         self.finish_file(out, start);
     }
@@ -291,6 +297,7 @@ impl Encoder {
         serde_json::to_writer(&mut *out, &meta).expect("plain fields always serialize");
         out.push(b'\n');
         if let Some(chain) = &mut self.chain {
+            // Every file has its own digest, so that a part can be checked without the others.
             *chain = Chain::default();
             chain.absorb(&out[start..]);
         }
@@ -308,6 +315,7 @@ impl Encoder {
     }
 
     fn stamp(&mut self, out: &mut Vec<u8>, at: Moment, kind: Option<&str>, dir: Option<Direction>) {
+        // Counted even if the line is lost later, so that a gap shows in the numbers.
         self.seq += 1;
         out.extend_from_slice(BEFORE_TIME);
         out.extend_from_slice(self.clock.format(at.wall_ms).as_bytes());
@@ -327,6 +335,8 @@ impl Encoder {
             push_number(out, at.us);
         }
         if let Some(chain) = &self.chain {
+            // Before the payload: a reader finds the value near the beginning of the line, whatever a peer
+            // sent.
             chain.push_check(out);
         }
     }
@@ -377,6 +387,7 @@ fn push_context(out: &mut Vec<u8>, context: Context<'_>) {
 
 /// Appends a list of names as a member, unless it is empty.
 fn push_names(out: &mut Vec<u8>, list: &str, names: impl Iterator<Item = &'static str>) {
+    // No list of strings is collected: most lines have none of these names.
     let mut before = "[";
     for name in names {
         if before == "[" {

@@ -151,6 +151,8 @@ impl Conversation {
         match (gist.kind, gist.id) {
             (MessageKind::Request, Some(id)) => {
                 if gist.is_tool_call && from == Direction::ClientToServer && !self.calls.insert(id) {
+                    // Two calls with one id make their answers ambiguous, and an import must not guess
+                    // results.
                     return Err(Defect::DuplicateCall);
                 }
                 self.requests += 1;

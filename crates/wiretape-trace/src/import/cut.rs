@@ -10,7 +10,7 @@ use std::ops::Range;
 /// How a source is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Into lines.
+    /// Into lines, without the empty ones.
     Lines,
     /// Into the elements of arrays, each given by its path: `["log", "entries"]`, or `[]` for a document that
     /// is an array. Other members of the objects on these paths are units too.
@@ -126,7 +126,7 @@ impl Cutter {
         }
     }
 
-    /// The last batch.
+    /// The last batch, which may be empty.
     pub(super) fn finish(self) -> Batch {
         match self {
             Cutter::Lines(lines) => {
@@ -167,6 +167,7 @@ impl LineCutter {
             return None;
         }
         let end = memrchr(b'\n', &self.bytes)? + 1;
+        // The full buffer becomes the batch, without a copy; only the incomplete line at its end moves.
         let mut rest = Vec::with_capacity(BATCH + bytes.len());
         rest.extend_from_slice(&self.bytes[end..]);
         self.bytes.truncate(end);
@@ -212,7 +213,7 @@ struct Separators {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CutterState {
-    /// Between values.
+    /// Between two values, or before the first.
     Between,
     /// Inside a member's name.
     Key,
@@ -243,6 +244,7 @@ struct ValueScan {
 
 impl ValueScan {
     fn begin(first: u8) -> Self {
+        // A scalar has no closing byte of its own: it ends before the next delimiter.
         let scalar = !matches!(first, b'{' | b'[' | b'"');
         ValueScan { depth: 0, in_string: false, escaped: false, scalar }
     }
@@ -342,6 +344,7 @@ impl DocumentCutter {
 
     /// Consumes white space and separators between values, or the first byte of what comes next.
     fn between(&mut self, bytes: &[u8]) -> usize {
+        // NULs count as white space: a crash of the machine may leave them between entries.
         let is_separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':' | 0);
         let at = bytes.iter().position(|byte| !is_separator(byte)).unwrap_or(bytes.len());
         if at > 0 {
@@ -361,8 +364,11 @@ impl DocumentCutter {
                 self.value = ValueScan { in_string: true, ..ValueScan::default() };
                 self.state = CutterState::Key;
             }
+            // Containers on a path are entered; all others are values, and become units as a whole.
             b'{' if self.goes_on() => self.enter(Frame::Object),
             b'[' if self.is_way() => self.enter(Frame::Array),
+            // Before the first container there is nothing to recover; inside one, the next entry may be
+            // intact.
             _ if self.open.is_empty() => self.refuse(),
             b'}' | b']' => self.noise(),
             _ if wants_key => self.noise(),
@@ -406,6 +412,8 @@ impl DocumentCutter {
         self.check_separators(if self.open.is_empty() { CutterState::Between } else { self.state });
         if frame == Frame::Array {
             let way = self.path.join(".");
+            // A second array of the same path: which of the two counts is undefined, so both are imported and
+            // the flaw is reported.
             if self.entered.contains(&way) {
                 self.flaw(Defect::DuplicateKey);
             }
@@ -496,6 +504,7 @@ impl DocumentCutter {
 
     /// Takes the complete units, if they are large enough for a batch. An incomplete value stays.
     fn take(&mut self) -> Option<Batch> {
+        // The bytes of an incomplete value stay; its offset is from the start of the next batch.
         let whole = if self.state == CutterState::Value { self.start } else { self.batch.bytes.len() };
         if whole < BATCH {
             return None;
@@ -510,6 +519,7 @@ impl DocumentCutter {
             CutterState::After | CutterState::Broken => {}
             CutterState::Between if self.open.is_empty() => self.refuse(),
             CutterState::Value => {
+                // An incomplete element is not a unit; the flaw below reports it.
                 self.batch.bytes.truncate(self.start);
                 let entry = self.entry();
                 self.batch.flaws.push(Flaw { line: self.start_line, entry, defect: Defect::CutOff });

@@ -20,7 +20,7 @@ pub struct Item<'u> {
     pub session: Option<Cow<'u, str>>,
     /// The HTTP exchange that carried it: a JSON object, as in a trace's `http`.
     pub http: Option<Cow<'u, [u8]>>,
-    /// The content itself.
+    /// The message, text or event.
     pub what: ItemContent<'u>,
 }
 
@@ -38,19 +38,19 @@ pub enum ItemContent<'u> {
     Message {
         /// The sender, if the source has it.
         from: Option<Direction>,
-        /// The payload's bytes, unredacted.
+        /// The payload's bytes, before redaction.
         raw: Cow<'u, [u8]>,
     },
     /// Text on the wire that was not meant to be a message.
     Text {
         /// The sender, which such sources always state.
         from: Direction,
-        /// The text, unredacted.
+        /// The text's bytes, before redaction.
         text: Cow<'u, [u8]>,
     },
     /// A line of the server's standard error.
     Stderr {
-        /// The line, unredacted.
+        /// The line's bytes, before redaction.
         text: Cow<'u, [u8]>,
     },
     /// An HTTP exchange, or a part of one, without a message.
@@ -90,7 +90,7 @@ pub struct Flaw {
 /// How severe a defect is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing is lost.
+    /// Worth a remark; nothing is lost.
     Note,
     /// Part of the source could not be imported.
     Loss,

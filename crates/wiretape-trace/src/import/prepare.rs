@@ -209,7 +209,7 @@ pub(super) enum Question {
     Sampling,
     Elicitation,
     Roots,
-    /// Any other request.
+    /// Any other request, or none.
     Other,
 }
 
@@ -304,6 +304,7 @@ impl<'p> Preparation<'p> {
     ) -> Option<PreparedContent> {
         let raw = without_nuls(raw, flaw)?;
         let raw = as_text(raw, flaw);
+        // A trace has one record per line; pretty-printed messages lose their insignificant white space.
         let raw = on_one_line(raw);
         let clean = match self.clean(&raw) {
             Ok(clean) => clean,
@@ -315,6 +316,7 @@ impl<'p> Preparation<'p> {
         let gists = gists(&clean, flaw)?;
         let raw = match clean {
             Cow::Owned(clean) => Bytes::Own(clean),
+            // Nothing was redacted, so the payload may still be a range of the batch.
             Cow::Borrowed(_) => self.keep(raw),
         };
         Some(PreparedContent::Message { from, raw, gists })

@@ -35,7 +35,7 @@ const MAX_FLAWS: usize = 1000;
 
 /// The options of an import.
 pub struct ImportOptions<'o> {
-    /// The source's format.
+    /// The format of the source.
     pub format: &'static Format,
     /// Redacts the source; without it everything is written as it is.
     pub redactor: Option<&'o Redactor>,
@@ -106,7 +106,7 @@ pub enum ImportError {
     Write(#[source] io::Error),
 }
 
-/// Imports a source.
+/// Imports a source into `sink`. Returns when everything is written, or with the first fatal error.
 pub fn import(
     source: impl Read + Send,
     options: &ImportOptions<'_>,
@@ -117,6 +117,7 @@ pub fn import(
     thread::scope(|scope| {
         let (mut inlets, mut outlets, mut preparing) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..workers {
+            // One batch of slack per worker: enough to keep it busy, and it bounds memory.
             let (inlet, batches) = sync_channel::<Batch>(1);
             let (results, outlet) = sync_channel::<Prepared>(1);
             let (format, redactor) = (options.format, options.redactor);
@@ -153,6 +154,7 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Reads a source and deals its batches to the workers in turn. A source that ends too early is a flaw.
 fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>]) -> io::Result<Option<Flaw>> {
+    // Decompression comes first: a byte order mark is inside.
     let mut source = text::reader(compress::reader(source)?)?;
     let mut cutter = Cutter::new(format.shape);
     let mut chunk = vec![0; CHUNK];
@@ -166,6 +168,7 @@ fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>])
                 if let Some(batch) = cutter.push(&chunk[..length])
                     && !deal(batch)
                 {
+                    // The other end is gone: the conversation has failed, and reports why.
                     return Ok(None);
                 }
                 if cutter.is_stuck() {
@@ -265,6 +268,7 @@ impl Traces<'_, '_> {
     fn write_batch(&mut self, prepared: &Prepared) -> Result<(), ImportError> {
         let mut flaws = prepared.flaws.iter().peekable();
         for item in &prepared.items {
+            // Flaws are interleaved with items by line, so that the report follows the order of the source.
             while let Some(flaw) = flaws.next_if(|flaw| flaw.line <= item.line) {
                 self.flaw(flaw.clone())?;
             }
@@ -281,6 +285,7 @@ impl Traces<'_, '_> {
 
     fn flaw(&mut self, flaw: Flaw) -> Result<(), ImportError> {
         let severity = flaw.defect.severity();
+        // Nothing is written yet that can't be discarded: the caller commits its files only on success.
         if severity == Severity::Fatal || self.options.strict {
             return Err(ImportError::Refused(flaw));
         }
@@ -317,6 +322,7 @@ impl Traces<'_, '_> {
         match &item.what {
             PreparedContent::Message { from, raw, gists } => {
                 if self.options.format.many_sessions && gists.iter().any(|gist| gist.is_initialize) {
+                    // A new handshake: ids may start anew.
                     trace.conversation.forget_calls();
                 }
                 let attribution = trace
@@ -408,6 +414,7 @@ impl Traces<'_, '_> {
 
     /// Passes the lines of a trace to the sink, if there are at least `least` bytes.
     fn flush(&mut self, at: usize, least: usize) -> Result<(), ImportError> {
+        // An unwanted trace is still interpreted, since its ids decide to which server an answer belongs.
         if !self.open[at].wanted {
             self.open[at].lines.clear();
             return Ok(());
@@ -480,8 +487,8 @@ mod tests {
         (import(source, &options, &mut kept), kept)
     }
 
-    /// A trace is told as the name of its server, and how many messages and other lines are between its first line and
-    /// its last.
+    /// A trace is written as the name of its server, and how many messages and other lines are between its
+    /// first line and
     fn check(format: &str, source: &[u8], traces: &[(&str, usize, usize)], flaws: &[&str]) {
         let (report, kept) = imported(format, source);
         let report = report.unwrap();

@@ -29,6 +29,8 @@ pub(super) fn may_have_columns(raw: &[u8], keys: &KeyRules) -> bool {
         let line = Text { raw: line, escaped: line.contains(&b'\\') }.unescaped();
         first_cell_is_name(&line) && has_secret_column(&line, keys)
     };
+    // A string may begin with a table; elsewhere, a header follows one of these marks, so that not every
+    // line has to be tested.
     is_header(0)
         || BEFORE_HEADER.iter().any(|finder| {
             finder.find_iter(raw).any(|at| {
@@ -126,6 +128,7 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
     if !first_cell_is_name(line) || !has_secret_column(line, keys) {
         return None;
     }
+    // `|` first: the cells of a Markdown table may contain commas.
     let delimiter = *b"|\t,;".iter().find(|delimiter| line.contains(delimiter))?;
     let columns: Vec<_> =
         line.split(|&byte| byte == delimiter).take(MAX_COLUMNS).map(|cell| column_rule(cell, keys)).collect();
@@ -153,6 +156,7 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch
         let cells = cells(line, header.delimiter);
         // The table ends with the first line that has a different number of cells.
         if cells.len() != header.columns.len() {
+            // The line that ends the table may be the header of the next one, unless it is empty.
             return if line.trim_ascii().is_empty() { at + line.len() + 1 } else { at };
         }
         for ((start, end), column) in cells.into_iter().zip(&header.columns) {
@@ -174,6 +178,7 @@ fn cells(line: &[u8], delimiter: u8) -> Vec<(usize, usize)> {
     let (mut start, mut quoted) = (0, false);
     for at in 0..=line.len() {
         match line.get(at) {
+            // Quotes protect delimiters in CSV, but mean nothing in Markdown.
             Some(b'"') if delimiter != b'|' => quoted = !quoted,
             Some(&byte) if byte != delimiter || quoted => {}
             _ => {
@@ -214,6 +219,7 @@ pub(super) fn kubernetes(text: &[u8], found: &mut Vec<SecretMatch>) {
             && let Some(colon) = memmem::find(content, b": ")
         {
             let (start, end) = trimmed(content, colon + 2, content.len());
+            // A block scalar: its value is on the following lines.
             if !matches!(content.get(start), Some(b'|' | b'>'))
                 && values::is_secret(rules::SECRET, Strength::Strong, &content[start..end])
             {
@@ -255,6 +261,7 @@ pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Se
         .take(MAX_COLUMNS)
         .map(|cell| column_rule(cell, keys))
         .collect();
+    // Most inserts have no column of secrets, and their rows, which may be megabytes, are not read.
     if columns.iter().all(Option::is_none) {
         return at;
     }
@@ -315,6 +322,7 @@ fn string_end(text: &[u8], mut at: usize) -> usize {
 pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let before = &text[mark.saturating_sub(256)..mark];
     let begin = mark - before.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    // A row has its line to itself; elsewhere, `host:port:…` is something else.
     if begin > 0 && text[begin - 1] != b'\n' {
         return None;
     }

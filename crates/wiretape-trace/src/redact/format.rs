@@ -227,7 +227,7 @@ impl Format {
                 }
             }
         }
-        String::from_utf8(token).expect("formats are ASCII")
+        String::from_utf8(token).expect("anchors, literals and classes are ASCII")
     }
 }
 
@@ -254,7 +254,9 @@ fn part(word: &'static str) -> Part {
         return Part::Text(text.as_bytes());
     }
     let (class, numbers) = word.split_at(1);
-    let number = |digits: &str| digits.parse().expect("the tables have numbers here");
+    let number = |digits: &str| {
+        digits.parse().expect("the tables are constants, and a pattern has a number after its class")
+    };
     let (min, max) = match (numbers.strip_suffix('+'), numbers.split_once('-')) {
         // Half, so that adding an offset can't overflow.
         (Some(min), _) => (number(min), usize::MAX / 2),
@@ -308,7 +310,7 @@ impl Formats {
 
     fn enter(&mut self, index: usize) {
         let anchor = self.all[index].anchor;
-        let number = u16::try_from(index).expect("there are some hundreds of formats");
+        let number = u16::try_from(index).expect("a few hundred formats fit in 16 bits");
         let mark = (2..anchor.len()).find(|&at| mark_number(anchor[at]).is_some());
         let Some((mark, slot)) = mark.and_then(|mark| Some((mark, slot(anchor, mark)?))) else {
             self.unmarked.push(number);
@@ -320,9 +322,9 @@ impl Formats {
         if self.by_mark[slot] == 0 {
             self.buckets.push(Vec::new());
             self.by_mark[slot] =
-                u16::try_from(self.buckets.len()).expect("there are some hundreds of buckets");
+                u16::try_from(self.buckets.len()).expect("a few hundred buckets fit in 16 bits");
         }
-        let mark = u8::try_from(mark).expect("anchors are short");
+        let mark = u8::try_from(mark).expect("an anchor has far fewer than 256 bytes");
         self.buckets[usize::from(self.by_mark[slot]) - 1].push((number, mark));
     }
 

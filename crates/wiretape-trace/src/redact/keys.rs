@@ -4,7 +4,7 @@
 //! `API-KEY` and `x-api-key` are one; and by their ends, so that `github_token` is a token and `token_type`
 //! is not.
 //!
-//! A name is classified for every member of every message, so a test of its last three letters ([`Tails`])
+//! A name is classified for every member of every message, so a test of its last three letters (`Tails`)
 //! rules out nearly all of them first. Whether a value is a secret or only refers to one is decided in
 //! `values`.
 
@@ -31,7 +31,7 @@ pub struct KeyRules {
 /// What a member's name implies for its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyClass {
-    /// Nothing.
+    /// The name implies nothing.
     Plain,
     /// The value is a secret by this rule.
     Secret(&'static str, Strength),
@@ -44,11 +44,11 @@ pub(super) enum KeyClass {
 /// What may precede an ending in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Anything: `dbpassword`.
+    /// Anything, even without a separator: `dbpassword`.
     Anything,
     /// A whole word, or nothing: `smtp_pass`, but not `compass`.
     Words,
-    /// Nothing.
+    /// Nothing: the ending is the whole name.
     Nothing,
 }
 
@@ -524,6 +524,7 @@ impl KeyRules {
         if SCHEMA_MAPS.iter().any(|map| map.as_bytes() == name) {
             return KeyClass::SchemaMap;
         }
+        // On the stack: this runs for members of every message that is not cleared at once.
         let mut buffer = [0; MAX_NAME];
         let Some(normal) = normalize(name, &mut buffer) else { return KeyClass::Plain };
         if EXEMPT.contains(&normal) {
@@ -553,6 +554,7 @@ impl KeyRules {
         let found = endings.iter().find(|ending| {
             let Some(before) = normal.strip_suffix(ending.text) else { return false };
             match ending.before {
+                // `OLDPWD` is a directory.
                 Before::Anything => ending.text != "pwd" || before != "old",
                 Before::Nothing => before.is_empty(),
                 Before::Words if ending.text == "pass" => is_before_pass(name, before),
@@ -561,6 +563,7 @@ impl KeyRules {
         });
         match found {
             Some(ending) => KeyClass::Secret(ending.rule, ending.strength),
+            // Any other `…key` is weak evidence: there are more harmless ones than can be listed.
             None if self.key_is_on && is_key(name, normal) => {
                 KeyClass::Secret(rules::API_KEY, Strength::Weak)
             }
@@ -603,6 +606,7 @@ fn begins_word(name: &[u8], letters: usize) -> bool {
     let Some(at) = name.len().checked_sub(letters).filter(|&at| at > 0) else { return name.len() == letters };
     let (before, first) = (name[at - 1], name[at]);
     !before.is_ascii_alphanumeric()
+        // Camel case; but in `COMPASS` no word begins at the `P`.
         || first.is_ascii_uppercase() && !before.is_ascii_uppercase()
         || before.is_ascii_digit()
 }
@@ -732,6 +736,7 @@ fn normalize<'b>(name: &[u8], buffer: &'b mut [u8; MAX_NAME]) -> Option<&'b str>
         return None;
     }
     let mut len = 0;
+    // Other alphabets are kept, so that a user's own keys may use them.
     for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
         buffer[len] = byte.to_ascii_lowercase();
         len += 1;

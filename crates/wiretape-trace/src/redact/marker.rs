@@ -64,10 +64,10 @@ impl Marker {
     pub(super) const PREFIX_COLON: &'static [u8] = b"[REDACTED:";
 
     pub(super) fn new(key: &RedactionKey) -> Self {
-        Marker(Hmac::new_from_slice(&key.0).expect("HMAC takes a key of any length"))
+        Marker(Hmac::new_from_slice(&key.0).expect("HMAC accepts a key of any length"))
     }
 
-    /// `[REDACTED:<rule>:<8 hex digits>]`
+    /// The marker for a secret: `[REDACTED:<rule>:<8 hex digits>]`.
     pub(super) fn replacement(&self, rule: &str, secret: &[u8]) -> String {
         // Cloning a keyed HMAC skips hashing the key again.
         let mut mac = self.0.clone();

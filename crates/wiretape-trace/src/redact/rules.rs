@@ -6,7 +6,7 @@
 use super::providers;
 use regex::bytes::Regex;
 
-/// A built-in rule.
+/// A built-in rule: its name and description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// The rule's name, as used in markers and in the configuration.

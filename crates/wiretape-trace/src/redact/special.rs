@@ -41,7 +41,7 @@ pub(super) enum Form {
     PagerDuty,
     Asana,
     Tableau,
-    /// `p.eyJ…`
+    /// A Tinybird token: `p.eyJ…`.
     Tinybird,
     /// A Kubernetes secret in YAML: found by [`super::documents`].
     Kubernetes,
@@ -500,6 +500,7 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretM
     let found = |from: usize, to: usize| {
         Some(SecretMatch { start: start + from, end: start + to, rule: rules::URL_PASSWORD })
     };
+    // With a scheme, the syntax of URLs shows what is a password. Without one, more evidence is needed.
     let Some(scheme) = text[..start].strip_suffix(b"://") else {
         return without_scheme(text, start, at_sign, authority).and_then(|(from, to)| found(from, to));
     };
@@ -508,6 +509,7 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretM
         _ if authority.starts_with(Marker::PREFIX) => None,
         Some(colon) if is_placeholder(&authority[colon + 1..at_sign]) => None,
         Some(colon) => found(colon + 1, at_sign),
+        // `https://<token>@host`, as Git hosts accept it.
         None if at_sign >= 16 && has_digit(&authority[..at_sign]) => found(0, at_sign),
         None => None,
     }
@@ -523,6 +525,7 @@ fn is_placeholder(password: &[u8]) -> bool {
 fn without_scheme(text: &[u8], start: usize, at_sign: usize, authority: &[u8]) -> Option<(usize, usize)> {
     if text[..start].ends_with(b"/") {
         let lead = &text[start.saturating_sub(96)..start];
+        // Oracle separates user and password with a slash, which elsewhere separates directories.
         let is_oracle = memchr::memmem::find(lead, b"jdbc:oracle:").is_some()
             || memchr::memmem::find(lead, b"sqlplus ").is_some();
         return (is_oracle && at_sign >= 3).then_some((0, at_sign));

@@ -195,7 +195,7 @@ impl Searcher {
                 AhoCorasick::builder()
                     .match_kind(MatchKind::LeftmostLongest)
                     .build(&literals)
-                    .expect("the literals are few and short"),
+                    .expect("a few dozen short literals are far below the size limit of an automaton"),
             ),
         };
         Searcher { engine, checks, lead }
@@ -261,6 +261,7 @@ impl<'t> LiteralsAhead<'t> {
         let Some(hits) = &mut self.0 else { return false };
         hits.skip_to(start);
         match hits.first() {
+            // A hit after `end` stays cached for the next range.
             Some(hit) => hit.at < end,
             None => {
                 // No more literals until the end: later queries return at once.
@@ -334,6 +335,7 @@ fn may_be_secret(text: &[u8], hit: Hit) -> bool {
             (format.may_follow(text, body) || escaped())
                 && (begins_word(text, hit.at) || format.glued().is_some() && ends_word(text, hit.at))
         }
+        // Only tokens have a class that the next bytes can be tested against.
         _ => true,
     }
 }
@@ -382,6 +384,8 @@ impl<'t> Marks<'t> {
     fn far(&mut self) -> Option<usize> {
         let (text, from) = (self.text, self.at);
         let found = |at: Option<usize>| at.map_or(text.len(), |at| from + at);
+        // A cached position that is still ahead is reused: each group is searched once from mark to mark, so
+        // all four searches together read the text four times at most.
         if self.joint < from {
             self.joint = found(memchr::memchr3(b'_', b'-', b'.', &text[from..]));
         }
@@ -520,6 +524,7 @@ pub(super) fn is_suspicious(string: Text<'_>, keys: &KeyRules) -> bool {
 
 fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
     tokens(text, mark).or_else(|| {
+        // `id_rsa` and its siblings: default names of SSH keys.
         let is_identity = text[..mark].ends_with(b"id") && key_identity(&text[mark - 2..]);
         if is_identity { Some(Check::KeyPath.at(mark)) } else { special::underscore(text, mark) }
     })
@@ -528,6 +533,7 @@ fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
 fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
     const BEGIN: &[u8] = b"---- BEGIN ";
     if text.get(mark + 1) == Some(&b'-') {
+        // Both the five dashes of PEM and the four of SSH2 keys, with a space.
         let dashes = &text[mark..];
         if dashes.starts_with(b"-----BEGIN ") || dashes.starts_with(BEGIN) {
             return Some(Hit { at: mark, len: BEGIN.len(), check: Check::Pem });
@@ -567,6 +573,7 @@ fn dot(text: &[u8], mark: usize) -> Option<Hit> {
 /// A hit if the mark belongs to the anchor of one of the formats.
 #[inline]
 fn tokens(text: &[u8], mark: usize) -> Option<Hit> {
+    // A bit test that rejects nearly every mark before the table of formats is touched.
     if !format::may_have_mark(text, mark) {
         return None;
     }
@@ -765,6 +772,7 @@ fn by_format(text: &[u8], found: SecretMatch, memo: &mut Memo) -> SecretMatch {
 
 fn token(text: &[u8], at: usize, index: u16, memo: &mut Memo) -> Option<SecretMatch> {
     let format = &FORMATS.all[usize::from(index)];
+    // A prefix in the middle of a word is usually chance; then more of the token has to follow.
     let least = match format.glued() {
         _ if begins_word(text, at) => 0,
         Some(least) if ends_word(text, at) => least,
@@ -825,6 +833,7 @@ fn pem(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<SecretMatch> {
         return None;
     }
     let end = if memo.no_pem_end { None } else { pem_end(&text[body..], END) };
+    // Remembered, because each further `BEGIN` would search the rest of the text again.
     memo.no_pem_end = end.is_none();
     let end = match end {
         Some(at) => pem_label_end(text, body + at + END.len()).unwrap_or_else(|end| end),

@@ -186,6 +186,7 @@ const SOURCES: &[&str] = &[
 
 /// Whether a value only refers to a secret: a variable, a template, an address in a vault, a function call.
 pub(super) fn is_reference(value: &[u8]) -> bool {
+    // `Bearer ${TOKEN}` is a reference, too.
     let value = without_scheme(value.trim_ascii());
     let starts = |prefix: &str| value.starts_with(prefix.as_bytes());
     match value {
@@ -225,6 +226,7 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     }
     let first =
         value.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(value.len());
+    // A known name alone is not enough: `config` may be a password, `config.token` is not.
     let is_member = matches!(value.get(first), Some(b'.' | b'[' | b'('))
         || value[first..].starts_with(b"::")
         || value[first..].starts_with(b"->");
@@ -254,6 +256,7 @@ fn is_call(value: &[u8]) -> bool {
 /// Whether a value is a placeholder: `<your-token>`, `YOUR_API_KEY`, `xxxxxxxx`, `********`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let value = without_scheme(value.trim_ascii());
+    // Short hexadecimal numbers are flags and addresses.
     if let Some(digits) = value.strip_prefix(b"0x")
         && digits.len() <= 8
     {
@@ -349,6 +352,7 @@ pub(super) fn is_pair(value: &[u8]) -> bool {
 /// both cases that don't form words. Not an entropy: hashes of commits and ids have as much, and this is only
 /// asked under a name that suggests a secret.
 pub(super) fn is_random(value: &[u8]) -> bool {
+    // UUIDs are random, but identify things far more often than they open them.
     if !(16..=4096).contains(&value.len()) || is_uuid(value) {
         return false;
     }

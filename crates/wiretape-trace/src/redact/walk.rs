@@ -432,6 +432,7 @@ impl<'w, 'r> Walk<'w, 'r> {
 
     fn close(&mut self) {
         let depth = self.open.len();
+        // A table ends with the array that contains its rows.
         self.tables.pop_if(|table| table.depth >= depth);
         self.open.pop();
         self.context = self.open.last().copied().unwrap_or_default();
@@ -464,6 +465,8 @@ impl<'w, 'r> Walk<'w, 'r> {
         if by_name == Some((rules::CREDENTIALS, Strength::Weak)) && self.array.index == Some(1) {
             return Some((rules::CREDENTIALS, Strength::Strong));
         }
+        // Columns apply to rows that are arrays; the members of a row that is an object have names of their
+        // own.
         if by_name.is_some() || self.is_in_object() {
             return by_name;
         }

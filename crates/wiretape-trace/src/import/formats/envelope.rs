@@ -54,6 +54,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>, transport: &'static st
     let Some(value) = value_of(unit, findings) else { return };
     match unit.member {
         None => entry(unit, value, findings),
+        // The envelope serves both transports, so the document has to name the one that it is read as.
         Some("transport") if value.string().as_deref() != Some(transport) => {
             findings.flaw(unit.line, Defect::Transport { expected: transport });
         }
@@ -264,6 +265,7 @@ fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, find
         return;
     }
     let head = entry.response_head();
+    // The body of a refusal may be anything, such as a proxy's HTML.
     let refused = head.as_ref().is_some_and(|(status, _)| *status >= 400);
     if !response.is_null() && !refused {
         findings.flaw(unit.line_at(response.offset), Defect::NotAMessage);

@@ -104,6 +104,7 @@ impl<'u> Headers<'u> {
     }
 
     fn in_order(mut self) -> Self {
+        // A stable sort: the order of values of one name matters.
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
         self
     }
@@ -150,6 +151,7 @@ impl<'u> Exchange<'u> {
         if is_stream && self.events.is_empty() {
             self.events = self.response.body.take().map(|body| events(&body)).unwrap_or_default();
         }
+        // The body of a stream is not one message; its events are parsed above.
         let answers = !is_stream && self.response.body.as_deref().is_some_and(|body| is_answer(body, asks));
         let is_of_session = asks || answers || self.events.iter().any(Event::is_of_session);
         let session = self.session();
@@ -190,6 +192,7 @@ impl<'u> Exchange<'u> {
         builder: &mut ItemBuilder<'u, '_>,
     ) {
         let (request_body, response_body) = (self.request.note(), self.response.note());
+        // A body that is neither a message nor short text is a loss, if the request was a message.
         let is_left_out = response_body.as_ref().is_some_and(|note| note.text.is_none());
         if asks && is_left_out {
             builder.findings.flaw(self.response.body_line, Defect::NotAMessage);

@@ -108,7 +108,7 @@ const MESSAGES: [&str; 5] = ["message", "request", "payload", "data", "notificat
 enum Entry<'u> {
     /// A message, or a batch of them.
     Plain,
-    /// An HTTP exchange.
+    /// An HTTP exchange of the Network tab.
     Network,
     /// An object that contains a message, its answer, or both.
     Wrapper([Option<Value<'u>>; 2]),
