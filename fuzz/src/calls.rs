@@ -1,4 +1,4 @@
-//! What calls are, in any trace.
+//! Calls: the interpretation of arbitrary traces.
 
 use wiretape_analyze::call::Call;
 use wiretape_analyze::definitions::Collector;
@@ -9,7 +9,8 @@ use wiretape_analyze::reading::{Analysis, Closed, Meaning, Reading, RecordingSta
 use wiretape_analyze::stats::ToolStats;
 use wiretape_trace::format::{Line, TraceReader};
 
-/// Every request ends once, whatever reads it, and the result is the same every time. The first line is a filter, too.
+/// Every request ends exactly once, in every analysis, and the result is deterministic. The first line is
+/// also parsed as a filter.
 pub fn calls(data: &[u8]) {
     let listed = list(data, &Filter::default());
     assert_eq!(listed, list(data, &Filter::default()), "calls depend on something else than the trace");
@@ -18,6 +19,7 @@ pub fn calls(data: &[u8]) {
     let (requests, (stats, definitions)) = reading.finish(RecordingState::Over);
     assert_eq!(listed.len() as u64, requests.seen, "a request ended twice, or never");
     assert_eq!(requests.closed, requests.seen, "a request ended twice, or never");
+    // The statistics count calls on their own; they have to agree with the list.
     let counted = stats.totals().counts.calls + stats.server_requests().counts.calls;
     assert_eq!(counted, listed.len() as u64, "two ways to count calls");
     let definitions = definitions.finish();

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use wiretape_trace::json;
 use wiretape_trace::message::{Defect, Envelope, Id, MessageKind, payloads};
 
-/// A scan never fails, agrees with another parser on what is JSON, and hands out parts of its input only.
+/// A scan never fails, agrees with serde_json on what is JSON, and returns only slices of its input.
 pub fn envelope(data: &[u8]) {
     let is_json = serde_json::from_slice::<IgnoredAny>(data).is_ok();
     assert_eq!(json::validate(data).is_ok(), is_json, "two parsers disagree on what is JSON");

@@ -2,10 +2,10 @@
 
 use wiretape_trace::framing::{LineFramer, SseEvent, SseFramer};
 
-/// The first bytes say how the rest is cut.
+/// The number of bytes at the beginning of the input that give the sizes of the chunks.
 const CUTS: usize = 4;
 
-/// How the bytes were cut on their way does not change what comes out, and what comes out is what went in.
+/// Chunking does not change the frames, and the frames add up to the input.
 pub fn framing(data: &[u8]) {
     let (sizes, input) = data.split_at(CUTS.min(data.len()));
     let whole = lines([input]);
@@ -19,7 +19,7 @@ pub fn framing(data: &[u8]) {
     assert_eq!(dispatched, reference(input), "events are not those of the standard");
 }
 
-/// A line and what it had around it.
+/// A line and its terminator, owned.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     bytes: Vec<u8>,
@@ -72,7 +72,7 @@ fn events<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<SseEvent> {
     found
 }
 
-/// The data of all events that the HTML standard says are dispatched, found the slow and simple way.
+/// The data of all events that the HTML standard dispatches, computed in the simplest way.
 fn reference(input: &[u8]) -> Vec<Vec<u8>> {
     let input = input.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(input);
     let mut found = Vec::new();
@@ -109,7 +109,7 @@ fn terminated_lines(input: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// An input in pieces whose sizes repeat.
+/// An input in chunks whose sizes repeat.
 struct Cuts<'a> {
     sizes: std::iter::Cycle<std::vec::IntoIter<usize>>,
     rest: &'a [u8],
@@ -117,6 +117,7 @@ struct Cuts<'a> {
 
 impl<'a> Cuts<'a> {
     fn new(sizes: &[u8], input: &'a [u8]) -> Self {
+        // The 1 at the end guarantees progress: the other sizes may be 0.
         let sizes: Vec<usize> = sizes.iter().map(|size| usize::from(*size)).chain([1]).collect();
         Cuts { sizes: sizes.into_iter().cycle(), rest: input }
     }

@@ -1,16 +1,16 @@
-//! Transcripts of any format.
+//! Import of arbitrary bytes in every format.
 
 use std::io;
 use wiretape_trace::format::{Meta, Record, TraceReader};
-use wiretape_trace::import::{self, Begun, ImportOptions, TraceSink};
+use wiretape_trace::import::{self, ImportOptions, SinkDecision, TraceSink};
 
 #[derive(Default)]
 struct Memory(Vec<Vec<u8>>);
 
 impl TraceSink for Memory {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
+    fn begin(&mut self, _: Option<&str>) -> io::Result<SinkDecision> {
         self.0.push(Vec::new());
-        Ok(Begun::Wanted { id: None })
+        Ok(SinkDecision::Wanted { id: None })
     }
 
     fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
@@ -19,8 +19,8 @@ impl TraceSink for Memory {
     }
 }
 
-/// Whatever the bytes are, every format reads them or refuses them, and what it writes are traces with as many messages as it
-/// says.
+/// Every format accepts or rejects any bytes, and what it writes are valid traces with as many messages as it
+/// reports.
 pub fn import(data: &[u8]) {
     let _ = import::detect(data);
     for format in import::FORMATS {
@@ -39,7 +39,7 @@ pub fn import(data: &[u8]) {
     }
 }
 
-/// The messages of a trace that must be whole.
+/// The number of messages of a trace that must be complete.
 fn count(trace: &[u8]) -> u64 {
     let mut reader = TraceReader::new(trace);
     let mut messages = 0;

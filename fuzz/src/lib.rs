@@ -1,18 +1,18 @@
-//! What must hold for any bytes at all, one plain function for each part of the libraries. Each panics if it
-//! does not hold.
+//! Properties that must hold for arbitrary bytes: one plain function for each part of the libraries. Each
+//! panics if its property does not hold.
 //!
-//! The fuzz targets call them with what libFuzzer finds; `crates/wiretape-testkit/tests/fuzz_targets.rs` calls the same
-//! functions with the committed seeds and with what proptest makes up, on a stable toolchain.
+//! The fuzz targets call them with libFuzzer's inputs; `crates/wiretape-testkit/tests/fuzz_targets.rs` calls the same
+//! functions with the committed seeds and with inputs from proptest, on a stable toolchain.
 //!
 //! | function | subject |
 //! |---|---|
-//! | [`calls`] | requests with what became of them, filters, definitions |
-//! | [`envelope`] | what a payload says of itself |
-//! | [`framing`] | lines and server-sent events, however the bytes were cut |
+//! | [`calls`] | requests with their outcomes, filters, definitions |
+//! | [`envelope`] | the envelope of a payload |
+//! | [`framing`] | lines and server-sent events, independent of chunking |
 //! | [`import`] | transcripts of any format |
 //! | [`lint`] | checking traces |
 //! | [`reader`] | reading traces, and reading back what was written |
-//! | [`redaction`] | secrets out, and nothing but secrets |
+//! | [`redaction`] | removing secrets, and nothing else |
 //! | [`replay`] | playing traces to clients |
 
 mod calls;

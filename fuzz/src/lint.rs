@@ -1,9 +1,9 @@
-//! Linting any trace at all.
+//! Linting arbitrary traces.
 
 use wiretape_analyze::lint::{Diagnostic, LintOptions, Linter, rules};
 use wiretape_trace::format::TraceReader;
 
-/// A linter takes anything, says the same every time, and points into the lines that it was given.
+/// A linter accepts anything, is deterministic, and points into the lines that it was given.
 pub fn lint(data: &[u8]) {
     let found = run(data);
     assert_eq!(found, run(data), "what is found depends on something else than the trace");

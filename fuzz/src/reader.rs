@@ -6,15 +6,16 @@ use wiretape_trace::format::{Encoder, Moment, Record, TraceReader, Wire, parse_l
 use wiretape_trace::json;
 use wiretape_trace::message::Direction;
 
-/// A few compressed bytes can stand for very many; no more than this is read of them.
+/// The most bytes that are decompressed: a few compressed bytes can become gigabytes.
 const MOST: u64 = 1 << 20;
 
-/// A reader takes anything, loses no line, and reads back what the writer wrote.
+/// A reader accepts anything, loses no line, and reads back what the writer wrote.
 pub fn reader(data: &[u8]) {
     let read = read_all(TraceReader::new(data));
-    let pieces = read_all(TraceReader::new(Crumbs(data)));
+    let pieces = read_all(TraceReader::new(TinyReads(data)));
     assert_eq!(read, pieces, "what is read depends on how the bytes were cut");
     let followed = read_all(TraceReader::following(data));
+    // A following reader waits for the newline, so an unfinished last line is not returned.
     let whole = data.iter().filter(|byte| **byte == b'\n').count();
     assert_eq!(followed.len(), whole, "a line was lost");
     assert_eq!(followed[..], read[..whole], "a growing trace reads differently");
@@ -48,7 +49,7 @@ fn check_record(bytes: &[u8], record: &Record<'_>) {
     }
 }
 
-/// Anything that stood on a line of the wire can be written and comes back.
+/// Any line of the wire survives being written and read.
 fn check_round_trip(data: &[u8]) {
     let line: Vec<u8> = data.iter().copied().filter(|byte| *byte != b'\n').collect();
     let expected = String::from_utf8_lossy(&line).into_owned();
@@ -82,10 +83,10 @@ fn check_round_trip(data: &[u8]) {
     assert_eq!(kinds, if is_json { 5 } else { 4 }, "a line was lost");
 }
 
-/// Gives a few bytes at a time.
-struct Crumbs<'a>(&'a [u8]);
+/// A source that returns three bytes per read.
+struct TinyReads<'a>(&'a [u8]);
 
-impl Read for Crumbs<'_> {
+impl Read for TinyReads<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let size = 3.min(self.0.len()).min(buffer.len());
         let (crumb, rest) = self.0.split_at(size);

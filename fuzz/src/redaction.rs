@@ -1,11 +1,11 @@
-//! Secrets out, and nothing but secrets.
+//! Redaction: removing secrets, and nothing else.
 
 use serde::de::IgnoredAny;
 use std::sync::OnceLock;
 use wiretape_trace::json;
 use wiretape_trace::redact::{LineState, RedactionKey, Redactor, Rules, SecretMemory};
 
-/// Secrets that are known by their looks.
+/// Secrets that are recognised by their format.
 const TOKENS: [&str; 8] = [
     "AKIAIOSFODNN7EXAMPLE",
     "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
@@ -17,13 +17,13 @@ const TOKENS: [&str; 8] = [
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij",
 ];
 
-/// A secret that is known by its name only, and that nothing else in an input looks like.
+/// A secret that is recognised by its name only, and that no other part of an input resembles.
 const PASSWORD: &str = "zQ9-not-a-word-zQ9";
 
 /// A line of a private key.
 const KEY_LINE: &str = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo";
 
-/// JSON stays JSON, a planted secret is gone wherever it stood, and what was redacted stays as it is.
+/// JSON stays JSON, a planted secret is removed wherever it is, and redacted text stays as it is.
 pub fn redaction(data: &[u8]) {
     check_json(data);
     check_text(data);
@@ -33,7 +33,8 @@ pub fn redaction(data: &[u8]) {
     let around = String::from_utf8_lossy(around);
     let choice = usize::from(*choice);
     let secret = TOKENS[choice % TOKENS.len()];
-    // An input that has the secret itself may have it where it is none: under `cursor`, or inside a word.
+    // An input that contains the secret itself may have it where it is not secret: under `cursor`, or inside
+    // a word.
     if !around.contains(secret) && !around.contains(PASSWORD) {
         check_planted_in_text(secret, &around);
         check_named_in_text(&around);
@@ -65,7 +66,7 @@ fn check_text(data: &[u8]) {
     redactor().text(&clean);
 }
 
-/// Lines, with what they leave open, and a key that is planted among them.
+/// Redacts line by line, first the input, then a private key that spans several lines.
 fn check_lines(data: &[u8]) {
     let mut state = LineState::default();
     for line in data.split(|byte| *byte == b'\n') {
@@ -80,7 +81,7 @@ fn check_lines(data: &[u8]) {
     }
 }
 
-/// What was named in a session does not come back, whatever was said before.
+/// A secret that a session has named is redacted when it is repeated, whatever came before.
 fn check_memory(data: &[u8]) {
     let memory = SecretMemory::default();
     redactor().text_with(data, &memory);
@@ -112,10 +113,10 @@ fn check_named_in_text(around: &str) {
     }
 }
 
-/// Plants secrets in an object with anything beside them, so many strings deep.
+/// Plants secrets in an object next to arbitrary text, nested `levels` strings deep.
 fn check_planted_in_json(secret: &str, around: &str, levels: usize) {
     let (before, after) = halves(around);
-    // The dot keeps the text from being JSON itself: there, a secret may stand under a name that exempts it.
+    // The dot keeps the text from being JSON itself, where a secret may be under a name that exempts it.
     let text = quoted(&format!(". {before} {secret} {after}"));
     let (beside, secret_value, password) = (quoted(around), quoted(secret), quoted(PASSWORD));
     let mut payload = format!(r#"{{"a":{beside},"b":[{text},{secret_value}],"password":{password}}}"#);

@@ -1,4 +1,4 @@
-//! Playing any trace to any client.
+//! Replaying arbitrary traces to arbitrary clients.
 
 use std::sync::{Arc, Mutex};
 use wiretape_analyze::replay::{
@@ -10,23 +10,25 @@ use wiretape_trace::framing::LineFramer;
 use wiretape_trace::json;
 use wiretape_trace::message::{Envelope, MessageKind, payloads};
 
-/// What stands between a trace and what a client says.
+/// The separator between the trace and the client's input.
 const BETWEEN: &[u8] = b"\n---\n";
 
-/// Goes wrong in one way or another.
+/// Faults that may be injected, one of each kind.
 const FAULTS: &[&str] =
     &["error=-1 p=0.5", "delay=5ms", "drop p=0.5", "truncate p=0.5", "disconnect p=0.2", "hang p=0.5"];
 
-/// A client is answered at most once for each request, under its own id, by whole messages, however its words arrive, and it all
-/// comes to an end. The first byte says how the trace is played, the second how the client's bytes are cut.
+/// Every request is answered at most once, under its own id, with complete messages, independent of chunking,
+/// and the replay terminates. The first byte selects the settings, the second the size of the client's
+/// chunks.
 pub fn replay(data: &[u8]) {
     let [how, cut, data @ ..] = data else { return };
     let at = data.windows(BETWEEN.len()).position(|window| window == BETWEEN);
     let (trace, client) = at.map_or((data, &b""[..]), |at| (&data[..at], &data[at + BETWEEN.len()..]));
     let setting = Arc::new(setting(*how));
     let tape = Arc::new(tape(trace, &setting.matching));
-    let play = |client: &[u8], cut| Stage::new(trace, &tape, &setting).play(client, cut);
+    let play = |client: &[u8], cut| SimulatedClient::new(trace, &tape, &setting).play(client, cut);
     let said = play(client, usize::from(*cut) + 1);
+    // With recorded timing, the moment at which a line is complete matters, and chunking changes it.
     if setting.speed.is_at_once() {
         assert_eq!(said, play(client, client.len().max(1)), "it matters how the client's bytes were cut");
     }
@@ -36,7 +38,7 @@ pub fn replay(data: &[u8]) {
     }
 }
 
-/// How the trace is played.
+/// Decodes the settings of the replay from a byte.
 fn setting(how: u8) -> Setting {
     let mode = [Mode::Exact, Mode::Default, Mode::Loose, Mode::Default][usize::from(how & 3)];
     let order = if how & 4 == 0 { Order::Free } else { Order::Recorded };
@@ -47,6 +49,7 @@ fn setting(how: u8) -> Setting {
         speed: if how >> 4 == 7 { "1".parse().expect("it is a speed") } else { Default::default() },
         when_missed: if how >> 4 == 8 { WhenMissed::Empty } else { WhenMissed::Error },
         faults: Faults { list: fault.into_iter().collect(), ..Faults::default() },
+        // Finite, so that a replay that waits for a client's answer ends.
         patience_us: Some(1_000_000),
     }
 }
@@ -60,27 +63,27 @@ fn tape(trace: &[u8], matching: &Matching) -> Tape {
     builder.finish()
 }
 
-/// A client, and what it has heard.
-struct Stage {
+/// A simulated client, and what it has received.
+struct SimulatedClient {
     player: Player<Vec<u8>>,
     tape: Arc<Tape>,
     setting: Arc<Setting>,
-    /// Whether a request may be answered that was recorded otherwise.
+    /// Whether a request may be answered by a call that was recorded with other parameters.
     may_be_another: bool,
-    /// Whether what was recorded is text: only then what is sent can be.
+    /// Whether the trace is UTF-8; only then must the messages sent be.
     is_text: bool,
     now_us: u64,
-    /// How long the client takes between two lines.
+    /// Microseconds between two chunks of the client's input.
     pause_us: u64,
-    /// The ids of requests, and how often each was answered.
+    /// The ids of requests, and how often each has ended.
     requests: Vec<(Vec<u8>, usize)>,
     said: Vec<Action>,
 }
 
-impl Stage {
+impl SimulatedClient {
     fn new(trace: &[u8], tape: &Arc<Tape>, setting: &Arc<Setting>) -> Self {
         let tally = Arc::new(Mutex::new(Tally::new(tape)));
-        Stage {
+        SimulatedClient {
             player: Player::new(Arc::clone(tape), trace.to_vec(), Arc::clone(setting), tally),
             tape: Arc::clone(tape),
             setting: Arc::clone(setting),
@@ -95,27 +98,28 @@ impl Stage {
         }
     }
 
-    /// Plays to the end.
+    /// Replays to the end and returns all actions.
     fn play(mut self, client: &[u8], cut: usize) -> Vec<Action> {
         let mut framer = LineFramer::new();
         for chunk in client.chunks(cut) {
             framer.push(chunk);
             while let Some(frame) = framer.next_frame() {
-                self.hear(frame.bytes);
+                self.send_line(frame.bytes);
             }
             self.tick(self.now_us + self.pause_us);
         }
         if let Some(frame) = framer.finish() {
-            self.hear(frame.bytes);
+            self.send_line(frame.bytes);
         }
         while let Some(due) = self.player.deadline() {
+            // Without this, a player that never advances would loop forever.
             assert!(due > self.now_us, "something was due and not done");
             self.tick(due);
         }
         self.said
     }
 
-    fn hear(&mut self, line: &[u8]) {
+    fn send_line(&mut self, line: &[u8]) {
         let is_request = |payload: &&[u8]| Envelope::scan(payload).kind == MessageKind::Request;
         let ids =
             payloads(line).into_iter().filter(is_request).map(|payload| id_of(payload).unwrap_or_default());
@@ -127,13 +131,15 @@ impl Stage {
         self.check(actions, json::is_utf8(line));
     }
 
-    /// What nobody recorded is missed, and what somebody did is not taken for that, however it was found.
+    /// A request that was not recorded is reported as missed, and one that was recorded is not, by whichever
+    /// path it was looked up.
     fn check_choice(&self, line: &[u8], actions: &[Action]) {
         let request = Envelope::scan(line);
         let method = request.method.as_deref().unwrap_or_default();
         let matching = &self.setting.matching;
-        let is_told = self.may_be_another || matches!(method, "initialize" | "ping" | "server/discover");
-        if request.kind != MessageKind::Request || matching.order != Order::Free || is_told {
+        let is_answered_otherwise =
+            self.may_be_another || matches!(method, "initialize" | "ping" | "server/discover");
+        if request.kind != MessageKind::Request || matching.order != Order::Free || is_answered_otherwise {
             return;
         }
         let key = matching.key(method, request.params);
@@ -173,7 +179,7 @@ impl Stage {
         self.said.extend(actions);
     }
 
-    /// A request has come to its end. Returns its id.
+    /// Ends a request. Returns its id.
     fn end(&mut self, number: u64) -> Vec<u8> {
         let (id, ends) = &mut self.requests[number as usize - 1];
         *ends += 1;
@@ -196,7 +202,7 @@ fn is_all_json(client: &[u8]) -> bool {
     client.split(|byte| *byte == b'\n').all(|line| json::validate(line).is_ok())
 }
 
-/// The same with white space wherever it may be.
+/// The client's input with white space added between tokens.
 fn spread(client: &[u8]) -> Vec<u8> {
     let mut spread = Vec::new();
     let (mut in_string, mut escaped) = (false, false);
@@ -211,7 +217,7 @@ fn spread(client: &[u8]) -> Vec<u8> {
     spread
 }
 
-/// What is said, but for how it is spaced, and for our own words, in which requests are quoted.
+/// The messages sent, without white space, and without our own texts, which quote requests.
 fn meant(said: &[Action]) -> Vec<(u64, Vec<u8>)> {
     let mean = |message: &[u8]| {
         if has(message, b"wiretape") { Vec::new() } else { json::compact(message) }

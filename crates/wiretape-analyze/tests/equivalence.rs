@@ -8,14 +8,14 @@ use std::io;
 use wiretape_analyze::export::{self, ExportOptions, Survey};
 use wiretape_analyze::reading::RecordingState;
 use wiretape_trace::format::{Meta, TraceReader};
-use wiretape_trace::import::{self, Begun, ImportError, ImportOptions, TraceSink};
+use wiretape_trace::import::{self, ImportError, ImportOptions, SinkDecision, TraceSink};
 
 #[derive(Default)]
 struct Memory(Vec<u8>);
 
 impl TraceSink for Memory {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
-        Ok(Begun::Wanted { id: None })
+    fn begin(&mut self, _: Option<&str>) -> io::Result<SinkDecision> {
+        Ok(SinkDecision::Wanted { id: None })
     }
 
     fn write(&mut self, _: usize, lines: &[u8]) -> io::Result<()> {

@@ -1,7 +1,8 @@
 //! The parameters of a `WWW-Authenticate` header: challenges as in RFC 9110, section 11.6.1.
 //!
-//! Reading is lenient, as that of clients: a missing comma or quote loses no parameter. What stands inside the quotes of
-//! another parameter is text.
+//! Parsing is as lenient as clients are: a missing comma or quote loses no parameter. Parameters are returned
+//! as ranges, so that a proxy can replace a value and keep the rest of the header. Text inside the quotes of
+//! another parameter is not parsed.
 
 use std::ops::Range;
 
@@ -16,21 +17,21 @@ pub fn parameters(header: &[u8]) -> impl Iterator<Item = Parameter> {
     Parameters { header, pos: 0 }
 }
 
-/// Where a parameter stands.
+/// The position of a parameter in its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     name: Range<usize>,
-    /// Where its value stands, quotes included.
+    /// Byte range of the value, including its quotes.
     pub value: Range<usize>,
 }
 
 impl Parameter {
-    /// Its name, in lower case.
+    /// The parameter's name, in lower case.
     pub fn name(&self, header: &[u8]) -> String {
         String::from_utf8_lossy(&header[self.name.clone()]).to_ascii_lowercase()
     }
 
-    /// What its value means, if that is text.
+    /// The unquoted value, if it is UTF-8.
     pub fn text(&self, header: &[u8]) -> Option<String> {
         unquote(&header[self.value.clone()])
     }
@@ -47,7 +48,7 @@ impl Iterator for Parameters<'_> {
     fn next(&mut self) -> Option<Parameter> {
         while let Some(&byte) = self.header.get(self.pos) {
             if !is_token_byte(byte) {
-                // A quote here belongs to no parameter, but what it encloses is no parameter either.
+                // A quote without a parameter: what it encloses must not be parsed as parameters either.
                 self.pos = if byte == b'"' { self.quoted_end() } else { self.pos + 1 };
                 continue;
             }
@@ -61,11 +62,12 @@ impl Iterator for Parameters<'_> {
 }
 
 impl Parameters<'_> {
-    /// The value behind a name, if there is an equals sign between them.
+    /// The range of the value after a name, if an equals sign follows.
     fn value(&mut self) -> Option<Range<usize>> {
         let behind_name = self.pos;
         self.run(is_blank);
         if self.header.get(self.pos) != Some(&b'=') {
+            // The word was a scheme; the blanks after it separate it from its first parameter.
             self.pos = behind_name;
             return None;
         }
@@ -87,7 +89,7 @@ impl Parameters<'_> {
         start..self.pos
     }
 
-    /// Behind the quoted string that begins here; the end, if it doesn't end.
+    /// The offset after the quoted string that begins here; the end of the header if it is not closed.
     fn quoted_end(&self) -> usize {
         let mut at = self.pos + 1;
         while let Some(&byte) = self.header.get(at) {
@@ -101,7 +103,7 @@ impl Parameters<'_> {
     }
 }
 
-/// What a value means, if it is text.
+/// Unquotes a value. `None` if the quote is not closed or the value is not UTF-8.
 fn unquote(value: &[u8]) -> Option<String> {
     let Some(inside) = value.strip_prefix(b"\"") else { return String::from_utf8(value.to_vec()).ok() };
     let mut bytes = Vec::with_capacity(inside.len());

@@ -1,4 +1,7 @@
-//! Compressed traces, read and written as if they were plain.
+//! Compressed traces, read and written like plain ones.
+//!
+//! The format is recognised by the first bytes, not by the name: names may be wrong. Decompression is
+//! limited, because a trace may come from another program and decompress to more than the disk holds.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -8,18 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// The file is not compressed.
     None,
-    /// `.gz`
+    /// gzip, one or more members: `.gz`.
     Gzip,
-    /// `.zst`
+    /// Zstandard, one or more frames: `.zst`.
     Zstd,
 }
 
 impl Compression {
+    // The default of the `zstd` program.
     const ZSTD_LEVEL: i32 = 3;
 
-    /// What a file's name says.
+    /// The compression that a file's name suggests.
     pub fn of_path(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Compression::Gzip,
@@ -28,7 +32,7 @@ impl Compression {
         }
     }
 
-    /// What a file's first bytes say.
+    /// The compression that a file's first bytes show; four are enough.
     pub fn of_magic(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gzip,
@@ -43,14 +47,16 @@ pub fn is_compressed(head: &[u8]) -> bool {
     Compression::of_magic(head) != Compression::None
 }
 
-/// How much a compressed file may become. A file of 100 kB can hold gigabytes of zeros, which would fill memory or disk.
+/// How large a decompressed file may become. A file of 100 kB can hold gigabytes of zeros, which would fill
+/// memory or disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecompressionLimits {
-    /// The most bytes that may come out in total.
+    /// The most decompressed bytes in total.
     pub total: u64,
-    /// The most bytes that may come out for each byte that went in.
+    /// The most decompressed bytes per compressed byte.
     pub ratio: u64,
-    /// Up to here the ratio doesn't matter.
+    /// The ratio is not checked below this many decompressed bytes: a small file that compresses well does no
+    /// harm.
     pub free: u64,
 }
 
@@ -61,19 +67,19 @@ impl Default for DecompressionLimits {
     }
 }
 
-/// A compressed file is larger than [`DecompressionLimits`] allow. It comes as an [`io::Error`] of the kind
+/// A file decompresses to more than [`DecompressionLimits`] allow. Wrapped in an [`io::Error`] of the kind
 /// [`io::ErrorKind::FileTooLarge`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
-    /// By its total.
+    /// The total limit, in bytes, was exceeded.
     #[error("the file decompresses to more than {}", size(*.0))]
     Total(u64),
-    /// By its ratio.
+    /// The limit for the ratio was exceeded.
     #[error("the file decompresses to more than {0} times its size")]
     Ratio(u64),
 }
 
-/// A limit for people: whole mebibytes or gibibytes where it is that.
+/// A limit, for people: in MiB or GiB if it is a whole number of them.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes > 0 && bytes % (1 << 30) == 0 => format!("{} GiB", bytes >> 30),
@@ -82,18 +88,19 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Reads `source` as it is or decompressed, as its first bytes tell: a file's name may lie. Decompression has the default
-/// limits.
+/// Reads `source`, decompressed if its first bytes are those of a compressed file. Decompression has the
+/// default limits.
 pub fn reader<'a>(source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     reader_with_limits(source, DecompressionLimits::default())
 }
 
-/// Reads `source` as [`reader`] does, within other limits.
+/// Like [`reader`], with the given limits.
 pub fn reader_with_limits<'a>(
     mut source: impl Read + Send + 'a,
     limits: DecompressionLimits,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut head = Vec::with_capacity(4);
+    // A loop inside `read_to_end`, because a single `read` may return fewer than four bytes from a pipe.
     source.by_ref().take(4).read_to_end(&mut head)?;
     let compression = Compression::of_magic(&head);
     let whole = io::Cursor::new(head).chain(source);
@@ -103,13 +110,15 @@ pub fn reader_with_limits<'a>(
     let consumed = Arc::new(AtomicU64::new(0));
     let counted = CountingReader { source: whole, consumed: Arc::clone(&consumed) };
     let decoder: Box<dyn Read + Send + 'a> = match compression {
+        // A gzip file may have several members, as `cat a.gz b.gz` makes it; the plain decoder stops after
+        // the first.
         Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(counted)),
         _ => Box::new(zstd::Decoder::new(counted)?),
     };
     Ok(Box::new(LimitedDecoder { decoder, consumed, produced: 0, limits }))
 }
 
-/// Counts what is read.
+/// Counts the bytes read, for the ratio.
 struct CountingReader<R> {
     source: R,
     consumed: Arc<AtomicU64>,
@@ -123,7 +132,7 @@ impl<R: Read> Read for CountingReader<R> {
     }
 }
 
-/// Stops a decoder that makes too much of too little.
+/// Fails once a decoder exceeds the limits.
 struct LimitedDecoder<'a> {
     decoder: Box<dyn Read + Send + 'a>,
     consumed: Arc<AtomicU64>,
@@ -147,6 +156,7 @@ impl LimitedDecoder<'_> {
 
 impl Read for LimitedDecoder<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Checked before decoding, so that the limit is exceeded by one buffer at most.
         self.check().map_err(|error| io::Error::new(io::ErrorKind::FileTooLarge, error))?;
         let read = self.decoder.read(buffer)?;
         self.produced += read as u64;
@@ -154,18 +164,18 @@ impl Read for LimitedDecoder<'_> {
     }
 }
 
-/// A sink that compresses what it is given. `finish` writes what is left; without it the file is cut off.
+/// A sink that compresses what is written to it. Without `finish`, the file is truncated.
 pub enum Compressor<W: Write> {
-    /// Passes bytes on as they are.
+    /// Passes bytes through unchanged.
     None(W),
-    /// Compresses with gzip.
+    /// Compresses with gzip at its default level.
     Gzip(flate2::write::GzEncoder<W>),
-    /// Compresses with zstd.
+    /// Compresses with zstd at its default level.
     Zstd(zstd::Encoder<'static, W>),
 }
 
 impl<W: Write> Compressor<W> {
-    /// Compresses into `sink`.
+    /// A compressor in front of `sink`.
     pub fn new(sink: W, compression: Compression) -> io::Result<Self> {
         Ok(match compression {
             Compression::None => Compressor::None(sink),
@@ -176,7 +186,7 @@ impl<W: Write> Compressor<W> {
         })
     }
 
-    /// Writes what is left and hands the sink back.
+    /// Writes the end of the compressed stream and returns the sink.
     pub fn finish(self) -> io::Result<W> {
         match self {
             Compressor::None(mut sink) => sink.flush().map(|()| sink),

@@ -1,7 +1,8 @@
 //! A JSON tokenizer over raw bytes.
 //!
 //! Everything that looks at a message (the envelope scan, redaction, the trace reader) walks the same
-//! tokens, each with its place in the input, so that bytes can be kept, copied or replaced exactly. No tree
+//! tokens, each with its position in the input, so that bytes can be kept, copied or replaced exactly. No
+//! tree
 //! is built, nothing recurses, and nesting costs one bit a level: a line of a hundred million brackets is as
 //! harmless as any other.
 //!
@@ -10,7 +11,7 @@
 
 use std::borrow::Cow;
 
-/// What a [`Lexeme`] is.
+/// The kind of a [`Lexeme`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     /// `{`
@@ -23,9 +24,9 @@ pub enum Token {
     EndArray,
     /// A member's name; the colon after it has been consumed too.
     Key,
-    /// A string value.
+    /// A string that is a value, not a member's name.
     String,
-    /// A number.
+    /// A number, in any spelling of RFC 8259.
     Number,
     /// `true`
     True,
@@ -35,16 +36,16 @@ pub enum Token {
     Null,
 }
 
-/// One token and where it stands.
+/// One token and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lexeme {
-    /// What it is.
+    /// The kind of token.
     pub token: Token,
     /// Offset of its first byte (a string's opening quote).
     pub start: usize,
     /// Offset just past its last byte (a string's closing quote).
     pub end: usize,
-    /// For keys and strings: whether there is an escape in it.
+    /// For keys and strings: whether the text contains an escape.
     pub escaped: bool,
 }
 
@@ -60,27 +61,27 @@ impl Lexeme {
     }
 }
 
-/// The inside of a JSON string, as it stands in the input.
+/// The inside of a JSON string, as written in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
     /// The bytes between the quotes.
     pub raw: &'a [u8],
-    /// Whether there is an escape in them.
+    /// Whether they contain an escape.
     pub escaped: bool,
 }
 
 impl<'a> Text<'a> {
-    /// Whether the string means `expected`, however it was escaped.
+    /// Whether the string equals `expected` after unescaping.
     pub fn is(&self, expected: &str) -> bool {
         if self.escaped { *self.unescaped() == *expected.as_bytes() } else { self.raw == expected.as_bytes() }
     }
 
-    /// The bytes that the string means.
+    /// The bytes after unescaping; borrowed if there is no escape.
     pub fn unescaped(&self) -> Cow<'a, [u8]> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 
-    /// The string that it means; what is not UTF-8 is replaced.
+    /// The unescaped string; invalid UTF-8 is replaced by U+FFFD.
     pub fn decode(&self) -> Cow<'a, str> {
         match self.unescaped() {
             Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
@@ -96,9 +97,9 @@ impl<'a> Text<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("not JSON at byte {offset}: {what}")]
 pub struct SyntaxError {
-    /// Offset of the byte that can't stand there.
+    /// Offset of the first byte that is not allowed.
     pub offset: usize,
-    /// What was expected, in a few words. Never holds a part of the input.
+    /// What was expected, in a few words. Never contains part of the input, so it needs no redaction.
     pub what: &'static str,
 }
 
@@ -108,12 +109,13 @@ enum Expect {
     ValueOrEnd,
     Key,
     KeyOrEnd,
-    /// A comma, if there was one, has been read.
+    /// The end of the container; there was no comma after the last value.
     End,
     Nothing,
 }
 
-/// The token could not be read; the lexer holds the reason.
+/// A syntax error whose reason and position are in the lexer. Empty, so that the `Result`s on the hot path
+/// stay in registers.
 struct Stuck;
 
 /// The tokens of one JSON value, in order.
@@ -123,8 +125,8 @@ pub struct Lexer<'a> {
     pos: usize,
     expect: Expect,
     nesting: Nesting,
-    /// The last token: where it began and ended, and whether there was an escape in it. It stays here, and only its
-    /// kind is passed around, for it is too large for registers.
+    /// The last token: its start and end, and whether it contains an escape. Kept here while only its kind is
+    /// passed around, because a whole [`Lexeme`] is too large for registers.
     start: usize,
     end: usize,
     escaped: bool,
@@ -146,27 +148,27 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What is being read.
+    /// The whole input, including what has been read.
     pub fn input(&self) -> &'a [u8] {
         self.input
     }
 
-    /// How far the input has been read.
+    /// The end of the last token.
     pub fn offset(&self) -> usize {
         self.end
     }
 
-    /// How many containers are open.
+    /// The number of open containers.
     pub fn depth(&self) -> usize {
         self.nesting.depth
     }
 
-    /// The next token, or `None` after the value and nothing but white space behind it.
+    /// The next token. `None` after the value, if only white space follows.
     pub fn next_token(&mut self) -> Result<Option<Lexeme>, SyntaxError> {
         self.next_inline()
     }
 
-    /// The same for hot loops: with everything in one function, the lexer's state lives in registers.
+    /// [`Lexer::next_token`] for hot loops: inlined into one function, the lexer's state lives in registers.
     #[inline(always)]
     pub(crate) fn next_inline(&mut self) -> Result<Option<Lexeme>, SyntaxError> {
         match self.advance() {
@@ -178,11 +180,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads on to the end of the value that `first` began, and returns that value's end.
+    /// Skips to the end of the value that begins with `first`, and returns its end.
     pub fn finish_value(&mut self, first: Lexeme) -> Result<usize, SyntaxError> {
         if !matches!(first.token, Token::BeginObject | Token::BeginArray) {
             return Ok(first.end);
         }
+        // The depth decides, not the kind of bracket: `advance` has already checked that they match.
         let outside = self.depth() - 1;
         while self.depth() > outside {
             self.next_inline()?;
@@ -265,10 +268,12 @@ impl<'a> Lexer<'a> {
         self.after_value(token)
     }
 
-    /// Ends a value here, and reads the comma behind it.
+    /// Ends a value here and consumes the comma after it, so that the next call knows whether a value must
+    /// follow.
     #[inline(always)]
     fn after_value(&mut self, token: Token) -> Option<Token> {
         self.end = self.pos;
+        // The outermost value: only white space may follow, and not a comma.
         if self.nesting.depth == 0 {
             self.expect = Expect::Nothing;
             return Some(token);
@@ -304,11 +309,13 @@ impl<'a> Lexer<'a> {
         Ok(self.after_value(token))
     }
 
-    /// Reads the string at `pos`.
+    /// Scans the string at `pos`, to after its closing quote.
     #[inline(always)]
     fn string(&mut self) -> Result<(), Stuck> {
         self.pos += 1;
         loop {
+            // Most of a message is the inside of strings, so this search decides the speed of everything that
+            // reads messages.
             self.pos = next_special(self.input, self.pos);
             match self.input.get(self.pos) {
                 Some(b'"') => {
@@ -349,6 +356,7 @@ impl<'a> Lexer<'a> {
             self.pos += 1;
         }
         match self.input.get(self.pos) {
+            // RFC 8259 allows no leading zeros; a digit after this one is an error of what follows.
             Some(b'0') => self.pos += 1,
             Some(b'1'..=b'9') => self.digits()?,
             _ => return self.stuck("expected a digit"),
@@ -377,7 +385,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Which of the open containers are objects: a stack of bits, the innermost 64 at hand.
+/// Which of the open containers are objects: a stack of bits. The innermost 64 are in one word, so that
+/// ordinary messages allocate nothing.
 #[derive(Debug, Clone, Default)]
 struct Nesting {
     near: u64,
@@ -389,6 +398,7 @@ impl Nesting {
     #[inline(always)]
     fn push(&mut self, object: bool) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
+            // Sixty-four levels are full: spill them. Ordinary messages never get here.
             self.far.push(self.near);
         }
         self.near = self.near << 1 | u64::from(object);
@@ -410,8 +420,8 @@ impl Nesting {
     }
 }
 
-/// A JSON value without its insignificant white space: on one line, whatever it was spread over. What is not JSON
-/// comes out changed in the same way, for it to be recognised as such later.
+/// A JSON value without insignificant white space, on one line. Input that is not JSON is processed the same
+/// way; callers recognise it later.
 pub fn compact(input: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(input.len());
     let mut rest = input;
@@ -429,7 +439,7 @@ fn push_without_white_space(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(bytes.iter().filter(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')));
 }
 
-/// How long a string is whose opening quote was read, with its closing one.
+/// The length of the rest of a string after its opening quote, including the closing one.
 fn string_end(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(next) = memchr::memchr2(b'"', b'\\', &rest[at.min(rest.len())..]) {
@@ -457,7 +467,8 @@ pub fn is_utf8(input: &[u8]) -> bool {
 /// Offset of the next quote, backslash or control character at or after `from`; the input's length if none.
 #[inline(always)]
 fn next_special(input: &[u8], from: usize) -> usize {
-    // Most strings, and most stretches between two escapes, are short: a few bytes one by one before a search begins.
+    // Most strings, and most ranges between two escapes, are short: a few bytes are tested one by one before
+    // a vectorized search starts.
     const NEAR: usize = 12;
     let near = input.len().min(from + NEAR);
     let mut at = from;
@@ -470,7 +481,8 @@ fn next_special(input: &[u8], from: usize) -> usize {
     if at == input.len() { at } else { next_special_far(input, at) }
 }
 
-/// The same, in blocks that the compiler vectorizes.
+/// [`next_special`] in blocks that the compiler vectorizes: `fold` has no early exit, which is what allows
+/// it.
 fn next_special_far(input: &[u8], mut from: usize) -> usize {
     const BLOCK: usize = 32;
     while let Some(block) = input.get(from..from + BLOCK) {
@@ -482,7 +494,7 @@ fn next_special_far(input: &[u8], mut from: usize) -> usize {
     input[from..].iter().position(|&byte| IS_SPECIAL[usize::from(byte)]).map_or(input.len(), |at| from + at)
 }
 
-/// Which bytes end a plain stretch of a string.
+/// The bytes that end a plain part of a string.
 const IS_SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -499,7 +511,7 @@ fn is_hex4(digits: Option<&[u8]>) -> bool {
     digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// The bytes that an escaped string means. Lone surrogates become U+FFFD.
+/// Unescapes the inside of a string. Lone surrogates become U+FFFD.
 pub fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut pos = 0;
@@ -516,8 +528,8 @@ pub fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The character that the escape at `pos` means, and how many bytes the escape takes. Total: what is not an
-/// escape stands for its own backslash.
+/// The character that the escape at `pos` denotes, and the length of the escape in bytes. Total: what is not
+/// an escape denotes its backslash.
 pub(crate) fn escape_at(raw: &[u8], pos: usize) -> (char, usize) {
     let simple = match raw.get(pos + 1) {
         Some(b'u') => return unicode_escape(raw, pos),

@@ -4,17 +4,17 @@
 //! terminal or an async runtime.
 //!
 //! - [`framing`]: from bytes to lines and server-sent events
-//! - [`message`]: what one JSON-RPC payload says of itself, and what is wrong with it
+//! - [`message`]: the envelope of one JSON-RPC payload, and its defects
 //! - [`mod@format`]: the trace format, byte for byte, with its reader and writer
-//! - [`compress`]: traces that are compressed whole
-//! - [`import`]: transcripts of other programs, brought in as traces
-//! - [`challenge`]: what a `WWW-Authenticate` header asks for
-//! - [`redact`]: secrets out, before anything is written
+//! - [`compress`]: compressed traces
+//! - [`import`]: transcripts of other programs, converted to traces
+//! - [`challenge`]: the parameters of a `WWW-Authenticate` header
+//! - [`redact`]: replacing secrets before anything is written
 //! - [`name`]: labels and file names
 //! - [`protocol`]: revisions, methods, `_meta` keys and headers of MCP
-//! - [`mod@splice`]: bytes with a few places changed
-//! - [`value`]: JSON values where they stand
-//! - [`json`]: the tokenizer under all of these
+//! - [`mod@splice`]: replacing ranges of bytes
+//! - [`value`]: JSON values as slices of the input
+//! - [`json`]: the tokenizer that all of these build on
 
 pub mod challenge;
 pub mod compress;

@@ -1,8 +1,8 @@
-//! What one JSON-RPC payload says of itself.
+//! The envelope of one JSON-RPC payload: the facts it states about itself.
 //!
-//! [`Envelope::scan`] reads a payload leniently from its raw bytes: kind, method, id, names and errors, without
-//! building a tree, and a list of [`Defect`]s in place of a failure. Whether a message fits its *session* (an id
-//! used twice, a response nobody asked for) is for those who see the session.
+//! [`Envelope::scan`] reads a payload leniently from its raw bytes: kind, method, id, names and errors,
+//! without building a tree, and with a list of [`Defect`]s instead of a failure. Whether a message fits its
+//! *session* (an id used twice, a response without a request) is left to code that sees the session.
 
 use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
-/// Who sent a message.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From the client to the server.
@@ -20,7 +20,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other way.
+    /// The opposite direction.
     pub fn reverse(self) -> Self {
         match self {
             Direction::ClientToServer => Direction::ServerToClient,
@@ -32,14 +32,14 @@ impl Direction {
 /// A request's id, as written. Peers compare ids by value: see [`Id::by_value`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id<'a> {
-    /// A string, unescaped.
+    /// A string, after unescaping.
     String(Cow<'a, str>),
-    /// A number's digits.
+    /// A number, as it was spelled.
     Number(Cow<'a, str>),
 }
 
 impl Id<'_> {
-    /// Its text, without quotes.
+    /// The id's text, without quotes.
     pub fn text(&self) -> &str {
         match self {
             Id::String(text) | Id::Number(text) => text,
@@ -56,7 +56,7 @@ impl Id<'_> {
         }
     }
 
-    /// The same id, on its own.
+    /// The same id, without borrowing from the payload.
     pub fn into_owned(self) -> Id<'static> {
         match self {
             Id::String(text) => Id::String(Cow::Owned(text.into_owned())),
@@ -65,10 +65,12 @@ impl Id<'_> {
     }
 }
 
-/// A number in the one spelling of its value. Beyond what a double holds exactly, digits are compared as they are:
-/// rounding them could make two ids one.
+/// A number in a canonical spelling. Beyond what a double holds exactly, digits are compared as they are:
+/// rounding could make two ids equal.
 fn canonical(number: Cow<'_, str>) -> Cow<'_, str> {
+    // 2^53, JavaScript's largest safe integer plus one: the peers' own limit, too.
     const EXACT: f64 = 9_007_199_254_740_992.0;
+    // Not zero, because `-0` parses as 0 and has to become `0`.
     if number.parse::<i64>().is_ok_and(|integer| integer != 0) {
         return number;
     }
@@ -88,14 +90,14 @@ impl fmt::Display for Id<'_> {
     }
 }
 
-/// What a payload is.
+/// The kind of a payload, by which members it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageKind {
-    /// It has a method and an id.
+    /// Has a method and an id.
     Request,
-    /// It has a method and no id.
+    /// Has a method and no id.
     Notification,
-    /// It has a result or an error.
+    /// Has a result or an error, and no method.
     Response,
     /// An array of payloads.
     Batch,
@@ -103,7 +105,7 @@ pub enum MessageKind {
     NotJsonRpc,
 }
 
-/// How a payload departs from what an MCP message must be.
+/// A way in which a payload is not what MCP requires.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Defect {
     /// The bytes are not JSON.
@@ -115,16 +117,16 @@ pub enum Defect {
     /// An object with none of method, result and error.
     #[error("there is no `method`, `result` or `error`")]
     NotAMessage,
-    /// An empty batch.
+    /// A batch without messages.
     #[error("the batch is empty")]
     EmptyBatch,
-    /// No `jsonrpc` member.
+    /// There is no `jsonrpc` member.
     #[error("`jsonrpc` is missing")]
     JsonRpcMissing,
     /// `jsonrpc` is not the string `2.0`.
     #[error("`jsonrpc` is not \"2.0\"")]
     JsonRpcWrong,
-    /// `id` is null.
+    /// `id` is null, which MCP does not allow.
     #[error("`id` is null")]
     IdNull,
     /// `id` is neither a string nor a number.
@@ -133,7 +135,7 @@ pub enum Defect {
     /// `id` is a number with a fraction or an exponent.
     #[error("`id` is not an integer")]
     IdFraction,
-    /// A response without an id.
+    /// A response that has no `id`, and so can't be paired.
     #[error("the response has no `id`")]
     ResponseWithoutId,
     /// `method` is not a string.
@@ -154,7 +156,7 @@ pub enum Defect {
     /// A method together with a result or an error.
     #[error("`method` stands beside `result` or `error`")]
     MethodInResponse,
-    /// Both `result` and `error`.
+    /// `result` and `error` are both present.
     #[error("both `result` and `error` are there")]
     ResultAndError,
     /// `result` is not an object.
@@ -169,7 +171,7 @@ pub enum Defect {
     /// `error.code` is not an integer.
     #[error("`error.code` is not an integer")]
     ErrorCodeType,
-    /// `error.code` lies in the range that JSON-RPC reserves, and is none of its codes.
+    /// `error.code` is in the range that JSON-RPC reserves, and is not one of its codes.
     #[error("`error.code` {0} is reserved")]
     ErrorCodeReserved(i64),
     /// `error.message` is missing.
@@ -190,21 +192,21 @@ pub enum Defect {
     /// `progressToken` is neither a string nor an integer.
     #[error("`progressToken` is neither a string nor an integer")]
     ProgressTokenType,
-    /// A name stands twice in one object. The last one counts.
+    /// A name occurs twice in one object. The last one counts, as for JavaScript's `JSON.parse`.
     #[error("`{0}` stands twice in one object")]
     DuplicateKey(String),
 }
 
-/// What one payload says of itself.
+/// The facts that one payload states about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// What it is.
+    /// The kind of payload.
     pub kind: MessageKind,
-    /// Its id, if it has one that can be used to pair it.
+    /// The id, if it is a string or a number and so can be paired.
     pub id: Option<Id<'a>>,
-    /// Where the value of `id` stands in the payload, whatever it is.
+    /// Byte range of the value of `id` in the payload, whatever its type.
     pub id_place: Option<Range<usize>>,
-    /// Its method.
+    /// The method, if it is a string.
     pub method: Option<Cow<'a, str>>,
     /// `params.name`: the tool or prompt that a call is for.
     pub name: Option<Cow<'a, str>>,
@@ -220,7 +222,7 @@ pub struct Envelope<'a> {
     pub error_code: Option<i64>,
     /// Whether `result.isError` is true: the tool failed, not the protocol.
     pub is_error: bool,
-    /// What is wrong with it, in the order in which it was met.
+    /// The defects, in the order in which they were found.
     pub defects: Vec<Defect>,
 }
 
@@ -254,19 +256,20 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Whether a payload is an array of others, if it is JSON.
+/// Whether a payload is a batch, judged by its first byte.
 pub fn is_batch(raw: &[u8]) -> bool {
     raw.trim_ascii_start().first() == Some(&b'[')
 }
 
-/// The payloads of a batch, or the payload itself if it is none.
+/// The payloads of a batch, or the payload itself if it is not a batch.
 pub fn payloads(raw: &[u8]) -> Vec<&[u8]> {
     if !is_batch(raw) {
         return vec![raw];
     }
     let mut lexer = Lexer::new(raw);
     let mut found = Vec::new();
-    // What follows a syntax error can't be told apart; what stood before it is kept.
+    // After a syntax error the elements can't be separated any more; those before it are kept. The error
+    // itself is a `Defect` of the batch.
     let _ = (|| -> Result<(), SyntaxError> {
         lexer.next_token()?;
         while let Some(first) = lexer.next_token()?.filter(|lexeme| lexeme.token != Token::EndArray) {
@@ -283,7 +286,7 @@ struct Scan<'a> {
     envelope: Envelope<'a>,
 }
 
-/// Which members of the envelope were there, whatever their values.
+/// Which members the payload has, whatever their values.
 #[derive(Default)]
 struct Present {
     jsonrpc: bool,
@@ -322,7 +325,7 @@ impl<'a> Scan<'a> {
             Token::BeginArray => self.batch()?,
             _ => self.defect(Defect::NotAnObject),
         }
-        // Nothing may follow; the lexer says so if something does.
+        // Nothing may follow the payload; the lexer reports it.
         self.lexer.next_token().map(|_| ())
     }
 
@@ -388,6 +391,8 @@ impl<'a> Scan<'a> {
             self.defect(Defect::JsonRpcMissing);
         }
         self.envelope.kind = match (present.method, present.outcome, present.id) {
+            // The method decides: a payload with a method and a result is a defective request, not an answer,
+            // and can't close a call.
             (true, _, true) => MessageKind::Request,
             (true, _, false) => MessageKind::Notification,
             (false, true, _) => MessageKind::Response,
@@ -403,14 +408,14 @@ impl<'a> Scan<'a> {
         }
         if self.envelope.result.is_some() && self.envelope.error.is_some() {
             self.defect(Defect::ResultAndError);
-            self.leave_out_null();
+            self.drop_null_member();
         }
         self.conclude_method();
     }
 
-    /// JSON-RPC 1.0 wrote both members, one of them null. A null beside the other member says nothing; of two that do say
-    /// something, the error decides.
-    fn leave_out_null(&mut self) {
+    /// JSON-RPC 1.0 has both members, one of them null. A null next to the other member is ignored; if both
+    /// have values, the error decides.
+    fn drop_null_member(&mut self) {
         if self.envelope.error == Some(b"null") {
             self.envelope.error = None;
         } else {
@@ -421,6 +426,7 @@ impl<'a> Scan<'a> {
 
     fn conclude_method(&mut self) {
         let Some(method) = self.envelope.method.as_deref() else { return };
+        // The name shows what the sender meant; whether there is an id shows what it sent.
         let is_notification = method.starts_with("notifications/");
         let well_named = is_method_name(method);
         match self.envelope.kind {
@@ -486,6 +492,7 @@ impl<'a> Scan<'a> {
         }
         self.object(|scan, key, value| {
             if key.is("isError") {
+                // Only the boolean counts, not a string or a number.
                 scan.envelope.is_error = value.token == Token::True;
             } else if key.is("_meta") {
                 return scan.meta(value);
@@ -527,12 +534,14 @@ impl<'a> Scan<'a> {
         }
         self.envelope.error_code = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
         match self.envelope.error_code {
+            // MCP's own codes (−32002, −32042 and others) are in the range that JSON-RPC leaves to servers.
             Some(code) if is_reserved_code(code) => self.defect(Defect::ErrorCodeReserved(code)),
             _ => {}
         }
     }
 
-    /// Notes a value of the wrong type. A marker is no such value: nobody knows what stood there.
+    /// Records a value of the wrong type, unless it is a redaction marker: the type of what it replaced is
+    /// unknown.
     fn wrong_type(&mut self, value: Lexeme, defect: Defect) {
         let is_marker =
             value.token == Token::String && crate::redact::is_redacted(value.bytes(self.lexer.input()));
@@ -571,7 +580,7 @@ impl<'a> Scan<'a> {
         self.lexer.finish_value(value).map(|_| ())
     }
 
-    /// Hands every member of the object that was just opened to `member`, which reads its value to the end.
+    /// Calls `member` for every member of the object that was just opened; it must read the value to its end.
     /// Returns where the object ends.
     fn object(
         &mut self,
@@ -598,17 +607,19 @@ impl<'a> Scan<'a> {
         Ok(Some(key))
     }
 
-    /// The next token, which must be there.
+    /// The next token; the end of the input is an error.
     fn value(&mut self) -> Result<Lexeme, SyntaxError> {
         let offset = self.lexer.offset();
         self.lexer.next_token()?.ok_or(SyntaxError { offset, what: "it ends too early" })
     }
 }
 
-/// So many names are kept in place.
+/// How many names are compared one by one before a hash set is used. The objects of an envelope have fewer,
+/// so scanning one allocates nothing.
 const FEW: usize = 12;
 
-/// The names met in one object: a few in place, the rest of a large object and those with escapes in a set.
+/// The names seen in one object, to find duplicates: the first few in an array, the rest and those with
+/// escapes in a set.
 #[derive(Default)]
 struct KeySet<'a> {
     few: [&'a [u8]; FEW],
@@ -617,7 +628,7 @@ struct KeySet<'a> {
 }
 
 impl<'a> KeySet<'a> {
-    /// Whether the name is new.
+    /// Adds a name. Returns whether it is new.
     fn insert(&mut self, key: Text<'a>) -> bool {
         let key = key.unescaped();
         if self.few[..self.len].contains(&&*key) {
@@ -627,6 +638,7 @@ impl<'a> KeySet<'a> {
             Cow::Borrowed(key) if self.len < FEW => {
                 self.few[self.len] = key;
                 self.len += 1;
+                // A name with an escape went to the set even while the array had room.
                 self.others.is_empty() || !self.others.contains(key)
             }
             key => self.others.insert(key),
@@ -646,7 +658,8 @@ fn is_integer(digits: &[u8]) -> bool {
     digits.strip_prefix(b"-").unwrap_or(digits).iter().all(u8::is_ascii_digit)
 }
 
-/// JSON-RPC reserves −32768 to −32000, names five codes in it, and leaves −32099 to −32000 to servers.
+/// JSON-RPC 2.0, section 5.1, reserves −32768 to −32000, defines five codes in it, and leaves −32099 to
+/// −32000 to servers.
 fn is_reserved_code(code: i64) -> bool {
     (-32768..-32099).contains(&code) && !matches!(code, -32700 | -32603..=-32600)
 }
@@ -655,6 +668,7 @@ fn is_method_name(method: &str) -> bool {
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
     match method.split_once('/') {
         Some((category, operation)) => is_word(category) && operation.split('/').all(is_word),
+        // The only methods of the protocol without a category.
         None => matches!(method, "initialize" | "ping"),
     }
 }
@@ -700,7 +714,7 @@ fn is_meta_label(label: &str) -> bool {
         && bytes.iter().all(|&b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
-/// A name may be empty behind a prefix; otherwise it begins and ends with a letter or digit.
+/// A name may be empty after a prefix; otherwise it begins and ends with a letter or digit.
 fn is_meta_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
@@ -709,7 +723,7 @@ fn is_meta_name(name: &str) -> bool {
         && bytes.iter().all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-/// Whether the bytes are one JSON value in UTF-8, fit to stand as a trace line's `raw`.
+/// Whether the bytes are one JSON value in UTF-8, and so can be written as a trace line's `raw`.
 pub fn is_recordable(raw: &[u8]) -> bool {
     json::is_utf8(raw) && json::validate(raw).is_ok()
 }

@@ -1,15 +1,19 @@
 //! Names for traces: a label from a server's command line, and a file name from a label and a time.
+//!
+//! A command line names launchers, options and paths; people recognise the server. The label is only a
+//! default that a user can override, so this is a list of heuristics and never fails.
 
-/// Labels are no longer than this.
+/// The longest label, in characters: it is part of a file name, with the time and a suffix.
 const MAX_LABEL: usize = 64;
 
-/// File names that say nothing: the folder above says more.
+/// File names that say nothing about the server; the directory's name is used instead.
 const GENERIC: &[&str] = &[
     "index", "main", "server", "cli", "app", "run", "start", "mod", "__main__", "dist", "build", "src",
     "bin", "lib", "out",
 ];
 
-/// Options of launchers that take a value as their next word. Those of containers are many; these are in use.
+/// Options of launchers that take the next word as their value. Not complete: containers have many, and these
+/// are in use.
 const VALUE_OPTIONS: &[&str] = &[
     "-e",
     "--env",
@@ -51,7 +55,7 @@ pub fn label_of(command: &[String]) -> String {
     if label.is_empty() { "server".to_owned() } else { label }
 }
 
-/// A label with nothing in it but letters, digits, `_` and `-`, 64 at most.
+/// Reduces a text to letters, digits, `_` and `-`, at most 64 of them.
 pub fn clean_label(text: &str) -> String {
     let mut label = String::new();
     for c in text.chars() {
@@ -66,7 +70,8 @@ pub fn clean_label(text: &str) -> String {
     label.trim_matches('-').to_owned()
 }
 
-/// The stem of a trace's file name: its start, with `:` and `.` as `-`, and its label.
+/// The stem of a trace's file name: its start time and its label. `:` and `.` become `-`, because Windows
+/// does not allow colons.
 pub fn file_stem(started_at: &str, label: &str) -> String {
     format!("{}-{label}", started_at.replace([':', '.'], "-"))
 }
@@ -74,6 +79,7 @@ pub fn file_stem(started_at: &str, label: &str) -> String {
 fn server_name(words: &[&str]) -> String {
     let Some((&program, rest)) = words.split_first() else { return String::new() };
     let program = stem(program).to_ascii_lowercase();
+    // Launchers say nothing about the server; what they launch does.
     let found = match program.as_str() {
         "npx" | "bunx" | "pnpx" | "uvx" => package(rest),
         "npm" | "pnpm" | "yarn" | "bun" | "uv" | "pipx" | "deno" | "go" | "cargo" => after_subcommand(rest),
@@ -101,13 +107,13 @@ fn python_name(words: &[&str]) -> Option<String> {
     }
 }
 
-/// What `npx` and its kin run: the package they are told to take, or their first word.
+/// The package that `npx` and similar launchers run: the value of an option, or the first word.
 fn package(words: &[&str]) -> Option<String> {
     let named = ["-p", "--package", "--from"].into_iter().find_map(|option| option_value(words, option));
     named.or_else(|| first_plain(words)).map(package_name)
 }
 
-/// `@scope/name@version` and `name==version` are `name`; a path or an address is its last part.
+/// Reduces `@scope/name@version` and `name==version` to `name`, and a path or URL to its last part.
 fn package_name(package: &str) -> String {
     let after_scope = match package.strip_prefix('@').and_then(|rest| rest.split_once('/')) {
         Some((_, name)) => name,
@@ -126,7 +132,7 @@ fn image_name(image: &str) -> String {
     last.split([':', '@']).next().unwrap_or(last).to_owned()
 }
 
-/// What `npm exec`, `uv tool run`, `docker run` and their kin run.
+/// What `npm exec`, `uv tool run`, `docker run` and similar commands run.
 fn after_subcommand(words: &[&str]) -> Option<String> {
     let known = ["exec", "x", "dlx", "run", "tool", "compose", "container"];
     let mut rest = words;
@@ -142,12 +148,14 @@ fn after_subcommand(words: &[&str]) -> Option<String> {
         }
     }
     let first = *rest.first()?;
+    // `docker run image node x.js` and `uv run python x.py` launch another launcher.
     let nested =
         is_python(&stem(first).to_ascii_lowercase()) || matches!(stem(first), "node" | "npx" | "uvx");
     Some(if nested { server_name(rest) } else { package_name(first) })
 }
 
 fn after_option<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
+    // An unknown option is taken to have no value: better a wrong label than skipping the package's name.
     let skip = if VALUE_OPTIONS.contains(&words[0]) { 2 } else { 1 };
     &words[skip.min(words.len())..]
 }
@@ -173,14 +181,14 @@ fn shell_command(words: &[&str], option: &str) -> Option<String> {
     Some(wrapped(&inner).unwrap_or_default())
 }
 
-/// The command behind assignments and options.
+/// The name of the command after assignments and options, as in `env A=1 node x.js`.
 fn wrapped(words: &[&str]) -> Option<String> {
     let start =
         words.iter().position(|word| !word.starts_with('-') && !word.contains('=') && *word != "exec")?;
     Some(server_name(&words[start..]))
 }
 
-/// A file's name, or that of the nearest folder that says more than `dist/index.js`.
+/// A file's name, or that of the nearest directory whose name is not generic, as in `weather/dist/index.js`.
 fn script_name(path: &str) -> String {
     let mut parts: Vec<&str> =
         path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();

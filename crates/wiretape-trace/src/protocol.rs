@@ -1,21 +1,22 @@
-//! What MCP itself fixes: revisions, method names, `_meta` keys, header names, and how peers introduce themselves.
+//! Names that MCP defines: revisions, methods, `_meta` keys, headers, and how peers introduce themselves.
 //!
-//! Everything that has to know a name or a rule of the protocol takes it from here, so that a new revision is one change.
-//! Whether a message follows the rules is for lint; which messages belong together is for the interpretation of a trace.
+//! Code that depends on a name or a rule of the protocol takes it from here, so that a new revision is one
+//! change. Whether a message follows the rules is checked by lint; which messages belong together, by the
+//! interpretation of a trace.
 
 use crate::message::Id;
 use crate::value::Value;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A revision of the protocol, in the order of their release.
+/// A revision of the protocol. Ordered by release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
-    /// The first; HTTP is HTTP+SSE.
+    /// The first revision; its HTTP transport is HTTP+SSE.
     V2024_11_05,
     /// Streamable HTTP, and the only revision with batches.
     V2025_03_26,
-    /// Structured output, elicitation.
+    /// Adds structured output and elicitation; removes batches.
     V2025_06_18,
     /// The last revision with sessions.
     V2025_11_25,
@@ -33,7 +34,7 @@ impl Revision {
         Revision::V2026_07_28,
     ];
 
-    /// Its name on the wire.
+    /// The revision's name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Revision::V2024_11_05 => "2024-11-05",
@@ -67,35 +68,35 @@ pub mod method {
     pub const INITIALIZE: &str = "initialize";
     /// Asks what a server can do, since 2026-07-28.
     pub const DISCOVER: &str = "server/discover";
-    /// Asks whether the other side is there.
+    /// Checks whether the peer is responsive.
     pub const PING: &str = "ping";
-    /// Calls a tool.
+    /// Calls a tool; the outcome is `isError` or an error.
     pub const CALL_TOOL: &str = "tools/call";
-    /// Lists tools.
+    /// Lists the server's tools, page by page.
     pub const LIST_TOOLS: &str = "tools/list";
-    /// Reads a resource.
+    /// Reads the resource in `params.uri`.
     pub const READ_RESOURCE: &str = "resources/read";
-    /// Gets a prompt.
+    /// Gets the prompt in `params.name`.
     pub const GET_PROMPT: &str = "prompts/get";
-    /// Subscribes to news of all kinds, since 2026-07-28: open for as long as the client listens.
+    /// Subscribes to notifications, since 2026-07-28. The request stays open while the client listens.
     pub const LISTEN: &str = "subscriptions/listen";
     /// Asks the user something on the server's behalf.
     pub const ELICIT: &str = "elicitation/create";
-    /// Reports how far a request has come.
+    /// Reports the progress of a request.
     pub const PROGRESS: &str = "notifications/progress";
-    /// Takes a request back.
+    /// Cancels the request in `params.requestId`.
     pub const CANCELLED: &str = "notifications/cancelled";
 }
 
 /// Members of `_meta` that the protocol reserves.
 pub mod meta_key {
-    /// What the protocol's own keys start with.
+    /// The prefix of the protocol's own keys.
     pub const PREFIX: &str = "io.modelcontextprotocol/";
     /// The revision of a request, since 2026-07-28.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     /// The client's name and version, since 2026-07-28.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// What the client can do, since 2026-07-28.
+    /// The client's capabilities, since 2026-07-28.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     /// The server's name and version, in results since 2026-07-28.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -119,9 +120,9 @@ pub const ENDPOINT_EVENT: &str = "endpoint";
 /// A client or a server, as it introduces itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name.
+    /// The program's `name`, if it is a string.
     pub name: Option<String>,
-    /// Its version.
+    /// The program's `version`, if it is a string.
     pub version: Option<String>,
     /// The platform that it runs on; not part of the protocol, but some clients send it.
     pub platform: Option<String>,
@@ -139,7 +140,8 @@ impl Peer {
     }
 
     fn in_either(json: &[u8], member: &str, key: &str) -> Option<Self> {
-        // Most payloads introduce nobody: a search for the name is far cheaper than lexing them.
+        // Most payloads have no introduction, and searching for the member's name is far cheaper than parsing
+        // them.
         memchr::memmem::find(json, member.as_bytes())?;
         let value = Value::parse(json).ok()?;
         let info = value.get(member).or_else(|| value.at_path(&["_meta", key]))?;
@@ -174,14 +176,14 @@ pub fn request_version(params: &[u8]) -> Option<Cow<'_, str>> {
     Value::parse(params).ok()?.at_path(&["_meta", meta_key::PROTOCOL_VERSION])?.string()
 }
 
-/// The request that a `notifications/cancelled` takes back, and why.
+/// The request that a `notifications/cancelled` cancels, and the reason it gives.
 pub fn cancellation(params: &[u8]) -> Option<(Id<'_>, Option<Cow<'_, str>>)> {
     let params = Value::parse(params).ok()?;
     let id = id(params.get("requestId")?)?;
     Some((id, params.get("reason").and_then(Value::string)))
 }
 
-/// A request's id, where one stands in another message.
+/// The id of a request that another message refers to.
 pub fn id(value: Value<'_>) -> Option<Id<'_>> {
     match value.string() {
         Some(text) => Some(Id::String(text)),

@@ -1,11 +1,14 @@
-//! Bytes with a few places changed, and everything else as it was.
+//! Replacing ranges of bytes and copying everything else.
+//!
+//! Used where a message has to be changed without parsing and printing it again, which would change key
+//! order, escapes and numbers.
 
 use std::ops::Range;
 
-/// What stands in a place from now on.
+/// A range and the bytes that replace it.
 pub type Edit = (Range<usize>, Vec<u8>);
 
-/// Puts other bytes in some places, which are in order and apart.
+/// Applies edits, which must be in ascending order and must not overlap.
 pub fn splice(bytes: &[u8], edits: &[Edit]) -> Vec<u8> {
     let more: usize = edits.iter().map(|(_, text)| text.len()).sum();
     let mut out = Vec::with_capacity(bytes.len() + more);

@@ -1,22 +1,26 @@
-//! JSON values where they stand: members by name and elements in order, without a tree, with the bytes as they are.
+//! JSON values in place: members by name and elements in order, as slices of the input.
+//!
+//! For code that needs a few members of a document, such as the import formats. Nothing is allocated or
+//! copied, but every access scans the value again: read the members of a large object in one pass with
+//! [`Value::members`].
 
 use crate::json::{Lexeme, Lexer, SyntaxError, Text, Token};
 use std::borrow::Cow;
 
-/// A JSON value where it stands.
+/// A JSON value, as a slice of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
-    /// What it begins with.
+    /// The kind of its first token.
     token: Token,
-    /// Its bytes.
+    /// The value's bytes, as written.
     pub raw: &'a [u8],
-    /// Where it begins in what it was taken from.
+    /// Byte offset in the value that it was taken from.
     pub offset: usize,
     escaped: bool,
 }
 
 impl<'a> Value<'a> {
-    /// The only value in `input`.
+    /// Parses `input`, which must be one JSON value.
     pub fn parse(input: &'a [u8]) -> Result<Self, SyntaxError> {
         let mut lexer = Lexer::new(input);
         let first = lexer.next_token()?.ok_or(SyntaxError { offset: 0, what: "it ends too early" })?;
@@ -54,12 +58,12 @@ impl<'a> Value<'a> {
         self.token == Token::Number
     }
 
-    /// The string that it is.
+    /// The unescaped string, if the value is one.
     pub fn string(self) -> Option<Cow<'a, str>> {
         (self.token == Token::String).then(|| self.text().decode())
     }
 
-    /// The bytes of the string that it is.
+    /// The unescaped bytes of the string, if the value is one.
     pub fn string_bytes(self) -> Option<Cow<'a, [u8]>> {
         (self.token == Token::String).then(|| self.text().unescaped())
     }
@@ -68,7 +72,7 @@ impl<'a> Value<'a> {
         Text { raw: &self.raw[1..self.raw.len() - 1], escaped: self.escaped }
     }
 
-    /// The number that it is, without a fraction.
+    /// The number, if the value is one; a fraction is truncated.
     pub fn integer(self) -> Option<i64> {
         let text = (self.token == Token::Number).then(|| std::str::from_utf8(self.raw).ok()).flatten()?;
         // Some programs write times with a fraction.
@@ -77,7 +81,7 @@ impl<'a> Value<'a> {
 
     /// A time: milliseconds since 1970, as a number or in ISO 8601.
     pub fn time_ms(self) -> Option<i64> {
-        // What is later can't be written as a time.
+        // The last millisecond of the year 9999; later times can't be formatted.
         const LAST_MS: i64 = 253_402_300_799_999;
         let ms = match self.token {
             Token::Number => self.integer(),
@@ -90,7 +94,7 @@ impl<'a> Value<'a> {
         ms.filter(|ms| (-LAST_MS..=LAST_MS).contains(ms))
     }
 
-    /// The member of this name; the last one, if there are several.
+    /// The member of this name; the last one, if there are several. Scans the whole object.
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         let mut found = None;
         self.members(|key, value| {
@@ -106,12 +110,12 @@ impl<'a> Value<'a> {
         path.iter().try_fold(self, |value, name| value.get(name))
     }
 
-    /// Tells each member of an object, in order.
+    /// Calls `each` for every member of an object, in order.
     pub fn members(self, mut each: impl FnMut(Text<'a>, Value<'a>)) {
         if !self.is_object() {
             return;
         }
-        // It was read before, so it can be read again.
+        // Can't fail: the value was parsed before.
         let _ = (|| -> Result<(), SyntaxError> {
             let mut lexer = Lexer::new(self.raw);
             lexer.next_token()?;
@@ -124,12 +128,12 @@ impl<'a> Value<'a> {
         })();
     }
 
-    /// Tells each element of an array, in order.
+    /// Calls `each` for every element of an array, in order.
     pub fn elements(self, mut each: impl FnMut(Value<'a>)) {
         if !self.is_array() {
             return;
         }
-        // It was read before, so it can be read again.
+        // Can't fail: the value was parsed before.
         let _ = (|| -> Result<(), SyntaxError> {
             let mut lexer = Lexer::new(self.raw);
             lexer.next_token()?;

@@ -2,7 +2,8 @@
 //!
 //! One SHA-256 runs over the bytes of a file. Every line but `meta` carries in `h` the first eight hexadecimal digits of the
 //! digest of all bytes before the line, and the last line (`end`, or `rotated` of a part) carries in `sha256` the whole digest
-//! of all bytes before that member: the **head**. So a change is found at its line, and the head, written down elsewhere, vouches
+//! of all bytes before that member: the **head**. So a change is located at its line, and the head, kept
+//! elsewhere, vouches
 //! for the whole file. A running digest rather than a digest for each line, because a finished block of SHA-256 is all that a
 //! line then costs on top of its own bytes: 0.2 µs for a line of 200 bytes with the processor's own instructions.
 //!
@@ -12,26 +13,26 @@
 use sha2::{Digest as _, Sha256};
 use std::io::{self, BufRead};
 
-/// How many hexadecimal digits of the digest a line carries: enough to find an accident or a careless edit at its line. The
-/// whole digest in the last line is what makes it certain.
+/// How many hexadecimal digits of the digest a line carries: enough to locate an accident or a careless edit.
+/// Certainty comes from the whole digest in the last line.
 const CHECK_DIGITS: usize = 8;
 
-/// Lines are kept in memory up to this length to look for their check values; the rest of a longer one is only hashed. `end` and
-/// `rotated` lines are shorter.
+/// In bytes. Only this much of a line is kept in memory to search it for check values; the rest is only
+/// hashed. `end` and `rotated` lines are shorter, and `h` comes early in the others.
 const KEPT: usize = 64 * 1024;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const CHECK: &[u8] = b",\"h\":\"";
 const HEAD: &[u8] = b",\"sha256\":\"";
 
-/// The digest of a file so far.
+/// The running digest of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
     hasher: Sha256,
 }
 
 impl Chain {
-    /// The bytes that follow.
+    /// Adds the next bytes of the file.
     pub fn absorb(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
     }
@@ -73,31 +74,32 @@ fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// What the check values of a file say.
+/// The result of checking a file's check values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Integrity {
-    /// Every byte is as it was written.
+    /// Every byte is as the recorder wrote it.
     Intact {
-        /// How many lines there are.
+        /// The number of lines.
         lines: u64,
-        /// The digest that the last line carries.
+        /// The digest in the last line, in hexadecimal.
         head: String,
     },
-    /// All that is there is as it was written, but the file doesn't end with an `end` or a `rotated` line.
+    /// Everything in the file is as it was written, but the file doesn't end with an `end` or a `rotated`
+    /// line.
     CutOff {
-        /// The last line that is whole.
+        /// The last complete line, from 1.
         line: u64,
     },
     /// Something was changed, added or removed.
     Modified {
-        /// The first line that is not as it was written; those before it are.
+        /// The first line that differs, from 1; those before it are unchanged.
         line: u64,
     },
     /// The file carries no check values: it was imported, or written by another program or an older version.
     Unchecked,
 }
 
-/// Checks the check values of a whole file.
+/// Verifies the check values of a whole file. Reports the first deviation.
 pub fn check_integrity(mut source: impl BufRead) -> io::Result<Integrity> {
     let mut check = Checker::default();
     let mut line = Vec::new();
@@ -115,7 +117,7 @@ struct Checker {
     number: u64,
     /// Whether `meta` announces check values.
     is_chained: bool,
-    /// The head, once the line that carries it was read.
+    /// The head, once the last line has been read.
     head: Option<String>,
 }
 
@@ -142,12 +144,12 @@ impl Checker {
             return None;
         }
         if !self.is_chained {
-            // Check values that `meta` doesn't announce: it is `meta` that was changed.
+            // Check values that `meta` doesn't announce: then `meta` was changed.
             let has_check = value_after(line, CHECK, CHECK_DIGITS).is_some();
             return Some(if has_check { Integrity::Modified { line: 1 } } else { Integrity::Unchecked });
         }
         if self.head.is_some() {
-            // Nothing follows the last line.
+            // Something was appended after the last line.
             return Some(Integrity::Modified { line: self.number });
         }
         let Some(found) = value_after(line, CHECK, CHECK_DIGITS) else {
@@ -156,7 +158,8 @@ impl Checker {
         let mut expected = Vec::new();
         before.push_check(&mut expected);
         if expected[CHECK.len()..][..CHECK_DIGITS] != *found {
-            // The line before this one had the right value of all before it, so it is the first that differs.
+            // The value in the previous line was right, so the bytes before that line are unchanged: the
+            // previous line itself is the first that differs.
             return Some(Integrity::Modified { line: (self.number - 1).max(1) });
         }
         self.judge_head(before, line)
@@ -182,7 +185,8 @@ impl Checker {
         None
     }
 
-    /// Reads a line into memory, up to a length, and absorbs it: whether it ended, or `None` at the end of the file.
+    /// Reads a line, keeps its beginning and adds all of it to the digest. Returns whether it ended with a
+    /// newline, or `None` at the end of the file.
     fn read(&mut self, source: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
         let mut length = 0_u64;
         loop {
@@ -215,10 +219,11 @@ impl Checker {
     }
 }
 
-/// How the `meta` line of a file says that its lines carry check values.
+/// The member of `meta` that announces check values, as the encoder writes it.
 const CHAINED_META: &[u8] = b"\"chain\":\"sha256\"";
 
-/// What follows a mark near a line's beginning, where nothing that a peer sent can stand.
+/// The value after a mark near the beginning of a line, where nothing comes from a peer: a payload could
+/// contain a fake one.
 fn value_after<'a>(line: &'a [u8], mark: &[u8], length: usize) -> Option<&'a [u8]> {
     const NEAR: usize = 192;
     let at = memchr::memmem::find(&line[..line.len().min(NEAR)], mark)? + mark.len();

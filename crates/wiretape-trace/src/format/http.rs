@@ -1,11 +1,15 @@
-//! The HTTP context of a line: how it is written, and how it is read.
+//! The HTTP context of a line: [`ExchangeNote`] writes it, [`HttpContext`] reads it.
+//!
+//! They are two types because they differ in what they can assume. The writer borrows from the proxy and
+//! copies heads that were rendered (and redacted) once per exchange; the reader owns its data and accepts any
+//! JSON.
 
 use super::write::{push_number, push_string};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A request's or a response's head, rendered once and written once.
+/// The JSON of a request's or a response's head. Rendered once per exchange, so that redaction sees it once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head(Vec<u8>);
 
@@ -50,39 +54,42 @@ impl Head {
         Head(json)
     }
 
-    /// Headers alone, to be joined to a head.
+    /// Headers alone, to be added to a head with [`Head::join`].
     pub fn headers<'a>(headers: impl Iterator<Item = (&'a str, Cow<'a, [u8]>)>) -> Self {
         let mut json = HEADERS.to_vec();
-        // The brace that this begins with is there already.
+        // `push_headers` writes the opening brace itself.
         json.pop();
         push_headers(&mut json, headers);
         json.push(b'}');
         Head(json)
     }
 
-    /// This head with more headers, at its end. `None` if either has none to join to, or to be joined.
+    /// This head with more headers at its end. `None` if either is not of the expected shape. Splices the
+    /// JSON, so that a head that many exchanges share is rendered once.
     pub fn join(&self, more: &Head) -> Option<Head> {
         let beginning = self.0.strip_suffix(b"}}")?;
         let members = more.0.strip_prefix(HEADERS)?.strip_suffix(b"}}")?;
+        // Either list of headers may be empty, and then there is nothing to separate.
         let comma: &[u8] = if beginning.ends_with(b"{") || members.is_empty() { b"" } else { b"," };
         Some(Head([beginning, comma, members, b"}}"].concat()))
     }
 
-    /// Its JSON, for redaction.
+    /// The head's JSON, for redaction.
     pub fn json(&self) -> &[u8] {
         &self.0
     }
 
-    /// A head whose JSON was changed, by redaction, and is still an object.
+    /// A head from its redacted JSON, which must still be an object.
     pub fn from_json(json: Vec<u8>) -> Self {
         Head(json)
     }
 }
 
-/// How headers alone begin.
+/// The beginning of the JSON of headers alone.
 const HEADERS: &[u8] = b"{\"headers\":{";
 
-/// Writes headers as an object. A name that comes several times in a row (as header maps give them) gets an array.
+/// Appends headers as an object. A name that occurs several times in a row (the order in which header maps
+/// iterate) gets an array.
 fn push_headers<'a>(out: &mut Vec<u8>, headers: impl Iterator<Item = (&'a str, Cow<'a, [u8]>)>) {
     out.push(b'{');
     let mut headers = headers.peekable();
@@ -93,6 +100,7 @@ fn push_headers<'a>(out: &mut Vec<u8>, headers: impl Iterator<Item = (&'a str, C
         }
         push_value(out, name.as_bytes());
         out.push(b':');
+        // The format has a string for one value, and an array only for several.
         if headers.peek().is_none_or(|(next, _)| *next != name) {
             push_value(out, &value);
             continue;
@@ -109,6 +117,7 @@ fn push_headers<'a>(out: &mut Vec<u8>, headers: impl Iterator<Item = (&'a str, C
 }
 
 fn push_value(out: &mut Vec<u8>, value: &[u8]) {
+    // Nearly all header values need no escaping, and then skip the serializer.
     let plain = value.iter().all(|&byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
     if plain {
         out.push(b'"');
@@ -119,47 +128,47 @@ fn push_value(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// What a line says about the exchange that carried it.
+/// A line's `http` member, for writing: the exchange that carried the line.
 #[derive(Debug, Clone, Default)]
 pub struct ExchangeNote<'a> {
-    /// Which exchange.
+    /// The number of the exchange, unique within a run of the proxy.
     pub x: u64,
-    /// The request's head, if this is the first line.
+    /// The request's head, if this is the first line of the exchange.
     pub request: Option<&'a Head>,
-    /// The response's head, if this is the first line since it came.
+    /// The response's head, if this is the first line since it arrived.
     pub response: Option<&'a Head>,
-    /// The event that carried the message.
+    /// The SSE event that carried the message.
     pub sse: Option<&'a SseContext>,
-    /// The length on the wire of the body that ends with this line, if the line's own payload doesn't tell it.
+    /// Bytes on the wire of the body that ends with this line, if the payload has a different length.
     pub bytes: Option<u64>,
-    /// Whose message it is.
+    /// Who generated the message.
     pub answers: Answers,
-    /// The exchange whose message this one sends again.
+    /// The exchange whose message this one resends.
     pub again: Option<u64>,
-    /// A request's body that is no message.
+    /// A request body that is not a message.
     pub request_body: Option<&'a BodyNote>,
-    /// A response's body that is no message.
+    /// A response body that is not a message.
     pub response_body: Option<&'a BodyNote>,
-    /// How the exchange ended.
+    /// How the exchange ended: a name from [`Ended`], or `open`.
     pub ended: Option<&'a str>,
-    /// What went wrong.
+    /// A description of what went wrong, for people.
     pub error: Option<&'a str>,
-    /// From the request's head to the end.
+    /// Microseconds from the request's head to the end of the exchange.
     pub duration_us: Option<u64>,
 }
 
-/// Whose message it is.
+/// Who generated a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Answers {
-    /// The peer's.
+    /// The client or the server that sent it.
     #[default]
     Server,
-    /// The recorder's, in the peer's stead.
+    /// The recorder, on behalf of the peer: an error response, or a new handshake.
     Recorder,
 }
 
 impl ExchangeNote<'_> {
-    /// The JSON object that stands as a line's `http`.
+    /// Appends the JSON object of a line's `http` member.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"x\":");
         push_number(out, self.x);
@@ -198,29 +207,29 @@ fn push_member<T: Serialize>(out: &mut Vec<u8>, name: &str, value: Option<T>) {
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Ended {
-    /// As it should.
+    /// The response was delivered completely.
     #[default]
     Complete,
-    /// The client went away in the middle.
+    /// The client disconnected before the end.
     ClientClosed,
-    /// The upstream went away in the middle.
+    /// The upstream disconnected before the end.
     UpstreamClosed,
     /// The proxy refused it.
     Refused,
     /// The upstream can't be reached.
     Unreachable,
-    /// It took too long.
+    /// A timeout of the proxy expired.
     Timeout,
-    /// It was too large.
+    /// A body exceeded a limit of the proxy.
     TooLarge,
-    /// It became something else than HTTP.
+    /// The connection was upgraded to another protocol.
     Upgraded,
-    /// The proxy ended.
+    /// The proxy was stopped.
     Stopped,
 }
 
 impl Ended {
-    /// All ways.
+    /// All variants, in the order of the format's documentation.
     pub const ALL: [Ended; 9] = [
         Ended::Complete,
         Ended::ClientClosed,
@@ -233,12 +242,12 @@ impl Ended {
         Ended::Stopped,
     ];
 
-    /// The one with this name in traces.
+    /// The variant with this name in traces. `None` for `open`, which is not an end.
     pub fn named(name: &str) -> Option<Self> {
         Ended::ALL.into_iter().find(|ended| ended.name() == name)
     }
 
-    /// Its name in traces.
+    /// The name in traces.
     pub fn name(self) -> &'static str {
         match self {
             Ended::Complete => "complete",
@@ -254,105 +263,105 @@ impl Ended {
     }
 }
 
-/// The HTTP context of a line, as it is read. What isn't there, or is of another type, is left out.
+/// A line's `http` member, as read. A field that is missing or of another type has its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HttpContext {
-    /// Which exchange.
+    /// The number of the exchange, unique within a run of the proxy.
     pub x: u64,
-    /// The request's head.
+    /// The request's head, on the first line of an exchange.
     pub request: Option<HttpRequest>,
-    /// The response's head.
+    /// The response's head, on the first line after it arrived.
     pub response: Option<HttpResponse>,
-    /// The event that carried the message.
+    /// The SSE event that carried the message.
     pub sse: Option<SseContext>,
-    /// The length on the wire of the body that ends with this line, if the line's own payload doesn't tell it.
+    /// Bytes on the wire of the body that ends with this line, if the payload has a different length.
     pub bytes: Option<u64>,
-    /// Whether the message is the recorder's own, and not the server's.
+    /// Whether the recorder generated the message on behalf of a peer.
     pub own: bool,
-    /// The exchange whose message this one sends again.
+    /// The exchange whose message this one resends.
     pub again: Option<u64>,
-    /// A request's body that is no message.
+    /// A request body that is not a message.
     pub request_body: Option<BodyNote>,
-    /// A response's body that is no message.
+    /// A response body that is not a message.
     pub response_body: Option<BodyNote>,
-    /// How the exchange ended.
+    /// How the exchange ended: a name from [`Ended`], or `open`.
     pub ended: Option<String>,
-    /// What went wrong.
+    /// A description of what went wrong, for people.
     pub error: Option<String>,
-    /// From the request's head to the end.
+    /// Microseconds from the request's head to the end of the exchange.
     pub duration_us: Option<u64>,
-    /// What an imported source says of the transport, as it stands there.
+    /// The transport context from an imported source, verbatim.
     pub context: Option<serde_json::Value>,
-    /// The headers that an imported source gives beside it, as they stand there.
+    /// The headers that an imported source gives besides `context`, verbatim.
     pub headers: Option<serde_json::Value>,
 }
 
 impl HttpContext {
-    /// Reads a line's `http`.
+    /// Parses a line's `http` member. Never fails.
     pub fn parse(json: &[u8]) -> Self {
         super::read::lenient(json)
     }
 }
 
-/// A request's head.
+/// The head of an HTTP request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct HttpRequest {
-    /// The method.
+    /// The HTTP method, such as `POST`.
     pub method: String,
-    /// Path and query, or the whole URL.
+    /// Path and query; the whole URL behind a forward proxy.
     pub target: String,
     /// `1.0`, `1.1` or `2`.
     pub version: String,
-    /// The headers, by their names in lower case.
+    /// The headers, by lower-case name.
     pub headers: BTreeMap<String, HeaderValues>,
 }
 
-/// A response's head.
+/// The head of an HTTP response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct HttpResponse {
-    /// The status.
+    /// The status code, such as 200 or 401.
     pub status: u16,
     /// `1.0`, `1.1` or `2`.
     pub version: String,
-    /// The headers, by their names in lower case.
+    /// The headers, by lower-case name.
     pub headers: BTreeMap<String, HeaderValues>,
 }
 
-/// What a header's name stands for.
+/// The values of one header name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum HeaderValues {
-    /// It stood once.
+    /// The header occurred once.
     One(String),
-    /// It stood several times.
+    /// The header occurred several times; the values are in order.
     Many(Vec<String>),
 }
 
-/// The event that carried a message.
+/// The fields of the SSE event that carried a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SseContext {
-    /// Its type.
+    /// The `event` field: the event's type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
-    /// Its id.
+    /// The `id` field, for `Last-Event-ID`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// After how many milliseconds the client should come back.
+    /// The `retry` field: milliseconds before the client should reconnect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<u64>,
 }
 
-/// A body that is no message.
+/// A body that is not a JSON-RPC message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BodyNote {
-    /// Its length on the wire.
+    /// Length on the wire, in bytes.
     pub bytes: u64,
-    /// Its text, if it is text and not long.
+    /// The body, if it is short text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }

@@ -144,23 +144,23 @@ pub const VERSION: u64 = 1;
 pub struct Meta {
     /// The version of the format.
     pub v: u64,
-    /// Always `meta` in the file; here it holds nothing.
+    /// Written as `meta`; carries no data here.
     #[serde(rename = "type", skip_deserializing, serialize_with = "write_type")]
     pub kind: (),
-    /// When the file began.
+    /// When the file began: UTC, ISO 8601 with milliseconds.
     pub started_at: String,
-    /// A short name for people.
+    /// A short name for people, derived from the command by default.
     pub label: String,
     /// The server's command line; other producers write it as one string.
     #[serde(deserialize_with = "read_command")]
     pub command: Vec<String>,
-    /// The file's id.
+    /// The file's id, a UUID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Who wrote it.
+    /// The program that wrote the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub producer: Option<Producer>,
-    /// How client and server were connected.
+    /// How client and server were connected: `stdio` or `http`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
     /// Where an imported trace comes from.
@@ -169,7 +169,7 @@ pub struct Meta {
     /// Whether redaction was on; unknown for other producers' files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<bool>,
-    /// Where this file stands in a rotated recording.
+    /// The position of this file in a rotated recording; `None` for the first part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// The algorithm of the check values that the lines carry, if they do; [`Encoder`] sets it.
@@ -193,7 +193,7 @@ fn read_command<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec
     }
     Ok(match CommandField::deserialize(deserializer)? {
         CommandField::Words(words) => words,
-        // How a shell would split it is not known, so it stays one word.
+        // The quoting rules are unknown, so the line is not split.
         CommandField::Line(line) => Vec::from_iter(Some(line).filter(|line| !line.is_empty())),
     })
 }
@@ -202,9 +202,9 @@ fn read_command<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Producer {
-    /// Its name.
+    /// The program's name, `wiretape` for ours.
     pub name: String,
-    /// Its version.
+    /// The program's version, in its own scheme.
     pub version: String,
 }
 
@@ -212,28 +212,28 @@ pub struct Producer {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Imported {
-    /// The format of the source.
+    /// The name of the import format, such as `har`.
     pub format: String,
-    /// The name of the source.
+    /// The file name of the source.
     pub source: String,
-    /// Whether the source has calls and nothing else of the session.
+    /// Whether the source contains calls and nothing else of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls_only: Option<bool>,
 }
 
-/// The place of a file in a rotated recording.
+/// The position of a file in a rotated recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Part {
-    /// Counts the parts; the first, which has no `part`, is 1.
+    /// The number of the part, from 2: the first part has no `part`.
     pub index: u64,
     /// The id of the first part.
     pub of: String,
-    /// The file name of the part before.
+    /// The file name of the preceding part.
     pub previous: String,
-    /// The offset at which this part began.
+    /// Microseconds from the start of the recording to the start of this part.
     pub us: u64,
-    /// The digest of the part before, as its last line has it.
+    /// The digest of the preceding part, from its last line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }

@@ -1,4 +1,9 @@
-//! Reading traces: streaming, tolerant, and open about what it met.
+//! Reading traces: a streaming parser that tolerates what it doesn't know and reports what it skipped.
+//!
+//! Traces come from other programs, newer versions and crashed recorders, so nothing in a line is an error: a
+//! damaged line becomes a record, and what is worth knowing becomes a [`Notice`]. Only a failing source is a
+//! [`ReadError`]. Payloads are returned as bytes; interpreting them is left to [`crate::message`] and the
+//! analyses.
 
 use super::Meta;
 use crate::compress::size;
@@ -9,38 +14,38 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// How much is read from the source at a time.
+/// Bytes per read from the source.
 const CHUNK: usize = 256 * 1024;
 
-/// The longest line that is read, in bytes; longer ones are skipped. A line has to be in memory as a whole, and may come
-/// from a file that somebody else made.
+/// The longest line that is read, in bytes; longer ones are skipped. A line has to fit in memory as a whole,
+/// and the file may come from another program.
 pub const MAX_LINE: usize = 512 << 20;
 
-/// One line of a trace and where it stands.
+/// One line of a trace, with its position.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// Counts from 1.
+    /// The line number, from 1; `meta` counts.
     pub number: u64,
-    /// Where its bytes begin in what was read.
+    /// Byte offset of the line in the (decompressed) file.
     pub offset: u64,
     /// The line's bytes, without the newline.
     pub bytes: &'a [u8],
-    /// What it says.
+    /// The content of the line, parsed.
     pub record: Record<'a>,
 }
 
-/// What a line says.
+/// The content of a line, by its `type`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record<'a> {
-    /// The first line.
+    /// The first line of a file, which describes it.
     Meta(Box<Meta>),
-    /// A message.
+    /// A JSON-RPC message or batch.
     Message(Message<'a>),
     /// A line on the wire that is not JSON.
     Text(OtherText<'a>),
     /// A line of standard error.
     Stderr(OtherText<'a>),
-    /// Something about an HTTP exchange that no message tells.
+    /// An event of an HTTP exchange that no message records: a 401, a 202, the end of a stream.
     Http(Exchange<'a>),
     /// A place where lines were lost.
     Gap(Gap),
@@ -48,12 +53,12 @@ pub enum Record<'a> {
     Rotated {
         /// When this file ended.
         stamp: Stamp<'a>,
-        /// The name of that file.
+        /// The name of the next file, without a directory.
         next: String,
     },
-    /// The last line.
+    /// The last line of a recording.
     End(End),
-    /// Something this version doesn't know: kept, and shown as it is.
+    /// A type that this version doesn't know. It is kept and shown verbatim.
     Unknown {
         /// Its `type`, if it has one.
         type_name: Option<Cow<'a, str>>,
@@ -64,7 +69,7 @@ pub enum Record<'a> {
     Damaged(SyntaxError),
 }
 
-/// When and as which line something was observed; each part may be missing in other producers' files.
+/// When a line was observed, and its number; each part may be missing in other programs' files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stamp<'a> {
     /// The UTC time, as written.
@@ -81,14 +86,14 @@ impl Stamp<'_> {
         parse_time(self.t.as_deref()?)
     }
 
-    /// The same stamp, on its own.
+    /// The same stamp, without borrowing from the line.
     pub fn into_owned(self) -> Stamp<'static> {
         Stamp { t: self.t.map(|t| Cow::Owned(t.into_owned())), seq: self.seq, us: self.us }
     }
 }
 
 impl<'a> Record<'a> {
-    /// When it was observed; `None` for what has no time of its own: `meta`, and lines that can't be read.
+    /// When the line was observed. `None` for lines without a time: `meta`, and lines that can't be parsed.
     pub fn stamp(&self) -> Option<&Stamp<'a>> {
         match self {
             Record::Message(message) => Some(&message.stamp),
@@ -108,8 +113,8 @@ pub(crate) fn parse_time(text: &str) -> Option<i64> {
         .or_else(|| text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond))
 }
 
-/// The one spelling that the format writes, `2026-05-12T23:00:00.123Z`. A general parser took a fifth of the time of
-/// `calls` (`cargo xtask bench analyze`).
+/// The one spelling that the format writes, `2026-05-12T23:00:00.123Z`. A general parser took a fifth of the
+/// time of `calls` (`cargo xtask bench analyze`).
 fn usual_time(text: &[u8]) -> Option<i64> {
     let text: &[u8; 24] = text.try_into().ok()?;
     let digits = |range: std::ops::Range<usize>| {
@@ -117,6 +122,8 @@ fn usual_time(text: &[u8]) -> Option<i64> {
             byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
         })
     };
+    // Compared at fixed offsets, because the length was checked: this is the one spelling that the format
+    // writes.
     let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
     if marks.iter().any(|(at, mark)| text[*at] != *mark) {
         return None;
@@ -140,19 +147,19 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// A line's `dir`.
+/// The `dir` member of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DirectionField<'a> {
-    /// `in` or `out`.
+    /// `in` (client to server) or `out` (server to client).
     Known(Direction),
-    /// What other programs write there.
+    /// Another value, verbatim: other programs write `event`, `command` or `telemetry`.
     Other(Cow<'a, str>),
-    /// Nothing, or no string.
+    /// The member is missing or not a string.
     Missing,
 }
 
 impl DirectionField<'_> {
-    /// The direction, if it is one of the two.
+    /// The direction, if it is `in` or `out`.
     pub fn known(&self) -> Option<Direction> {
         match self {
             DirectionField::Known(direction) => Some(*direction),
@@ -161,16 +168,16 @@ impl DirectionField<'_> {
     }
 }
 
-/// A message line.
+/// A line with a JSON-RPC payload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message<'a> {
     /// When it was observed.
     pub stamp: Stamp<'a>,
-    /// Who sent it.
+    /// The sender, from `dir`.
     pub dir: DirectionField<'a>,
-    /// The payload's bytes.
+    /// The payload's bytes, as they were on the wire except for redacted values.
     pub raw: &'a [u8],
-    /// The session that it belongs to.
+    /// The `Mcp-Session-Id`, if there is one.
     pub session: Option<Cow<'a, str>>,
     /// The bytes of its HTTP context; see [`super::HttpContext::parse`].
     pub http: Option<&'a [u8]>,
@@ -181,15 +188,15 @@ pub struct Message<'a> {
 pub struct Exchange<'a> {
     /// When it was observed.
     pub stamp: Stamp<'a>,
-    /// The session that it belongs to.
+    /// The `Mcp-Session-Id`, if there is one.
     pub session: Option<Cow<'a, str>>,
     /// The bytes of its HTTP context; see [`super::HttpContext::parse`].
     pub http: &'a [u8],
 }
 
 impl OtherText<'_> {
-    /// Whether it is an event that a stream consists of besides messages: the empty event that primes a stream
-    /// (2025-11-25), the `endpoint` of HTTP+SSE, an event of another type. None of them is meant to be JSON.
+    /// Whether it is an event of a stream that is not meant to be JSON: the empty event that primes a stream
+    /// (2025-11-25), the `endpoint` of HTTP+SSE, an event of another type.
     pub fn is_stream_event(&self) -> bool {
         let sse = self.http.and_then(|http| super::HttpContext::parse(http).sse);
         sse.is_some_and(|sse| {
@@ -199,14 +206,14 @@ impl OtherText<'_> {
     }
 }
 
-/// A line of text.
+/// A line that is not a message: text on the wire, or a line of standard error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherText<'a> {
     /// When it was observed.
     pub stamp: Stamp<'a>,
-    /// Who sent it.
+    /// The sender, from `dir`. Missing for standard error.
     pub dir: DirectionField<'a>,
-    /// The text.
+    /// The line's text; bytes that are not UTF-8 are U+FFFD.
     pub text: Cow<'a, str>,
     /// The bytes of its HTTP context; see [`super::HttpContext::parse`].
     pub http: Option<&'a [u8]>,
@@ -216,44 +223,44 @@ pub struct OtherText<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Gap {
-    /// When.
+    /// When the `gap` line was written, which is when writing worked again.
     #[serde(skip)]
     pub stamp: Stamp<'static>,
-    /// How many.
+    /// The number of lines that could not be written.
     pub lost: u64,
-    /// Why.
+    /// Why they could not be written, for people.
     pub reason: String,
 }
 
-/// The last line.
+/// The last line of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct End {
     /// When it was written.
     #[serde(skip)]
     pub stamp: Stamp<'static>,
-    /// The server's exit code.
+    /// The server's exit code; 128 + n if signal n ended it. `None` if no process was observed.
     pub exit_code: Option<i64>,
-    /// Milliseconds since the file began. In the last part of a rotated recording, Wiretape once counted them from the
-    /// recording's beginning: [`End::duration_us`] is right for both.
+    /// Milliseconds since the file began. Before its first release, Wiretape counted from the beginning of
+    /// the recording in the last part of a rotated one: [`End::duration_us`] is right for both.
     pub duration_ms: Option<u64>,
-    /// The signal that ended the server.
+    /// The number of the signal that ended the server.
     pub signal: Option<i32>,
-    /// Why it ended.
+    /// Why the recording ended, if that needs an explanation.
     pub reason: Option<String>,
-    /// Lines that could not be written.
+    /// The number of lines that could not be written.
     pub lost: Option<u64>,
 }
 
 impl End {
-    /// Whether the server ended in failure: it could not be started, exited with an error, or was killed. A server that
-    /// the recorder was told to stop did not fail, whatever its exit code.
+    /// Whether the server failed: it could not be started, exited with an error, or was killed. A server that
+    /// ended because the recorder received a signal did not fail, whatever its exit code.
     pub fn is_failure(&self) -> bool {
         let failed = self.signal.is_some() || self.exit_code.is_some_and(|code| code != 0);
         failed && !self.was_stopped()
     }
 
-    /// Whether the recorder was told to stop, and passed that on.
+    /// Whether the recorder received a signal and passed it on.
     pub fn was_stopped(&self) -> bool {
         self.reason.as_deref().is_some_and(|reason| reason.starts_with(super::STOPPED))
     }
@@ -261,72 +268,72 @@ impl End {
     /// How long the file with this `meta` took, in microseconds.
     pub fn duration_us(&self, meta: &super::Meta) -> Option<u64> {
         match (&meta.part, self.stamp.us) {
-            // Offsets have always counted from the recording's beginning, whatever `durationMs` did.
+            // `us` has always counted from the recording's beginning, whatever `durationMs` did.
             (Some(part), Some(us)) => Some(us.saturating_sub(part.us)),
             _ => self.duration_ms.map(|ms| ms.saturating_mul(1000)),
         }
     }
 }
 
-/// Something worth telling about a trace that could be read all the same.
+/// A remark about a trace that could still be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "notice")]
 pub enum Notice {
     /// The first line is not `meta`.
     #[error("line 1: no `meta` line; label and command are unknown")]
     MissingMeta,
-    /// A later version of the format.
+    /// The file states a later version of the format.
     #[error(
         "line {line}: format version {version} is newer than this program supports: upgrade wiretape to read it reliably"
     )]
     NewerVersion {
-        /// Which line.
+        /// Line number, from 1.
         line: u64,
-        /// The version it gives.
+        /// The version in the file's `meta`.
         version: u64,
     },
     /// A line that is not JSON.
     #[error("line {line}: not a JSON object (byte {offset}: {what}); skipped")]
     DamagedLine {
-        /// Which line.
+        /// Line number, from 1.
         line: u64,
-        /// Where in it.
+        /// Byte offset of the error in the line.
         offset: usize,
-        /// What is wrong.
+        /// The syntax error, for people.
         what: &'static str,
     },
     /// A line that is too long to be read.
     #[error("line {line}: longer than {}; skipped", size(*.limit as u64))]
     LongLine {
-        /// Its number.
+        /// Line number, from 1.
         line: u64,
-        /// The most bytes that are read.
+        /// The limit that the line exceeds, in bytes.
         limit: usize,
     },
     /// The last line was cut off, as by a crash.
     #[error("line {line}: the last line was cut off after {bytes} bytes; skipped")]
     TornLine {
-        /// Which line.
+        /// Line number, from 1.
         line: u64,
-        /// How much of it is there.
+        /// The number of bytes before the file ends.
         bytes: usize,
     },
     /// A type this version doesn't know.
     #[error("line {line}: unknown line type; kept verbatim")]
     UnknownType {
-        /// Which line.
+        /// Line number, from 1.
         line: u64,
     },
     /// A direction other than `in` and `out`.
     #[error("line {line}: unknown direction; kept verbatim")]
     UnknownDirection {
-        /// Which line.
+        /// Line number, from 1.
         line: u64,
     },
     /// A line that is not UTF-8.
     #[error("line {line}: not UTF-8; invalid bytes are shown as U+FFFD")]
     NotUtf8 {
-        /// Which line.
+        /// Line number, from 1.
         line: u64,
     },
     /// The compressed file ends in the middle.
@@ -343,13 +350,13 @@ pub enum Notice {
         /// The limit that was reached.
         reason: String,
     },
-    /// There is no `end`.
+    /// There is no `end` line, nor a `rotated` one.
     #[error("no `end` line: the recording is still running, or the recorder was killed")]
     MissingEnd,
 }
 
 impl Notice {
-    /// Whether something of the trace could not be read.
+    /// Whether part of the trace could not be read.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,
@@ -362,13 +369,13 @@ impl Notice {
     }
 }
 
-/// A trace could not be read on.
+/// The source failed in the middle of a trace.
 #[derive(Debug, thiserror::Error)]
 #[error("can't read past line {line}")]
 pub struct ReadError {
     /// The last line that could be read.
     pub line: u64,
-    /// Why.
+    /// The error of the source.
     #[source]
     pub source: io::Error,
 }
@@ -394,22 +401,22 @@ pub struct TraceReader<R> {
     parse: fn(&[u8]) -> Record<'_>,
     max_line: usize,
     number: u64,
-    state: State,
+    state: ReaderState,
     notices: Vec<Notice>,
     more_notices: u64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReaderState {
     finished: bool,
-    /// Where the line that is being skipped begins.
+    /// Byte offset of the line that is being skipped because it is too long.
     skipped: Option<u64>,
     ended: bool,
     rotated: bool,
 }
 
 impl<R: Read> TraceReader<R> {
-    /// How many notices are kept; more are only counted.
+    /// The most notices that are kept. A file of another kind would otherwise give one for each of its lines.
     const MAX_NOTICES: usize = 100;
 
     /// Reads a trace to its end.
@@ -422,19 +429,19 @@ impl<R: Read> TraceReader<R> {
             parse: parse_line,
             max_line: MAX_LINE,
             number: 0,
-            state: State::default(),
+            state: ReaderState::default(),
             notices: Vec::new(),
             more_notices: 0,
         }
     }
 
-    /// Reads a trace to its end, with [`parse_line_unseen`].
+    /// Reads a trace to its end with [`parse_line_unseen`], for callers that parse every payload themselves.
     pub fn unseen(source: R) -> Self {
         TraceReader { parse: parse_line_unseen, ..Self::new(source) }
     }
 
-    /// Reads a trace that is still growing: at the end of what is there `next_line` gives `None`, and may be
-    /// called again later. A line that is not finished is waited for.
+    /// Reads a trace that is still growing: at the current end, `next_line` returns `None` and may be called
+    /// again later. An incomplete last line is waited for.
     pub fn following(source: R) -> Self {
         TraceReader { follow: true, ..Self::new(source) }
     }
@@ -444,22 +451,22 @@ impl<R: Read> TraceReader<R> {
         TraceReader { max_line, ..self }
     }
 
-    /// What was met that is worth telling. Complete once `next_line` has given `None`.
+    /// The notices so far. Complete once `next_line` has returned `None`.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
-    /// How many more notices there were than are kept.
+    /// The number of notices that were dropped because too many came before.
     pub fn more_notices(&self) -> u64 {
         self.more_notices
     }
 
-    /// Where the next line begins in the file, decompressed if need be.
+    /// Byte offset of the next line in the (decompressed) file.
     pub fn offset(&self) -> u64 {
         self.framer.offset()
     }
 
-    /// Whether an `end` line was met.
+    /// Whether an `end` line has been read.
     pub fn ended(&self) -> bool {
         self.state.ended
     }
@@ -475,6 +482,8 @@ impl<R: Read> TraceReader<R> {
             return Ok(Some(self.long_line(offset)));
         }
         let offset = self.framer.offset();
+        // The limit also applies to a line that arrived within one chunk, so that the outcome doesn't depend
+        // on chunking.
         if self.framer.frame_len() > self.max_line {
             self.framer.next_frame();
             return Ok(Some(self.long_line(offset)));
@@ -487,9 +496,10 @@ impl<R: Read> TraceReader<R> {
         Ok(Some(Line { number, offset, bytes, record }))
     }
 
-    /// The line with the current number, without its bytes.
+    /// A damaged record in place of a line that was too long.
     fn long_line(&mut self, offset: u64) -> Line<'_> {
         self.push_notice(Notice::LongLine { line: self.number, limit: self.max_line });
+        // The line that was skipped may have been `meta`; its content is unknown either way.
         if self.number == 1 {
             self.push_notice(Notice::MissingMeta);
         }
@@ -497,15 +507,17 @@ impl<R: Read> TraceReader<R> {
         Line { number: self.number, offset, bytes: b"", record: Record::Damaged(error) }
     }
 
-    /// Makes sure that a whole line is there, or that one was skipped; false at the end of the source.
+    /// Reads until a whole line is available or has been skipped. Returns false at the end of the source.
     fn fill(&mut self) -> Result<bool, ReadError> {
         loop {
             if self.framer.is_skipping() {
-                // Its end has not come yet.
+                // The newline of the skipped line has not been read yet.
             } else if self.state.skipped.is_some() || self.framer.has_frame() {
                 return Ok(true);
             } else if self.framer.pending() > self.max_line {
                 self.state.skipped = Some(self.framer.offset());
+                // From here on the line's bytes are dropped as they arrive, so a line of any length needs no
+                // more memory than the limit.
                 self.framer.skip_line();
             }
             if self.state.finished {
@@ -515,6 +527,7 @@ impl<R: Read> TraceReader<R> {
                 Ok(0) => return Ok(false),
                 Ok(n) => self.framer.push(&self.chunk[..n]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // A decoder's way to report a truncated file. What was decoded before is still good.
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
                     self.push_notice(Notice::TruncatedCompression { line: self.number });
                     return Ok(false);
@@ -530,6 +543,7 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn last_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
+        // When following, an incomplete line is not torn: the rest is still to come.
         if self.follow || self.state.finished {
             return Ok(None);
         }
@@ -547,6 +561,7 @@ impl<R: Read> TraceReader<R> {
         }
         self.number += 1;
         let number = self.number;
+        // A last line without a newline is complete if it is JSON: other programs don't write the newline.
         if !self.framer.pending_is_json() {
             self.push_notice(Notice::TornLine { line: number, bytes: pending });
             self.note_end();
@@ -573,10 +588,10 @@ impl<R: Read> TraceReader<R> {
     }
 }
 
-/// What a line that was skipped is damaged by.
+/// The error of a line that was skipped.
 const TOO_LONG: &str = "the line is too long";
 
-/// A line's bytes, and where they begin: behind the byte order mark, if there is one.
+/// A line's bytes and their offset, without the byte order mark if there is one.
 fn within(offset: u64, frame: LineFrame<'_>) -> (u64, &[u8]) {
     (if frame.bom { offset + 3 } else { offset }, frame.bytes)
 }
@@ -592,7 +607,7 @@ fn push_notice(notices: &mut Vec<Notice>, more: &mut u64, notice: Notice) {
 fn note(
     notices: &mut Vec<Notice>,
     more: &mut u64,
-    state: &mut State,
+    state: &mut ReaderState,
     line: u64,
     record: &Record<'_>,
     utf8: bool,
@@ -615,7 +630,7 @@ fn note(
     }
 }
 
-/// What one line of a trace says.
+/// Parses one line of a trace.
 pub fn parse_line(bytes: &[u8]) -> Record<'_> {
     match Fields::scan(bytes) {
         Ok(fields) => fields.record(bytes),
@@ -623,8 +638,9 @@ pub fn parse_line(bytes: &[u8]) -> Record<'_> {
     }
 }
 
-/// The same, but a payload that is the last member of its line is not looked at: it reaches to the line's end. Whoever reads the
-/// payload next finds out whether it is one JSON value, and asks [`parse_line`] if not. That saves reading it twice.
+/// Parses one line, but assumes without scanning it that a payload at the end of the line is one JSON value.
+/// A caller that parses the payload anyway notices if it isn't, and then calls [`parse_line`]. This saves
+/// scanning each payload twice.
 pub fn parse_line_unseen(bytes: &[u8]) -> Record<'_> {
     match Fields::scan_to_raw(bytes) {
         Some(fields) => fields.record(bytes),
@@ -632,7 +648,7 @@ pub fn parse_line_unseen(bytes: &[u8]) -> Record<'_> {
     }
 }
 
-/// The members of a line that decide what it is.
+/// The positions of a line's known members.
 #[derive(Default)]
 struct Fields {
     type_name: Option<Lexeme>,
@@ -660,13 +676,14 @@ impl Fields {
             let end = lexer.finish_value(value)?;
             fields.set(key.text(bytes).raw, value, end);
         }
-        // The object has ended; what follows it on the line is an error.
+        // Anything after the object makes the line damaged.
         lexer.next_token()?;
         Ok(fields)
     }
 
-    /// The members before a payload that seems to be the last one; `None` if there is none such.
+    /// The members before a payload that seems to be the last member. `None` if there is no such payload.
     fn scan_to_raw(bytes: &[u8]) -> Option<Self> {
+        // Wiretape writes `raw` last, so the payload ends one byte before the line does.
         let payload_end = bytes.strip_suffix(b"}")?.len();
         if !matches!(bytes[..payload_end].last(), Some(b'}' | b']')) {
             return None;
@@ -735,7 +752,7 @@ impl Fields {
     fn end(&self, bytes: &[u8]) -> End {
         let end: End = lenient(bytes);
         let exit_code = end.exit_code.filter(|_| !self.assumes(bytes, "exitCode"));
-        // Without times in the source, a duration would be made up.
+        // Without times in the source, the duration is not a measurement.
         let duration_ms = end.duration_ms.filter(|_| !self.assumes(bytes, "t"));
         End { stamp: self.stamp(bytes).into_owned(), duration_ms, exit_code, ..end }
     }
@@ -754,12 +771,12 @@ impl Fields {
     }
 
     fn stamp<'a>(&self, bytes: &'a [u8]) -> Stamp<'a> {
-        // A time that nobody gave is none.
+        // A time that the source doesn't have is unknown, although the format requires a value on every line.
         let t = string(self.t, bytes).filter(|_| !self.assumes(bytes, "t"));
         Stamp { t, seq: number(self.seq, bytes), us: number(self.us, bytes) }
     }
 
-    /// Whether the line says this although its source doesn't.
+    /// Whether the line lists a field as assumed: written without a value in the source.
     fn assumes(&self, bytes: &[u8], what: &str) -> bool {
         self.assumed.is_some_and(|(start, end)| {
             lenient_list(&bytes[start..end]).iter().any(|assumed| assumed == what)
@@ -796,9 +813,10 @@ fn number(lexeme: Option<Lexeme>, bytes: &[u8]) -> Option<u64> {
     std::str::from_utf8(lexeme.bytes(bytes)).ok()?.parse().ok()
 }
 
-/// A struct of optional fields, each taken if it is there and of its type, and left at its default if not.
+/// Parses a struct field by field: a field that is missing or of another type keeps its default.
 pub(super) fn lenient<T: serde::de::DeserializeOwned + Default>(bytes: &[u8]) -> T {
     let text = String::from_utf8_lossy(bytes);
+    // The usual case. Trying every field alone takes one parse per field.
     if let Ok(whole) = serde_json::from_str(&text) {
         return whole;
     }

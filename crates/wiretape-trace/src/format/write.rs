@@ -1,4 +1,9 @@
-//! Writing traces.
+//! Writing traces: encoding observations as lines.
+//!
+//! [`Encoder`] only appends to a buffer, so that a recorder can encode under its lock and decide itself when
+//! and how often to write. [`TraceWriter`] is the simple case, with a `Write` behind it. Lines are written by
+//! hand instead of through `serde`: the order of members is part of what readers rely on (`raw` is last), and
+//! a payload is copied as it is.
 
 use super::chain::Chain;
 use super::{CHAIN, Meta};
@@ -8,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// When a line was observed. Time is always a value here: the clocks are the caller's.
+/// When a line was observed. Clocks belong to the caller; this crate reads none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
     /// Milliseconds since 1970, UTC.
@@ -17,14 +22,14 @@ pub struct Moment {
     pub us: u64,
 }
 
-/// What else a line had on the wire.
+/// Properties of a line on the wire that its payload doesn't show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wire {
-    /// A byte order mark before it.
+    /// A byte order mark preceded the line.
     pub bom: bool,
-    /// It ended in `\r\n`.
+    /// The line ended in `\r\n`.
     pub crlf: bool,
-    /// The stream ended before its newline.
+    /// The stream ended before the line's newline.
     pub eof: bool,
 }
 
@@ -42,25 +47,25 @@ impl Wire {
     }
 }
 
-/// What a line says beside its payload.
+/// The members of a line besides its payload and stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Context<'a> {
-    /// What else the line had on the wire.
+    /// Properties of the line on the wire.
     pub wire: Wire,
-    /// The session that it belongs to.
+    /// The `Mcp-Session-Id`, if there is one.
     pub session: Option<&'a str>,
-    /// The HTTP exchange that carried it: a JSON object, as [`super::ExchangeNote::encode`] makes it.
+    /// The HTTP exchange that carried it: a JSON object on one line, from [`super::ExchangeNote::encode`].
     pub http: Option<&'a [u8]>,
-    /// What an imported line says although its source doesn't.
+    /// The fields that an imported line has without a value in the source.
     pub assumed: Assumed,
 }
 
-/// What an imported line says although its source doesn't.
+/// The fields that an imported line has without a value in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Assumed {
-    /// When it was observed.
+    /// `t` is not from the source.
     pub time: bool,
-    /// Who sent it.
+    /// `dir` is not from the source.
     pub direction: bool,
 }
 
@@ -82,25 +87,26 @@ impl From<Wire> for Context<'_> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineEnd {
-    /// The server's exit code.
+    /// The server's exit code; 128 + n if signal n ended it, 127 if it could not be started.
     pub exit_code: i32,
     /// Milliseconds since this file began.
     pub duration_ms: u64,
-    /// The signal that ended the server.
+    /// The number of the signal that ended the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Why it ended, where that needs a word.
+    /// Why the recording ended, if that needs an explanation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Lines that could not be written.
+    /// The number of lines that could not be written, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// What the line says although its source doesn't.
+    /// The names of fields that are not from the source; only in imported traces.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub assumed: &'static [&'static str],
 }
 
-/// Formats wall-clock times as the format wants them, fast when many fall into one second.
+/// Formats wall-clock times as the format requires. Caches the last one: most lines fall into the same
+/// second, and then only three digits change.
 #[derive(Debug, Default)]
 pub struct WallClock {
     wall_ms: i64,
@@ -108,7 +114,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// `wall_ms` as `2026-05-12T23:00:00.123Z`.
+    /// Formats milliseconds since 1970 as `2026-05-12T23:00:00.123Z`.
     pub fn format(&mut self, wall_ms: i64) -> &str {
         if self.text.is_empty() || wall_ms != self.wall_ms {
             self.update(wall_ms);
@@ -120,9 +126,12 @@ impl WallClock {
     fn update(&mut self, wall_ms: i64) {
         let (second, millis) = (wall_ms.div_euclid(1000), wall_ms.rem_euclid(1000));
         if self.text.is_empty() || second != self.wall_ms.div_euclid(1000) {
+            // A time outside jiff's range is a broken clock or source, and must not cost the line.
             let time = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
             self.text = format!("{}.000Z", time.strftime("%Y-%m-%dT%H:%M:%S"));
         }
+        // The same second: only the three digits and the `Z` are replaced. Formatting a calendar time anew
+        // for every line would cost far more.
         self.text.truncate(self.text.len() - 4);
         for divisor in [100, 10, 1] {
             self.text.push(char::from(b'0' + (millis / divisor % 10) as u8));
@@ -131,7 +140,7 @@ impl WallClock {
     }
 }
 
-/// Turns observations into the lines of a trace, and counts them.
+/// Encodes observations as lines of a trace, and numbers them.
 #[derive(Debug, Default)]
 pub struct Encoder {
     clock: WallClock,
@@ -151,23 +160,24 @@ impl Encoder {
         Encoder { chain: Some(Chain::default()), ..Self::default() }
     }
 
-    /// The check values so far: where to go back to if lines can't be written.
+    /// The check values so far, to be restored if the lines encoded next can't be written.
     pub fn chain(&self) -> Option<&Chain> {
         self.chain.as_ref()
     }
 
-    /// Goes back to what was really written.
+    /// Resets the check values to those of the bytes that were really written.
     pub fn restore_chain(&mut self, chain: Option<Chain>) {
         self.chain = chain;
     }
 
-    /// An encoder for what was observed by somebody else, with a coarser clock.
+    /// An encoder for imported traces: without `us`, since the sources have no monotonic clock.
     pub fn without_offsets() -> Self {
         Encoder { without_offsets: true, ..Self::default() }
     }
 
-    /// What a message's line has before its payload; after it comes [`Encoder::MESSAGE_TAIL`], and
-    /// [`Encoder::absorb_payload`] is called.
+    /// Encodes a message's line up to its payload. The caller writes the payload and
+    /// [`Encoder::MESSAGE_TAIL`] after it, and calls [`Encoder::absorb_payload`]. This way a large payload is
+    /// not copied into the buffer.
     pub fn message_head(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, context: Context<'_>) {
         let start = out.len();
         self.stamp(out, at, None, Some(dir));
@@ -176,7 +186,7 @@ impl Encoder {
         self.absorb(&out[start..]);
     }
 
-    /// The payload behind a [`message_head`](Encoder::message_head), which goes to the file without passing through here.
+    /// Adds a payload that went to the file without passing through the encoder to the check values.
     pub fn absorb_payload(&mut self, raw: &[u8]) {
         self.absorb(raw);
         self.absorb(Self::MESSAGE_TAIL);
@@ -188,7 +198,8 @@ impl Encoder {
         }
     }
 
-    /// Ends the last line of a file, which begins at `start`.
+    /// Ends the last line of a file, with the digest of the file if lines carry check values. The line begins
+    /// at `start` in `out`.
     fn finish_file(&mut self, out: &mut Vec<u8>, start: usize) {
         match &mut self.chain {
             Some(chain) => chain.push_head(out, start),
@@ -196,10 +207,10 @@ impl Encoder {
         }
     }
 
-    /// What a message's line has after its payload.
+    /// The end of a message's line, after the payload.
     pub const MESSAGE_TAIL: &'static [u8] = b"}\n";
 
-    /// A message. `raw` must be one JSON value in UTF-8 without a newline.
+    /// Encodes a message. `raw` must be one JSON value in UTF-8 without a newline.
     pub fn message(
         &mut self,
         out: &mut Vec<u8>,
@@ -208,6 +219,8 @@ impl Encoder {
         context: Context<'_>,
         raw: &[u8],
     ) {
+        // In release builds callers are trusted: scanning every payload for a newline is what the framer has
+        // just done.
         debug_assert!(!raw.contains(&b'\n'), "a payload must stand on one line");
         self.message_head(out, at, dir, context);
         out.extend_from_slice(raw);
@@ -215,7 +228,7 @@ impl Encoder {
         self.absorb_payload(raw);
     }
 
-    /// A line on the wire that is not JSON.
+    /// Encodes a line on the wire that is not JSON.
     pub fn text(&mut self, out: &mut Vec<u8>, at: Moment, dir: Direction, context: Context<'_>, text: &[u8]) {
         let start = out.len();
         self.stamp(out, at, Some("text"), Some(dir));
@@ -224,7 +237,7 @@ impl Encoder {
         self.finish_line(out, start);
     }
 
-    /// A line of the server's standard error.
+    /// Encodes a line of the server's standard error.
     pub fn stderr(&mut self, out: &mut Vec<u8>, at: Moment, context: Context<'_>, text: &[u8]) {
         let start = out.len();
         self.stamp(out, at, Some("stderr"), None);
@@ -233,7 +246,7 @@ impl Encoder {
         self.finish_line(out, start);
     }
 
-    /// Something about an HTTP exchange that no message tells.
+    /// Encodes an event of an HTTP exchange that no message records.
     pub fn http(&mut self, out: &mut Vec<u8>, at: Moment, context: Context<'_>) {
         let start = out.len();
         self.stamp(out, at, Some("http"), None);
@@ -241,7 +254,7 @@ impl Encoder {
         self.finish_line(out, start);
     }
 
-    /// A place where lines were lost.
+    /// Encodes a gap: `lost` lines could not be written here.
     pub fn gap(&mut self, out: &mut Vec<u8>, at: Moment, lost: u64, reason: &str) {
         let start = out.len();
         self.stamp(out, at, Some("gap"), None);
@@ -252,7 +265,7 @@ impl Encoder {
         self.finish_line(out, start);
     }
 
-    /// The last line of a part that is not the last.
+    /// Encodes the last line of a part that another one follows.
     pub fn rotated(&mut self, out: &mut Vec<u8>, at: Moment, next: &str) {
         let start = out.len();
         self.stamp(out, at, Some("rotated"), None);
@@ -261,17 +274,18 @@ impl Encoder {
         self.finish_file(out, start);
     }
 
-    /// The last line of a recording.
+    /// Encodes the last line of a recording.
     pub fn end(&mut self, out: &mut Vec<u8>, at: Moment, end: &LineEnd) {
         let start = out.len();
         self.stamp(out, at, Some("end"), None);
         let fields = serde_json::to_vec(end).expect("plain fields always serialize");
         out.push(b',');
+        // Without the braces: the members continue the object that `stamp` began.
         out.extend_from_slice(&fields[1..fields.len() - 1]);
         self.finish_file(out, start);
     }
 
-    /// The first line of a file.
+    /// Encodes the first line of a file, and starts the check values anew.
     pub fn meta(&mut self, out: &mut Vec<u8>, at: Moment, meta: &Meta) {
         let start = out.len();
         let meta = Meta {
@@ -283,12 +297,14 @@ impl Encoder {
         serde_json::to_writer(&mut *out, &meta).expect("plain fields always serialize");
         out.push(b'\n');
         if let Some(chain) = &mut self.chain {
+            // Every file has its own digest, so that a part can be checked without the others.
             *chain = Chain::default();
             chain.absorb(&out[start..]);
         }
     }
 
-    /// Copies a line that this encoder wrote, with another time.
+    /// Copies a line that this encoder wrote, with another time. An import learns the first time in its
+    /// source only after it has encoded the lines before it.
     pub(crate) fn restamp(&mut self, out: &mut Vec<u8>, wall_ms: i64, line: &[u8]) {
         out.extend_from_slice(BEFORE_TIME);
         out.extend_from_slice(self.clock.format(wall_ms).as_bytes());
@@ -299,6 +315,7 @@ impl Encoder {
     }
 
     fn stamp(&mut self, out: &mut Vec<u8>, at: Moment, kind: Option<&str>, dir: Option<Direction>) {
+        // Counted even if the line is lost later, so that a gap shows in the numbers.
         self.seq += 1;
         out.extend_from_slice(BEFORE_TIME);
         out.extend_from_slice(self.clock.format(at.wall_ms).as_bytes());
@@ -318,6 +335,8 @@ impl Encoder {
             push_number(out, at.us);
         }
         if let Some(chain) = &self.chain {
+            // Before the payload: a reader finds the value near the beginning of the line, whatever a peer
+            // sent.
             chain.push_check(out);
         }
     }
@@ -328,7 +347,7 @@ impl Encoder {
     }
 }
 
-/// How every line but `meta` begins.
+/// The first bytes of every line except `meta`.
 const BEFORE_TIME: &[u8] = b"{\"t\":\"";
 
 pub(super) fn push_number(out: &mut Vec<u8>, number: u64) {
@@ -344,6 +363,7 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     match std::str::from_utf8(text) {
         Ok(text) => push_string(out, text),
         Err(_) => {
+            // JSON has to be UTF-8; the exact bytes follow in Base64.
             push_string(out, &String::from_utf8_lossy(text));
             out.extend_from_slice(b",\"base64\":");
             push_string(out, &STANDARD.encode(text));
@@ -365,8 +385,9 @@ fn push_context(out: &mut Vec<u8>, context: Context<'_>) {
     }
 }
 
-/// Writes a list of names, if there are any.
+/// Appends a list of names as a member, unless it is empty.
 fn push_names(out: &mut Vec<u8>, list: &str, names: impl Iterator<Item = &'static str>) {
+    // No list of strings is collected: most lines have none of these names.
     let mut before = "[";
     for name in names {
         if before == "[" {
@@ -385,8 +406,8 @@ fn push_names(out: &mut Vec<u8>, list: &str, names: impl Iterator<Item = &'stati
     }
 }
 
-/// Writes a trace, line by line, to anything that can be written to. For a recorder that must survive full
-/// disks see the proxy crate; this one returns the first error.
+/// Writes a trace, line by line. Returns the first error; a recorder that survives full disks is the proxy
+/// crate's journal.
 #[derive(Debug)]
 pub struct TraceWriter<W> {
     sink: W,
@@ -395,7 +416,7 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins a trace.
+    /// Starts a trace by writing its `meta` line.
     pub fn new(sink: W, at: Moment, meta: &Meta) -> io::Result<Self> {
         let mut writer = TraceWriter { sink, encoder: Encoder::new(), line: Vec::new() };
         writer.encoder.meta(&mut writer.line, at, meta);
@@ -403,7 +424,8 @@ impl<W: Write> TraceWriter<W> {
         Ok(writer)
     }
 
-    /// Writes a message; what can't stand as `raw` (it is not JSON, or not UTF-8) is written as text.
+    /// Writes a message. A payload that can't be written as `raw` (not JSON, or not UTF-8) is written as
+    /// text.
     pub fn message(&mut self, at: Moment, dir: Direction, raw: &[u8]) -> io::Result<()> {
         if crate::message::is_recordable(raw) && !raw.contains(&b'\n') {
             self.encoder.message(&mut self.line, at, dir, Context::default(), raw);

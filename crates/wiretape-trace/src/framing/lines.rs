@@ -1,8 +1,12 @@
-//! Newline-delimited messages.
+//! Newline-delimited messages: the framing of stdio, and of traces.
+//!
+//! A state machine without I/O: bytes are pushed in any chunks, complete lines are pulled. It copies each
+//! byte once, into its buffer, and lends the lines from there.
 
 use crate::json;
 
-/// Buffers larger than this are given back once the long line that needed them is through.
+/// In bytes. A larger buffer is released once the long line that needed it has been consumed, so that one
+/// huge message doesn't occupy memory for the rest of the session.
 const KEEP_CAPACITY: usize = 2 * 1024 * 1024;
 
 /// One line, without its terminator.
@@ -10,7 +14,7 @@ const KEEP_CAPACITY: usize = 2 * 1024 * 1024;
 pub struct LineFrame<'a> {
     /// The line's bytes: no newline, no carriage return before it, no byte order mark before them.
     pub bytes: &'a [u8],
-    /// A UTF-8 byte order mark stood before the line (only the first line of a stream can have one).
+    /// A UTF-8 byte order mark preceded the line (only the first line of a stream can have one).
     pub bom: bool,
     /// The line ended in `\r\n`.
     pub crlf: bool,
@@ -25,7 +29,7 @@ impl LineFrame<'_> {
     }
 }
 
-/// Cuts a byte stream at its newlines.
+/// Splits a byte stream at its newlines.
 ///
 /// ```
 /// use wiretape_trace::framing::LineFramer;
@@ -43,15 +47,15 @@ impl LineFrame<'_> {
 #[derive(Debug, Default)]
 pub struct LineFramer {
     buffer: Vec<u8>,
-    /// Where the first line that was not handed out yet begins.
+    /// Offset in the buffer of the first line that has not been returned.
     start: usize,
-    /// Up to here there is no newline after `start`: a long line is searched once, not once a chunk.
+    /// Up to here there is no newline after `start`: a long line is searched once, not once per chunk.
     searched: usize,
-    /// Whether the first line has been handed out: a byte order mark can only stand before it.
+    /// Whether the first line has been returned: a byte order mark can only precede that one.
     begun: bool,
-    /// How many bytes of the stream have left the buffer.
+    /// The number of bytes of the stream that were removed from the buffer.
     discarded: u64,
-    /// Whether what comes is dropped up to the next newline.
+    /// Whether the input is discarded up to the next newline.
     skipping: bool,
 }
 
@@ -61,29 +65,30 @@ impl LineFramer {
         Self::default()
     }
 
-    /// Takes the next bytes of the stream, however they were cut.
+    /// Adds the next bytes of the stream, in chunks of any size.
     pub fn push(&mut self, bytes: &[u8]) {
         self.discard_handed_out();
         let bytes = if self.skipping { self.skip(bytes) } else { bytes };
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Drops what waits for its newline, and what is still to come up to that newline: a line that is too long is not
-    /// collected. Call it once `next_frame` is empty.
+    /// Discards the incomplete line, including the part that has not arrived yet: a line that is too long is
+    /// not collected. Call it once `next_frame` returns `None`.
     pub fn skip_line(&mut self) {
         self.discarded += self.buffer.len() as u64;
+        // Not `clear`: the point is to free the memory.
         self.buffer = Vec::new();
         (self.start, self.searched) = (0, 0);
         self.begun = true;
         self.skipping = true;
     }
 
-    /// Whether the end of a line that is skipped has not come yet.
+    /// Whether the end of a skipped line has not arrived yet.
     pub fn is_skipping(&self) -> bool {
         self.skipping
     }
 
-    /// What follows the line that is skipped.
+    /// The rest of the bytes after the skipped line.
     fn skip<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let newline = memchr::memchr(b'\n', bytes);
         let skipped = newline.map_or(bytes.len(), |at| at + 1);
@@ -92,19 +97,19 @@ impl LineFramer {
         &bytes[skipped..]
     }
 
-    /// Where the next line begins in the stream.
+    /// Byte offset of the next line in the stream.
     pub fn offset(&self) -> u64 {
         self.discarded + self.start as u64
     }
 
-    /// Whether a complete line is there.
+    /// Whether a complete line is available.
     pub fn has_frame(&mut self) -> bool {
         let newline = memchr::memchr(b'\n', &self.buffer[self.searched..]);
         self.searched = newline.map_or(self.buffer.len(), |at| self.searched + at);
         newline.is_some()
     }
 
-    /// How many bytes the next complete line has, its terminator not counted; 0 if there is none.
+    /// The length of the next complete line in bytes, without the newline; 0 if there is none.
     pub fn frame_len(&mut self) -> usize {
         if self.has_frame() { self.searched - self.start } else { 0 }
     }
@@ -121,7 +126,7 @@ impl LineFramer {
         Some(self.frame(start, end, false))
     }
 
-    /// The last line, if the stream ended without a newline after it. Call it once `next_frame` is empty.
+    /// The last line, if the stream ended without a newline. Call it once `next_frame` returns `None`.
     pub fn finish(&mut self) -> Option<LineFrame<'_>> {
         let (start, end) = (self.start, self.buffer.len());
         self.start = end;
@@ -129,13 +134,13 @@ impl LineFramer {
         (start < end).then(|| self.frame(start, end, true))
     }
 
-    /// Whether what waits for its newline is a whole JSON value already.
+    /// Whether the incomplete line is already a whole JSON value.
     pub fn pending_is_json(&self) -> bool {
         let pending = &self.buffer[self.start..];
         json::is_utf8(pending) && json::validate(pending).is_ok()
     }
 
-    /// How many bytes are waiting for their newline.
+    /// The number of bytes of the incomplete line.
     pub fn pending(&self) -> usize {
         self.buffer.len() - self.start
     }
@@ -145,6 +150,7 @@ impl LineFramer {
         let without_bom = bytes.strip_prefix(b"\xEF\xBB\xBF").filter(|_| !self.begun);
         self.begun = true;
         bytes = without_bom.unwrap_or(bytes);
+        // A carriage return at the end of the stream is data: no newline followed it.
         let without_cr = bytes.strip_suffix(b"\r").filter(|_| !unterminated);
         LineFrame {
             bytes: without_cr.unwrap_or(bytes),
@@ -160,6 +166,7 @@ impl LineFramer {
         }
         let rest = self.buffer.len() - self.start;
         self.discarded += self.start as u64;
+        // At most one incomplete line is moved, because callers take all complete ones before the next push.
         self.buffer.copy_within(self.start.., 0);
         self.buffer.truncate(rest);
         self.searched -= self.start;

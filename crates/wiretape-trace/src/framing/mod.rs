@@ -1,7 +1,7 @@
 //! From bytes to frames, without any I/O: push what arrived, pull what is complete.
 //!
-//! [`LineFramer`] cuts newline-delimited messages (stdio), [`SseFramer`] server-sent events (HTTP). How the
-//! bytes were cut on their way never changes the frames that come out.
+//! [`LineFramer`] splits newline-delimited messages (stdio), [`SseFramer`] server-sent events (HTTP). How the
+//! bytes are chunked never changes the frames; a property test checks that.
 
 mod lines;
 mod sse;

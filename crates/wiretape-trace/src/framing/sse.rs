@@ -1,14 +1,17 @@
 //! Server-sent events, as the HTML standard's "event stream" section defines them.
+//!
+//! Differs from a browser's parser in one way: blocks that the standard discards are returned, since a
+//! recorder has to show them.
 
 use memchr::memchr2;
 
-/// One dispatched block of an event stream.
+/// One block of an event stream.
 ///
-/// The standard drops a block that has no `data`; a recorder may not: a block of comments is a keep-alive and
-/// one with only an `id` primes a resumable stream. Such blocks come out with `data: None`.
+/// The standard drops a block that has no `data`; a recorder must not: a block of comments is a keep-alive,
+/// and one with only an `id` primes a resumable stream. Such blocks have `data: None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The last `event` field; `message` is meant if there is none.
+    /// The last `event` field. `None` means `message`.
     pub event: Option<Vec<u8>>,
     /// The `data` fields, joined with newlines.
     pub data: Option<Vec<u8>>,
@@ -16,7 +19,7 @@ pub struct SseEvent {
     pub id: Option<Vec<u8>>,
     /// The last `retry` field that is all digits, in milliseconds.
     pub retry: Option<u64>,
-    /// How many comment lines (keep-alives) stood in the block.
+    /// The number of comment lines (keep-alives) in the block.
     pub comments: usize,
     /// The stream ended inside this block; the standard says such a block is not dispatched.
     pub unterminated: bool,
@@ -28,7 +31,7 @@ impl SseEvent {
     }
 }
 
-/// Cuts a byte stream into server-sent events.
+/// Splits a byte stream into server-sent events.
 ///
 /// ```
 /// use wiretape_trace::framing::SseFramer;
@@ -48,7 +51,7 @@ pub struct SseFramer {
     start: usize,
     searched: usize,
     begun: bool,
-    /// The last line ended in a carriage return at the end of what had arrived: a newline that comes next
+    /// The last line ended in a carriage return that was the last byte so far: a newline that comes next
     /// belongs to it.
     after_cr: bool,
     block: SseEvent,
@@ -60,7 +63,7 @@ impl SseFramer {
         Self::default()
     }
 
-    /// Takes the next bytes of the stream, however they were cut.
+    /// Adds the next bytes of the stream, in chunks of any size.
     pub fn push(&mut self, bytes: &[u8]) {
         let rest = self.buffer.len() - self.start;
         self.buffer.copy_within(self.start.., 0);
@@ -82,13 +85,13 @@ impl SseFramer {
         None
     }
 
-    /// How many bytes wait for the end of their event.
+    /// The number of bytes of the incomplete event, for limits.
     pub fn pending(&self) -> usize {
         let data = self.block.data.as_ref().map_or(0, Vec::len);
         self.buffer.len() - self.start.min(self.buffer.len()) + data
     }
 
-    /// What the stream left behind when it ended inside an event. Call it once `next_event` is empty.
+    /// The incomplete event, if the stream ended inside one. Call it once `next_event` returns `None`.
     pub fn finish(&mut self) -> Option<SseEvent> {
         let (start, end) = (self.start.min(self.buffer.len()), self.buffer.len());
         if start < end {
@@ -140,6 +143,7 @@ fn field(block: &mut SseEvent, line: &[u8]) {
         Some(colon) => (&line[..colon], &line[colon + 1..]),
         None => (line, &line[line.len()..]),
     };
+    // The standard removes one space after the colon, not all.
     let value = value.strip_prefix(b" ").unwrap_or(value);
     match name {
         b"event" => block.event = Some(value.to_vec()),
@@ -150,6 +154,7 @@ fn field(block: &mut SseEvent, line: &[u8]) {
             }
             None => block.data = Some(value.to_vec()),
         },
+        // The standard ignores an id with a NUL.
         b"id" if !value.contains(&0) => block.id = Some(value.to_vec()),
         b"retry" => block.retry = parse_retry(value).or(block.retry),
         _ => {}

@@ -1,36 +1,36 @@
-//! Who sent what, and which ids are in use: what can only be said of a message when those before it are known.
+//! Senders and open ids: what can only be known about a message from the messages before it.
 //!
-//! Many sources don't say who sent a message. Most methods may be sent by one side only; a response goes to whoever asked.
-//! Both sides count their requests from a number of their own liking, so that an id may be open on both: then the answer
-//! goes to the question that it looks like an answer to, or else to the later one, for a server asks in the middle of a
-//! call.
+//! Many sources don't state who sent a message. Most methods may be sent by one side only; a response comes
+//! from the side that received the request. Both sides choose their ids independently, so an id may be open
+//! on both: then the response goes to the request whose answer it resembles, or else to the later one,
+//! because a server sends its requests in the middle of a call.
 
 use super::item::Defect;
 use super::prepare::{ById, Gist, Gists, IdKey, Question, Sender};
 use crate::message::{Direction, MessageKind};
 use std::collections::{HashMap, HashSet};
 
-/// What is known of a conversation with one server.
+/// The state of a conversation with one server.
 #[derive(Default)]
 pub(super) struct Conversation {
-    open: HashMap<(Direction, IdKey), Open, ById>,
-    /// Who asked for the progress of this name.
+    open: HashMap<(Direction, IdKey), OpenRequest, ById>,
+    /// The side that requested progress under this token.
     progress: HashMap<IdKey, Direction, ById>,
     calls: HashSet<IdKey, ById>,
     requests: u64,
 }
 
-struct Open {
+struct OpenRequest {
     asks: Question,
     ordinal: u64,
     progress: Option<IdKey>,
 }
 
-/// Who sent a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attribution {
     pub(super) from: Direction,
-    /// Nothing says so: it is only more likely than the opposite.
+    /// The source doesn't show it: this side is only the more likely one.
     pub(super) guessed: bool,
 }
 
@@ -45,7 +45,7 @@ impl Attribution {
 }
 
 impl Conversation {
-    /// Whether the client still waits for an answer to this.
+    /// Whether the client's request with this id is still open.
     pub(super) fn waits_for(&self, id: IdKey) -> bool {
         self.open.contains_key(&(Direction::ClientToServer, id))
     }
@@ -55,24 +55,29 @@ impl Conversation {
         self.calls.contains(&id)
     }
 
-    /// From now on ids may be used again. What is not answered may still be.
+    /// Allows the ids of calls to be used again. Open requests stay open: an answer may still follow.
     pub(super) fn forget_calls(&mut self) {
         self.calls.clear();
     }
 
-    /// Takes the next message, or batch of messages, and says who sent it.
-    pub(super) fn observe(&mut self, said: Option<Direction>, gists: &Gists) -> Result<Attribution, Defect> {
+    /// Adds the next message, or batch of messages, and returns its sender. `stated` is the sender according
+    /// to the source.
+    pub(super) fn observe(
+        &mut self,
+        stated: Option<Direction>,
+        gists: &Gists,
+    ) -> Result<Attribution, Defect> {
         let inferred = || {
             let all = gists.iter().map(|gist| self.attribute(gist));
-            // One that is sure speaks for a batch.
+            // All messages of a batch have one sender, so one certain attribution decides.
             all.reduce(|best, one| if best.guessed { one } else { best })
         };
-        let attribution = match said {
+        let attribution = match stated {
             Some(from) => Attribution::sure(from),
             None => inferred().unwrap_or(Attribution::guess(Direction::ClientToServer)),
         };
         for gist in gists.iter() {
-            self.note(attribution.from, gist)?;
+            self.record(attribution.from, gist)?;
         }
         Ok(attribution)
     }
@@ -87,7 +92,7 @@ impl Conversation {
             Sender::Server => return Attribution::sure(ServerToClient),
             Sender::Either | Sender::Unknown => {}
         }
-        // Progress goes to whoever asked for it; who asked may cancel.
+        // Progress is sent to the side that requested it; only the side that sent a request may cancel it.
         if gist.kind == MessageKind::Notification
             && let Some(asker) = gist.progress.and_then(|token| self.progress.get(&token))
         {
@@ -101,7 +106,7 @@ impl Conversation {
             }
         }
         match gist.kind {
-            // Nobody has an id open twice, so it is the other side's.
+            // A side doesn't reuse an id that it has open, so the other side sent this one.
             MessageKind::Request if self.is_open_only(ClientToServer, gist.id) => {
                 Attribution::sure(ServerToClient)
             }
@@ -127,7 +132,7 @@ impl Conversation {
             (None, Some(_)) => Attribution::sure(ClientToServer),
             (Some(clients), Some(servers)) => {
                 let looks_like_the_clients = gist.answers != Question::Other && gist.answers == servers.asks;
-                // Errors and empty results look like nothing.
+                // Errors and empty results resemble no answer in particular.
                 let says_nothing = gist.is_error || servers.asks == Question::Other;
                 let is_later = servers.ordinal > clients.ordinal;
                 let from = if looks_like_the_clients || (says_nothing && is_later) {
@@ -142,14 +147,16 @@ impl Conversation {
         }
     }
 
-    fn note(&mut self, from: Direction, gist: &Gist) -> Result<(), Defect> {
+    fn record(&mut self, from: Direction, gist: &Gist) -> Result<(), Defect> {
         match (gist.kind, gist.id) {
             (MessageKind::Request, Some(id)) => {
                 if gist.is_tool_call && from == Direction::ClientToServer && !self.calls.insert(id) {
+                    // Two calls with one id make their answers ambiguous, and an import must not guess
+                    // results.
                     return Err(Defect::DuplicateCall);
                 }
                 self.requests += 1;
-                let open = Open { asks: gist.asks, ordinal: self.requests, progress: gist.progress };
+                let open = OpenRequest { asks: gist.asks, ordinal: self.requests, progress: gist.progress };
                 self.open.insert((from, id), open);
                 if let Some(token) = gist.progress {
                     self.progress.insert(token, from);

@@ -1,52 +1,54 @@
-//! Cutting a source into units: lines, or the elements of arrays in a document. Nothing is understood here but where things
-//! begin and end, so that this can be done by one thread for all.
+//! Splitting a source into units: lines, or the elements of arrays in a document.
+//!
+//! Only quotes and brackets are interpreted, so that one thread can split for all workers, memory doesn't
+//! depend on the length of the source, and a broken unit costs only itself.
 
 use super::item::{Defect, Flaw};
 use memchr::{memchr_iter, memchr2, memrchr};
 use std::ops::Range;
 
-/// How a source is cut.
+/// How a source is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Into lines.
+    /// Into lines, without the empty ones.
     Lines,
-    /// Into the elements of arrays, each named by the way to it: `["log", "entries"]`, or `[]` for a document that is an
-    /// array. Other members of the objects on these ways are units too.
+    /// Into the elements of arrays, each given by its path: `["log", "entries"]`, or `[]` for a document that
+    /// is an array. Other members of the objects on these paths are units too.
     Document(&'static [&'static [&'static str]]),
 }
 
-/// A part of a source that is read on its own.
+/// A part of a source that is parsed on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit<'u> {
-    /// Its bytes.
+    /// The unit's bytes, without surrounding white space.
     pub bytes: &'u [u8],
     /// The line of the source that it begins on, from 1.
     pub line: u64,
-    /// The name of the member that it is, if it is one: `log.creator`. Elements and lines have none.
+    /// The path of the member, if the unit is one: `log.creator`. `None` for elements and lines.
     pub member: Option<&'u str>,
-    /// Its number in its array, from 1, if it is an element.
+    /// The element's number in its array, from 1. `None` for members and lines.
     pub entry: Option<u64>,
 }
 
 impl Unit<'_> {
-    /// The line of a place in it.
+    /// The line of the source at an offset in the unit, from 1.
     pub fn line_at(&self, offset: usize) -> u64 {
         self.line + newlines(&self.bytes[..offset.min(self.bytes.len())])
     }
 }
 
-/// Several units.
+/// A group of units, large enough that passing it to another thread costs little.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
     units: Units,
-    /// What is wrong between the units.
+    /// The flaws between the units.
     pub(super) flaws: Vec<Flaw>,
 }
 
 #[derive(Debug)]
 enum Units {
-    /// The lines of it, the first of which has this number.
+    /// Every line is a unit. Holds the number of the first line.
     Lines(u64),
     Cut(Vec<Cut>),
 }
@@ -66,12 +68,12 @@ struct Cut {
 }
 
 impl Batch {
-    /// Where everything lies.
+    /// The bytes that contain all units.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Tells each unit, in order.
+    /// Calls `each` for every unit, in order.
     pub(super) fn each<'b>(&'b self, mut each: impl FnMut(Unit<'b>)) {
         match &self.units {
             Units::Lines(first) => {
@@ -96,13 +98,13 @@ impl Batch {
     }
 }
 
-/// A batch is handed on when it is this large.
+/// In bytes. A batch is passed on once it is this large.
 const BATCH: usize = 512 * 1024;
 
-/// Longer than anything that a message may be.
+/// In bytes. A longer unit is not a message, and reading on would only fill memory.
 const MAX_UNIT: usize = 512 * 1024 * 1024;
 
-/// Cuts a source.
+/// Splits a source that arrives in chunks.
 pub(super) enum Cutter {
     Lines(LineCutter),
     Document(Box<DocumentCutter>),
@@ -116,7 +118,7 @@ impl Cutter {
         }
     }
 
-    /// Takes the next bytes, and gives a batch if there is enough for one.
+    /// Adds the next bytes. Returns a batch if there is enough for one.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Batch> {
         match self {
             Cutter::Lines(lines) => lines.push(bytes),
@@ -124,7 +126,7 @@ impl Cutter {
         }
     }
 
-    /// What is left at the end of the source.
+    /// The last batch, which may be empty.
     pub(super) fn finish(self) -> Batch {
         match self {
             Cutter::Lines(lines) => {
@@ -134,7 +136,7 @@ impl Cutter {
         }
     }
 
-    /// The line that was come to.
+    /// The current line of the source, from 1.
     pub(super) fn line(&self) -> u64 {
         match self {
             Cutter::Lines(lines) => lines.line + newlines(&lines.bytes),
@@ -142,12 +144,12 @@ impl Cutter {
         }
     }
 
-    /// Whether there is no use in reading on.
+    /// Whether reading on is pointless: the document is broken, or a unit is too long.
     pub(super) fn is_stuck(&self) -> bool {
         match self {
             Cutter::Lines(lines) => lines.bytes.len() > MAX_UNIT,
             Cutter::Document(document) => {
-                document.state == State::Broken || document.batch.bytes.len() > MAX_UNIT
+                document.state == CutterState::Broken || document.batch.bytes.len() > MAX_UNIT
             }
         }
     }
@@ -165,6 +167,7 @@ impl LineCutter {
             return None;
         }
         let end = memrchr(b'\n', &self.bytes)? + 1;
+        // The full buffer becomes the batch, without a copy; only the incomplete line at its end moves.
         let mut rest = Vec::with_capacity(BATCH + bytes.len());
         rest.extend_from_slice(&self.bytes[end..]);
         self.bytes.truncate(end);
@@ -175,14 +178,14 @@ impl LineCutter {
     }
 }
 
-/// Finds the elements of arrays in a document that comes piece by piece. It follows brackets and quotes; whether what is
-/// between them is JSON is for those who read the elements.
+/// Finds the elements of arrays in a document that arrives in chunks. Tracks brackets and quotes; whether the
+/// rest is JSON is checked when the elements are parsed.
 pub(super) struct DocumentCutter {
     ways: &'static [&'static [&'static str]],
-    state: State,
-    /// The containers that are on a way.
+    state: CutterState,
+    /// The open containers that are on one of the paths.
     open: Vec<Frame>,
-    /// The way to here.
+    /// The path of the current position.
     path: Vec<String>,
     value: ValueScan,
     key: Vec<u8>,
@@ -191,36 +194,36 @@ pub(super) struct DocumentCutter {
     start_line: u64,
     line: u64,
     separators: Separators,
-    /// Bytes that belong to nothing have been met, and told.
+    /// Bytes that don't belong to anything have already been reported.
     in_noise: bool,
-    /// The arrays that were met.
+    /// The paths of the arrays that were entered.
     entered: Vec<String>,
-    /// How many elements of the current array have ended.
+    /// The number of complete elements of the current array.
     elements: u64,
 }
 
-/// What stood since the last value.
+/// The separators since the last value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Separators {
     commas: usize,
     colons: usize,
-    /// Nothing of the container stands before.
+    /// No value of the container precedes.
     first: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Between values.
+enum CutterState {
+    /// Between two values, or before the first.
     Between,
-    /// In a member's name.
+    /// Inside a member's name.
     Key,
-    /// Behind a member's name.
+    /// After a member's name, before its value.
     AfterKey,
-    /// In a value that is a unit.
+    /// Inside a value that is a unit.
     Value,
-    /// Behind the document.
+    /// After the end of the document.
     After,
-    /// This is not such a document.
+    /// The source is not a document of the expected shape.
     Broken,
 }
 
@@ -230,7 +233,7 @@ enum Frame {
     Array,
 }
 
-/// How far a value has been scanned.
+/// The state of scanning a value across chunks.
 #[derive(Debug, Clone, Copy, Default)]
 struct ValueScan {
     depth: usize,
@@ -241,11 +244,12 @@ struct ValueScan {
 
 impl ValueScan {
     fn begin(first: u8) -> Self {
+        // A scalar has no closing byte of its own: it ends before the next delimiter.
         let scalar = !matches!(first, b'{' | b'[' | b'"');
         ValueScan { depth: 0, in_string: false, escaped: false, scalar }
     }
 
-    /// How many of these bytes belong to the value, and whether it ends there.
+    /// Returns how many of these bytes belong to the value, and whether it ends there.
     fn advance(&mut self, bytes: &[u8]) -> (usize, bool) {
         if self.scalar {
             let end = bytes
@@ -294,7 +298,7 @@ impl DocumentCutter {
     fn new(ways: &'static [&'static [&'static str]]) -> Self {
         DocumentCutter {
             ways,
-            state: State::Between,
+            state: CutterState::Between,
             open: Vec::new(),
             path: Vec::new(),
             value: ValueScan::default(),
@@ -313,11 +317,11 @@ impl DocumentCutter {
     fn push(&mut self, mut bytes: &[u8]) -> Option<Batch> {
         while !bytes.is_empty() {
             let used = match self.state {
-                State::Between | State::AfterKey => self.between(bytes),
-                State::Key => self.key(bytes),
-                State::Value => self.value(bytes),
-                State::After => self.after(bytes),
-                State::Broken => break,
+                CutterState::Between | CutterState::AfterKey => self.between(bytes),
+                CutterState::Key => self.key(bytes),
+                CutterState::Value => self.value(bytes),
+                CutterState::After => self.after(bytes),
+                CutterState::Broken => break,
             };
             self.line += newlines(&bytes[..used]);
             bytes = &bytes[used..];
@@ -330,15 +334,17 @@ impl DocumentCutter {
             bytes.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != 0).unwrap_or(bytes.len());
         if at == 0 {
             self.flaw(Defect::Unexpected { expected: "the end of the document" });
-            // Another document, perhaps.
-            self.state = if matches!(bytes[0], b'{' | b'[') { State::Between } else { State::Broken };
+            // May be the start of another document.
+            self.state =
+                if matches!(bytes[0], b'{' | b'[') { CutterState::Between } else { CutterState::Broken };
             self.separators = Separators { first: true, ..Separators::default() };
         }
         at
     }
 
-    /// What stands between values: white space and separators, and the first byte of what comes next.
+    /// Consumes white space and separators between values, or the first byte of what comes next.
     fn between(&mut self, bytes: &[u8]) -> usize {
+        // NULs count as white space: a crash of the machine may leave them between entries.
         let is_separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':' | 0);
         let at = bytes.iter().position(|byte| !is_separator(byte)).unwrap_or(bytes.len());
         if at > 0 {
@@ -348,7 +354,7 @@ impl DocumentCutter {
         }
         let in_object = self.open.last() == Some(&Frame::Object);
         let in_array = self.open.last() == Some(&Frame::Array);
-        let wants_key = in_object && self.state == State::Between;
+        let wants_key = in_object && self.state == CutterState::Between;
         match bytes[0] {
             b'}' if wants_key => self.close(),
             b']' if in_array => self.close(),
@@ -356,10 +362,13 @@ impl DocumentCutter {
                 self.check_separators(self.state);
                 self.key.clear();
                 self.value = ValueScan { in_string: true, ..ValueScan::default() };
-                self.state = State::Key;
+                self.state = CutterState::Key;
             }
+            // Containers on a path are entered; all others are values, and become units as a whole.
             b'{' if self.goes_on() => self.enter(Frame::Object),
             b'[' if self.is_way() => self.enter(Frame::Array),
+            // Before the first container there is nothing to recover; inside one, the next entry may be
+            // intact.
             _ if self.open.is_empty() => self.refuse(),
             b'}' | b']' => self.noise(),
             _ if wants_key => self.noise(),
@@ -372,11 +381,11 @@ impl DocumentCutter {
         1
     }
 
-    /// Between a name and its value stands a colon, between other things a comma.
-    fn check_separators(&mut self, state: State) {
+    /// Requires one colon between a name and its value, and one comma between other values.
+    fn check_separators(&mut self, state: CutterState) {
         let Separators { commas, colons, first } = std::mem::take(&mut self.separators);
         let right = match state {
-            State::AfterKey => (commas, colons) == (0, 1),
+            CutterState::AfterKey => (commas, colons) == (0, 1),
             _ => (commas, colons) == (usize::from(!first), 0),
         };
         if !right {
@@ -385,7 +394,7 @@ impl DocumentCutter {
         self.in_noise = false;
     }
 
-    /// Whether an object that begins here is on a way.
+    /// Whether an object that begins here is on one of the paths.
     fn goes_on(&self) -> bool {
         self.open.last() != Some(&Frame::Array)
             && self
@@ -394,15 +403,17 @@ impl DocumentCutter {
                 .any(|way| way.len() > self.path.len() && way.iter().zip(&self.path).all(|(a, b)| a == b))
     }
 
-    /// Whether an array that begins here is at the end of a way.
+    /// Whether an array that begins here is at the end of a path.
     fn is_way(&self) -> bool {
         self.open.last() != Some(&Frame::Array) && self.ways.iter().any(|way| way.iter().eq(self.path.iter()))
     }
 
     fn enter(&mut self, frame: Frame) {
-        self.check_separators(if self.open.is_empty() { State::Between } else { self.state });
+        self.check_separators(if self.open.is_empty() { CutterState::Between } else { self.state });
         if frame == Frame::Array {
             let way = self.path.join(".");
+            // A second array of the same path: which of the two counts is undefined, so both are imported and
+            // the flaw is reported.
             if self.entered.contains(&way) {
                 self.flaw(Defect::DuplicateKey);
             }
@@ -411,7 +422,7 @@ impl DocumentCutter {
         }
         self.open.push(frame);
         self.separators.first = true;
-        self.state = State::Between;
+        self.state = CutterState::Between;
     }
 
     fn close(&mut self) {
@@ -421,18 +432,18 @@ impl DocumentCutter {
         }
         self.open.pop();
         self.path.pop();
-        self.state = if self.open.is_empty() { State::After } else { State::Between };
+        self.state = if self.open.is_empty() { CutterState::After } else { CutterState::Between };
     }
 
-    /// This is no document.
+    /// Rejects the source as a document.
     fn refuse(&mut self) {
         self.flaw(Defect::WrongDocument {
             expected: "a JSON object or array of the kind that this format has",
         });
-        self.state = State::Broken;
+        self.state = CutterState::Broken;
     }
 
-    /// Something that belongs to nothing; what comes behind it may be good.
+    /// Skips a byte that doesn't belong to anything; what follows may be intact.
     fn noise(&mut self) {
         if !std::mem::replace(&mut self.in_noise, true) {
             self.flaw(Defect::Unexpected { expected: "a part of the document" });
@@ -450,7 +461,7 @@ impl DocumentCutter {
             self.key.pop();
             let name = crate::json::unescape(&self.key);
             self.path.push(String::from_utf8_lossy(&name).into_owned());
-            self.state = State::AfterKey;
+            self.state = CutterState::AfterKey;
         }
         used
     }
@@ -459,7 +470,7 @@ impl DocumentCutter {
         self.value = ValueScan::begin(first);
         self.start = self.batch.bytes.len();
         self.start_line = self.line;
-        self.state = State::Value;
+        self.state = CutterState::Value;
     }
 
     fn value(&mut self, bytes: &[u8]) -> usize {
@@ -483,17 +494,18 @@ impl DocumentCutter {
         if !in_array {
             self.path.pop();
         }
-        self.state = State::Between;
+        self.state = CutterState::Between;
     }
 
-    /// The number of the element that is being read.
+    /// The number of the current element.
     fn entry(&self) -> Option<u64> {
         (self.open.last() == Some(&Frame::Array)).then_some(self.elements + 1)
     }
 
-    /// What is there in full, if that is enough. A value that has begun stays.
+    /// Takes the complete units, if they are large enough for a batch. An incomplete value stays.
     fn take(&mut self) -> Option<Batch> {
-        let whole = if self.state == State::Value { self.start } else { self.batch.bytes.len() };
+        // The bytes of an incomplete value stay; its offset is from the start of the next batch.
+        let whole = if self.state == CutterState::Value { self.start } else { self.batch.bytes.len() };
         if whole < BATCH {
             return None;
         }
@@ -504,14 +516,15 @@ impl DocumentCutter {
 
     fn finish(mut self) -> Batch {
         match self.state {
-            State::After | State::Broken => {}
-            State::Between if self.open.is_empty() => self.refuse(),
-            State::Value => {
+            CutterState::After | CutterState::Broken => {}
+            CutterState::Between if self.open.is_empty() => self.refuse(),
+            CutterState::Value => {
+                // An incomplete element is not a unit; the flaw below reports it.
                 self.batch.bytes.truncate(self.start);
                 let entry = self.entry();
                 self.batch.flaws.push(Flaw { line: self.start_line, entry, defect: Defect::CutOff });
             }
-            State::Between | State::Key | State::AfterKey => self.flaw(Defect::CutOff),
+            CutterState::Between | CutterState::Key | CutterState::AfterKey => self.flaw(Defect::CutOff),
         }
         self.batch
     }

@@ -1,9 +1,10 @@
-//! Transcripts of other programs, brought in as traces.
+//! Transcripts of other programs, converted to traces.
 //!
-//! A source is cut into units (lines, or the elements of an array in a document) without being understood. Each unit is
-//! read on its own, by a pure function of its format, on as many threads as there are. What it says is then put in order
-//! again, and the conversation as a whole is looked at: who sent a message, whether an id is used twice. So memory doesn't
-//! depend on the length of the source, but for the ids of its calls.
+//! A source is split into units (lines, or the elements of an array in a document) without parsing them. Each
+//! unit is parsed on its own, by a pure function of its format, on all cores. The results are put back in
+//! order, and then the conversation as a whole is considered: who sent a message, whether an id is in use. So
+//! memory does not depend on the length of the source, except for the ids of its calls. The reasons are in
+//! `docs/design/0006-import.md`.
 //!
 //! ```text
 //! bytes ─ text ─ cut ─► units ─ Format::read ─► items ─ prepare ─► conversation ─► lines of a trace
@@ -12,13 +13,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `formats` | the formats, a file each, and the list of them |
-//! | `item` | what a unit says, and what is wrong with it |
+//! | `formats` | the formats, one file each, and their list |
+//! | `item` | the parsed content of a unit, and its defects |
 //! | `text` | byte order marks, UTF-16 |
 //! | `cut` | lines, and elements of arrays in documents |
 //! | `conversation` | who sent what, and which ids are in use |
-//! | `prepare` | what can be said of an item without knowing the others |
-//! | `run` | all of it, from a source to lines |
+//! | `prepare` | everything about an item that doesn't depend on the others |
+//! | `run` | the pipeline, from a source to lines |
 
 mod conversation;
 mod cut;
@@ -32,5 +33,5 @@ use crate::value as fields;
 
 pub use cut::{Shape, Unit};
 pub use formats::{FORMATS, Format, Sample, detect, find};
-pub use item::{Defect, Findings, Flaw, Item, Severity, What};
-pub use run::{Begun, ImportError, ImportOptions, Report, SAMPLE, TraceSink, import};
+pub use item::{Defect, Findings, Flaw, Item, ItemContent, Severity};
+pub use run::{ImportError, ImportOptions, ImportReport, SAMPLE, SinkDecision, TraceSink, import};

@@ -1,9 +1,12 @@
-//! What can be said of an item without knowing the others: whether it is a message, what of it is secret, and what the
-//! conversation will want to know.
+//! Everything about an item that doesn't depend on the others: whether it is a message, redaction, and the
+//! facts that the conversation needs.
+//!
+//! This is the expensive part of an import, and it runs on all cores. What it leaves to the single thread of
+//! the conversation is small: a [`Gist`] per message.
 
 use super::cut::Batch;
 use super::formats::Format;
-use super::item::{Defect, Findings, Flaw, Item, What};
+use super::item::{Defect, Findings, Flaw, Item, ItemContent};
 use crate::json;
 use crate::message::{Defect as MessageDefect, Direction, Envelope, Id, MessageKind, payloads};
 use crate::redact::Redactor;
@@ -13,33 +16,33 @@ use std::hash::{BuildHasherDefault, Hash as _, Hasher};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// A batch whose items are ready for the conversation.
+/// A batch whose items are parsed and redacted.
 pub(super) struct Prepared {
     batch: Batch,
-    pub(super) items: Vec<Ready>,
+    pub(super) items: Vec<PreparedItem>,
     pub(super) flaws: Vec<Flaw>,
 }
 
-/// An item that is ready to be written, but for who sent it.
-pub(super) struct Ready {
+/// An item that is ready to be written, except for its sender.
+pub(super) struct PreparedItem {
     pub(super) line: u64,
-    /// The element of a document's array that it comes from.
+    /// The number of the element of a document's array that it comes from, from 1.
     pub(super) entry: Option<u64>,
     pub(super) at_ms: Option<i64>,
     pub(super) server: Option<String>,
     pub(super) session: Option<String>,
     pub(super) http: Option<Vec<u8>>,
-    pub(super) what: ReadyWhat,
+    pub(super) what: PreparedContent,
 }
 
-impl Ready {
-    /// Something that is wrong with it.
+impl PreparedItem {
+    /// A flaw at the position of this item.
     pub(super) fn flaw(&self, defect: Defect) -> Flaw {
         Flaw { line: self.line, entry: self.entry, defect }
     }
 }
 
-pub(super) enum ReadyWhat {
+pub(super) enum PreparedContent {
     Message { from: Option<Direction>, raw: Bytes, gists: Gists },
     Text { from: Direction, text: Bytes },
     Stderr { text: Bytes },
@@ -47,14 +50,15 @@ pub(super) enum ReadyWhat {
     FreshIds,
 }
 
-/// Bytes that lie in the batch, if nothing had to be changed in them.
+/// Bytes of an item: a range of the batch, or a copy if something had to be changed. Most payloads are never
+/// copied.
 pub(super) enum Bytes {
     Here(Range<usize>),
     Own(Vec<u8>),
 }
 
 impl Prepared {
-    /// The bytes of something in it.
+    /// Resolves the bytes of an item of this batch.
     pub(super) fn bytes<'p>(&'p self, bytes: &'p Bytes) -> &'p [u8] {
         match bytes {
             Bytes::Here(range) => &self.batch.bytes()[range.clone()],
@@ -63,14 +67,14 @@ impl Prepared {
     }
 }
 
-/// A message has one gist; a batch has several.
+/// The gists of an item: one for a message, several for a batch. The common case allocates nothing.
 pub(super) enum Gists {
     One(Gist),
     Several(Vec<Gist>),
 }
 
 impl Gists {
-    /// How many messages there are.
+    /// The number of messages.
     pub(super) fn count(&self) -> u64 {
         self.iter().count() as u64
     }
@@ -83,42 +87,44 @@ impl Gists {
     }
 }
 
-/// What the conversation wants to know of a message.
+/// The facts about a message that the conversation needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gist {
     pub(super) kind: MessageKind,
     pub(super) id: Option<IdKey>,
-    /// Who may send such a message.
+    /// The side that may send this method.
     pub(super) sender: Sender,
-    /// The progress that a request asks for, or that a notification reports.
+    /// The progress token that a request asks for, or that a notification reports on.
     pub(super) progress: Option<IdKey>,
     /// The request that a notification cancels.
     pub(super) cancels: Option<IdKey>,
     pub(super) is_tool_call: bool,
     pub(super) is_initialize: bool,
     pub(super) is_error: bool,
-    /// Which of the server's questions a result answers, by its looks.
+    /// Which of the server's requests a result resembles an answer to.
     pub(super) answers: Question,
-    /// For a request: which of the server's questions it is.
+    /// For a request: which of the server's requests it is.
     pub(super) asks: Question,
 }
 
-/// An id, told apart from all others with near certainty, in little space. `1` and `"1"` are the same.
+/// A 128-bit hash of an id: fixed size, however long ids are, and collisions are negligible. `1` and `"1"`
+/// are equal, because many programs don't keep them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IdKey(u128);
 
 impl std::hash::Hash for IdKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // It is a hash already, and one half of it is enough to find it by.
+        // It is a hash already; half of it is enough for a hash table.
         state.write_u64(self.0 as u64);
     }
 }
 
-/// Finds ids, which need no more hashing.
+/// A hasher that passes an [`IdKey`] through. Hashing ids is 6 % of an import of tiny messages
+/// (docs/benchmarks.md), and should not happen twice.
 #[derive(Debug, Default)]
 pub(super) struct IdHasher(u64);
 
-/// For maps by ids.
+/// The hasher of maps with [`IdKey`]s.
 pub(super) type ById = BuildHasherDefault<IdHasher>;
 
 impl Hasher for IdHasher {
@@ -145,7 +151,7 @@ impl IdKey {
     pub(super) fn of(id: &Id<'_>) -> Self {
         let (Id::String(text) | Id::Number(text)) = id;
         let half = |salt: u8| {
-            // This one has fixed keys: two runs give the same.
+            // Unlike `RandomState`, this hasher has fixed keys: two runs give the same result.
             let mut hasher = std::hash::DefaultHasher::new();
             salt.hash(&mut hasher);
             text.hash(&mut hasher);
@@ -155,13 +161,13 @@ impl IdKey {
     }
 }
 
-/// Who may send a message.
+/// The side that may send a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sender {
     Client,
     Server,
     Either,
-    /// Nobody that is known of.
+    /// The method is not one of MCP's.
     Unknown,
 }
 
@@ -197,13 +203,13 @@ impl Sender {
     }
 }
 
-/// What a server may ask a client.
+/// The requests that a server may send to a client, and whose answers can be recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
     Sampling,
     Elicitation,
     Roots,
-    /// None of these.
+    /// Any other request, or none.
     Other,
 }
 
@@ -218,7 +224,7 @@ impl Question {
     }
 
     fn answered_by(result: &[u8]) -> Self {
-        // Most results are answers of the server's, and long.
+        // Most results are the server's, and long: a search rules them out without parsing.
         static NAMES: LazyLock<[Finder<'static>; 3]> =
             LazyLock::new(|| ["\"roots\"", "\"role\"", "\"action\""].map(Finder::new));
         if NAMES.iter().all(|name| name.find(result).is_none()) {
@@ -238,7 +244,7 @@ impl Question {
     }
 }
 
-/// Reads all units of a batch.
+/// Parses all units of a batch, and redacts them.
 pub(super) fn prepare(format: &Format, redactor: Option<&Redactor>, batch: Batch) -> Prepared {
     let mut findings = Findings::default();
     let mut items = Vec::new();
@@ -250,11 +256,11 @@ pub(super) fn prepare(format: &Format, redactor: Option<&Redactor>, batch: Batch
             for item in findings.items.drain(..) {
                 items.extend(preparation.item(item, unit.entry, &mut findings.flaws));
             }
-            // Only here is it known which element of a document a unit is.
+            // Formats don't set the entry; it is known only here.
             flaws.extend(findings.flaws.drain(..).map(|flaw| Flaw { entry: unit.entry, ..flaw }));
         });
     }
-    // What is wrong between the units stands among what is wrong with them.
+    // Merges flaws between units with those inside them.
     flaws.sort_by_key(|flaw| flaw.line);
     Prepared { batch, items, flaws }
 }
@@ -265,21 +271,21 @@ struct Preparation<'p> {
 }
 
 impl<'p> Preparation<'p> {
-    fn item(&self, item: Item<'p>, entry: Option<u64>, flaws: &mut Vec<Flaw>) -> Option<Ready> {
+    fn item(&self, item: Item<'p>, entry: Option<u64>, flaws: &mut Vec<Flaw>) -> Option<PreparedItem> {
         let line = item.line;
         let mut flaw = |defect| flaws.push(Flaw { line, entry, defect });
         let what = match item.what {
-            What::Message { from, raw } => self.message(from, raw, &mut flaw)?,
-            What::Text { from, text } => ReadyWhat::Text { from, text: self.text(text) },
-            What::Stderr { text } => ReadyWhat::Stderr { text: self.text(text) },
-            What::Exchange if item.http.is_none() => {
+            ItemContent::Message { from, raw } => self.message(from, raw, &mut flaw)?,
+            ItemContent::Text { from, text } => PreparedContent::Text { from, text: self.text(text) },
+            ItemContent::Stderr { text } => PreparedContent::Stderr { text: self.text(text) },
+            ItemContent::Exchange if item.http.is_none() => {
                 flaw(Defect::Unexpected { expected: "a message, a text or an HTTP exchange" });
                 return None;
             }
-            What::Exchange => ReadyWhat::Exchange,
-            What::FreshIds => ReadyWhat::FreshIds,
+            ItemContent::Exchange => PreparedContent::Exchange,
+            ItemContent::FreshIds => PreparedContent::FreshIds,
         };
-        Some(Ready {
+        Some(PreparedItem {
             line,
             entry,
             at_ms: item.at_ms,
@@ -295,9 +301,10 @@ impl<'p> Preparation<'p> {
         from: Option<Direction>,
         raw: Cow<'p, [u8]>,
         flaw: &mut impl FnMut(Defect),
-    ) -> Option<ReadyWhat> {
+    ) -> Option<PreparedContent> {
         let raw = without_nuls(raw, flaw)?;
         let raw = as_text(raw, flaw);
+        // A trace has one record per line; pretty-printed messages lose their insignificant white space.
         let raw = on_one_line(raw);
         let clean = match self.clean(&raw) {
             Ok(clean) => clean,
@@ -309,12 +316,13 @@ impl<'p> Preparation<'p> {
         let gists = gists(&clean, flaw)?;
         let raw = match clean {
             Cow::Owned(clean) => Bytes::Own(clean),
+            // Nothing was redacted, so the payload may still be a range of the batch.
             Cow::Borrowed(_) => self.keep(raw),
         };
-        Some(ReadyWhat::Message { from, raw, gists })
+        Some(PreparedContent::Message { from, raw, gists })
     }
 
-    /// JSON without its secrets; an error if it is no JSON.
+    /// Redacts JSON. Fails if it is not JSON, which saves a separate validation.
     fn clean<'r>(&self, raw: &'r [u8]) -> Result<Cow<'r, [u8]>, json::SyntaxError> {
         match self.redactor {
             Some(redactor) => redactor.json(raw),
@@ -324,11 +332,12 @@ impl<'p> Preparation<'p> {
 
     fn context(&self, http: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Vec<u8> {
         let http = on_one_line(as_text(http, flaw));
-        // It was made of JSON; were it none, nothing of it may be written.
+        // Formats build it from JSON. If it is not JSON after all, it can't be redacted reliably, so nothing
+        // of it is written.
         self.clean(&http).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
     }
 
-    /// A name that may be a secret by its looks.
+    /// Redacts a name as text: a server's name or session id may contain a secret.
     fn name(&self, name: &str) -> String {
         let clean = self.redactor.map(|redactor| redactor.text(name.as_bytes()));
         clean.map_or_else(|| name.to_owned(), |clean| String::from_utf8_lossy(&clean).into_owned())
@@ -341,7 +350,8 @@ impl<'p> Preparation<'p> {
         }
     }
 
-    /// Bytes of the batch stay where they are.
+    /// Turns borrowed bytes into a range of the batch, so that they can be sent to another thread with it,
+    /// uncopied.
     fn keep(&self, bytes: Cow<'p, [u8]>) -> Bytes {
         match bytes {
             Cow::Owned(own) => Bytes::Own(own),
@@ -356,7 +366,7 @@ impl<'p> Preparation<'p> {
     }
 }
 
-/// `None` if there is nothing else.
+/// Removes NULs at both ends. `None` if nothing is left.
 fn without_nuls<'p>(raw: Cow<'p, [u8]>, flaw: &mut impl FnMut(Defect)) -> Option<Cow<'p, [u8]>> {
     let edge = |byte: Option<&u8>| byte == Some(&0);
     if !edge(raw.first()) && !edge(raw.last()) {
@@ -383,7 +393,7 @@ fn on_one_line(raw: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if memchr::memchr2(b'\n', b'\r', &raw).is_some() { Cow::Owned(json::compact(&raw)) } else { raw }
 }
 
-/// What a payload says, or each of a batch; `None` if it is no message.
+/// The gists of a payload. `None` if it contains no message.
 fn gists(raw: &[u8], flaw: &mut impl FnMut(Defect)) -> Option<Gists> {
     let envelope = Envelope::scan(raw);
     if envelope.kind != MessageKind::Batch {
@@ -391,7 +401,7 @@ fn gists(raw: &[u8], flaw: &mut impl FnMut(Defect)) -> Option<Gists> {
     }
     let all = payloads(raw);
     let mut odd = false;
-    // The batch stays as it is; what in it is no message is none.
+    // The batch is written as it is; elements that are not messages are only noted.
     let mut note = |defect| match defect {
         Defect::NotAMessage => odd = true,
         defect => flaw(defect),
@@ -437,7 +447,7 @@ fn gist(envelope: &Envelope<'_>, flaw: &mut impl FnMut(Defect)) -> Option<Gist> 
     })
 }
 
-/// The request that is cancelled.
+/// The id of the cancelled request.
 fn cancelled(params: &[u8]) -> Option<IdKey> {
     let id = super::fields::Value::parse(params).ok()?.get("requestId")?;
     let id = match id.string() {

@@ -1,10 +1,14 @@
-//! From a source to the lines of traces.
+//! The import pipeline: from a source to the lines of traces.
+//!
+//! One thread reads and splits the source, workers parse and redact the batches, and the calling thread puts
+//! them back in order and encodes lines. Batches are dealt to the workers in turn and collected in turn, so
+//! order needs no sequence numbers; the channels hold one batch each, which bounds memory.
 
 use super::conversation::Conversation;
 use super::cut::{Batch, Cutter};
 use super::formats::Format;
 use super::item::{Defect, Flaw, Severity};
-use super::prepare::{Gists, IdKey, Prepared, Ready, ReadyWhat, prepare};
+use super::prepare::{Gists, IdKey, Prepared, PreparedContent, PreparedItem, prepare};
 use super::text;
 use crate::compress;
 use crate::format::{Assumed, Context, Encoder, Imported, LineEnd, Meta, Moment};
@@ -14,87 +18,87 @@ use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// As much of a source tells its format.
+/// How many bytes at the beginning of a source are enough to detect its format.
 pub const SAMPLE: usize = 256 * 1024;
 
-/// How much is read from a source at a time.
+/// Bytes per read from the source.
 const CHUNK: usize = 256 * 1024;
 
-/// Lines are handed on when there are so many bytes of them.
+/// Lines are passed to the sink once there are this many bytes of them.
 const FLUSH: usize = 256 * 1024;
 
-/// How many bytes of lines without a time are held back until the source gives one.
+/// The most bytes of lines without a time that are held back until the source has one.
 const HELD_BACK: usize = 8 * 1024 * 1024;
 
-/// As many flaws are kept in full.
+/// The most flaws that are kept in full; the rest are only counted.
 const MAX_FLAWS: usize = 1000;
 
-/// How a source is brought in.
+/// The options of an import.
 pub struct ImportOptions<'o> {
-    /// What it is.
+    /// The format of the source.
     pub format: &'static Format,
-    /// Takes the secrets out; without it everything is written as it is.
+    /// Redacts the source; without it everything is written as it is.
     pub redactor: Option<&'o Redactor>,
-    /// Whether the first flaw ends it.
+    /// Whether the first flaw rejects the source.
     pub strict: bool,
-    /// How many threads read units.
+    /// The number of threads that parse units; at least one is used.
     pub workers: usize,
-    /// The `meta` of the traces; the label of a server that the source names is that name.
+    /// The `meta` of the traces. If the source names its servers, a server's name replaces the label.
     pub meta: Meta,
     /// The name of the source, for the `meta`.
     pub source: String,
 }
 
-/// Where the lines of traces go.
+/// The destination of the traces.
 pub trait TraceSink {
-    /// A trace begins; the name of the server is there if the source has names.
-    fn begin(&mut self, server: Option<&str>) -> io::Result<Begun>;
-    /// Takes whole lines of a trace, counted from 0 in the order of their beginning.
+    /// Starts a trace. `server` is the server's name, if the source has names.
+    fn begin(&mut self, server: Option<&str>) -> io::Result<SinkDecision>;
+    /// Writes whole lines of a trace. Traces are numbered from 0 in the order in which they started.
     fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()>;
 }
 
-/// What becomes of a trace.
+/// Whether a sink wants a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Begun {
-    /// It is written, and has this id.
+pub enum SinkDecision {
+    /// The trace is to be written.
     Wanted {
-        /// The id.
+        /// The trace's id for its `meta`.
         id: Option<String>,
     },
-    /// Nobody wants it.
+    /// The trace is discarded, for example because the user chose another server.
     Unwanted,
 }
 
-/// What was found.
+/// The result of an import.
 #[derive(Debug, Default)]
-pub struct Report {
-    /// Messages that were brought in; a batch counts as its messages.
+pub struct ImportReport {
+    /// The number of imported messages; each message of a batch counts.
     pub messages: u64,
-    /// What is wrong, in the order of the source; no more than a thousand.
+    /// The flaws in the order of the source; at most a thousand.
     pub flaws: Vec<Flaw>,
-    /// How many flaws there are, kept or not, by how bad they are.
+    /// The number of flaws that lose nothing, kept or not.
     pub notes: u64,
-    /// How many parts of the source could not be brought in.
+    /// The number of parts of the source that could not be imported.
     pub losses: u64,
-    /// Messages of which nothing says who sent them.
+    /// The number of messages whose sender was guessed.
     pub guessed: u64,
-    /// How many traces there are.
+    /// The number of traces.
     pub traces: usize,
 }
 
-/// A source can't be brought in.
+/// A source could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It breaks a rule that it may not break.
+    /// The source has a fatal flaw, or any flaw if the import is strict.
     #[error("{0}")]
     Refused(Flaw),
-    /// There is no message in it.
+    /// The source contains no message.
     #[error("the source has no messages")]
     Empty {
-        /// What else was found.
-        report: Box<Report>,
+        /// What was found besides messages.
+        report: Box<ImportReport>,
     },
-    /// It can't be read.
+    /// The source can't be read.
     #[error("can't read all of the source")]
     Read(#[source] io::Error),
     /// The trace can't be written.
@@ -102,17 +106,18 @@ pub enum ImportError {
     Write(#[source] io::Error),
 }
 
-/// Brings a source in.
+/// Imports a source into `sink`. Returns when everything is written, or with the first fatal error.
 pub fn import(
     source: impl Read + Send,
     options: &ImportOptions<'_>,
     sink: &mut dyn TraceSink,
-) -> Result<Report, ImportError> {
+) -> Result<ImportReport, ImportError> {
     let workers = options.workers.max(1);
-    let mut traces = Traces { options, sink, open: Vec::new(), report: Report::default() };
+    let mut traces = Traces { options, sink, open: Vec::new(), report: ImportReport::default() };
     thread::scope(|scope| {
         let (mut inlets, mut outlets, mut preparing) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..workers {
+            // One batch of slack per worker: enough to keep it busy, and it bounds memory.
             let (inlet, batches) = sync_channel::<Batch>(1);
             let (results, outlet) = sync_channel::<Prepared>(1);
             let (format, redactor) = (options.format, options.redactor);
@@ -127,13 +132,14 @@ pub fn import(
             outlets.push(outlet);
         }
         let reading = scope.spawn(move || read(source, options.format, &inlets));
-        let taken = traces.take_all(&outlets);
-        // Whoever waits to hand something over is let go.
+        let written = traces.write_all(&outlets);
+        // After an error, workers may be blocked on a full channel; this makes their `send` fail.
         drop(outlets);
-        let read = joined(reading);
-        // A scope waits for what its threads do; only joined are they gone, with all that they had.
-        preparing.into_iter().for_each(joined);
-        taken?;
+        let read = join(reading);
+        // The scope waits for the closures only; joining also waits until the threads have freed what they
+        // held.
+        preparing.into_iter().for_each(join);
+        written?;
         if let Some(flaw) = read.map_err(ImportError::Read)? {
             traces.flaw(flaw)?;
         }
@@ -142,12 +148,13 @@ pub fn import(
     traces.finish()
 }
 
-fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Reads a source and deals its batches out in turn. A source that ends too early is a flaw.
+/// Reads a source and deals its batches to the workers in turn. A source that ends too early is a flaw.
 fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>]) -> io::Result<Option<Flaw>> {
+    // Decompression comes first: a byte order mark is inside.
     let mut source = text::reader(compress::reader(source)?)?;
     let mut cutter = Cutter::new(format.shape);
     let mut chunk = vec![0; CHUNK];
@@ -161,6 +168,7 @@ fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>])
                 if let Some(batch) = cutter.push(&chunk[..length])
                     && !deal(batch)
                 {
+                    // The other end is gone: the conversation has failed, and reports why.
                     return Ok(None);
                 }
                 if cutter.is_stuck() {
@@ -181,10 +189,12 @@ fn read(source: impl Read + Send, format: &Format, inlets: &[SyncSender<Batch>])
     Ok(flaw)
 }
 
-/// The request that an item answers.
-fn answered(item: &Ready) -> Option<IdKey> {
+/// The id of the request that an item answers.
+fn answered(item: &PreparedItem) -> Option<IdKey> {
     match &item.what {
-        ReadyWhat::Message { gists: Gists::One(gist), .. } if gist.kind == MessageKind::Response => gist.id,
+        PreparedContent::Message { gists: Gists::One(gist), .. } if gist.kind == MessageKind::Response => {
+            gist.id
+        }
         _ => None,
     }
 }
@@ -194,30 +204,30 @@ fn is_broken_compression(error: &io::Error) -> bool {
     matches!(error.kind(), UnexpectedEof | InvalidData | InvalidInput)
 }
 
-/// The traces that are being written.
+/// The traces that are being written, one for each server.
 struct Traces<'t, 'o> {
     options: &'t ImportOptions<'o>,
     sink: &'t mut dyn TraceSink,
     open: Vec<OpenTrace>,
-    report: Report,
+    report: ImportReport,
 }
 
 struct OpenTrace {
     server: Option<String>,
     conversation: Conversation,
     encoder: Encoder,
-    /// The first line, which says when the trace began, until that is known.
+    /// The `meta` line, until the start time is known.
     meta: Option<Meta>,
     lines: Vec<u8>,
-    /// The first time that the source gives.
+    /// The first time in the source.
     first_ms: Option<i64>,
-    /// The last time that the source gave.
+    /// The last time in the source so far.
     last_ms: Option<i64>,
     wanted: bool,
 }
 
 impl OpenTrace {
-    /// When the next line was seen, as far as that is known.
+    /// The time of the next line. A line without one repeats the previous time.
     fn moment(&mut self, at_ms: Option<i64>) -> Moment {
         if let Some(at_ms) = at_ms {
             self.first_ms.get_or_insert(at_ms);
@@ -227,7 +237,8 @@ impl OpenTrace {
         Moment { wall_ms: self.last_ms.unwrap_or_default(), us: 0 }
     }
 
-    /// Writes the first line, and gives its time to the lines that were held back: they came before any time was given.
+    /// Writes the `meta` line, and restamps the lines that were held back because they came before the first
+    /// time.
     fn begin(&mut self, wall_ms: i64) {
         let Some(meta) = self.meta.take() else { return };
         let held_back = std::mem::take(&mut self.lines);
@@ -237,7 +248,7 @@ impl OpenTrace {
         }
     }
 
-    /// Between the first and the last time that the source gives.
+    /// Milliseconds between the first and the last time in the source.
     fn duration_ms(&self) -> u64 {
         let duration = self.first_ms.zip(self.last_ms).map(|(first, last)| last.saturating_sub(first));
         duration.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0)
@@ -245,18 +256,19 @@ impl OpenTrace {
 }
 
 impl Traces<'_, '_> {
-    fn take_all(&mut self, outlets: &[Receiver<Prepared>]) -> Result<(), ImportError> {
+    fn write_all(&mut self, outlets: &[Receiver<Prepared>]) -> Result<(), ImportError> {
         for outlet in outlets.iter().cycle() {
-            // Batches are dealt in turn: the first who has nothing more is the end of all.
+            // Batches are dealt in turn, so the first worker without another batch marks the end.
             let Ok(prepared) = outlet.recv() else { break };
-            self.take(&prepared)?;
+            self.write_batch(&prepared)?;
         }
         Ok(())
     }
 
-    fn take(&mut self, prepared: &Prepared) -> Result<(), ImportError> {
+    fn write_batch(&mut self, prepared: &Prepared) -> Result<(), ImportError> {
         let mut flaws = prepared.flaws.iter().peekable();
         for item in &prepared.items {
+            // Flaws are interleaved with items by line, so that the report follows the order of the source.
             while let Some(flaw) = flaws.next_if(|flaw| flaw.line <= item.line) {
                 self.flaw(flaw.clone())?;
             }
@@ -273,6 +285,7 @@ impl Traces<'_, '_> {
 
     fn flaw(&mut self, flaw: Flaw) -> Result<(), ImportError> {
         let severity = flaw.defect.severity();
+        // Nothing is written yet that can't be discarded: the caller commits its files only on success.
         if severity == Severity::Fatal || self.options.strict {
             return Err(ImportError::Refused(flaw));
         }
@@ -286,8 +299,8 @@ impl Traces<'_, '_> {
         Ok(())
     }
 
-    fn item(&mut self, prepared: &Prepared, item: &Ready) -> Result<(), ImportError> {
-        if matches!(item.what, ReadyWhat::FreshIds) {
+    fn item(&mut self, prepared: &Prepared, item: &PreparedItem) -> Result<(), ImportError> {
+        if matches!(item.what, PreparedContent::FreshIds) {
             if let Some(at) = self.trace_of(item) {
                 self.open[at].conversation.forget_calls();
             }
@@ -307,8 +320,9 @@ impl Traces<'_, '_> {
         };
         let (encoder, lines) = (&mut trace.encoder, &mut trace.lines);
         match &item.what {
-            ReadyWhat::Message { from, raw, gists } => {
+            PreparedContent::Message { from, raw, gists } => {
                 if self.options.format.many_sessions && gists.iter().any(|gist| gist.is_initialize) {
+                    // A new handshake: ids may start anew.
                     trace.conversation.forget_calls();
                 }
                 let attribution = trace
@@ -322,37 +336,37 @@ impl Traces<'_, '_> {
                     self.report.guessed += if attribution.guessed { gists.count() } else { 0 };
                 }
             }
-            ReadyWhat::Text { from, text } => {
+            PreparedContent::Text { from, text } => {
                 encoder.text(lines, moment, *from, context, prepared.bytes(text));
             }
-            ReadyWhat::Stderr { text } => {
+            PreparedContent::Stderr { text } => {
                 let context = Context { assumed: context.assumed, ..Context::default() };
                 encoder.stderr(lines, moment, context, prepared.bytes(text));
             }
-            ReadyWhat::Exchange => encoder.http(lines, moment, context),
-            ReadyWhat::FreshIds => {}
+            PreparedContent::Exchange => encoder.http(lines, moment, context),
+            PreparedContent::FreshIds => {}
         }
         Ok(())
     }
 
-    /// The trace of an item's server.
-    fn trace_for(&mut self, item: &Ready) -> Result<usize, ImportError> {
+    /// The trace of an item's server; starts one if there is none.
+    fn trace_for(&mut self, item: &PreparedItem) -> Result<usize, ImportError> {
         self.trace_of(item).map_or_else(|| self.begin(item), Ok)
     }
 
-    /// The trace of an item's server, if it has begun. An answer that doesn't name its server belongs to the one that was
-    /// asked.
-    fn trace_of(&self, item: &Ready) -> Option<usize> {
+    /// The trace of an item's server, if it has started. A response that doesn't name its server belongs to
+    /// the one whose request is open.
+    fn trace_of(&self, item: &PreparedItem) -> Option<usize> {
         let asked = answered(item)
             .filter(|_| item.server.is_none())
             .and_then(|id| self.open.iter().position(|trace| trace.conversation.waits_for(id)));
         asked.or_else(|| self.open.iter().position(|trace| trace.server == item.server))
     }
 
-    /// Whether a call, or its result, was there before. Programs that keep calls only write a session's past again when it
-    /// goes on.
-    fn is_repeated(&self, item: &Ready) -> bool {
-        let ReadyWhat::Message { gists: Gists::One(gist), .. } = &item.what else { return false };
+    /// Whether a call, or its result, was imported before. Programs that only store calls write a session's
+    /// history again when it is resumed.
+    fn is_repeated(&self, item: &PreparedItem) -> bool {
+        let PreparedContent::Message { gists: Gists::One(gist), .. } = &item.what else { return false };
         let Some(id) = gist.id.filter(|_| self.options.format.calls_only) else { return false };
         let mut servers =
             self.open.iter().filter(|trace| item.server.is_none() || trace.server == item.server);
@@ -365,11 +379,11 @@ impl Traces<'_, '_> {
         may_repeat && servers.any(|trace| trace.conversation.has_call(id))
     }
 
-    fn begin(&mut self, item: &Ready) -> Result<usize, ImportError> {
+    fn begin(&mut self, item: &PreparedItem) -> Result<usize, ImportError> {
         let begun = self.sink.begin(item.server.as_deref()).map_err(ImportError::Write)?;
         let (wanted, id) = match begun {
-            Begun::Wanted { id } => (true, id),
-            Begun::Unwanted => (false, None),
+            SinkDecision::Wanted { id } => (true, id),
+            SinkDecision::Unwanted => (false, None),
         };
         let mut meta = Meta {
             id,
@@ -398,15 +412,16 @@ impl Traces<'_, '_> {
         Ok(self.open.len() - 1)
     }
 
-    /// Hands the lines of a trace on, if there are so many bytes of them.
+    /// Passes the lines of a trace to the sink, if there are at least `least` bytes.
     fn flush(&mut self, at: usize, least: usize) -> Result<(), ImportError> {
+        // An unwanted trace is still interpreted, since its ids decide to which server an answer belongs.
         if !self.open[at].wanted {
             self.open[at].lines.clear();
             return Ok(());
         }
         let trace = &mut self.open[at];
         if trace.meta.is_some() && trace.lines.len() >= HELD_BACK {
-            // Nothing more is held back: as far as can be told, the source has no times.
+            // Too much is held back to wait any longer: the source seems to have no times.
             trace.begin(0);
         }
         let lines = &mut trace.lines;
@@ -417,7 +432,7 @@ impl Traces<'_, '_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Report, ImportError> {
+    fn finish(mut self) -> Result<ImportReport, ImportError> {
         if self.report.messages == 0 {
             return Err(ImportError::Empty { report: Box::new(self.report) });
         }
@@ -448,9 +463,9 @@ mod tests {
     struct Kept(Vec<(String, Vec<u8>)>);
 
     impl TraceSink for Kept {
-        fn begin(&mut self, server: Option<&str>) -> io::Result<Begun> {
+        fn begin(&mut self, server: Option<&str>) -> io::Result<SinkDecision> {
             self.0.push((server.unwrap_or("-").to_owned(), Vec::new()));
-            Ok(Begun::Wanted { id: None })
+            Ok(SinkDecision::Wanted { id: None })
         }
 
         fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
@@ -459,7 +474,7 @@ mod tests {
         }
     }
 
-    fn imported(format: &str, source: &[u8]) -> (Result<Report, ImportError>, Kept) {
+    fn imported(format: &str, source: &[u8]) -> (Result<ImportReport, ImportError>, Kept) {
         let mut kept = Kept::default();
         let options = ImportOptions {
             format: super::super::formats::find(format).unwrap(),
@@ -472,8 +487,8 @@ mod tests {
         (import(source, &options, &mut kept), kept)
     }
 
-    /// A trace is told as the name of its server, and how many messages and other lines are between its first line and
-    /// its last.
+    /// A trace is written as the name of its server, and how many messages and other lines are between its
+    /// first line and
     fn check(format: &str, source: &[u8], traces: &[(&str, usize, usize)], flaws: &[&str]) {
         let (report, kept) = imported(format, source);
         let report = report.unwrap();

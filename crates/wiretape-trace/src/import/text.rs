@@ -1,9 +1,12 @@
-//! Byte order marks, and text that is not UTF-8.
+//! Byte order marks, and sources in UTF-16, such as PowerShell's `>` writes them.
+//!
+//! Everything after this module works on UTF-8 bytes. Invalid UTF-8 passes through and is reported per
+//! message, in `prepare`.
 
 use std::io::{self, Cursor, Read};
 
-/// Reads `source` as UTF-8, without a byte order mark. UTF-16 is known by its mark, or by the NULs between the first
-/// letters.
+/// Reads `source` as UTF-8, without a byte order mark. UTF-16 is recognised by its mark, or by NULs between
+/// the first characters.
 pub(super) fn reader<'a>(mut source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut head = Vec::with_capacity(4);
     source.by_ref().take(4).read_to_end(&mut head)?;
@@ -24,18 +27,18 @@ pub(super) fn reader<'a>(mut source: impl Read + Send + 'a) -> io::Result<Box<dy
     })
 }
 
-/// Which byte of two comes first.
+/// The byte order of UTF-16.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     Little,
     Big,
 }
 
-/// Reads UTF-16 as UTF-8.
+/// Decodes UTF-16 to UTF-8, chunk by chunk.
 struct Utf16Reader<R> {
     source: R,
     order: Order,
-    /// Bytes that wait for the rest of their letter.
+    /// Bytes of an incomplete character at the end of a chunk.
     rest: Vec<u8>,
     text: Cursor<Vec<u8>>,
 }
@@ -52,7 +55,7 @@ impl<R: Read> Read for Utf16Reader<R> {
 }
 
 impl<R: Read> Utf16Reader<R> {
-    /// Decodes some more; false at the end.
+    /// Decodes the next chunk. Returns false at the end.
     fn refill(&mut self) -> io::Result<bool> {
         const CHUNK: u64 = 64 * 1024;
         let before = self.rest.len();
@@ -63,6 +66,7 @@ impl<R: Read> Utf16Reader<R> {
         }
         let mut units: Vec<u16> = self.rest.chunks_exact(2).map(|pair| self.order.unit(pair)).collect();
         let is_half = |unit: &u16| (0xD800..0xDC00).contains(unit);
+        // The first half of a surrogate pair: the second is in the next chunk.
         if !at_end && units.last().is_some_and(is_half) {
             units.pop();
         }

@@ -1,96 +1,105 @@
-//! Secrets on command lines, in text and as lists of arguments: `--password x`, `curl -u user:x`, `mysql -px`.
+//! Secrets on command lines, in text and as lists of arguments: `--password x`, `curl -u user:x`, `mysql
+//! -px`.
+//!
+//! A long option goes by its name, like a member of an object. A short option means something different for
+//! every program, so [`COMMANDS`] lists those known to take a password; for other programs only the value
+//! decides. The functions for text (`flag`, `option`) parse the line themselves; those for lists
+//! (`list_flag`, `attached`) get the arguments separated.
 
 use super::keys::KeyRules;
 use super::named::quoted_value;
 use super::rules;
-use super::text::{Found, Memo, has_digit, run, url_safe};
+use super::text::{Memo, SecretMatch, has_digit, run, url_safe};
 use super::values::{self, Strength};
 use memchr::memmem;
 
-/// How far back the command of a line is looked for.
+/// How many bytes before an option its command is searched for. Bounds the work for lines without an end.
 const MAX_LINE: usize = 512;
 
-/// What a short option takes.
+/// What a short option takes as its argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    /// The secret.
+enum OptionArgument {
+    /// The argument is the secret: `-p hunter2`, `-phunter2`.
     Secret,
-    /// The secret, in the same argument only: alone, it asks for it.
+    /// The secret, in the same word only (`-phunter2`). Alone, the option makes the program prompt for it,
+    /// and the next word is something else.
     Attached,
-    /// `user:password`
+    /// `user:password`; only the password is a secret.
     Pair,
-    /// `user%password`
+    /// `user%password`, as Samba's tools write it.
     PercentPair,
 }
 
-/// Commands, the short option that takes a password, and how.
-const COMMANDS: &[(&str, u8, Takes)] = &[
-    ("curl", b'u', Takes::Pair),
-    ("curl", b'U', Takes::Pair),
-    ("curl", b'b', Takes::Secret),
-    ("http", b'a', Takes::Pair),
-    ("https", b'a', Takes::Pair),
-    ("xh", b'a', Takes::Pair),
-    ("mysql", b'p', Takes::Attached),
-    ("mysqldump", b'p', Takes::Attached),
-    ("mysqladmin", b'p', Takes::Attached),
-    ("mysqlimport", b'p', Takes::Attached),
-    ("mariadb", b'p', Takes::Attached),
-    ("mariadb-dump", b'p', Takes::Attached),
-    ("7z", b'p', Takes::Attached),
-    ("7za", b'p', Takes::Attached),
-    ("sshpass", b'p', Takes::Secret),
-    ("redis-cli", b'a', Takes::Secret),
-    ("mongo", b'p', Takes::Secret),
-    ("mongosh", b'p', Takes::Secret),
-    ("mongodump", b'p', Takes::Secret),
-    ("mongorestore", b'p', Takes::Secret),
-    ("mongoexport", b'p', Takes::Secret),
-    ("mongoimport", b'p', Takes::Secret),
-    ("login", b'p', Takes::Secret),
-    ("cqlsh", b'p', Takes::Secret),
-    ("beeline", b'p', Takes::Secret),
-    ("rabbitmqadmin", b'p', Takes::Secret),
-    ("psexec", b'p', Takes::Secret),
-    ("PsExec.exe", b'p', Takes::Secret),
-    ("ldapsearch", b'w', Takes::Secret),
-    ("ldapmodify", b'w', Takes::Secret),
-    ("ldapadd", b'w', Takes::Secret),
-    ("ldapwhoami", b'w', Takes::Secret),
-    ("smbclient", b'U', Takes::PercentPair),
-    ("rpcclient", b'U', Takes::PercentPair),
-    ("sqlcmd", b'P', Takes::Secret),
-    ("bcp", b'P', Takes::Secret),
-    ("unzip", b'P', Takes::Secret),
-    ("zip", b'P', Takes::Secret),
-    ("mosquitto_pub", b'P', Takes::Secret),
-    ("mosquitto_sub", b'P', Takes::Secret),
+/// Programs, the short option that takes a password, and the form of its argument.
+const COMMANDS: &[(&str, u8, OptionArgument)] = &[
+    ("curl", b'u', OptionArgument::Pair),
+    ("curl", b'U', OptionArgument::Pair),
+    ("curl", b'b', OptionArgument::Secret),
+    ("http", b'a', OptionArgument::Pair),
+    ("https", b'a', OptionArgument::Pair),
+    ("xh", b'a', OptionArgument::Pair),
+    ("mysql", b'p', OptionArgument::Attached),
+    ("mysqldump", b'p', OptionArgument::Attached),
+    ("mysqladmin", b'p', OptionArgument::Attached),
+    ("mysqlimport", b'p', OptionArgument::Attached),
+    ("mariadb", b'p', OptionArgument::Attached),
+    ("mariadb-dump", b'p', OptionArgument::Attached),
+    ("7z", b'p', OptionArgument::Attached),
+    ("7za", b'p', OptionArgument::Attached),
+    ("sshpass", b'p', OptionArgument::Secret),
+    ("redis-cli", b'a', OptionArgument::Secret),
+    ("mongo", b'p', OptionArgument::Secret),
+    ("mongosh", b'p', OptionArgument::Secret),
+    ("mongodump", b'p', OptionArgument::Secret),
+    ("mongorestore", b'p', OptionArgument::Secret),
+    ("mongoexport", b'p', OptionArgument::Secret),
+    ("mongoimport", b'p', OptionArgument::Secret),
+    ("login", b'p', OptionArgument::Secret),
+    ("cqlsh", b'p', OptionArgument::Secret),
+    ("beeline", b'p', OptionArgument::Secret),
+    ("rabbitmqadmin", b'p', OptionArgument::Secret),
+    ("psexec", b'p', OptionArgument::Secret),
+    ("PsExec.exe", b'p', OptionArgument::Secret),
+    ("ldapsearch", b'w', OptionArgument::Secret),
+    ("ldapmodify", b'w', OptionArgument::Secret),
+    ("ldapadd", b'w', OptionArgument::Secret),
+    ("ldapwhoami", b'w', OptionArgument::Secret),
+    ("smbclient", b'U', OptionArgument::PercentPair),
+    ("rpcclient", b'U', OptionArgument::PercentPair),
+    ("sqlcmd", b'P', OptionArgument::Secret),
+    ("bcp", b'P', OptionArgument::Secret),
+    ("unzip", b'P', OptionArgument::Secret),
+    ("zip", b'P', OptionArgument::Secret),
+    ("mosquitto_pub", b'P', OptionArgument::Secret),
+    ("mosquitto_sub", b'P', OptionArgument::Secret),
 ];
 
-/// The line whose commands were last looked up.
+/// Cache of the commands on the line that was looked up last: a line with many options is scanned once.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    /// Where the line begins, one more, and where it was read to.
+pub(super) struct LineCommands {
+    /// One more than the offset where the line begins; 0 for no line. `until` is how far the line has been
+    /// scanned.
     begin: usize,
     until: usize,
-    found: Vec<(u8, Takes)>,
+    found: Vec<(u8, OptionArgument)>,
 }
 
-/// Whether a short option of [`COMMANDS`] may begin here.
+/// Whether the `-` at `at` may begin a short option of [`COMMANDS`]. Runs at every hyphen, so it compares
+/// bytes only.
 pub(super) fn may_be_flag(text: &[u8], at: usize) -> bool {
     let follows = |byte: u8| !matches!(byte, b'-' | b'\n');
     matches!(text.get(at + 1), Some(b'p' | b'u' | b'a' | b'w' | b'P' | b'U' | b'b'))
         && text.get(at + 2).is_some_and(|&byte| follows(byte))
 }
 
-/// What follows a short option, if the line's command takes a password there.
-pub(super) fn flag(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> {
+/// The password after a short option, if a command on the line takes one there.
+pub(super) fn flag(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretMatch> {
     let flag = text[at + 1];
     let known = commands_of_line(text, at, &mut memo.command).iter().find(|(known, _)| *known == flag);
     let Some(&(_, takes)) = known else { return unknown_flag(text, at) };
     let next = at + 2;
     let start = match (text.get(next)?, takes) {
-        (b' ' | b'\t', Takes::Attached) => return None,
+        (b' ' | b'\t', OptionArgument::Attached) => return None,
         (b'=', _) => next + 1,
         (b'"' | b'\'', _) if text.get(next + 1).is_some_and(|byte| matches!(byte, b',' | b' ')) => {
             argument_start(text, next)?
@@ -100,28 +109,29 @@ pub(super) fn flag(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> {
     let (start, end) = argument(text, start)?;
     let value = &text[start..end];
     let skip = match takes {
-        Takes::Secret | Takes::Attached => 0,
-        Takes::Pair => memchr::memchr(b':', value)? + 1,
-        Takes::PercentPair => memchr::memchr(b'%', value)? + 1,
+        OptionArgument::Secret | OptionArgument::Attached => 0,
+        OptionArgument::Pair => memchr::memchr(b':', value)? + 1,
+        OptionArgument::PercentPair => memchr::memchr(b'%', value)? + 1,
     };
     let secret = &value[skip..];
-    values::is_secret(rules::PASSWORD, Strength::Strong, secret).then_some(Found {
+    values::is_secret(rules::PASSWORD, Strength::Strong, secret).then_some(SecretMatch {
         start: start + skip,
         end,
         rule: rules::COMMAND_LINE,
     })
 }
 
-/// `-p hunter2x` of an unknown command: what follows must be a password by its looks, for `-p` is more often a port or a path.
-fn unknown_flag(text: &[u8], at: usize) -> Option<Found> {
+/// `-p hunter2x` of an unknown command. Only a value that looks like a password counts, because `-p` is more
+/// often a port or a path.
+fn unknown_flag(text: &[u8], at: usize) -> Option<SecretMatch> {
     if text[at + 1] != b'p' || text.get(at + 2) != Some(&b' ') {
         return None;
     }
     let (start, end) = argument(text, argument_start(text, at + 2)?)?;
-    is_password(&text[start..end]).then_some(Found { start, end, rule: rules::COMMAND_LINE })
+    is_password(&text[start..end]).then_some(SecretMatch { start, end, rule: rules::COMMAND_LINE })
 }
 
-/// Letters and digits, and nothing that stands in paths, ports and names of files.
+/// Whether a value has letters and digits, and none of the characters of paths, ports and file names.
 fn is_password(value: &[u8]) -> bool {
     let allowed = |byte: &u8| {
         byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'.' | b'=' | b'-' | b'_' | b'$' | b',')
@@ -132,8 +142,10 @@ fn is_password(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// The short options that take a password on this line.
-fn commands_of_line<'k>(text: &[u8], at: usize, known: &'k mut Known) -> &'k [(u8, Takes)] {
+/// The short options that take a password, for the commands between the start of the line and `at`.
+fn commands_of_line<'k>(text: &[u8], at: usize, known: &'k mut LineCommands) -> &'k [(u8, OptionArgument)] {
+    // Only what was added since the last call is scanned. Without this, a line of n options would cost n²
+    // steps.
     let from = at.saturating_sub(MAX_LINE).max(known.until.min(at));
     let newline = memchr::memrchr(b'\n', &text[from..at]).map(|found| from + found + 1);
     let begin = match newline {
@@ -147,39 +159,42 @@ fn commands_of_line<'k>(text: &[u8], at: usize, known: &'k mut Known) -> &'k [(u
     for word in text[begin.unwrap_or(from)..at].split(|byte| !(url_safe(*byte) || *byte == b'.')) {
         let commands = COMMANDS.iter().filter(|(command, ..)| command.as_bytes() == word);
         known.found.extend(commands.map(|&(_, flag, takes)| (flag, takes)));
+        // A bound for texts that repeat a command's name without an end.
         known.found.truncate(16);
     }
     known.until = at;
     &known.found
 }
 
-/// What follows a long option that is named like a secret.
-pub(super) fn option(text: &[u8], at: usize, keys: &KeyRules) -> Option<Found> {
+/// The value after a long option that is named like a secret.
+pub(super) fn option(text: &[u8], at: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let name_start = run(&text[..text.len().min(at + 4)], at, |byte| byte == b'-');
     let name_end =
         run(&text[..text.len().min(name_start + 64)], name_start, |byte| url_safe(byte) || byte == b'.');
     let name = &text[name_start..name_end];
+    // `--name=value` has a separator, and is found by `named`.
     if name.len() < 2 || text.get(name_end) == Some(&b'=') {
         return None;
     }
     let kind = option_kind(name, keys)?;
     let (start, end) = argument(text, argument_start(text, name_end)?)?;
-    kind.secret_in(&text[start..end]).map(|(skip, rule)| Found { start: start + skip, end, rule })
+    kind.secret_in(&text[start..end]).map(|(skip, rule)| SecretMatch { start: start + skip, end, rule })
 }
 
-/// What a long option takes.
+/// What a long option takes as its value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum OptionKind {
     Named(&'static str, Strength),
-    /// `--key`, `--pat`: what looks random, or a UUID.
+    /// `--key`, `--pat`: only a value that looks random, or a UUID. Many options of these names take a path
+    /// or an identifier.
     Key,
-    /// `--user`: `user:password`
+    /// `--user`: a pair `user:password`, of which only the password is a secret.
     Pair,
-    /// `-p` of an unknown command: what looks like a password.
+    /// `-p` of an unknown command: only a value that looks like a password.
     Looks,
 }
 
-/// What an option takes, by its name without dashes.
+/// Classifies an option by its name, without the dashes.
 pub(super) fn option_kind(name: &[u8], keys: &KeyRules) -> Option<OptionKind> {
     let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
     match keys.secret(name) {
@@ -192,9 +207,10 @@ pub(super) fn option_kind(name: &[u8], keys: &KeyRules) -> Option<OptionKind> {
 }
 
 impl OptionKind {
-    /// Where in an argument the secret begins, and by which rule it is one.
+    /// The offset where the secret begins in an argument, and its rule.
     pub(super) fn secret_in(self, value: &[u8]) -> Option<(usize, &'static str)> {
-        // `--password --verbose` asks for it, but a password may begin with a dash.
+        // In `--password --verbose` the program prompts for the password; but a password may itself begin
+        // with a dash.
         let is_option =
             value.starts_with(b"--") || value.starts_with(b"-") && !(value.len() >= 6 && has_digit(value));
         if is_option {
@@ -216,10 +232,11 @@ impl OptionKind {
     }
 }
 
-/// Where the next argument begins: behind blanks, or behind the quotes and the comma of a list.
+/// Where the next argument begins: after blanks, or after the quote and comma between two elements of a list.
 fn argument_start(text: &[u8], at: usize) -> Option<usize> {
     let window = &text[..text.len().min(at + 16)];
     if text.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+        // A backslash and a newline continue a command on the next line.
         return Some(run(window, at, |byte| matches!(byte, b' ' | b'\t' | b'\\' | b'\n')));
     }
     let quote = run(window, at, |byte| byte == b'\\');
@@ -228,7 +245,7 @@ fn argument_start(text: &[u8], at: usize) -> Option<usize> {
     if next == quote + 1 { Some(at) } else { Some(next) }
 }
 
-/// The argument that begins here, without its quotes.
+/// The range of the argument that begins at `start`, without its quotes.
 fn argument(text: &[u8], start: usize) -> Option<(usize, usize)> {
     if let Some(quoted) = quoted_value(text, start) {
         return quoted;
@@ -240,29 +257,32 @@ fn argument(text: &[u8], start: usize) -> Option<(usize, usize)> {
     (start < end).then_some((start, end))
 }
 
-/// The commands of a list of arguments, and what their short options take.
+/// What the short option `flag` takes in a list of arguments, by the programs that the list names.
 pub(super) fn list_flag(command: &[String], flag: &str) -> Option<OptionKind> {
     let &[b'-', letter] = flag.as_bytes() else { return None };
     let program = |word: &String| word.rsplit(['/', '\\']).next().map(str::to_owned);
+    // The program need not come first: `sudo`, `env` and `docker exec` precede it.
     let programs: Vec<String> = command.iter().take(6).filter_map(program).collect();
-    let of_program =
-        |(name, known, _): &&(&str, u8, Takes)| *known == letter && programs.iter().any(|word| word == name);
+    let of_program = |(name, known, _): &&(&str, u8, OptionArgument)| {
+        *known == letter && programs.iter().any(|word| word == name)
+    };
     let Some(found) = COMMANDS.iter().find(of_program) else {
         return (letter == b'p').then_some(OptionKind::Looks);
     };
     match found.2 {
-        Takes::Secret => Some(OptionKind::Named(rules::COMMAND_LINE, Strength::Strong)),
-        Takes::Pair => Some(OptionKind::Pair),
-        Takes::Attached | Takes::PercentPair => None,
+        OptionArgument::Secret => Some(OptionKind::Named(rules::COMMAND_LINE, Strength::Strong)),
+        OptionArgument::Pair => Some(OptionKind::Pair),
+        OptionArgument::Attached | OptionArgument::PercentPair => None,
     }
 }
 
-/// The secret of a short option that is attached to it, in a list of arguments: `mysql -phunter2`.
+/// The offset of a secret that is attached to its short option, in a list of arguments: `mysql -phunter2`.
 pub(super) fn attached(command: &[String], argument: &str) -> Option<usize> {
     let [b'-', letter, _, ..] = argument.as_bytes() else { return None };
     let program = command.first()?.rsplit(['/', '\\']).next()?;
-    let takes = COMMANDS
-        .iter()
-        .any(|(name, known, takes)| *known == *letter && *takes == Takes::Attached && *name == program);
+    let takes = COMMANDS.iter().any(|(name, known, takes)| {
+        *known == *letter && *takes == OptionArgument::Attached && *name == program
+    });
+    // `--port` is not `-p` with a value.
     (takes && memmem::find(argument.as_bytes(), b"--") != Some(0)).then_some(2)
 }

@@ -1,29 +1,36 @@
-//! Secrets that the shape of a document gives away: columns of tables, Kubernetes secrets, rows of `.pgpass`, SQL.
+//! Secrets that the structure of a document identifies: columns of tables, Kubernetes secrets, rows of
+//! `.pgpass`, SQL.
+//!
+//! The scanner in `text` sees a value and the bytes around it. Here, a header or a keyword far away decides,
+//! so these functions read whole documents, and run only if a cheap test has found such a header or keyword.
 
 use super::keys::KeyRules;
 use super::rules;
-use super::text::{Found, run};
+use super::text::{SecretMatch, run};
 use super::values::{self, Strength};
 use crate::json::Text;
 use memchr::memmem::{self, Finder};
 use std::sync::LazyLock;
 
-/// The longest line that may be a table's header, and the most columns.
+/// The longest line that may be a table's header, in bytes. `MAX_COLUMNS` is the most columns that are
+/// considered.
 const MAX_HEADER: usize = 1024;
 const MAX_COLUMNS: usize = 64;
 
-/// What stands before a header of a table, written out and escaped: an empty line, a line that announces something, a fence,
-/// and the bar of Markdown.
+/// What precedes the header of a table, plain and escaped: an empty line, a line that ends with a colon, a
+/// fence, the bar of Markdown.
 static BEFORE_HEADER: LazyLock<[Finder<'static>; 7]> =
     LazyLock::new(|| ["\n\n", ":\n", "\n|", "```", "\\n\\n", ":\\n", "\\n|"].map(Finder::new));
 
-/// Whether the raw text of a string may have a table with a column of secrets. Line ends may be escaped.
+/// Whether the raw text of a string may contain a table with a column of secrets. Line ends may be escaped.
 pub(super) fn may_have_columns(raw: &[u8], keys: &KeyRules) -> bool {
     let is_header = |at: usize| {
         let line = cut_line(&raw[at..raw.len().min(at + MAX_HEADER)]);
         let line = Text { raw: line, escaped: line.contains(&b'\\') }.unescaped();
         first_cell_is_name(&line) && has_secret_column(&line, keys)
     };
+    // A string may begin with a table; elsewhere, a header follows one of these marks, so that not every
+    // line has to be tested.
     is_header(0)
         || BEFORE_HEADER.iter().any(|finder| {
             finder.find_iter(raw).any(|at| {
@@ -45,7 +52,8 @@ pub(super) fn may_have_columns(raw: &[u8], keys: &KeyRules) -> bool {
         })
 }
 
-/// What JSON in a string has in it whose members tell nothing by their names: keys, secrets of Kubernetes, tables.
+/// Signs of JSON in a string that is secret by its structure rather than by names: keys, Kubernetes secrets,
+/// tables.
 static STRUCTURES: LazyLock<[Finder<'static>; 6]> = LazyLock::new(|| {
     ["\\\"kty", "\\\"Secret\\", "[[", "\\\"rows", "\\\"columns", "\\\"rawHeaders"].map(Finder::new)
 });
@@ -61,7 +69,7 @@ fn cut_line(text: &[u8]) -> &[u8] {
     &text[..memmem::find(&text[..end], b"\\n").unwrap_or(end)]
 }
 
-/// Whether a line begins with a word and a delimiter, as headers of tables do and sentences do not.
+/// Whether a line begins with a word and a delimiter, as headers of tables do and sentences don't.
 fn first_cell_is_name(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"|").unwrap_or(line);
     let cell = line.iter().take(40).position(|byte| is_delimiter(*byte));
@@ -91,8 +99,8 @@ fn column_rule(cell: &[u8], keys: &KeyRules) -> Option<(&'static str, Strength)>
     if is_name && name.iter().filter(|byte| **byte == b' ').count() <= 2 { keys.secret(name) } else { None }
 }
 
-/// Finds what stands in columns that are named like secrets.
-pub(super) fn tables(text: &[u8], keys: &KeyRules, found: &mut Vec<Found>) {
+/// Finds the values in columns that are named like secrets.
+pub(super) fn tables(text: &[u8], keys: &KeyRules, found: &mut Vec<SecretMatch>) {
     if memchr::memchr(b'\n', text).is_none() || !may_have_columns(text, keys) {
         return;
     }
@@ -120,10 +128,12 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
     if !first_cell_is_name(line) || !has_secret_column(line, keys) {
         return None;
     }
+    // `|` first: the cells of a Markdown table may contain commas.
     let delimiter = *b"|\t,;".iter().find(|delimiter| line.contains(delimiter))?;
     let columns: Vec<_> =
         line.split(|&byte| byte == delimiter).take(MAX_COLUMNS).map(|cell| column_rule(cell, keys)).collect();
-    // A sentence with a comma before "password" is no header: every cell has to be short.
+    // A sentence with a comma before "password" is not a header: every cell has to be short. Markdown pads
+    // its cells with blanks.
     let is_header = line.split(|&byte| byte == delimiter).all(|cell| {
         cell.len() <= 40
             && cell.iter().filter(|byte| **byte == b' ').count()
@@ -134,8 +144,8 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
     (is_header && named >= 2).then_some(Header { delimiter, columns })
 }
 
-/// Takes the rows below a header, and returns where the table ends.
-fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<Found>) -> usize {
+/// Adds the secrets in the rows below a header. Returns where the table ends.
+fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch>) -> usize {
     while at < text.len() {
         let line = line_at(text, at);
         let is_rule = |byte: &u8| matches!(byte, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\r');
@@ -144,7 +154,9 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<Found>) -> 
             continue;
         }
         let cells = cells(line, header.delimiter);
+        // The table ends with the first line that has a different number of cells.
         if cells.len() != header.columns.len() {
+            // The line that ends the table may be the header of the next one, unless it is empty.
             return if line.trim_ascii().is_empty() { at + line.len() + 1 } else { at };
         }
         for ((start, end), column) in cells.into_iter().zip(&header.columns) {
@@ -152,7 +164,7 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<Found>) -> 
             let cell = &line[start..end];
             let is_ruled = cell.iter().all(|byte| matches!(byte, b'-' | b':' | b' ' | b'='));
             if !is_ruled && values::is_secret(rule, strength, cell) {
-                found.push(Found { start: at + start, end: at + end, rule });
+                found.push(SecretMatch { start: at + start, end: at + end, rule });
             }
         }
         at += line.len() + 1;
@@ -160,12 +172,13 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<Found>) -> 
     at
 }
 
-/// The cells of a row, without their blanks and quotes.
+/// The ranges of a row's cells, without surrounding blanks and quotes.
 fn cells(line: &[u8], delimiter: u8) -> Vec<(usize, usize)> {
     let mut cells = Vec::new();
     let (mut start, mut quoted) = (0, false);
     for at in 0..=line.len() {
         match line.get(at) {
+            // Quotes protect delimiters in CSV, but mean nothing in Markdown.
             Some(b'"') if delimiter != b'|' => quoted = !quoted,
             Some(&byte) if byte != delimiter || quoted => {}
             _ => {
@@ -187,8 +200,9 @@ fn trimmed(line: &[u8], mut start: usize, mut end: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// Finds the values of a Kubernetes secret in YAML: everything under `data` and `stringData`.
-pub(super) fn kubernetes(text: &[u8], found: &mut Vec<Found>) {
+/// Finds the values of a Kubernetes secret in YAML: everything under `data` and `stringData`, whatever its
+/// name.
+pub(super) fn kubernetes(text: &[u8], found: &mut Vec<SecretMatch>) {
     if memmem::find(text, b"kind: Secret\n").is_none() && memmem::find(text, b"kind: Secret\r\n").is_none() {
         return;
     }
@@ -205,13 +219,23 @@ pub(super) fn kubernetes(text: &[u8], found: &mut Vec<Found>) {
             && let Some(colon) = memmem::find(content, b": ")
         {
             let (start, end) = trimmed(content, colon + 2, content.len());
+            // A block scalar: its value is on the following lines.
             if !matches!(content.get(start), Some(b'|' | b'>'))
                 && values::is_secret(rules::SECRET, Strength::Strong, &content[start..end])
             {
-                found.push(Found { start: at + indent + start, end: at + indent + end, rule: rules::SECRET });
+                found.push(SecretMatch {
+                    start: at + indent + start,
+                    end: at + indent + end,
+                    rule: rules::SECRET,
+                });
             }
+        // A line of a block scalar.
         } else if inside.is_some() && !content.is_empty() && !content.contains(&b':') {
-            found.push(Found { start: at + indent, end: at + indent + content.len(), rule: rules::SECRET });
+            found.push(SecretMatch {
+                start: at + indent,
+                end: at + indent + content.len(),
+                rule: rules::SECRET,
+            });
         }
         if content == b"data:" || content == b"stringData:" {
             inside = Some(indent);
@@ -220,9 +244,9 @@ pub(super) fn kubernetes(text: &[u8], found: &mut Vec<Found>) {
     }
 }
 
-/// The values of `INSERT INTO t (a, password) VALUES ('x', '…'), …` that stand in columns named like secrets. `at` is where
-/// the word begins. Returns how far was read.
-pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Found>) -> usize {
+/// Adds the values of `INSERT INTO t (a, password) VALUES ('x', '…'), …` in columns named like secrets. `at`
+/// is the offset of `VALUES`. Returns how far was read.
+pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<SecretMatch>) -> usize {
     let lead = &text[at.saturating_sub(MAX_HEADER)..at];
     let Some(close) = lead
         .iter()
@@ -237,6 +261,7 @@ pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Fo
         .take(MAX_COLUMNS)
         .map(|cell| column_rule(cell, keys))
         .collect();
+    // Most inserts have no column of secrets, and their rows, which may be megabytes, are not read.
     if columns.iter().all(Option::is_none) {
         return at;
     }
@@ -249,12 +274,12 @@ pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Fo
     place
 }
 
-/// Takes one row of values, and returns where it ends.
+/// Adds the secrets in one row of values. Returns where the row ends.
 fn row(
     text: &[u8],
     mut at: usize,
     columns: &[Option<(&'static str, Strength)>],
-    found: &mut Vec<Found>,
+    found: &mut Vec<SecretMatch>,
 ) -> usize {
     for column in 0.. {
         at = run(text, at, |byte| byte.is_ascii_whitespace());
@@ -271,7 +296,7 @@ fn row(
         if let Some((rule, strength)) = columns.get(column).copied().flatten()
             && values::is_secret(rule, strength, &text[start..end.min(text.len())])
         {
-            found.push(Found { start, end: end.min(text.len()), rule });
+            found.push(SecretMatch { start, end: end.min(text.len()), rule });
         }
         at = run(text, next.min(text.len()), |byte| byte.is_ascii_whitespace());
         if text.get(at) != Some(&b',') || column > MAX_COLUMNS {
@@ -282,7 +307,7 @@ fn row(
     at
 }
 
-/// The quote that ends a string of SQL; two of them are one in it.
+/// The closing quote of an SQL string. A doubled quote is an escaped one.
 fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(quote) = memchr::memchr(b'\'', &text[at..]).map(|found| at + found) {
         if text.get(quote + 1) != Some(&b'\'') {
@@ -294,18 +319,19 @@ fn string_end(text: &[u8], mut at: usize) -> usize {
 }
 
 /// The password of a row of `.pgpass` (`host:port:database:user:password`) that has a colon at `mark`.
-pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<Found> {
+pub(super) fn pgpass(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let before = &text[mark.saturating_sub(256)..mark];
     let begin = mark - before.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+    // A row has its line to itself; elsewhere, `host:port:…` is something else.
     if begin > 0 && text[begin - 1] != b'\n' {
         return None;
     }
     let line = cut_line(&text[begin..text.len().min(begin + 512)]).trim_ascii_end();
     let start = pgpass_password(line)?;
-    Some(Found { start: begin + start, end: begin + line.len(), rule: rules::PASSWORD })
+    Some(SecretMatch { start: begin + start, end: begin + line.len(), rule: rules::PASSWORD })
 }
 
-/// Whether the second field of such a row may stand here.
+/// Whether the port of such a row may begin here.
 pub(super) fn is_port(text: &[u8]) -> bool {
     if text.starts_with(b"*:") {
         return true;

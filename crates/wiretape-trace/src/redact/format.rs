@@ -1,12 +1,16 @@
-//! Recognises the tokens of [`super::providers`].
+//! Matches the token formats of [`super::providers`].
 //!
-//! A format is matched without going back: each part takes as many characters as it may, and the parts are
-//! written so that none takes what the next one needs.
+//! Patterns are matched without backtracking: each part takes as many characters as it may, and the tables
+//! are written so that no part takes what the next one needs. So a format reads each character at most once,
+//! which a general regular expression does not promise.
+//!
+//! [`FORMATS`] files every format under its first mark and the two characters before it; the scanner in
+//! [`super::text`] looks a format up there instead of comparing hundreds of anchors.
 
 use super::providers;
 use std::sync::LazyLock;
 
-/// A set of bytes, as one bit of [`CLASSES`].
+/// A set of bytes: one bit of the entries of [`CLASSES`].
 type Class = u16;
 
 const fn class_bit(name: u8) -> Class {
@@ -50,6 +54,7 @@ const fn is_in(name: u8, byte: u8) -> bool {
     }
 }
 
+// A table of bits, so that testing a byte against any class is one load and one `and`.
 static CLASSES: [Class; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -76,7 +81,7 @@ enum Part {
     Text(&'static [u8]),
 }
 
-/// What has to be in a token for it to be one, its form aside.
+/// What a token must contain in addition to matching its pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Variety {
     Any,
@@ -85,15 +90,15 @@ enum Variety {
     Digit,
 }
 
-/// The format of a token.
+/// The format of one kind of token: a fixed beginning and a pattern for the rest.
 #[derive(Debug)]
 pub(super) struct Format {
     pub(super) anchor: &'static [u8],
     pub(super) rule: &'static str,
     parts: Vec<Part>,
     variety: Variety,
-    /// The least that must follow the anchor if it ends a word, as in `nullghp_…`. None for what ends words of its
-    /// own (`task-`, `linuxapp-`).
+    /// How many characters must follow the anchor if it is glued to a word, as in `nullghp_…`. `None` for
+    /// anchors that end ordinary words (`task-`, `linuxapp-`).
     glued: Option<usize>,
 }
 
@@ -120,6 +125,7 @@ impl Format {
     }
 
     fn least_when_glued(&self) -> Option<usize> {
+        // Short anchors and those that end ordinary words would match inside them.
         let is_apart = self.variety != Variety::Any
             || self.anchor.len() < 4 && self.anchor != b"hf_"
             || matches!(self.anchor, b"xapp-" | b"perm-" | b"mfa.")
@@ -127,10 +133,11 @@ impl Format {
         let (Part::Run { min, .. }, false) = (self.parts[0], is_apart) else { return None };
         let fixed =
             matches!(self.parts[0], Part::Run { min, max, .. } if min == max) || self.anchor == b"glpat-";
+        // An open-ended pattern needs more evidence here than at the beginning of a word.
         Some(if fixed { min } else { min.max(24) })
     }
 
-    /// The first part's class and its least length, for a look that is cheap.
+    /// The class and the least length of the first part.
     fn first_run(&self) -> (Class, usize) {
         match self.parts[0] {
             Part::Run { class, min, .. } => (class, min),
@@ -138,7 +145,7 @@ impl Format {
         }
     }
 
-    /// Whether what follows the anchor can be the rest of the token, judged by a few characters.
+    /// Whether the text after the anchor can be the rest of the token, judged by at most twelve characters.
     pub(super) fn may_follow(&self, text: &[u8], body: usize) -> bool {
         let (class, min) = self.first_run();
         let near = min.min(12);
@@ -146,7 +153,8 @@ impl Format {
             .is_some_and(|near| near.iter().all(|&byte| CLASSES[usize::from(byte)] & class == class))
     }
 
-    /// Where the token ends whose anchor ends at `body`; as an error, up to where no other one can begin.
+    /// The end of the token whose anchor ends at `body`. On failure, the offset up to which no other token of
+    /// this format can begin.
     pub(super) fn end(&self, text: &[u8], body: usize) -> Result<usize, usize> {
         let mut at = body;
         let mut first_end = None;
@@ -160,7 +168,8 @@ impl Format {
                     if length < min {
                         return Err(first_end.unwrap_or(end));
                     }
-                    // More of the same class may belong to the next part, but to the last one it may not.
+                    // One byte beyond `max` was scanned: in the middle it may belong to the next part; after
+                    // the last part it makes the token too long, which is checked below.
                     at = end.min(at + max);
                 }
                 Part::Text(expected) => {
@@ -176,11 +185,13 @@ impl Format {
         {
             return Err(first_end.unwrap_or(at));
         }
+        // A full stop after a token ends the sentence.
         at -= text[body..at].iter().rev().take_while(|&&byte| byte == b'.').count();
         if self.is_varied(&text[body..at]) { Ok(at) } else { Err(first_end.unwrap_or(at)) }
     }
 
-    /// How many characters have to follow the anchor where it does not begin a word.
+    /// How many characters must follow the anchor where it does not begin a word; `None` if it must begin
+    /// one.
     pub(super) fn glued(&self) -> Option<usize> {
         self.glued
     }
@@ -216,11 +227,12 @@ impl Format {
                 }
             }
         }
-        String::from_utf8(token).expect("formats are ASCII")
+        String::from_utf8(token).expect("anchors, literals and classes are ASCII")
     }
 }
 
-/// Whether a text is made of words, as identifiers and file names are: `from_the_environment`, `Mode-Enabled`.
+/// Whether a text consists of words, as identifiers and file names do: `from_the_environment`,
+/// `Mode-Enabled`.
 pub(super) fn is_words(text: &[u8]) -> bool {
     text.split(|&byte| !byte.is_ascii_alphanumeric()).all(|word| {
         let rest = word.get(1..).unwrap_or_default();
@@ -236,14 +248,17 @@ fn run(text: &[u8], from: usize, limit: usize, class: Class) -> usize {
         .map_or(limit, |at| from + at)
 }
 
-/// Reads one word of a pattern.
+/// Parses one word of a pattern; the syntax is in [`super::providers`].
 fn part(word: &'static str) -> Part {
     if let Some(text) = word.strip_prefix('\'') {
         return Part::Text(text.as_bytes());
     }
     let (class, numbers) = word.split_at(1);
-    let number = |digits: &str| digits.parse().expect("the tables have numbers here");
+    let number = |digits: &str| {
+        digits.parse().expect("the tables are constants, and a pattern has a number after its class")
+    };
     let (min, max) = match (numbers.strip_suffix('+'), numbers.split_once('-')) {
+        // Half, so that adding an offset can't overflow.
         (Some(min), _) => (number(min), usize::MAX / 2),
         (None, Some((min, max))) => (number(min), number(max)),
         (None, None) => (number(numbers), number(numbers)),
@@ -251,15 +266,16 @@ fn part(word: &'static str) -> Part {
     Part::Run { class: class_bit(class.as_bytes()[0]), min, max }
 }
 
-/// All formats, and where to look for them.
+/// All formats, and an index to find them by.
 pub(super) struct Formats {
     pub(super) all: Vec<Format>,
-    /// For each mark and the two characters before it, one more than the bucket of the anchors that have them; 0 for none.
+    /// For each mark and the two characters before it: one more than the index of the bucket with the anchors
+    /// that contain them, or 0 for none.
     by_mark: [u16; 3 * 1024],
     buckets: Vec<Vec<(u16, u8)>>,
-    /// The anchors that have no mark to be found by.
+    /// Indices of the formats whose anchor has no mark; they are searched for as literals.
     pub(super) unmarked: Vec<u16>,
-    /// Those of them that are too short to be searched for.
+    /// Those of them that are too short to be searched for everywhere.
     pub(super) short: Vec<u16>,
 }
 
@@ -285,7 +301,7 @@ impl Formats {
         for index in 0..formats.all.len() {
             formats.enter(index);
         }
-        // The longest anchor first: `sk_live_` before `sk_`.
+        // The longest anchor first, so that `sk_live_` is tried before `sk_`.
         for bucket in &mut formats.buckets {
             bucket.sort_by_key(|(index, _)| std::cmp::Reverse(formats.all[usize::from(*index)].anchor.len()));
         }
@@ -294,7 +310,7 @@ impl Formats {
 
     fn enter(&mut self, index: usize) {
         let anchor = self.all[index].anchor;
-        let number = u16::try_from(index).expect("there are some hundreds of formats");
+        let number = u16::try_from(index).expect("a few hundred formats fit in 16 bits");
         let mark = (2..anchor.len()).find(|&at| mark_number(anchor[at]).is_some());
         let Some((mark, slot)) = mark.and_then(|mark| Some((mark, slot(anchor, mark)?))) else {
             self.unmarked.push(number);
@@ -306,13 +322,14 @@ impl Formats {
         if self.by_mark[slot] == 0 {
             self.buckets.push(Vec::new());
             self.by_mark[slot] =
-                u16::try_from(self.buckets.len()).expect("there are some hundreds of buckets");
+                u16::try_from(self.buckets.len()).expect("a few hundred buckets fit in 16 bits");
         }
-        let mark = u8::try_from(mark).expect("anchors are short");
+        let mark = u8::try_from(mark).expect("an anchor has far fewer than 256 bytes");
         self.buckets[usize::from(self.by_mark[slot]) - 1].push((number, mark));
     }
 
-    /// The formats whose anchor may have its mark at `mark`, and where the anchor begins.
+    /// The formats whose anchor may have its first mark at `mark`, each with the offset of the mark in the
+    /// anchor.
     #[inline]
     pub(super) fn at_mark(&self, text: &[u8], mark: usize) -> &[(u16, u8)] {
         match slot(text, mark).map(|slot| self.by_mark[slot]) {
@@ -322,8 +339,9 @@ impl Formats {
     }
 }
 
-/// Which marks with the two characters before them any anchor has: a bit for each. It is asked for every mark of every text, so it is
-/// small, and made before the program runs.
+/// A bit for each combination of a mark and the two characters before it that occurs in an anchor. This is
+/// tested at every mark of every text, so it is small enough to stay in the cache, and computed at compile
+/// time.
 static MARKED: [u64; 3 * 16] = {
     let mut bits = [0; 3 * 16];
     let mut table = 0;
@@ -353,7 +371,7 @@ static MARKED: [u64; 3 * 16] = {
     bits
 };
 
-/// Whether any anchor may have its mark here.
+/// Whether any anchor may have its first mark at `mark`.
 #[inline]
 pub(super) fn may_have_mark(text: &[u8], mark: usize) -> bool {
     slot(text, mark).is_some_and(|slot| MARKED[slot / 64] >> (slot % 64) & 1 == 1)

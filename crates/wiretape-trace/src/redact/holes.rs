@@ -1,4 +1,4 @@
-//! Holes that redaction had, each with the text that showed it.
+//! Regressions: secrets that redaction once missed, each with the text that showed it.
 
 use super::*;
 
@@ -186,10 +186,10 @@ fn what_a_session_has_named_is_known_wherever_it_is_said() {
     let pair = base64::engine::general_purpose::STANDARD.encode("bob:swordfish99");
     json(&format!(r#"{{"Authorization":"Basic {pair}"}}"#));
     assert_eq!(text("login as bob:swordfish99, swordfish99"), "login as <repeated>, <repeated>");
-    // Words that anybody says, and short ones, are not remembered.
+    // Common words and short values are not remembered.
     json(r#"{"password":"password","token":"short"}"#);
     assert_eq!(text("password and short"), "password and short");
-    // Named and said in one message.
+    // Named and repeated in one message.
     assert_eq!(
         json(r#"{"note":"use correct-horse-9","password":"correct-horse-9"}"#),
         r#"{"note":"use <repeated>","password":"<password>"}"#

@@ -1,49 +1,54 @@
-//! Secrets that are known by their names.
+//! Which names make their values secrets.
 //!
-//! A name is compared without regard to case, hyphens, underscores and dots, so that `api_key`, `apiKey`,
-//! `API-KEY` and `x-api-key` are one; and by its end, so that `github_token` is a token and `token_type` is not.
+//! Names are compared without regard to case, hyphens, underscores and dots, so that `api_key`, `apiKey`,
+//! `API-KEY` and `x-api-key` are one; and by their ends, so that `github_token` is a token and `token_type`
+//! is not.
+//!
+//! A name is classified for every member of every message, so a test of its last three letters (`Tails`)
+//! rules out nearly all of them first. Whether a value is a secret or only refers to one is decided in
+//! `values`.
 
 use super::rules::{self, RuleError, Rules};
 use super::values::Strength;
 
-/// The rule of the names that the user added.
+/// The rule's name in markers for keys that the user added.
 pub(super) const CUSTOM_KEY: &str = "custom-key";
 
-/// Names longer than this are no names.
+/// The longest name that is classified, in bytes. Also the size of a buffer on the stack.
 const MAX_NAME: usize = 96;
 
-/// Which names are secret, and by which rule.
+/// The names that are secret under the enabled rules and the user's changes.
 #[derive(Debug, Clone)]
 pub struct KeyRules {
     endings: Vec<Ending>,
-    /// The endings of `endings` that have each last letter, `a` first.
+    /// For each last letter, `a` first, the range in `endings`.
     by_letter: [std::ops::Range<u8>; 26],
     custom: Vec<Glob>,
     allowed: Vec<Glob>,
     key_is_on: bool,
 }
 
-/// What a member's name says about its value.
+/// What a member's name implies for its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyClass {
-    /// Nothing.
+    /// The name implies nothing.
     Plain,
-    /// It is a secret.
+    /// The value is a secret by this rule.
     Secret(&'static str, Strength),
-    /// It is never one, whatever it looks like: progress tokens and cursors.
+    /// The value is never a secret, whatever it looks like: progress tokens and cursors.
     Exempt,
-    /// Its value maps names to JSON Schemas.
+    /// The value maps names to JSON Schemas, so the names below it are not those of secrets.
     SchemaMap,
 }
 
-/// What may stand before an ending.
+/// What may precede an ending in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Anything: `dbpassword`.
+    /// Anything, even without a separator: `dbpassword`.
     Anything,
     /// A whole word, or nothing: `smtp_pass`, but not `compass`.
     Words,
-    /// Nothing.
+    /// Nothing: the ending is the whole name.
     Nothing,
 }
 
@@ -71,7 +76,7 @@ const fn weak(ending: Ending) -> Ending {
     Ending { strength: Strength::Weak, ..ending }
 }
 
-/// What the names of secrets end in, without separators and in lower case.
+/// The endings of secrets' names, normalized: without separators and in lower case.
 const ENDINGS: &[Ending] = &[
     anything("password", rules::PASSWORD),
     anything("passwords", rules::PASSWORD),
@@ -229,7 +234,7 @@ const ENDINGS: &[Ending] = &[
     words("dsn", rules::CONNECTION_STRING),
 ];
 
-/// Words before `pass` with which it is not a password.
+/// Words before `pass` that make it something else than a password.
 const NOT_BEFORE_PASS: &[&str] = &[
     "first",
     "second",
@@ -259,7 +264,7 @@ const NOT_BEFORE_PASS: &[&str] = &[
     "lint",
 ];
 
-/// What stands before `pass` where no separator does.
+/// Words that may precede `pass` without a separator: `dbpass`.
 const BEFORE_PASS: &[&str] = &[
     "db",
     "user",
@@ -291,7 +296,7 @@ const BEFORE_PASS: &[&str] = &[
     "require",
 ];
 
-/// What stands before `key` where it names a thing among others, and opens nothing.
+/// Words before `key` that make it an identifier or a key on a keyboard.
 const NOT_BEFORE_KEY: &[&str] = &[
     "primary",
     "foreign",
@@ -430,7 +435,7 @@ const NOT_BEFORE_KEY: &[&str] = &[
     "user",
 ];
 
-/// Names that end like a token's and are none: pages, streams and models have tokens too.
+/// Names that end like a token's but are not secret: pages, streams and models have tokens too.
 const EXEMPT: &[&str] = &[
     "progresstoken",
     "cursor",
@@ -456,7 +461,7 @@ const EXEMPT: &[&str] = &[
     "stoptoken",
 ];
 
-/// Parameters of URLs by which OAuth hands over what is as good as a token.
+/// URL parameters through which OAuth passes what is as good as a token.
 pub(super) const OAUTH_PARAMETERS: &[&str] = &[
     "code",
     "code_verifier",
@@ -475,7 +480,7 @@ impl KeyRules {
     pub(super) fn new(enabled: &[&'static str], rules: &Rules) -> Result<Self, RuleError> {
         let mut endings: Vec<Ending> =
             ENDINGS.iter().filter(|ending| enabled.contains(&ending.rule)).copied().collect();
-        // By the last letter; within it the longest first, so that `secret_key` is not just a key.
+        // By the last letter, then the longest first, so that `secret_key` is not just a key.
         endings.sort_by_key(|ending| (ending.text.bytes().last(), std::cmp::Reverse(ending.text.len())));
         let place = |letter: u8| {
             let before = |ending: &Ending| ending.text.bytes().last() < Some(letter);
@@ -494,12 +499,12 @@ impl KeyRules {
         })
     }
 
-    /// The rule by which a name is secret whatever its value.
+    /// The rule by which a name is secret whatever its value. `None` for weak names.
     pub fn classify(&self, name: &[u8]) -> Option<&'static str> {
         self.secret(name).filter(|(_, strength)| *strength == Strength::Strong).map(|(rule, _)| rule)
     }
 
-    /// The rule by which a name is secret, and how much it says.
+    /// The rule by which a name is secret, and how strong the evidence is.
     #[inline]
     pub(super) fn secret(&self, name: &[u8]) -> Option<(&'static str, Strength)> {
         if !self.may_be_secret(name) {
@@ -515,14 +520,17 @@ impl KeyRules {
         if !self.may_be_secret(name) && !OTHER_TAILS.may_end(name) {
             return KeyClass::Plain;
         }
+        // Before the name is normalized: JSON Schema's keywords are case-sensitive.
         if SCHEMA_MAPS.iter().any(|map| map.as_bytes() == name) {
             return KeyClass::SchemaMap;
         }
+        // On the stack: this runs for members of every message that is not cleared at once.
         let mut buffer = [0; MAX_NAME];
         let Some(normal) = normalize(name, &mut buffer) else { return KeyClass::Plain };
         if EXEMPT.contains(&normal) {
             return KeyClass::Exempt;
         }
+        // The user's exceptions come before the user's additions: a wide pattern may have exceptions.
         if self.allowed.iter().any(|glob| glob.matches(normal)) {
             return KeyClass::Plain;
         }
@@ -532,9 +540,10 @@ impl KeyRules {
         self.by_ending(trim_number(name), normal.trim_end_matches(|c: char| c.is_ascii_digit()))
     }
 
-    /// Whether a name that ends so may be a secret's.
+    /// Whether a name with this ending may be a secret's.
     #[inline]
     pub(super) fn may_be_secret(&self, ending: &[u8]) -> bool {
+        // Custom names may end in anything, which disables the shortcut.
         SECRET_TAILS.may_end(trim_number(ending)) || !self.custom.is_empty()
     }
 
@@ -545,6 +554,7 @@ impl KeyRules {
         let found = endings.iter().find(|ending| {
             let Some(before) = normal.strip_suffix(ending.text) else { return false };
             match ending.before {
+                // `OLDPWD` is a directory.
                 Before::Anything => ending.text != "pwd" || before != "old",
                 Before::Nothing => before.is_empty(),
                 Before::Words if ending.text == "pass" => is_before_pass(name, before),
@@ -553,6 +563,7 @@ impl KeyRules {
         });
         match found {
             Some(ending) => KeyClass::Secret(ending.rule, ending.strength),
+            // Any other `…key` is weak evidence: there are more harmless ones than can be listed.
             None if self.key_is_on && is_key(name, normal) => {
                 KeyClass::Secret(rules::API_KEY, Strength::Weak)
             }
@@ -561,7 +572,7 @@ impl KeyRules {
     }
 }
 
-/// Without the number and the separator that it ends in: `API_KEY_2`.
+/// Removes a trailing number and its separator: `API_KEY_2`.
 #[inline]
 fn trim_number(name: &[u8]) -> &[u8] {
     if !name.last().is_some_and(u8::is_ascii_digit) {
@@ -578,7 +589,7 @@ fn is_before_pass(name: &[u8], before: &str) -> bool {
     begins_word(name, "pass".len()) && !NOT_BEFORE_PASS.iter().any(|word| before.ends_with(word))
 }
 
-/// Whether a name ends in `key` or `keys` as a word, with another word before it that does not say that it is harmless.
+/// Whether a name ends in the word `key` or `keys` after another word that does not make it harmless.
 fn is_key(name: &[u8], normal: &str) -> bool {
     let Some((before, key)) = normal
         .strip_suffix("key")
@@ -595,17 +606,18 @@ fn begins_word(name: &[u8], letters: usize) -> bool {
     let Some(at) = name.len().checked_sub(letters).filter(|&at| at > 0) else { return name.len() == letters };
     let (before, first) = (name[at - 1], name[at]);
     !before.is_ascii_alphanumeric()
+        // Camel case; but in `COMPASS` no word begins at the `P`.
         || first.is_ascii_uppercase() && !before.is_ascii_uppercase()
         || before.is_ascii_digit()
 }
 
-/// What the query parameters that are secrets end in, those aside that go by their names.
+/// The endings of [`QUERY_SECRETS`].
 static QUERY_TAILS: Tails = Tails::new(&[
     b"sig", b"ure", b"uth", b"key", b"ode", b"ion", b"nse", b"ket", b"int", b"pid", b"ier", b"mac", b"sid",
     b"ass", b"pin",
 ]);
 
-/// Parameters of URLs that are secrets by their names, beside those that are so everywhere.
+/// URL parameters that are secrets, in addition to names that are secret everywhere.
 const QUERY_SECRETS: &[&str] = &[
     "key",
     "sig",
@@ -640,7 +652,7 @@ pub(super) fn is_query_secret(name: &[u8]) -> bool {
     QUERY_SECRETS.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes()))
 }
 
-/// Whether a query parameter has a secret in it: a `code` may be that of a country or of an error.
+/// Whether the value of such a parameter is a secret: a `code` may be that of a country or of an error.
 pub(super) fn is_query_value(name: &[u8], value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
     match value.len() {
@@ -657,13 +669,13 @@ pub(super) fn is_query_value(name: &[u8], value: &[u8]) -> bool {
     }
 }
 
-/// Whether a value that stands under a password's name is no password: shells keep the working directory in `PWD`, and
+/// Whether a value under a password's name is a directory: shells keep the working directory in `PWD`, and
 /// programs report it as `pwd`. ODBC has a password under the same name, so the value decides.
 pub(super) fn is_working_directory(rule: &str, name: &[u8], value: &[u8]) -> bool {
     rule == rules::PASSWORD && is_pwd(name) && is_absolute_path(value)
 }
 
-/// Whether a name is `PWD` or ends so, as `INIT_CWD`'s kin do.
+/// Whether a name is `PWD` or ends with it, such as `OLDPWD`.
 pub(super) fn is_pwd(name: &[u8]) -> bool {
     name.last_chunk::<3>().is_some_and(|tail| tail.eq_ignore_ascii_case(b"pwd"))
 }
@@ -676,7 +688,8 @@ fn is_absolute_path(value: &[u8]) -> bool {
     }
 }
 
-/// A set of three letters, of either case, that names may end in: a bit for each, found by five bits of each letter.
+/// A set of three-letter endings, of either case: one bit each, indexed by five bits of each letter. 4 kB,
+/// and no hashing.
 struct Tails([u64; 512]);
 
 impl Tails {
@@ -695,8 +708,8 @@ impl Tails {
         ((a & 31) as usize) << 10 | ((b & 31) as usize) << 5 | (c & 31) as usize
     }
 
-    /// A cheap look that rules out nearly every name. It is taken for every member of every message, so it has no
-    /// branch in it but for names that are too short.
+    /// A cheap test that rules out nearly every name. It runs for every member of every message, so it has no
+    /// branch except for names that are too short. Collisions (`{` with `;`) only cost a full check.
     #[inline]
     fn may_end(&self, name: &[u8]) -> bool {
         let Some(tail) = name.last_chunk() else { return false };
@@ -705,7 +718,7 @@ impl Tails {
     }
 }
 
-/// What the names of secrets end in.
+/// The last three letters of [`ENDINGS`], and of names that end in `key`.
 static SECRET_TAILS: Tails = Tails::new(&[
     b"ord", b"rds", b"swd", b"wrd", b"pwd", b"wds", b"ase", b"ses", b"ass", b"ret", b"ets", b"key", b"eys",
     b"ken", b"ens", b"jwt", b"wts", b"rer", b"ial", b"als", b"ion", b"ing", b"ngs", b"kie", b"ies", b"dsn",
@@ -714,15 +727,16 @@ static SECRET_TAILS: Tails = Tails::new(&[
     b"eds", b"str",
 ]);
 
-/// What the other names end in that are not plain.
+/// The last three letters of [`EXEMPT`] and [`SCHEMA_MAPS`].
 static OTHER_TAILS: Tails = Tails::new(&[b"sor", b"ken", b"ies", b"efs", b"ons", b"mas"]);
 
-/// Lower case, letters and digits only.
+/// Reduces a name to lower-case letters and digits. `None` if it is too long or not UTF-8.
 fn normalize<'b>(name: &[u8], buffer: &'b mut [u8; MAX_NAME]) -> Option<&'b str> {
     if name.len() > MAX_NAME {
         return None;
     }
     let mut len = 0;
+    // Other alphabets are kept, so that a user's own keys may use them.
     for byte in name.iter().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
         buffer[len] = byte.to_ascii_lowercase();
         len += 1;
@@ -730,7 +744,7 @@ fn normalize<'b>(name: &[u8], buffer: &'b mut [u8; MAX_NAME]) -> Option<&'b str>
     std::str::from_utf8(&buffer[..len]).ok()
 }
 
-/// A normalized name in which `*` stands for anything.
+/// A normalized name in which `*` matches anything, split at the `*`.
 #[derive(Debug, Clone)]
 struct Glob(Vec<String>);
 

@@ -1,4 +1,7 @@
-//! What stands in a secret's place.
+//! Markers: the text that replaces a secret, how it is computed, and how existing ones are recognised.
+//!
+//! Recognising them matters as much as writing them: a trace may be redacted again with newer rules, and
+//! traffic may contain markers of other programs. A marker must not be redacted a second time.
 
 use hmac::{Hmac, KeyInit, Mac};
 use memchr::memmem::Finder;
@@ -6,12 +9,12 @@ use sha2::Sha256;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// The key of an installation, with which secrets are hashed.
+/// The installation's key for hashing secrets. `Debug` never prints it.
 #[derive(Clone)]
 pub struct RedactionKey([u8; 32]);
 
 impl RedactionKey {
-    /// A key of 32 random bytes. Where they come from and where they are kept is the caller's business.
+    /// A key of 32 random bytes. Generating and storing them is up to the caller.
     pub fn new(bytes: [u8; 32]) -> Self {
         RedactionKey(bytes)
     }
@@ -23,7 +26,7 @@ impl std::fmt::Debug for RedactionKey {
     }
 }
 
-/// Where something was redacted in a text, by us or by another program: `[REDACTED]`, `[REDACTED:rule:…]`.
+/// The byte ranges of all markers in a text, ours and other programs': `[REDACTED]`, `[REDACTED:rule:…]`.
 ///
 /// ```
 /// let places = wiretape_trace::redact::markers(b"key [REDACTED:token:0a1b2c3d], [REDACTED]");
@@ -44,9 +47,9 @@ pub fn markers(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether something was redacted in a text.
+/// Whether a text contains a marker, ours or another program's.
 pub fn is_redacted(text: &[u8]) -> bool {
-    // Made once: most texts are shorter than making it takes.
+    // Cached, because building the searcher takes longer than scanning a text of the usual length.
     static PREFIX: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(Marker::PREFIX));
     PREFIX.find(text).is_some() && !markers(text).is_empty()
 }
@@ -54,21 +57,23 @@ pub fn is_redacted(text: &[u8]) -> bool {
 pub(super) struct Marker(Hmac<Sha256>);
 
 impl Marker {
-    /// How every marker begins, in our traces and in other producers'.
+    /// The prefix of every marker, in our traces and in those of other programs.
     pub(super) const PREFIX: &'static [u8] = b"[REDACTED";
 
-    /// What stands before a rule's name in our own.
+    /// The prefix of our own markers, before the rule's name.
     pub(super) const PREFIX_COLON: &'static [u8] = b"[REDACTED:";
 
     pub(super) fn new(key: &RedactionKey) -> Self {
-        Marker(Hmac::new_from_slice(&key.0).expect("HMAC takes a key of any length"))
+        Marker(Hmac::new_from_slice(&key.0).expect("HMAC accepts a key of any length"))
     }
 
-    /// `[REDACTED:<rule>:<8 hex digits>]`
+    /// The marker for a secret: `[REDACTED:<rule>:<8 hex digits>]`.
     pub(super) fn replacement(&self, rule: &str, secret: &[u8]) -> String {
+        // Cloning a keyed HMAC skips hashing the key again.
         let mut mac = self.0.clone();
         mac.update(secret);
         let hash = mac.finalize().into_bytes();
+        // Four bytes: enough to tell the secrets of a trace apart, and too few to reveal anything about them.
         format!("[REDACTED:{rule}:{:02x}{:02x}{:02x}{:02x}]", hash[0], hash[1], hash[2], hash[3])
     }
 }
@@ -79,7 +84,7 @@ impl std::fmt::Debug for Marker {
     }
 }
 
-/// Whether a text is nothing but a marker.
+/// Whether a text consists of one marker and nothing else.
 pub(super) fn is_whole(text: &[u8]) -> bool {
     let Some(rest) = text.strip_prefix(Marker::PREFIX) else { return false };
     match rest {
@@ -91,8 +96,8 @@ pub(super) fn is_whole(text: &[u8]) -> bool {
     }
 }
 
-/// Whether something was redacted in a value already: then it stays as it is. Only where a marker begins a value and more
-/// follows, an older version may have left the rest of the secret.
+/// Whether a value was redacted already and must stay as it is. The exception is a marker at the beginning of
+/// a value with more text after it: an older version may have left the rest of the secret there.
 pub(super) fn is_redacted_already(value: &[u8]) -> bool {
     let places: Vec<_> = markers(value).into_iter().filter(|place| is_whole(&value[place.clone()])).collect();
     let Some(first) = places.first() else { return false };
@@ -104,7 +109,7 @@ fn letters(text: &[u8]) -> usize {
     text.iter().filter(|byte| byte.is_ascii_alphanumeric()).count()
 }
 
-/// Whether there is one of our own markers in a text.
+/// Whether a text contains a complete marker.
 pub(super) fn is_in(text: &[u8]) -> bool {
     markers(text).into_iter().any(|place| is_whole(&text[place]))
 }

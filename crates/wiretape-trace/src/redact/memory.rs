@@ -1,8 +1,8 @@
-//! Secrets of a session that were known by their names, so that they are known wherever they appear again.
+//! The secrets that a session has named, so that they are recognised wherever they appear again.
 //!
-//! A password is named once, in the arguments of a login, and then repeated in prose, in an error, in a log. What is
-//! remembered is searched for as it is, escaped, percent-encoded and in Base64, all at once. The memory is bounded,
-//! and costs nothing as long as it is empty.
+//! A password is named once, in the arguments of a login, and then repeated in prose, in an error, in a log.
+//! Each remembered value is searched for as it is, escaped, percent-encoded and in Base64, with one
+//! automaton. The memory is bounded, and while it is empty it costs one atomic load.
 
 use super::rules;
 use super::values;
@@ -14,28 +14,31 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many secrets are remembered. The oldest are forgotten.
+/// The most secrets that are remembered; the oldest are evicted. Bounds the automaton and the time to rebuild
+/// it.
 const MAX_SECRETS: usize = 256;
-/// The shortest secret that is remembered, and the longest.
+/// In bytes. Anything shorter occurs by chance in other text, and redacting it there would make the trace
+/// unreadable.
 const MIN_LENGTH: usize = 8;
+// In bytes. Bounds the automaton, which has states for each encoding of every secret.
 const MAX_LENGTH: usize = 1024;
 
-/// What was secret by its name in a session. Shared by everything that records the session.
+/// The values that were secret by name in a session. Shared by all threads that record the session.
 #[derive(Debug, Default)]
 pub struct SecretMemory {
-    state: Mutex<State>,
-    /// Whether there is anything, for a look without the lock.
+    state: Mutex<MemoryState>,
+    /// Whether any secret is remembered, readable without the lock: most sessions never name one.
     is_used: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     secrets: VecDeque<Vec<u8>>,
     known: Option<Arc<KnownSecrets>>,
 }
 
 impl SecretMemory {
-    /// Remembers a value, if it is long enough and no common word.
+    /// Remembers a value, unless it is too short or a common word.
     pub fn learn(&self, secret: &[u8]) {
         self.learn_all(&[secret.to_vec()]);
     }
@@ -56,12 +59,14 @@ impl SecretMemory {
             state.secrets.pop_front();
         }
         if is_new {
+            // The automaton is rebuilt on the next lookup, not here: a message with ten secrets builds it
+            // once.
             state.known = None;
             self.is_used.store(true, Ordering::Release);
         }
     }
 
-    /// What is remembered now.
+    /// The searcher for everything remembered so far. `None` if that is nothing.
     pub(super) fn known(&self) -> Option<Arc<KnownSecrets>> {
         if !self.is_used.load(Ordering::Acquire) {
             return None;
@@ -73,12 +78,15 @@ impl SecretMemory {
         state.known.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
+        // A panic while the lock was held leaves at worst a secret that is not searched for. Refusing to
+        // redact from then on would be worse.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Words that stand under a secret's name and everywhere else.
+/// Values that are used as passwords but also occur in ordinary text, where replacing them would only do
+/// harm.
 const COMMON: &[&str] = &[
     "password",
     "username",
@@ -111,6 +119,7 @@ const COMMON: &[&str] = &[
 
 fn is_memorable(secret: &[u8]) -> bool {
     if !(MIN_LENGTH..=MAX_LENGTH).contains(&secret.len())
+        // Short numbers are dates, ids and amounts somewhere else.
         || secret.iter().all(u8::is_ascii_digit) && secret.len() < 12
     {
         return false;
@@ -122,7 +131,8 @@ fn is_memorable(secret: &[u8]) -> bool {
     !is_common && distinct >= 4 && !super::marker::is_whole(secret) && !values::is_prose(secret)
 }
 
-/// What is worth remembering of a secret that a rule found by its name: the value, and what stands in it.
+/// The parts of a secret found by name that are worth remembering: the value, and the credentials inside it.
+/// Values that go by their format are found again by it.
 pub(super) fn parts(rule: &str, secret: &[u8], learned: &mut Vec<Vec<u8>>) {
     match rule {
         rules::PASSWORD
@@ -135,9 +145,11 @@ pub(super) fn parts(rule: &str, secret: &[u8], learned: &mut Vec<Vec<u8>>) {
         | super::keys::CUSTOM_KEY => learned.push(secret.to_vec()),
         rules::URL_PASSWORD => {
             learned.push(secret.to_vec());
+            // A URL holds the password percent-encoded; elsewhere it appears decoded.
             learned.push(views::View::new(secret).text);
         }
         rules::AUTHORIZATION | rules::BASIC | rules::BEARER | rules::CREDENTIALS => {
+            // Without the scheme: `Bearer` is not repeated with the token.
             let token = secret.rsplit(|&byte| byte == b' ').next().unwrap_or(secret);
             learned.push(token.to_vec());
             if let Some(pair) = views::base64_pair(token) {
@@ -150,11 +162,11 @@ pub(super) fn parts(rule: &str, secret: &[u8], learned: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// A search for all that is remembered.
+/// A searcher for all remembered secrets in all their encodings.
 #[derive(Debug)]
 pub(super) struct KnownSecrets {
     automaton: AhoCorasick,
-    /// For each pattern of the automaton, whose form it is, and which.
+    /// For each pattern of the automaton: the index of the secret, and how the pattern encodes it.
     forms: Vec<(usize, Form)>,
     secrets: Vec<Vec<u8>>,
 }
@@ -162,11 +174,12 @@ pub(super) struct KnownSecrets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Plain,
-    /// A part of Base64: the rest of the word belongs to it.
+    /// The part of a Base64 encoding that does not depend on the bytes around the secret. The rest of the
+    /// Base64 word is redacted with it.
     Base64,
 }
 
-/// A remembered secret in a text.
+/// An occurrence of a remembered secret in a text.
 pub(super) struct Repeat<'k> {
     pub(super) start: usize,
     pub(super) end: usize,
@@ -187,6 +200,8 @@ impl KnownSecrets {
             }
         }
         let automaton =
+            // The longest, because one secret may be a prefix of another, and the rest would stay. A failed
+            // build (too many states) costs the rule for repetitions, not the recording.
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;
         Some(KnownSecrets { automaton, forms, secrets })
     }
@@ -207,7 +222,8 @@ impl KnownSecrets {
     }
 }
 
-/// The Base64 around a part of it, as far as a line of it is long.
+/// Extends a match inside Base64 to the whole Base64 word, by at most 1024 bytes in each direction, to keep
+/// the search linear.
 fn around(text: &[u8], start: usize, end: usize) -> (usize, usize) {
     const MAX: usize = 1024;
     let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'+' | b'/' | b'-' | b'_');
@@ -216,10 +232,11 @@ fn around(text: &[u8], start: usize, end: usize) -> (usize, usize) {
     (start - before, end + after)
 }
 
-/// The ways to write a secret.
+/// All encodings of a secret that are searched for.
 fn written_forms(secret: &[u8]) -> Vec<(Vec<u8>, Form)> {
     let mut forms = vec![(secret.to_vec(), Form::Plain)];
     let once = escaped(secret);
+    // Twice: JSON in a string in a message is how most tool results arrive.
     let twice = escaped(&once);
     forms.push((once, Form::Plain));
     forms.push((twice, Form::Plain));
@@ -228,9 +245,11 @@ fn written_forms(secret: &[u8]) -> Vec<(Vec<u8>, Form)> {
     for skipped in 0..3usize {
         let padded = [&vec![0; skipped][..], secret].concat();
         let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
-        // The characters at both ends depend on what stands around the secret.
+        // Base64 encodes groups of three bytes, so there are three alignments. The characters at both ends of
+        // each also depend on the bytes around the secret, and are cut off.
         let first = [0, 2, 3][skipped];
         let last = padded.len() / 3 * 4;
+        // Fewer characters would match unrelated Base64.
         if last > first + 8 {
             let core = encoded[first..last].to_vec();
             let url_safe = core.iter().map(|byte| match byte {

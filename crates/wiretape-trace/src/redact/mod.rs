@@ -1,21 +1,22 @@
-//! Redaction: secrets are replaced before anything is written.
+//! A secret is recognised in one of four ways. All of them also look into JSON inside strings (the usual
+//! shape of a tool's `content[].text`), several levels deep:
 //!
-//! A [`Redactor`] replaces what looks like a secret, and only those bytes, by `[REDACTED:<rule>:<8 hex digits>]`.
-//! The digits are a keyed hash of the secret with a key of this installation: equal secrets stay equal within
-//! and across traces, and a guess can't be tested with the trace alone.
+//! - **by its name** ([`keys`], `named`): the value of a member called `password`, `api_key`, `Authorization`
+//!   …; in text, the same names before `=` or `:`, in options, columns, elements and pairs of `name` and
+//!   `value`. A *property named* `token` in a JSON Schema is not a secret, nor are `progressToken`, cursors
+//!   and token counts.
+//! - **by its format** (`providers`, `special`): `ghp_…`, `AKIA…`, a JWT, a PEM block,
+//!   `https://user:password@host` …
+//! - **by the document around it** (`documents`, `stream`): a Kubernetes secret, a key that spans several
+//!   lines.
+//! - **by repetition** ([`SecretMemory`]): a value that was secret by its name earlier in the session.
 //!
-//! There are four ways to recognise a secret, and all look into JSON inside strings (the usual shape
-//! of a tool's `content[].text`), several levels deep:
+//! The cost is linear in the input, whatever the input: a fast scan for a few bytes that occur next to
+//! secrets, a look at their neighbours, and only then a full check, which never reads the same range twice.
+//! The reasons, and the alternatives that lost, are in `docs/design/0002-redaction.md`.
 //!
-//! - **by its name** ([`keys`], `named`): the value of a member called `password`, `api_key`, `Authorization` …; in text
-//!   the same names before `=` or `:`, in options, columns, elements and pairs of `name` and `value`. A *property named* `token`
-//!   in a JSON Schema is not a secret, nor are `progressToken`, cursors and token counts.
-//! - **by its format** (`providers`, `special`): `ghp_…`, `AKIA…`, a JWT, a PEM block, `https://user:password@host` …
-//! - **by what it is a part of** (`documents`, `stream`): a Kubernetes secret, a key over several lines.
-//! - **by having been one before** ([`SecretMemory`]): what was secret by its name earlier in the session.
-//!
-//! The cost is linear in the input, whatever the input: a fast search for a few bytes that stand beside secrets, a
-//! look at their neighbours, and where that is promising a check that never reads the same stretch twice.
+//! This module holds the entry points and the order in which the detectors run. What counts as a secret is
+//! decided in the submodules; where the redaction key and the session's memory live is up to the caller.
 
 mod command_line;
 mod documents;
@@ -46,20 +47,22 @@ use memory::KnownSecrets;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
-use text::{Found, Hits, Letters, Memo};
+use text::{Hits, LiteralSearch, Memo, SecretMatch};
 use views::View;
 
-/// Replaces secrets. Made once, used from any thread.
+/// Replaces secrets. Stateless after construction: build one, share it between threads.
 #[derive(Debug)]
 pub struct Redactor {
     keys: KeyRules,
-    letters: Letters,
+    literals: LiteralSearch,
     enabled: Vec<&'static str>,
     custom: Vec<CustomPattern>,
     marker: Marker,
 }
 
-/// Rules that were found to be in order. They need only a key to be a [`Redactor`].
+/// Validated rules. They need only a key to become a [`Redactor`].
+///
+/// Separate from [`Redactor`] so that a configuration can be checked without reading or creating a key.
 #[derive(Debug)]
 pub struct CompiledRules {
     keys: KeyRules,
@@ -68,7 +71,7 @@ pub struct CompiledRules {
 }
 
 impl Rules {
-    /// Checks the rules, and makes them ready.
+    /// Validates the rules and compiles the user's patterns.
     pub fn compile(&self) -> Result<CompiledRules, RuleError> {
         let enabled = self.enabled()?;
         Ok(CompiledRules { keys: KeyRules::new(&enabled, self)?, custom: self.custom_patterns()?, enabled })
@@ -80,7 +83,7 @@ impl CompiledRules {
     pub fn with_key(self, key: &RedactionKey) -> Redactor {
         Redactor {
             keys: self.keys,
-            letters: Letters::new(),
+            literals: LiteralSearch::new(),
             enabled: self.enabled,
             custom: self.custom,
             marker: Marker::new(key),
@@ -99,17 +102,18 @@ struct Edit {
 /// Something that was, or would be, redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The name of the rule that knows it.
+    /// The name of the rule that matched: one of [`RULES`], a custom pattern's name, or `custom-key`.
     pub rule: String,
-    /// Where it is in the text that was looked at.
+    /// Byte range of the secret in the input.
     pub range: Range<usize>,
 }
 
-/// One look at a message or a text: what is known before, and what is learned.
+/// One scan of a message or a text: the secrets known beforehand, and those found by name on the way.
 struct Pass<'r> {
     redactor: &'r Redactor,
     known: Option<Arc<KnownSecrets>>,
-    /// What was secret by its name; only if the caller has a memory.
+    /// Values that were secret by name. `None` if the caller has no memory, so that nothing is copied for
+    /// nothing.
     learned: Option<Vec<Vec<u8>>>,
 }
 
@@ -119,7 +123,7 @@ impl<'r> Pass<'r> {
         Pass { redactor, known: memory.and_then(SecretMemory::known), learned: memory.map(|_| Vec::new()) }
     }
 
-    /// What stands in a secret's place.
+    /// The marker for a secret, which is also queued for the memory if its rule goes by name.
     fn replacement(&mut self, rule: &str, secret: &[u8]) -> String {
         if let Some(learned) = &mut self.learned {
             memory::parts(rule, secret, learned);
@@ -131,7 +135,7 @@ impl<'r> Pass<'r> {
         self.known.as_ref().is_some_and(|known| known.is_in(text))
     }
 
-    /// Remembers what was learned, and says whether there was anything.
+    /// Moves the learned secrets to the memory. Returns whether there were any.
     fn remember(&mut self, memory: Option<&SecretMemory>) -> bool {
         let (Some(learned), Some(memory)) = (self.learned.take(), memory) else { return false };
         memory.learn_all(&learned);
@@ -139,7 +143,8 @@ impl<'r> Pass<'r> {
     }
 }
 
-/// How often views of a text are looked at: the entities of a percent-encoded text, the Base64 of that.
+/// How many decodings may be stacked: entities inside percent-encoded text, Base64 inside that. A bound,
+/// because each level is another scan of the text.
 const MAX_VIEWS: usize = 3;
 
 impl Redactor {
@@ -148,21 +153,12 @@ impl Redactor {
         Ok(rules.compile()?.with_key(key))
     }
 
-    /// Redacts one JSON value. Fails if it is not JSON: then [`Redactor::text`] is for it.
-    ///
-    /// ```
-    /// use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
-    ///
-    /// let redactor = Redactor::new(&Rules::default(), &RedactionKey::new([7; 32])).unwrap();
-    /// let clean = redactor.json(br#"{"password":"hunter2","id":1.0}"#).unwrap();
-    /// assert!(clean.starts_with(br#"{"password":"[REDACTED:password:"#));
-    /// assert!(clean.ends_with(br#"]","id":1.0}"#));
-    /// ```
+    /// Redacts one JSON value. Fails if it is not JSON; use [`Redactor::text`] for that.
     pub fn json<'a>(&self, raw: &'a [u8]) -> Result<Cow<'a, [u8]>, SyntaxError> {
         self.json_in(raw, None)
     }
 
-    /// Redacts one JSON value of a session: also what the session has named as a secret before.
+    /// Redacts one JSON value of a session, including values that were secret by name earlier in the session.
     ///
     /// ```
     /// use wiretape_trace::redact::{RedactionKey, Redactor, Rules, SecretMemory};
@@ -183,6 +179,7 @@ impl Redactor {
         memory: Option<&SecretMemory>,
     ) -> Result<Cow<'a, [u8]>, SyntaxError> {
         let mut pass = Pass::new(self, memory);
+        // Most messages end here and are written as they are, without a copy.
         if self.is_clean(raw)? && !pass.is_repeated_in(raw) {
             return Ok(Cow::Borrowed(raw));
         }
@@ -191,7 +188,8 @@ impl Redactor {
         if !pass.remember(memory) {
             return Ok(clean);
         }
-        // What was named here may also be said here.
+        // The same message may repeat a secret before the member that names it, so what was learned is
+        // searched for once more. The second walk runs only if there is a match.
         let mut again = Pass::new(self, memory);
         if !again.is_repeated_in(&clean) {
             return Ok(clean);
@@ -200,32 +198,33 @@ impl Redactor {
         Ok(Cow::Owned(apply(&clean, &edits).into_owned()))
     }
 
-    /// What [`Redactor::json`] would redact, and why. Fails if it is not JSON.
+    /// What [`Redactor::json`] would redact, and by which rule. Fails if it is not JSON.
     pub fn explain_json(&self, raw: &[u8]) -> Result<Vec<Finding>, SyntaxError> {
         Ok(findings(&walk::edits(&mut Pass::new(self, None), raw)?))
     }
 
-    /// What [`Redactor::text`] would redact, and why.
+    /// What [`Redactor::text`] would redact, and by which rule.
     pub fn explain_text(&self, text: &[u8]) -> Vec<Finding> {
         let mut edits = Vec::new();
         self.find_in_document(&mut Pass::new(self, None), text, &mut edits);
         findings(&edits)
     }
 
-    /// A quick look that clears most messages, so that only a few need to be walked with every name in mind.
+    /// A quick scan that clears most messages, so that only a few need the full walk.
     fn is_clean(&self, raw: &[u8]) -> Result<bool, SyntaxError> {
+        // Nothing is known about the user's patterns, so no scan for marks can rule them out.
         if !self.custom.is_empty() {
             return Ok(false);
         }
         walk::is_clean(self, raw)
     }
 
-    /// Redacts text of any kind.
+    /// Redacts text of any kind: prose, logs, source code, or JSON that may be malformed.
     pub fn text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         self.text_in(text, None)
     }
 
-    /// Redacts text of a session: also what the session has named as a secret before.
+    /// Redacts text of a session, including values that were secret by name earlier in the session.
     pub fn text_with<'a>(&self, text: &'a [u8], memory: &SecretMemory) -> Cow<'a, [u8]> {
         self.text_in(text, Some(memory))
     }
@@ -238,7 +237,8 @@ impl Redactor {
         apply(text, &edits)
     }
 
-    /// Redacts a line of a stream, knowing what the lines before it have left open: a private key, a quoted value.
+    /// Redacts one line of a stream. `state` carries over what earlier lines left open: a private key, a
+    /// quoted value.
     ///
     /// ```
     /// use wiretape_trace::redact::{LineState, RedactionKey, Redactor, Rules};
@@ -257,6 +257,7 @@ impl Redactor {
     ) -> Cow<'a, [u8]> {
         let mut pass = Pass::new(self, memory);
         let mut edits = Vec::new();
+        // The state has to advance even if the rule is disabled, or it would miss the end of the block.
         let continued = state.continued(line).filter(|continued| self.is_on(continued.rule));
         let mut rest = 0;
         if let Some(part) = &continued {
@@ -265,17 +266,18 @@ impl Redactor {
             rest = part.end;
         }
         let first = edits.len();
-        self.find_in_text(&mut pass, &line[rest..], Some(&self.letters), &mut edits);
+        self.find_in_text(&mut pass, &line[rest..], Some(&self.literals), &mut edits);
         for edit in &mut edits[first..] {
             edit.start += rest;
             edit.end += rest;
         }
-        state.note(&line[rest..], self.open_quote(line, &edits));
+        // After the edits: whether the line leaves a quoted value open shows in where the last edit ends.
+        state.update(&line[rest..], self.open_quote(line, &edits));
         pass.remember(memory);
         apply(line, &edits)
     }
 
-    /// The quote of the value that the last edit of a line has left open.
+    /// The quote character and the rule of a value that starts in this line and is not closed in it.
     fn open_quote(&self, line: &[u8], edits: &[Edit]) -> Option<(u8, &'static str)> {
         let last = edits.last().filter(|last| last.end == line.len())?;
         let rule = rule_of(&last.replacement)?;
@@ -283,13 +285,13 @@ impl Redactor {
         stream::open_quote(line, last.start).map(|quote| (quote, *rule))
     }
 
-    /// Redacts a command line: what looks like a secret, and the values of options that are named like one
+    /// Redacts a command line: arguments that look like secrets, and the values of options named like one
     /// (`--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`).
     pub fn command(&self, command: &[String]) -> Vec<String> {
         self.command_in(command, None)
     }
 
-    /// Redacts the command line of a session, and remembers the secrets that it names.
+    /// Redacts the command line of a session, and remembers the secrets given to options named like one.
     pub fn command_with(&self, command: &[String], memory: &SecretMemory) -> Vec<String> {
         self.command_in(command, Some(memory))
     }
@@ -302,17 +304,21 @@ impl Redactor {
                 memory.learn_all(&learned);
             }
         };
+        // In a list of arguments, an option and its value are separate elements: the name has to be carried
+        // to the next one.
         let mut secret_follows: Option<(&str, OptionKind)> = None;
         let mut clean = Vec::with_capacity(command.len());
         for argument in command {
             let secret = secret_follows
                 .take()
                 .filter(|(name, _)| {
+                    // `--pwd /srv/app` is a directory.
                     !keys::is_working_directory(rules::PASSWORD, name.as_bytes(), argument.as_bytes())
                 })
                 .and_then(|(_, kind)| kind.secret_in(argument.as_bytes()))
                 .or_else(|| command_line::attached(command, argument).map(|at| (at, rules::COMMAND_LINE)));
             clean.push(match secret {
+                // Rules work on bytes; slicing a `str` inside a character would panic.
                 Some((at, rule)) if self.is_on(rule) && argument.is_char_boundary(at) => {
                     learn(rule, &argument.as_bytes()[at..]);
                     format!(
@@ -332,8 +338,9 @@ impl Redactor {
         clean
     }
 
-    /// Redacts a URL, or a path with its query: the values of parameters that are named like a secret, and those by
-    /// which OAuth hands secrets over.
+    /// Redacts a URL, or a path with its query: the values of parameters that are named like a secret, and of
+    /// those
+    /// through which OAuth passes secrets.
     ///
     /// ```
     /// # use wiretape_trace::redact::{RedactionKey, Redactor, Rules};
@@ -358,7 +365,7 @@ impl Redactor {
         {
             return format!("{name}={}", self.marker.replacement(rule, value.as_bytes()));
         }
-        // With what stands before a parameter of a query, so that it is known to be one.
+        // The rules for query parameters apply only after `?`, `&` or `#`; the split above removed it.
         let clean = self.plain_text(&format!("?{parameter}")).into_owned();
         clean.strip_prefix('?').map(str::to_owned).unwrap_or(clean)
     }
@@ -396,7 +403,7 @@ impl Redactor {
         String::from_utf8_lossy(&self.text_in(argument.as_bytes(), memory)).into_owned()
     }
 
-    /// Finds the secrets of a text that may be JSON.
+    /// Finds the secrets in a text that may be JSON.
     fn find_in_document(&self, pass: &mut Pass<'_>, text: &[u8], edits: &mut Vec<Edit>) {
         let may_be_json = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['));
         let first = edits.len();
@@ -404,47 +411,50 @@ impl Redactor {
             edits.extend(found);
         }
         let walked = edits.len();
-        // Also where it is JSON: the walk leaves names of members and the protocol's own tokens alone, which is right for a
-        // message, but in a text a token is a secret wherever it is.
-        self.find_in_text(pass, text, Some(&self.letters), edits);
+        // Also for valid JSON: the walk skips member names and the protocol's own tokens. That is right for a
+        // message, but in a text a token is a secret wherever it occurs.
+        self.find_in_text(pass, text, Some(&self.literals), edits);
         if walked > first && edits.len() > walked {
             drop_overlaps(edits, first);
         }
     }
 
-    /// Finds what looks like a secret in text, and adds the edits in order. Without `letters` the caller knows that
-    /// there are none of them.
+    /// Finds what looks like a secret in text, and adds the edits in order. Pass no `literals` if the text is
+    /// known to contain none.
     fn find_in_text(
         &self,
         pass: &mut Pass<'_>,
         text: &[u8],
-        letters: Option<&Letters>,
+        literals: Option<&LiteralSearch>,
         edits: &mut Vec<Edit>,
     ) {
-        self.find_in_views(pass, text, letters, MAX_VIEWS, edits);
+        self.find_in_views(pass, text, literals, MAX_VIEWS, edits);
     }
 
     fn find_in_views(
         &self,
         pass: &mut Pass<'_>,
         text: &[u8],
-        letters: Option<&Letters>,
+        literals: Option<&LiteralSearch>,
         views: usize,
         edits: &mut Vec<Edit>,
     ) {
         let first = edits.len();
-        let memo = self.find_plainly(pass, text, letters, edits);
+        let memo = self.find_unencoded(pass, text, literals, edits);
         let found = edits.len();
+        // Decoding copies the text, so it happens only if the first scan came across an escape.
         if views > 0 && memo.is_encoded {
             let view = View::new(text);
             let start = edits.len();
-            self.find_in_views(pass, &view.text, Some(&self.letters), views - 1, edits);
-            view.carry_back(&mut edits[start..]);
+            self.find_in_views(pass, &view.text, Some(&self.literals), views - 1, edits);
+            view.map_back(&mut edits[start..]);
         }
         if views > 0 {
             self.find_in_base64(pass, text, 0..text.len(), views - 1, edits);
             self.find_in_base64_values(pass, text, &memo.base64, views - 1, edits);
         }
+        // After the built-in rules: if both match the same bytes, the earlier edit wins, and the built-in
+        // rule's name says more.
         self.find_custom(pass, text, edits);
         self.find_repeated(pass, text, edits);
         if edits.len() > found {
@@ -452,7 +462,7 @@ impl Redactor {
         }
     }
 
-    /// Looks into the values that may be Base64.
+    /// Scans values that may be Base64, given by their start offsets.
     fn find_in_base64_values(
         &self,
         pass: &mut Pass<'_>,
@@ -463,6 +473,8 @@ impl Redactor {
     ) {
         let mut read = 0;
         for &start in values {
+            // A candidate inside a value that was already decoded would decode its tail again, once per
+            // candidate.
             if start >= read {
                 let end = views::base64_end(text, start);
                 self.find_in_base64(pass, text, start..end, views, edits);
@@ -471,7 +483,8 @@ impl Redactor {
         }
     }
 
-    /// Base64 of something with a secret in it goes as a whole.
+    /// Redacts a Base64 value as a whole if a secret is in what it decodes to: an edit inside the decoded
+    /// text has no exact counterpart in the encoded one.
     fn find_in_base64(
         &self,
         pass: &mut Pass<'_>,
@@ -485,7 +498,7 @@ impl Redactor {
         let may_be_json = matches!(decoded.trim_ascii_start().first(), Some(b'{' | b'['));
         match may_be_json.then(|| walk::edits(pass, &decoded)) {
             Some(Ok(found)) => inside = found,
-            _ => self.find_in_views(pass, &decoded, Some(&self.letters), views, &mut inside),
+            _ => self.find_in_views(pass, &decoded, Some(&self.literals), views, &mut inside),
         }
         if let Some(rule) = inside.first().and_then(|edit| rule_of(&edit.replacement)) {
             let replacement = self.marker.replacement(rule, &text[range.clone()]);
@@ -493,23 +506,27 @@ impl Redactor {
         }
     }
 
-    /// Finds what stands there as it is, and says what else there is to look at.
-    fn find_plainly(
+    /// Finds secrets in the text as written. The returned memo lists what remains to be scanned: escapes,
+    /// Base64, documents.
+    fn find_unencoded(
         &self,
         pass: &mut Pass<'_>,
         text: &[u8],
-        letters: Option<&Letters>,
+        literals: Option<&LiteralSearch>,
         edits: &mut Vec<Edit>,
     ) -> Memo {
         let first = edits.len();
-        let mut hits = Hits::new(text, &self.keys, letters);
+        let mut hits = Hits::new(text, &self.keys, literals);
         let mut memo = Memo::default();
+        // Terminal colours have no mark of their own, so the scan for marks below would miss them.
         memo.is_encoded = memchr::memchr(views::ESCAPE, text).is_some();
         while let Some(hit) = hits.next() {
             let found = text::check(text, hit, &self.keys, &mut memo);
             if let Some(found) = found.filter(|found| self.is_on(found.rule)) {
                 let end = self.push_edit(pass, text, found, first, edits);
                 memo.floor = end;
+                // Continue after the match: rescanning its inside would report parts of it, and cost a second
+                // pass.
                 hits.skip_to(end);
             }
         }
@@ -532,6 +549,7 @@ impl Redactor {
         }
         let mut read = 0;
         for &at in memo.inserts.iter() {
+            // `insert` reads all rows of a statement; a `VALUES` inside them is not another statement.
             if at >= read {
                 read = documents::insert(text, at, &self.keys, &mut found);
             }
@@ -546,17 +564,17 @@ impl Redactor {
         drop_overlaps(edits, first);
     }
 
-    /// Adds an edit; those since `first` that it overlaps become part of it, as a token in a URL's password does. Returns
-    /// where it ends.
+    /// Adds an edit and merges it with the edits since `first` that it overlaps, such as a token inside a
+    /// URL's password. Returns where the merged edit ends.
     fn push_edit(
         &self,
         pass: &mut Pass<'_>,
         text: &[u8],
-        found: Found,
+        found: SecretMatch,
         first: usize,
         edits: &mut Vec<Edit>,
     ) -> usize {
-        let Found { mut start, mut end, rule } = found;
+        let SecretMatch { mut start, mut end, rule } = found;
         while let Some(last) = edits[first..].last().filter(|last| last.end > start) {
             (start, end) = (start.min(last.start), end.max(last.end));
             edits.pop();
@@ -566,10 +584,11 @@ impl Redactor {
     }
 
     fn is_on(&self, rule: &str) -> bool {
+        // Keys that the user added are not in the catalogue and can't be disabled.
         rule == keys::CUSTOM_KEY || self.enabled.contains(&rule)
     }
 
-    /// Adds what the user's own patterns match.
+    /// Adds the matches of the user's own patterns.
     fn find_custom(&self, pass: &mut Pass<'_>, text: &[u8], edits: &mut Vec<Edit>) {
         for pattern in &self.custom {
             for found in pattern.regex.find_iter(text).filter(|found| !found.is_empty()) {
@@ -582,17 +601,19 @@ impl Redactor {
         }
     }
 
-    /// Adds what the session has named before.
+    /// Adds the repetitions of secrets that the session has named before.
     fn find_repeated(&self, pass: &Pass<'_>, text: &[u8], edits: &mut Vec<Edit>) {
         let Some(known) = &pass.known else { return };
         for found in known.find(text) {
+            // Hashed in its plain form, so that the digits equal those of the first occurrence, however this
+            // one is encoded. Not `pass.replacement`: it is in the memory already.
             let replacement = self.marker.replacement(rules::REPEATED, found.secret);
             edits.push(Edit { start: found.start, end: found.end, replacement });
         }
     }
 }
 
-/// The rule that a marker names.
+/// The rule that a marker names. Numbers are replaced by a quoted marker.
 fn rule_of(replacement: &str) -> Option<&str> {
     replacement.trim_start_matches('"').strip_prefix("[REDACTED:")?.split(':').next()
 }
@@ -605,7 +626,8 @@ fn findings(edits: &[Edit]) -> Vec<Finding> {
     edits.iter().map(finding).collect()
 }
 
-/// Sorts the edits from `first` on; of two that overlap, the earlier and longer one stays and grows to cover both.
+/// Sorts the edits from `first` on. Of two that overlap, the one that starts first (the longer one if both
+/// start together) keeps its marker and is extended to cover both.
 fn drop_overlaps(edits: &mut Vec<Edit>, first: usize) {
     edits[first..].sort_by_key(|edit| (edit.start, std::cmp::Reverse(edit.end)));
     let mut kept: Vec<Edit> = Vec::with_capacity(edits.len() - first);

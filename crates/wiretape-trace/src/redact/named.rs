@@ -1,41 +1,47 @@
 //! Names with values in text: `PASSWORD=…`, `"api_key": "…"`, `?token=…`, `Cookie: …`, `password: |`.
 //!
-//! Text has no grammar that says where a value ends, and prose has colons too. So the place decides how much must be
-//! known of a value: a line of its own, quotes, a query and an environment variable say much, the middle of a sentence
-//! says little.
+//! Text has no grammar that says where a value ends, and prose has colons too. So the position of a name
+//! decides how strong the evidence from the value has to be: a line of its own, quotes, a query or an
+//! environment variable says much, the middle of a sentence says little.
+//!
+//! Which names are secret is decided in `keys`, which values are only references in `values`. JSON has a
+//! grammar, and is left to `walk`.
 
 use super::keys::{self, KeyRules, is_working_directory};
 use super::marker::Marker;
 use super::rules;
-use super::text::{Found, Hit, MAX_ESCAPES, MAX_NAME, Memo, begins_word, dotted, has_digit, has_letter, run};
+use super::text::{
+    Hit, MAX_ESCAPES, MAX_NAME, Memo, SecretMatch, begins_word, dotted, has_digit, has_letter, run,
+};
 use super::values::{self, Strength};
 use crate::json::Text;
 
-/// How many blanks may stand between a separator and its value.
+/// The most blanks between a separator and its value.
 const MAX_GAP: usize = 64;
-/// The longest quoted value, and the longest block.
+/// The longest quoted value and the longest block, in bytes. A quote that is never closed costs at most this.
 const MAX_VALUE: usize = 8 * 1024;
-/// How far a line is read back to see what stands before a name.
+/// How many bytes before a name are examined for the beginning of its line.
 const MAX_LEAD: usize = 64;
 
-/// A name before a separator that makes the value behind it a secret.
+/// A name before a separator that makes the value after it a secret.
 pub(super) struct Name {
     start: usize,
     end: usize,
     rule: &'static str,
     strength: Strength,
-    /// It stands in a URL's query or in a form.
+    /// Whether the name is a parameter of a URL's query or of a form.
     in_query: bool,
 }
 
-/// Whether the name that ends before a separator may be a secret's. Most are ruled out by their last letters.
+/// Whether the name before a separator may be a secret's. Rules out most names by their last letters, before
+/// anything is classified.
 #[inline]
 pub(super) fn may_be_secret(text: &[u8], mark: usize, end: usize, keys: &KeyRules) -> bool {
     let tail = &text[end.saturating_sub(8)..end];
     keys.may_be_secret(tail) || text[mark] == b'=' && keys::may_be_query(tail)
 }
 
-/// The name before the separator at `mark`, if it is a secret's.
+/// The name before the separator at `mark`, if it is a secret's. Nothing before `floor` is considered.
 pub(super) fn secret_name(text: &[u8], mark: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
     let end = name_end(text, mark).filter(|&end| end > floor)?;
     if may_be_secret(text, mark, end, keys) { classify_name(text, end, keys, floor) } else { None }
@@ -43,6 +49,7 @@ pub(super) fn secret_name(text: &[u8], mark: usize, keys: &KeyRules, floor: usiz
 
 fn classify_name(text: &[u8], end: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
     let start = name_start(text, end, floor);
+    // In `[REDACTED:password:…]` the rule's name precedes a colon.
     if text[..start].ends_with(Marker::PREFIX_COLON) {
         return None;
     }
@@ -50,7 +57,7 @@ fn classify_name(text: &[u8], end: usize, keys: &KeyRules, floor: usize) -> Opti
     let in_query = start > 0 && matches!(text[start - 1], b'?' | b'&' | b'#');
     let found = |(rule, strength)| Some(Name { start, end, rule, strength, in_query });
     let secret = keys.secret(&Text { raw: name, escaped: name.contains(&b'\\') }.unescaped()).or_else(|| {
-        // In escaped text the letter of an escape (`\n`) stands before the name.
+        // In escaped text, the letter of an escape (`\n`) directly precedes the name.
         let escape = start > 0 && text[start - 1] == b'\\';
         if escape { keys.secret(&name[1..]) } else { None }
     });
@@ -81,7 +88,7 @@ fn two_words(text: &[u8], start: usize, end: usize, floor: usize, keys: &KeyRule
     keys.classify(&text[first..end])
 }
 
-/// Where a name begins: behind its opening quote if it is quoted, otherwise with its first letter.
+/// Where a name begins: after its opening quote if it is quoted, otherwise at its first letter.
 fn name_start(text: &[u8], end: usize, floor: usize) -> usize {
     let before = &text[floor.max(end.saturating_sub(MAX_NAME))..end];
     let quote = text[end..].iter().find(|&&byte| byte != b'\\').filter(|byte| matches!(byte, b'"' | b'\''));
@@ -92,11 +99,12 @@ fn name_start(text: &[u8], end: usize, floor: usize) -> usize {
     }
 }
 
-/// Where the name before a separator ends: before blanks, a closing quote and its backslashes, a closing bracket.
+/// Where the name before a separator ends: before blanks, a closing quote with its backslashes, a closing
+/// bracket.
 #[inline]
 pub(super) fn name_end(text: &[u8], mark: usize) -> Option<usize> {
     let mut end = mark;
-    // However many: no two separators have blanks in common.
+    // Unbounded, but linear: each blank is before at most one separator.
     while end > 0 && matches!(text[end - 1], b' ' | b'\t') {
         end -= 1;
     }
@@ -113,17 +121,17 @@ pub(super) fn name_end(text: &[u8], mark: usize) -> Option<usize> {
     (end > 0 && dotted(text[end - 1])).then_some(end)
 }
 
-/// The value of a name that is secret.
-pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) -> Option<Found> {
+/// The secret value after the separator at `mark`.
+pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) -> Option<SecretMatch> {
     let name = secret_name(text, mark, keys, memo.floor)?;
     let value = value_start(text, mark)?;
     let Name { start, end, rule, .. } = name;
-    // Before the value's end is looked for: what is not taken may not be walked twice.
+    // Checked before the value's end is searched for: a range that is not redacted must not be scanned twice.
     if is_working_directory(rule, &text[start..end], unquoted(text, value)) {
         return None;
     }
-    let place = Place::new(text, mark, value, &name);
-    // `startsWith("token=")`: the quote closes what the name is in.
+    let place = NamePosition::new(text, mark, value, &name);
+    // `startsWith("token=")`: the quote closes the string that the name is in, so there is no value.
     let closes = name.in_query && matches!(text.get(value), Some(b'"' | b'\'' | b'`'))
         || value > mark + 1 && closes_line(text, value);
     if place.quote.is_some() && text.get(value).copied() == place.quote || closes {
@@ -135,22 +143,24 @@ pub(super) fn named(text: &[u8], mark: usize, keys: &KeyRules, memo: &mut Memo) 
         }
         None => bare_value(text, value, &name, &place, memo)?,
     };
-    Some(Found { start, end, rule })
+    Some(SecretMatch { start, end, rule })
 }
 
-/// Whether the quote at `at` closes one that opened earlier in the line: `prompt("Your password: ")`.
+/// Whether the quote at `at` closes a string that was opened earlier in the line: `prompt("Your password:
+/// ")`.
 fn closes_line(text: &[u8], at: usize) -> bool {
     let Some(&quote @ (b'"' | b'\'' | b'`')) = text.get(at) else { return false };
     let window = &text[at.saturating_sub(MAX_NAME)..at];
     let line = match memchr::memrchr(b'\n', window) {
         Some(newline) => &window[newline + 1..],
         None if at <= MAX_NAME => window,
+        // The line is longer than the window: unknown, so no.
         None => return false,
     };
     line.iter().filter(|&&byte| byte == quote).count() % 2 == 1
 }
 
-/// The text from `at` on, without the quote that opens a value there.
+/// The text from `at` on, without an opening quote.
 fn unquoted(text: &[u8], at: usize) -> &[u8] {
     let window = &text[..text.len().min(at + MAX_ESCAPES + 1)];
     let quote = run(window, at, |byte| byte == b'\\');
@@ -160,26 +170,26 @@ fn unquoted(text: &[u8], at: usize) -> &[u8] {
     }
 }
 
-/// What is known of where a name stands.
-struct Place {
+/// What the surroundings of a name say about where its value ends.
+struct NamePosition {
     separator: u8,
-    /// No blank stands around the separator.
+    /// There are no blanks around the separator.
     is_tight: bool,
-    /// The name is in capitals and close to its `=`, as environment variables are.
+    /// The name is in capitals and directly before `=`, as in the definition of an environment variable.
     in_environment: bool,
-    /// Nothing but white space, a list's dash and the like stands before the name in its line.
+    /// Only white space, a list's dash and the like precede the name in its line.
     begins_line: bool,
-    /// The quote that stands before the name, and so ends the value.
+    /// The quote before the name, which therefore ends the value: `"password=x"`.
     quote: Option<u8>,
 }
 
-impl Place {
+impl NamePosition {
     fn new(text: &[u8], mark: usize, value: usize, name: &Name) -> Self {
         let separator = text[mark];
         let is_tight = name.end == mark && value == mark + 1;
         let shouted = !text[name.start..name.end].iter().any(u8::is_ascii_lowercase);
         let before = name.start.checked_sub(1).map(|at| text[at]);
-        Place {
+        NamePosition {
             separator,
             is_tight,
             in_environment: shouted && is_tight && separator == b'=',
@@ -191,7 +201,7 @@ impl Place {
     }
 }
 
-/// Whether a line begins at `at`, but for blanks, dashes of lists, quotes, and words that declare variables.
+/// Whether only blanks, list markers, quotes and words that declare variables precede `at` in its line.
 fn begins_line(text: &[u8], at: usize) -> bool {
     let window = &text[at.saturating_sub(MAX_LEAD)..at];
     let lead = match window.iter().rposition(|&byte| byte == b'\n' || byte == b'\r') {
@@ -224,7 +234,7 @@ fn begins_line(text: &[u8], at: usize) -> bool {
     })
 }
 
-/// Where the value behind a `=` or `:` begins; `==` and `::` have none.
+/// Where the value after a `=` or `:` begins. `==` and `::` are operators and have none.
 fn value_start(text: &[u8], separator: usize) -> Option<usize> {
     let after = separator
         + match text[separator..] {
@@ -234,15 +244,15 @@ fn value_start(text: &[u8], separator: usize) -> Option<usize> {
         };
     let window = &text[..text.len().min(after + MAX_GAP)];
     let start = run(window, after, |byte| matches!(byte, b' ' | b'\t' | b'*'));
-    // A string of C#, Python or SQL with a letter before its quote.
+    // String prefixes of C#, Python and SQL.
     match text.get(start..start + 2) {
         Some([b'N' | b'r' | b'b' | b'f' | b'u' | b'@', b'"' | b'\'']) => Some(start + 1),
         _ => Some(start),
     }
 }
 
-/// The inside of a quoted value. The outer `None` says that there is no quote, the inner that there is nothing to
-/// hide behind it.
+/// The inside of a quoted value. The outer `None` means that there is no quote, the inner one that there is
+/// nothing to redact inside it.
 pub(super) fn quoted_value(text: &[u8], at: usize) -> Option<Option<(usize, usize)>> {
     let window = &text[..text.len().min(at + MAX_VALUE)];
     let escapes = run(window, at, |byte| byte == b'\\') - at;
@@ -250,12 +260,14 @@ pub(super) fn quoted_value(text: &[u8], at: usize) -> Option<Option<(usize, usiz
     let start = at + escapes + 1;
     for end in memchr::memchr_iter(quote, &window[start..]).map(|found| start + found) {
         let before = window[start..end].iter().rev().take_while(|&&byte| byte == b'\\').count();
-        // A quote behind n backslashes is closed by one behind n, or behind n and whole escaped backslashes.
+        // A quote after n backslashes is closed by one after n, or after n plus a multiple of 2(n + 1), which
+        // are escaped backslashes.
         if before >= escapes && (before - escapes).is_multiple_of(2 * (escapes + 1)) {
             return Some((start < end - escapes).then_some((start, end - escapes)));
         }
     }
-    // The text was cut off inside the value, or it is not a value.
+    // No closing quote. At the end of the text the value was cut off, and is redacted; elsewhere it is not a
+    // value.
     Some((window.len() == text.len() && start < window.len()).then_some((start, window.len())))
 }
 
@@ -263,13 +275,14 @@ fn bare_value(
     text: &[u8],
     start: usize,
     name: &Name,
-    place: &Place,
+    place: &NamePosition,
     memo: &mut Memo,
 ) -> Option<(usize, usize)> {
     if matches!(name.rule, rules::AUTHORIZATION | rules::COOKIE) && place.separator == b':' {
         return header_value(text, start, name.rule, place, memo);
     }
     let word = run(&text[..text.len().min(start + 128)], start, |byte| !byte.is_ascii_whitespace());
+    // A reference to a secret (`${TOKEN}`) stays readable.
     if start < memo.value || values::is_reference(&text[start..word]) && !name.in_query {
         return None;
     }
@@ -279,27 +292,28 @@ fn bare_value(
     if name.rule == rules::CONNECTION_STRING {
         return connection_string(text, start, place);
     }
-    // A line's own value ends with the line or at a blank, whatever is in it.
+    // A value that has the rest of its line to itself may contain any punctuation.
     let is_apart = name.start == 0 || text[name.start - 1].is_ascii_whitespace() || place.quote.is_some();
     let owns_line = place.in_environment && is_apart && name.strength == Strength::Strong
         || (place.begins_line || place.quote.is_some()) && !name.in_query;
-    if owns_line && start >= memo.own {
-        if let Some(found) = own_value(text, start, name, place) {
+    if owns_line && start >= memo.own_line {
+        if let Some(found) = whole_line_value(text, start, name, place) {
             return Some(found);
         }
-        memo.own = run(&text[..text.len().min(start + MAX_VALUE)], start, |byte| !byte.is_ascii_whitespace());
+        memo.own_line =
+            run(&text[..text.len().min(start + MAX_VALUE)], start, |byte| !byte.is_ascii_whitespace());
     }
     let end = run(text, start, |byte| is_bare(byte) && !(name.in_query && byte == b'#'));
     let value = &text[start..end];
     if is_bare_secret(text, value, end, name, place) {
         return Some((start, end));
     }
-    // A later value in the same stretch tells no more.
+    // A value that starts later in the same range would be judged by the same bytes.
     memo.value = end;
     None
 }
 
-fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &Place) -> bool {
+fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &NamePosition) -> bool {
     if name.rule == rules::QUERY {
         return keys::is_query_value(&text[name.start..name.end], value);
     }
@@ -309,6 +323,7 @@ fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &Pl
     if !values::is_secret(name.rule, name.strength, value) {
         return false;
     }
+    // `password: get_password(…)` is code.
     let is_called = text.get(end) == Some(&b'(') && value.iter().all(|&byte| dotted(byte) || byte == b':');
     if is_called {
         return false;
@@ -325,7 +340,7 @@ fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &Pl
         && !is_identifier_of_secret(value)
 }
 
-/// Whether a value is itself called like a secret: `password=user_password`.
+/// Whether a value is itself named like a secret, and so is a variable: `password=user_password`.
 fn is_identifier_of_secret(value: &[u8]) -> bool {
     let ends = |word: &str| {
         value.len() >= word.len() && value[value.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes())
@@ -335,14 +350,14 @@ fn is_identifier_of_secret(value: &[u8]) -> bool {
         .any(ends)
 }
 
-/// Whether a byte may stand in a value without quotes.
+/// Whether a byte may be part of an unquoted value.
 pub(super) fn is_bare(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !b"\"'`,;&|<>(){}[]\\".contains(&byte)
 }
 
-/// A value that has its line for itself, or is an environment variable's: it ends at a blank, or at the quote that
-/// stood before the name.
-fn own_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(usize, usize)> {
+/// A value that has the rest of its line to itself, or is an environment variable's. It ends at a blank, or
+/// at the quote that was before the name.
+fn whole_line_value(text: &[u8], start: usize, name: &Name, place: &NamePosition) -> Option<(usize, usize)> {
     let window = &text[..text.len().min(start + MAX_VALUE)];
     let is_phrase = is_phrase(&text[name.start..name.end]);
     let end = run(window, start, |byte| {
@@ -356,7 +371,7 @@ fn own_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(u
     if place.quote.is_some() {
         value = value.strip_suffix(b"\\").unwrap_or(value);
     }
-    // A form, not a line.
+    // A form (`password=x&user=y`), whose fields end at `&`.
     if !place.in_environment && place.separator == b'=' && memchr::memchr(b'&', value).is_some() {
         return None;
     }
@@ -365,7 +380,7 @@ fn own_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(u
     let rest = rest[..line_end].trim_ascii();
     let is_alone =
         rest.is_empty() || rest.starts_with(b"#") || rest.starts_with(b"//") || place.quote.is_some();
-    // In `{…}` and in lists what follows is not the value's.
+    // Inside `{…}` and lists, the rest of the line belongs to other members.
     let inside_brackets = text[name.start.saturating_sub(MAX_LEAD)..name.start]
         .iter()
         .rev()
@@ -387,14 +402,14 @@ fn own_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(u
         .filter(|_| is_secret && is_typed && is_long && !looks_like_code(value, place))
 }
 
-/// Whether a name is that of several words.
+/// Whether the values of a name consist of several words: pass phrases and mnemonics.
 fn is_phrase(name: &[u8]) -> bool {
     let ends =
         |word: &[u8]| name.len() >= word.len() && name[name.len() - word.len()..].eq_ignore_ascii_case(word);
     ends(b"phrase") || ends(b"mnemonic")
 }
 
-/// In text that quotes text, `\n` and `\"` end a value.
+/// Where a value ends in text that quotes text: at a literal `\n` or `\"`.
 fn literal_line_end(value: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'\\', &value[at..]) {
@@ -407,7 +422,7 @@ fn literal_line_end(value: &[u8]) -> usize {
     value.len()
 }
 
-/// `password = value`, where the value may be a variable's name.
+/// Whether the value in `password = value` may be a variable's name.
 fn is_code(value: &[u8]) -> bool {
     value.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
         && (is_identifier_of_secret(value)
@@ -416,7 +431,7 @@ fn is_code(value: &[u8]) -> bool {
             || value.contains(&b'_'))
 }
 
-fn looks_like_code(value: &[u8], place: &Place) -> bool {
+fn looks_like_code(value: &[u8], place: &NamePosition) -> bool {
     if place.in_environment {
         return false;
     }
@@ -430,13 +445,14 @@ fn looks_like_code(value: &[u8], place: &Place) -> bool {
         || place.separator == b':' && is_type(value)
 }
 
-/// `live.strip_prefix(head)?`, `getsockopt(&fd`
+/// Whether a value begins with a function call: `live.strip_prefix(head)?`, `getsockopt(&fd`.
 fn begins_call(value: &[u8]) -> bool {
     let name = run(value, 0, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
     name >= 3 && value.get(name) == Some(&b'(')
 }
 
-/// `token: str = None`, `password: String;`, `secret: Vec<u8>,`: declarations of types.
+/// Whether a value is the type in a declaration: `token: str = None`, `password: String;`, `secret:
+/// Vec<u8>,`.
 fn is_type(value: &[u8]) -> bool {
     let name = value.iter().position(|byte| !byte.is_ascii_alphanumeric()).map_or(value, |at| &value[..at]);
     [
@@ -476,8 +492,8 @@ fn is_type(value: &[u8]) -> bool {
         && (name.len() == value.len() || matches!(value[name.len()], b'<' | b'[' | b'|' | b'?' | b';' | b','))
 }
 
-/// `password: |` and the lines below it; `password: \` and the next line.
-fn block_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<(usize, usize)> {
+/// The value of a YAML block scalar: `password: |` and the more deeply indented lines below it.
+fn block_value(text: &[u8], start: usize, name: &Name, place: &NamePosition) -> Option<(usize, usize)> {
     if place.separator != b':' || !place.begins_line || name.strength == Strength::Weak {
         return None;
     }
@@ -506,7 +522,7 @@ fn block_value(text: &[u8], start: usize, name: &Name, place: &Place) -> Option<
         at = next + 1;
     }
     let end = first + text[first..end.max(first)].trim_ascii_end().len();
-    // A key in PEM is found by its looks, and says more as such.
+    // A PEM block has a rule of its own, which says more.
     (end > first && !text[first..].starts_with(b"-----BEGIN")).then_some((first, end))
 }
 
@@ -517,8 +533,9 @@ fn indentation(text: &[u8], at: usize) -> usize {
     line[begin..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// A connection string without quotes ends with its line; in one, only the password is a secret, which has a name of its own.
-fn connection_string(text: &[u8], start: usize, place: &Place) -> Option<(usize, usize)> {
+/// An unquoted connection string, to the end of its line. Anything else under that name is left alone: the
+/// password inside has a name of its own.
+fn connection_string(text: &[u8], start: usize, place: &NamePosition) -> Option<(usize, usize)> {
     let window = &text[..text.len().min(start + MAX_VALUE)];
     let end = run(window, start, |byte| !matches!(byte, b'\n' | b'\r') && Some(byte) != place.quote);
     let value = text[start..end].trim_ascii();
@@ -529,18 +546,19 @@ fn connection_string(text: &[u8], start: usize, place: &Place) -> Option<(usize,
     (is_one && length >= 8).then_some((start, start + length))
 }
 
-/// The rest of a header's line, behind the name of a scheme.
+/// The rest of a header's line, after the name of a scheme.
 fn header_value(
     text: &[u8],
     start: usize,
     rule: &str,
-    place: &Place,
+    place: &NamePosition,
     memo: &mut Memo,
 ) -> Option<(usize, usize)> {
     if start < memo.line {
         return None;
     }
     let mut end = run(text, start, |byte| !matches!(byte, b'\r' | b'\n') && Some(byte) != place.quote);
+    // A line may contain a header's name many times; its end is searched for once.
     memo.line = end;
     end = start + literal_line_end(&text[start..end]);
     let mut line = text[start..end].trim_ascii_end();
@@ -566,15 +584,15 @@ fn header_value(
     (value.len() >= 4 && is_secret && is_opaque && !is_code).then_some((start, end))
 }
 
-/// Whether the first word of an `Authorization` names a scheme and is not the credentials themselves: schemes are short, and the
-/// only registered or common ones with digits are those of AWS.
+/// Whether the first word of an `Authorization` header is a scheme rather than the credentials: schemes are
+/// short, and only those of AWS contain digits.
 fn is_scheme(word: &[u8]) -> bool {
     let is_name = word.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-');
     word.starts_with(b"AWS4-") || is_name && word.len() <= 20
 }
 
-/// In `-H "Cookie: a=b" https://…` with blanks before the name, and in a list of quoted lines, the quote that opened before the name
-/// closes the value.
+/// Where the quote closes that was opened before the name: `-H "Cookie: a=b" https://…`, or a list of quoted
+/// lines.
 fn closing_quote(text: &[u8], start: usize, line: &[u8]) -> Option<usize> {
     let lead = &text[start.saturating_sub(MAX_NAME)..start];
     let lead = &lead[lead.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)..];
@@ -585,7 +603,7 @@ fn closing_quote(text: &[u8], start: usize, line: &[u8]) -> Option<usize> {
 }
 
 /// `IDENTIFIED BY '…'`, `WITH PASSWORD '…'`, `machine h login u password p`, `the password is hunter2`.
-pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<Found> {
+pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     let end = hit.at + hit.len;
     let word_start =
         hit.at - text[..hit.at].iter().rev().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -595,6 +613,7 @@ pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<Found> {
     let word = &text[word_start..end - 1];
     let start = run(&text[..text.len().min(end + MAX_GAP)], end, |byte| matches!(byte, b' ' | b'\t' | b'='));
     let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
+    // A `.netrc` entry and an SQL statement put their keywords within a line or two of the password.
     let lead = &text[word_start.saturating_sub(200)..word_start];
     if is("identified by") {
         let start = [&b"PASSWORD "[..], b"password ", b"VALUES ", b"values "]
@@ -623,27 +642,29 @@ pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<Found> {
     if has_word(lead, "machine") || has_word(lead, "default") && has_word(lead, "login") {
         return bare_word(text, start, rules::PASSWORD);
     }
-    said(text, start, rules::PASSWORD, 6)
+    stated_value(text, start, rules::PASSWORD, 6)
 }
 
-/// A value that a sentence gives: `is hunter2`, `"hunter2"`, or just `hunter2`. It has a digit and a letter in it.
-fn said(text: &[u8], start: usize, rule: &'static str, least: usize) -> Option<Found> {
+/// A value stated in a sentence: `is hunter2`, `"hunter2"`, or just `hunter2`. It must contain a digit and a
+/// letter, because any word may follow "password".
+fn stated_value(text: &[u8], start: usize, rule: &'static str, least: usize) -> Option<SecretMatch> {
     let after = &text[start..text.len().min(start + 8)];
     let verb = [&b"is "[..], b"was ", b"of ", b"to ", b"as ", b"= ", b"-> ", b"is: "]
         .into_iter()
         .find(|verb| after.starts_with(verb));
     let start = start + verb.map_or(0, <[u8]>::len);
     let found = match quoted_value(text, start) {
-        Some(quoted) => quoted.map(|(start, end)| Found { start, end, rule })?,
+        Some(quoted) => quoted.map(|(start, end)| SecretMatch { start, end, rule })?,
         None => bare_word(text, start, rule)?,
     };
     let value = &text[found.start..found.end];
-    let is_said = value.len() >= least && has_digit(value) && has_letter(value) && !value.contains(&b' ');
-    (is_said && !values::is_uuid(value) && values::is_secret(rule, Strength::Strong, value)).then_some(found)
+    let is_value = value.len() >= least && has_digit(value) && has_letter(value) && !value.contains(&b' ');
+    (is_value && !values::is_uuid(value) && values::is_secret(rule, Strength::Strong, value)).then_some(found)
 }
 
-/// `the token is …`, `Datadog key …`, `API key …`: what follows has to look random, unless a sentence says that it is the value.
-pub(super) fn told(text: &[u8], hit: Hit, keys: &KeyRules) -> Option<Found> {
+/// The value in `the token is …`, `Datadog key …`, `API key …`. It has to look random, unless a verb states
+/// that it is the value.
+pub(super) fn sentence_value(text: &[u8], hit: Hit, keys: &KeyRules) -> Option<SecretMatch> {
     let end = hit.at + hit.len;
     let word_end = end - 1;
     let word_start =
@@ -658,15 +679,16 @@ pub(super) fn told(text: &[u8], hit: Hit, keys: &KeyRules) -> Option<Found> {
         let first = word_start.saturating_sub(1) - before;
         (before > 2).then(|| keys.secret(&text[first..word_end])).flatten()
     })?;
-    let is_told = [&b"is "[..], b"was ", b"= ", b"is: "].iter().any(|verb| text[end..].starts_with(verb));
-    let found = said(text, end, rule, if is_told { 8 } else { 16 })?;
+    let is_statement =
+        [&b"is "[..], b"was ", b"= ", b"is: "].iter().any(|verb| text[end..].starts_with(verb));
+    let found = stated_value(text, end, rule, if is_statement { 8 } else { 16 })?;
     let value = &text[found.start..found.end];
-    // What a provider's rule knows says more as such.
+    // A provider's rule says more.
     let is_known = super::text::is_token_at(text, found.start);
-    (!is_known && (is_told && strength == Strength::Strong || values::is_random(value))).then_some(found)
+    (!is_known && (is_statement && strength == Strength::Strong || values::is_random(value))).then_some(found)
 }
 
-/// Whether a string begins here, of SQL Server or of C too.
+/// Whether a string begins at `at`, including `N'…'` of SQL Server and `E'…'` of PostgreSQL.
 fn is_quote(text: &[u8], at: usize) -> bool {
     matches!(text.get(at..at + 2), Some([b'\'' | b'"', _] | [b'N' | b'E', b'\'']))
 }
@@ -677,41 +699,43 @@ fn is_sql(lead: &[u8]) -> bool {
         .any(|other| other.len() > 2 && WORDS.iter().any(|word| other.eq_ignore_ascii_case(word.as_bytes())))
 }
 
-/// Whether one of the last lines has a word in it.
+/// Whether the text before contains a word, in either case.
 fn has_word(lead: &[u8], word: &str) -> bool {
     lead.split(|byte| !byte.is_ascii_alphanumeric()).any(|other| other.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-fn sql_value(text: &[u8], start: usize) -> Option<Found> {
+fn sql_value(text: &[u8], start: usize) -> Option<SecretMatch> {
     let start = if let Some([b'N' | b'E', b'\'']) = text.get(start..start + 2) { start + 1 } else { start };
     let found = match quoted_value(text, start) {
-        Some(quoted) => quoted.map(|(start, end)| Found { start, end, rule: rules::SQL })?,
+        Some(quoted) => quoted.map(|(start, end)| SecretMatch { start, end, rule: rules::SQL })?,
         None => bare_word(text, start, rules::SQL)?,
     };
     values::is_secret(rules::SQL, Strength::Strong, &text[found.start..found.end]).then_some(found)
 }
 
-fn bare_word(text: &[u8], start: usize, rule: &'static str) -> Option<Found> {
+fn bare_word(text: &[u8], start: usize, rule: &'static str) -> Option<SecretMatch> {
     let window = &text[..text.len().min(start + MAX_VALUE)];
     let end = run(window, start, |byte| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`'));
     let value = &text[start..end];
+    // Punctuation of the statement or sentence, not of the password.
     let value = value.strip_suffix(b";").unwrap_or(value);
     let value = value.strip_suffix(b".").or_else(|| value.strip_suffix(b",")).unwrap_or(value);
-    (!value.is_empty() && values::is_secret(rule, Strength::Strong, value)).then_some(Found {
+    (!value.is_empty() && values::is_secret(rule, Strength::Strong, value)).then_some(SecretMatch {
         start,
         end: start + value.len(),
         rule,
     })
 }
 
-/// Whether the name of an XML element that ends here may be a secret's; or whether this is the end of a key of a property list.
+/// Whether the tag that ends at `mark` may name a secret: `<password>`, or `</key>` in a property list.
 pub(super) fn may_be_element(text: &[u8], mark: usize, keys: &KeyRules) -> bool {
     let tail = &text[mark.saturating_sub(8)..mark];
     tail.last().is_some_and(u8::is_ascii_alphanumeric) && keys.may_be_secret(tail)
 }
 
-/// `<password>…<`, `<key>password</key><string>…<`
-pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
+/// The content of an element named like a secret, or of the string after such a key in a property list:
+/// `<password>…<`, `<key>password</key><string>…<`.
+pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let lead = &text[mark.saturating_sub(MAX_NAME)..mark];
     let open = mark - lead.len() + memchr::memrchr(b'<', lead)?;
     // `Option<Secret>` is a type.
@@ -730,7 +754,7 @@ pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found
     content(text, mark + 1, rule, strength)
 }
 
-fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Option<Found> {
+fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let lead = &text[open.saturating_sub(MAX_NAME)..open];
     let name = &lead[memchr::memrchr(b'>', lead)? + 1..];
     let (rule, strength) = keys.secret(name)?;
@@ -740,31 +764,32 @@ fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Opti
     content(text, start, rule, strength)
 }
 
-/// What stands between two tags.
-fn content(text: &[u8], start: usize, rule: &'static str, strength: Strength) -> Option<Found> {
+/// The text from `start` to the next end tag.
+fn content(text: &[u8], start: usize, rule: &'static str, strength: Strength) -> Option<SecretMatch> {
     let start = if text[start..].starts_with(b"<![CDATA[") { start + 9 } else { start };
     let start = run(text, start, |byte| byte.is_ascii_whitespace());
     let window = &text[start..text.len().min(start + MAX_VALUE)];
     let end = memchr::memchr(b'<', window).filter(|&end| window.get(end + 1) == Some(&b'/'))?;
     let value = window[..end].strip_suffix(b"]]>").unwrap_or(&window[..end]).trim_ascii_end();
-    values::is_secret(rule, strength, value).then_some(Found { start, end: start + value.len(), rule })
+    values::is_secret(rule, strength, value).then_some(SecretMatch { start, end: start + value.len(), rule })
 }
 
-/// What gives the name of a pair, and what gives its value.
+/// The attributes or members that hold the name of a pair; [`VALUE_KEYS`] hold its value.
 const NAME_KEYS: &[&str] = &["name", "key", "Name", "Key", "NAME", "KEY"];
 const VALUE_KEYS: &[&str] = &["value", "Value", "VALUE", "secretValue", "content"];
 
-/// A pair's name before the separator, as in `name: DB_PASSWORD` and `<add key="ApiKey"`.
+/// A hit if the separator precedes the name of a pair: `name: DB_PASSWORD`, `<add key="ApiKey"`.
 #[inline]
 pub(super) fn pair_name(text: &[u8], mark: usize, end: usize, keys: &KeyRules) -> Option<Hit> {
     let tail: &[u8; 3] = text[..end].last_chunk()?;
+    // Runs at every separator that follows a name, so three bytes are compared before anything is parsed.
     if !matches!(tail, b"ame" | b"key" | b"Key" | b"AME" | b"KEY") {
         return None;
     }
     secret_pair(text, mark, keys).map(|_| super::text::Check::Pair.at(mark))
 }
 
-/// The rule of the name that a pair has behind this separator, and where that name ends.
+/// The rule of the name after this separator, and where that name ends.
 fn secret_pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<(&'static str, Strength, usize)> {
     let end = name_end(text, mark)?;
     let start = name_start(text, end, 0);
@@ -779,14 +804,15 @@ fn secret_pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<(&'static st
     Some((rule, strength, last))
 }
 
-/// The value of a pair whose name stands behind this separator: the `value` in the same tag, object or block.
-pub(super) fn pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
+/// The value of a pair whose name follows this separator: the `value` in the same tag, object or block.
+pub(super) fn pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     const NEAR: usize = 256;
     let (rule, strength, end) = secret_pair(text, mark, keys)?;
     let after = &text[end..text.len().min(end + NEAR)];
-    // The tag, the object or the item ends there.
+    // The end of the tag, object or list item: a `value` after it belongs to another pair.
     let limit = pair_limit(after);
     let found = value_in(text, end, end + limit).or_else(|| {
+        // The value may come first: `{"value": "…", "name": "DB_PASSWORD"}`.
         let begin = mark.saturating_sub(NEAR);
         let from = text[begin..mark]
             .iter()
@@ -795,7 +821,7 @@ pub(super) fn pair(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Found> {
         value_in(text, from, mark)
     });
     let (start, end) = found.or_else(|| tag_content(text, end))?;
-    values::is_secret(rule, strength, &text[start..end]).then_some(Found { start, end, rule })
+    values::is_secret(rule, strength, &text[start..end]).then_some(SecretMatch { start, end, rule })
 }
 
 fn pair_limit(after: &[u8]) -> usize {
@@ -816,7 +842,7 @@ fn pair_limit(after: &[u8]) -> usize {
     after.len()
 }
 
-/// The value of one of [`VALUE_KEYS`] in a stretch of text.
+/// The value of the first of [`VALUE_KEYS`] in a range of text.
 fn value_in(text: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
     let stretch = &text[from..to];
     memchr::memchr2_iter(b'=', b':', stretch).find_map(|at| {
@@ -839,7 +865,7 @@ fn value_in(text: &[u8], from: usize, to: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// `<entry key="password">…</entry>`
+/// The content of the tag that ends after `end`: `<entry key="password">…</entry>`.
 fn tag_content(text: &[u8], end: usize) -> Option<(usize, usize)> {
     let window = &text[end..text.len().min(end + 128)];
     let close = window
@@ -854,8 +880,9 @@ fn tag_content(text: &[u8], end: usize) -> Option<(usize, usize)> {
     (!value.is_empty()).then_some((start, start + value.len()))
 }
 
-/// `define('DB_PASSWORD', '…')`, `setenv("TOKEN", "…")`: a call with a name and its value. `at` is behind the bracket.
-pub(super) fn call(text: &[u8], at: usize, keys: &KeyRules) -> Option<Found> {
+/// The value in a call with a name and a value: `define('DB_PASSWORD', '…')`, `setenv("TOKEN", "…")`. `at` is
+/// the offset after the bracket.
+pub(super) fn call(text: &[u8], at: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let first = run(&text[..text.len().min(at + 8)], at, |byte| byte == b' ');
     let (start, end) = quoted_value(&text[..text.len().min(first + MAX_NAME)], first).flatten()?;
     let (rule, strength) = keys.secret(&text[start..end])?;
@@ -866,5 +893,5 @@ pub(super) fn call(text: &[u8], at: usize, keys: &KeyRules) -> Option<Found> {
     }
     let value = run(&text[..text.len().min(comma + 16)], comma + 1, |byte| byte == b' ');
     let (start, end) = quoted_value(text, value).flatten()?;
-    values::is_secret(rule, strength, &text[start..end]).then_some(Found { start, end, rule })
+    values::is_secret(rule, strength, &text[start..end]).then_some(SecretMatch { start, end, rule })
 }

@@ -1,14 +1,17 @@
-//! The catalogue of rules, and what a user may change about it.
+//! The catalogue of rules, and the user's changes to it.
+//!
+//! Names are stable: they are written into markers and used in configuration files. Which code implements a
+//! rule is not recorded here; the detectors refer to the constants.
 
 use super::providers;
 use regex::bytes::Regex;
 
-/// A rule that comes with the program.
+/// A built-in rule: its name and description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name, as it stands in markers and in the configuration.
+    /// The rule's name, as used in markers and in the configuration.
     pub name: &'static str,
-    /// What it recognises.
+    /// What the rule recognises, in one line of Markdown for the docs.
     pub what: &'static str,
 }
 
@@ -16,7 +19,7 @@ macro_rules! rules {
     ($($constant:ident $name:literal $what:literal)*) => {
         $(pub(super) const $constant: &str = $name;)*
 
-        /// The rules that are not a provider's.
+        /// The rules that do not belong to one provider.
         const GENERAL: &[Rule] = &[$(Rule { name: $name, what: $what }),*];
     };
 }
@@ -44,9 +47,10 @@ rules! {
     REPEATED "repeated" "what was secret by its name earlier in the session, wherever it appears again"
 }
 
-/// Every rule that comes with the program: the general ones first, then the providers'.
+/// All built-in rules: the general ones first, then the providers'.
 pub const RULES: &[Rule] = &ALL;
 
+// Concatenated at compile time, because `RULES` is a public constant.
 const ALL: [Rule; GENERAL.len() + providers::COUNT] = {
     let mut all = [GENERAL[0]; GENERAL.len() + providers::COUNT];
     let mut count = 0;
@@ -67,65 +71,65 @@ const ALL: [Rule; GENERAL.len() + providers::COUNT] = {
     all
 };
 
-/// Rules of providers that code refers to.
+/// Names of provider rules that code refers to, beyond the tables.
 pub(super) const AWS: &str = "aws";
 pub(super) const SLACK: &str = "slack";
 pub(super) const WEBHOOK: &str = "webhook";
 
-/// A pattern of the user's own.
+/// A pattern from the user's configuration.
 #[derive(Debug, Clone)]
 pub struct CustomPattern {
-    /// The rule's name in markers.
+    /// The rule's name in markers: ASCII letters, digits and hyphens.
     pub name: String,
-    /// What it matches.
+    /// Matches the secret itself. Never matches the empty text.
     pub regex: Regex,
 }
 
-/// What the user wants to be different from the defaults.
+/// The user's changes to the default rules.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// Names of rules to leave out.
+    /// Names of built-in rules to disable.
     pub disabled: Vec<String>,
-    /// Names and regular expressions to add; they see string values and text, unescaped.
+    /// Names and regular expressions to add. They are matched against unescaped string values and text.
     pub patterns: Vec<(String, String)>,
-    /// Members whose values are secret too: exact names, or patterns with `*`.
+    /// Further member names whose values are secret: exact names, or patterns with `*`.
     pub keys: Vec<String>,
-    /// Members whose values are never secret by their name.
+    /// Member names whose values are never secret by their name.
     pub allowed_keys: Vec<String>,
 }
 
 /// The user's rules can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
-    /// A rule to be left out doesn't exist.
+    /// A rule to be disabled doesn't exist.
     #[error(
         "there is no redaction rule named `{name}`; the rules are {}, and {} of providers (docs/redaction.md lists them)",
         general_names().join(", "),
         RULES.len() - GENERAL.len()
     )]
     UnknownRule {
-        /// The name that was given.
+        /// The name from the configuration.
         name: String,
     },
-    /// A rule's name can't stand in a marker.
+    /// A rule's name can't be used in a marker.
     #[error("the redaction rule name `{name}` must be made of letters, digits and hyphens")]
     RuleName {
-        /// The name that was given.
+        /// The name from the configuration.
         name: String,
     },
-    /// A regular expression can't be read.
+    /// A regular expression can't be parsed.
     #[error("the redaction pattern `{name}` is no regular expression")]
     Pattern {
-        /// The pattern's name.
+        /// The pattern's name in the configuration.
         name: String,
-        /// Why.
+        /// The syntax error, or the size limit that the pattern exceeds.
         #[source]
         source: Box<regex::Error>,
     },
     /// A pattern would match everywhere.
     #[error("the redaction pattern `{name}` matches the empty text, and so everything")]
     EmptyPattern {
-        /// The pattern's name.
+        /// The pattern's name in the configuration.
         name: String,
     },
     /// A key pattern is empty.
@@ -134,7 +138,8 @@ pub enum RuleError {
 }
 
 impl Rules {
-    /// The names of the built-in rules that are on.
+    /// The names of the built-in rules that are not disabled. An unknown name is an error: a typo would
+    /// silently keep a rule on.
     pub(super) fn enabled(&self) -> Result<Vec<&'static str>, RuleError> {
         if let Some(name) = self.disabled.iter().find(|name| !names().contains(&name.as_str())) {
             return Err(RuleError::UnknownRule { name: name.clone() });
@@ -153,6 +158,7 @@ fn custom_pattern(name: &str, pattern: &str) -> Result<CustomPattern, RuleError>
         return Err(RuleError::RuleName { name });
     }
     match Regex::new(pattern) {
+        // It would put a marker between any two bytes.
         Ok(regex) if regex.is_match(b"") => Err(RuleError::EmptyPattern { name }),
         Ok(regex) => Ok(CustomPattern { name, regex }),
         Err(source) => Err(RuleError::Pattern { name, source: Box::new(source) }),

@@ -1,17 +1,21 @@
-//! Tokens and addresses that no prefix tells: what makes them out stands in their middle or at their end.
+//! Tokens and addresses without a prefix: what identifies them is in their middle or at their end.
+//!
+//! A table row (see `providers`) starts at a fixed prefix, which these don't have. The functions named after
+//! a mark (`dot`, `colon` …) run at every such mark of every text, so they compare a few bytes at fixed
+//! distances; only then does [`check`] parse the token.
 
 use super::documents;
 use super::marker::Marker;
 use super::rules;
-use super::text::{Check, Found, Hit, Memo, begins_word, has_digit, run, url_safe};
+use super::text::{Check, Hit, Memo, SecretMatch, begins_word, has_digit, run, url_safe};
 use super::values;
 
-/// The forms that have their own code.
+/// The formats that are recognised by code instead of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `[3 characters][digit]Q~[31 characters and more]`
     AzureSecret,
-    /// A key with the signature of an Azure service in it.
+    /// A key that contains the fixed signature of an Azure service, such as `AZDO` or `+ASt`.
     AzureKey,
     NewRelic,
     /// `AAAA[7 characters]:APA91b[134 characters]`
@@ -41,11 +45,11 @@ pub(super) enum Form {
     PagerDuty,
     Asana,
     Tableau,
-    /// `p.eyJ…`
+    /// A Tinybird token: `p.eyJ…`.
     Tinybird,
     /// A Kubernetes secret in YAML: found by [`super::documents`].
     Kubernetes,
-    /// A web address that is a secret, from this many bytes after its mark.
+    /// A webhook URL; the secret begins this many bytes after the mark.
     Webhook(u8),
 }
 
@@ -102,7 +106,7 @@ fn exactly_digits(text: &[u8], mark: usize) -> bool {
     mark >= 15 && text[mark - 15..mark].iter().all(u8::is_ascii_digit)
 }
 
-/// Web addresses that are secrets from some point on: what stands behind the mark of the host, and where the secret begins.
+/// Webhook URLs, from the byte after the dot before the domain. The secret follows the text.
 const WEBHOOKS: &[&str] = &[
     "slack.com/services/",
     "slack.com/workflows/",
@@ -148,7 +152,7 @@ fn is_vault_token(before: &[u8], after: &[u8]) -> bool {
     (8..=20).contains(&capitals) || has_digit(&after[..end]) && capitals > 0
 }
 
-/// How long the part of a web address is that stands behind the mark of its host and before the secret.
+/// The length of the part of a webhook URL between the mark and the secret.
 fn webhook(before: &[u8], after: &[u8]) -> Option<u8> {
     let ends = |host: &[u8], window: usize| {
         memchr::memmem::find(&before[before.len().saturating_sub(window)..], host).is_some()
@@ -206,7 +210,7 @@ pub(super) fn rare(text: &[u8], mark: usize) -> Option<Hit> {
     Some(Check::Special(form).at(mark))
 }
 
-/// How long the name of a scheme of crypt is that begins here, and how much follows at least.
+/// The least length of a password hash in the format of `crypt`, if one begins here.
 fn hash_scheme(text: &[u8]) -> Option<usize> {
     const SCHEMES: &[(&[u8], usize)] = &[
         (b"$2a$", 50),
@@ -225,23 +229,24 @@ fn hash_scheme(text: &[u8]) -> Option<usize> {
     SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme)).map(|(_, least)| *least)
 }
 
-/// Whether a hit is what its form says.
-pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
+/// Parses a token of the given form around a hit. The lengths are those that the providers document or that
+/// their tokens have had so far.
+pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
     let mark = hit.at;
-    let found = |start: usize, end: usize, rule: &'static str| Some(Found { start, end, rule });
+    let found = |start: usize, end: usize, rule: &'static str| Some(SecretMatch { start, end, rule });
     match form {
         Form::AzureSecret => {
             let start = mark.checked_sub(5)?;
             let allowed = |byte: u8| url_safe(byte) || matches!(byte, b'~' | b'.');
             let end = run(&text[..text.len().min(mark + 64)], mark, allowed);
             (text[mark - 2].is_ascii_digit() && begins_word(text, start) && (28..=40).contains(&(end - mark)))
-                .then_some(Found { start, end, rule: "azure" })
+                .then_some(SecretMatch { start, end, rule: "azure" })
         }
         Form::AzureKey => azure_key(text, hit),
         Form::Firebase => {
             let start = mark.checked_sub(11)?;
             let end = run(&text[..text.len().min(mark + 256)], mark + 1, url_safe);
-            (end - mark > 100 && text[start..mark].iter().all(|&byte| url_safe(byte))).then_some(Found {
+            (end - mark > 100 && text[start..mark].iter().all(|&byte| url_safe(byte))).then_some(SecretMatch {
                 start,
                 end,
                 rule: "firebase",
@@ -251,31 +256,35 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
         Form::NewRelic => {
             let start = mark.checked_sub(32)?;
             (exactly_before(text, mark, 32, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
-                .then_some(Found { start, end: mark + hit.len, rule: "new-relic" })
+                .then_some(SecretMatch { start, end: mark + hit.len, rule: "new-relic" })
         }
         Form::Twilio => {
             found(mark, exactly(text, mark + 2, 32, hex).filter(|_| begins_word(text, mark))?, "twilio")
         }
         Form::OpenShift => {
             let end = run(text, mark + 1, url_safe);
-            (end - mark > 40).then_some(Found { start: mark - 6, end, rule: "openshift" })
+            (end - mark > 40).then_some(SecretMatch { start: mark - 6, end, rule: "openshift" })
         }
         Form::Salesforce => {
             let start = mark - 15;
             let end = run(text, mark + 1, |byte| url_safe(byte) || byte == b'.');
             let is_id = text[start..mark].iter().all(u8::is_ascii_alphanumeric) && begins_word(text, start);
-            (is_id && end - mark > 60).then_some(Found { start, end, rule: "salesforce" })
+            (is_id && end - mark > 60).then_some(SecretMatch { start, end, rule: "salesforce" })
         }
         Form::Braintree => {
             let end = run(text, mark, |byte| byte.is_ascii_alphanumeric() || byte == b'$');
-            (end - mark > 40).then_some(Found { start: mark - "access_token".len(), end, rule: "braintree" })
+            (end - mark > 40).then_some(SecretMatch {
+                start: mark - "access_token".len(),
+                end,
+                rule: "braintree",
+            })
         }
         Form::PasswordHash => {
             let least = hash_scheme(&text[mark..])?;
             let end = run(&text[..text.len().min(mark + 512)], mark, |byte| {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'-')
             });
-            (end - mark >= least).then_some(Found { start: mark, end, rule: "password-hash" })
+            (end - mark >= least).then_some(SecretMatch { start: mark, end, rule: "password-hash" })
         }
         Form::Discord => discord(text, mark),
         Form::Telegram => {
@@ -283,25 +292,30 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let end = run(&text[..text.len().min(mark + 64)], mark + 1, url_safe);
             let start = mark - id;
             let is_bot = text[..start].ends_with(b"bot") || begins_word(text, start);
-            ((7..=11).contains(&id) && is_bot && (34..=37).contains(&(end - mark - 1))).then_some(Found {
-                start,
-                end,
-                rule: "telegram",
-            })
+            ((7..=11).contains(&id) && is_bot && (34..=37).contains(&(end - mark - 1)))
+                .then_some(SecretMatch { start, end, rule: "telegram" })
         }
         Form::Mailchimp => {
             let end = run(&text[..text.len().min(mark + 6)], mark + 3, |byte| byte.is_ascii_digit());
-            exactly_before(text, mark, 32, hex).then(|| Found { start: mark - 32, end, rule: "mailchimp" })
+            exactly_before(text, mark, 32, hex).then(|| SecretMatch {
+                start: mark - 32,
+                end,
+                rule: "mailchimp",
+            })
         }
         Form::Mailgun => {
             let end = exactly(text, mark + 1, 8, hex).and_then(|middle| exactly(text, middle + 1, 8, hex))?;
-            exactly_before(text, mark, 32, hex).then(|| Found { start: mark - 32, end, rule: "mailgun" })
+            exactly_before(text, mark, 32, hex).then(|| SecretMatch {
+                start: mark - 32,
+                end,
+                rule: "mailgun",
+            })
         }
         Form::MaxMind => {
             let start = mark.checked_sub(36)?;
             let is_key = text[mark - 30] == b'_'
                 && exactly_before(text, mark - 30, 6, |byte| byte.is_ascii_alphanumeric());
-            (is_key && text[mark - 29..mark].iter().all(u8::is_ascii_alphanumeric)).then_some(Found {
+            (is_key && text[mark - 29..mark].iter().all(u8::is_ascii_alphanumeric)).then_some(SecretMatch {
                 start,
                 end: mark + 4,
                 rule: "maxmind",
@@ -311,18 +325,18 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let end = run(text, mark + ".atlasv1.".len(), |byte| url_safe(byte) || byte == b'=');
             let start = mark
                 - text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-            (mark - start >= 10 && end - mark > 40).then_some(Found { start, end, rule: "terraform" })
+            (mark - start >= 10 && end - mark > 40).then_some(SecretMatch { start, end, rule: "terraform" })
         }
         Form::Airtable => {
             let start = mark - 17;
             let end = run(&text[..text.len().min(mark + 80)], mark + 1, hex);
             let is_token =
                 begins_word(text, start) && text[start..mark].iter().all(u8::is_ascii_alphanumeric);
-            (is_token && end - mark > 60).then_some(Found { start, end, rule: "airtable" })
+            (is_token && end - mark > 60).then_some(SecretMatch { start, end, rule: "airtable" })
         }
         Form::Zai => {
             let end = exactly(text, mark + 1, 16, |byte| byte.is_ascii_alphanumeric())?;
-            (exactly_before(text, mark, 32, hex) && has_digit(&text[mark + 1..end])).then_some(Found {
+            (exactly_before(text, mark, 32, hex) && has_digit(&text[mark + 1..end])).then_some(SecretMatch {
                 start: mark - 32,
                 end,
                 rule: "zai",
@@ -330,7 +344,7 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
         }
         Form::Fal => {
             let end = exactly(text, mark + 1, 32, hex)?;
-            begins_word(text, mark - 36).then_some(Found { start: mark - 36, end, rule: "fal" })
+            begins_word(text, mark - 36).then_some(SecretMatch { start: mark - 36, end, rule: "fal" })
         }
         Form::Twitter => {
             let digits = text[..mark].iter().rev().take(26).take_while(|byte| byte.is_ascii_digit()).count();
@@ -342,16 +356,16 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
                 && (30..=50).contains(&body.len())
                 && is_mixed
                 && begins_word(text, start))
-            .then_some(Found { start, end, rule: "twitter" })
+            .then_some(SecretMatch { start, end, rule: "twitter" })
         }
         Form::AstraCs => {
             let end = run(text, mark + 1, |byte| byte.is_ascii_alphanumeric() || byte == b':');
-            (end - mark > 20).then_some(Found { start: mark - 7, end, rule: "datastax" })
+            (end - mark > 20).then_some(SecretMatch { start: mark - 7, end, rule: "datastax" })
         }
         Form::JetBrains => {
             let end = run(text, mark + 1, |byte| url_safe(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/'));
             let dots = memchr::memchr_iter(b'.', &text[mark..end]).count();
-            (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(Found {
+            (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(SecretMatch {
                 start: mark - 4,
                 end,
                 rule: "jetbrains",
@@ -360,7 +374,7 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
         Form::Putty => putty(text, mark),
         Form::Tinybird => {
             let end = run(text, mark, |byte| url_safe(byte) || byte == b'.');
-            (end - mark > 40 && begins_word(text, mark - 1)).then_some(Found {
+            (end - mark > 40 && begins_word(text, mark - 1)).then_some(SecretMatch {
                 start: mark - 1,
                 end,
                 rule: "tinybird",
@@ -371,7 +385,7 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let id = text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
             let start =
                 (mark - id).checked_sub(2).filter(|&at| matches!(&text[at..at + 2], b"0/" | b"1/" | b"2/"));
-            start.map(|start| Found { start, end, rule: "asana" })
+            start.map(|start| SecretMatch { start, end, rule: "asana" })
         }
         Form::Tableau => {
             let start = mark.checked_sub(24)?;
@@ -379,12 +393,16 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let is_id = text[start..mark - 2]
                 .iter()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-            is_id.then_some(Found { start, end, rule: "tableau" })
+            is_id.then_some(SecretMatch { start, end, rule: "tableau" })
         }
         Form::PagerDuty => {
             let start = mark.checked_sub(1)?;
             let end = run(text, mark, url_safe);
-            (end - mark >= 18 && begins_word(text, start)).then_some(Found { start, end, rule: "pagerduty" })
+            (end - mark >= 18 && begins_word(text, start)).then_some(SecretMatch {
+                start,
+                end,
+                rule: "pagerduty",
+            })
         }
         Form::PgPass => documents::pgpass(text, mark),
         Form::Kubernetes => None,
@@ -392,7 +410,7 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<Found> {
             let start = mark + 1 + usize::from(length);
             let end = run(text, start, |byte| url_safe(byte) || matches!(byte, b'/' | b'@' | b'.' | b'%'));
             let rule = if text[mark + 1..].starts_with(b"slack") { rules::SLACK } else { rules::WEBHOOK };
-            (end - start >= 16).then_some(Found { start, end, rule })
+            (end - start >= 16).then_some(SecretMatch { start, end, rule })
         }
     }
 }
@@ -412,9 +430,9 @@ fn is_varied(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_uppercase) && text.iter().any(u8::is_ascii_lowercase)
 }
 
-/// The Base64 around the signature of an Azure service: 40 characters and more, with the signature in its last third.
-fn azure_key(text: &[u8], hit: Hit) -> Option<Found> {
-    // Tokens of Azure DevOps have letters and digits only, and may stand in a path.
+/// The Base64 around the signature of an Azure service: 48 to 92 characters, with the signature near the end.
+fn azure_key(text: &[u8], hit: Hit) -> Option<SecretMatch> {
+    // Tokens of Azure DevOps consist of letters and digits, and may be part of a path.
     let is_devops = text[hit.at..].starts_with(b"AZDO");
     let allowed =
         |byte: u8| byte.is_ascii_alphanumeric() || !is_devops && matches!(byte, b'+' | b'/' | b'-' | b'_');
@@ -425,40 +443,42 @@ fn azure_key(text: &[u8], hit: Hit) -> Option<Found> {
     while text.get(end) == Some(&b'=') && end < hit.at + 64 {
         end += 1;
     }
-    // Where the signature stands in a key of 52, 56, 84 or 88 characters.
+    // The position of the signature in keys of 52, 56, 84 or 88 characters.
     ((33..=80).contains(&before)
         && (6..=34).contains(&after)
         && has_digit(&text[start..end])
         && (48..=92).contains(&(end - start)))
-    .then_some(Found { start, end, rule: "azure" })
+    .then_some(SecretMatch { start, end, rule: "azure" })
 }
 
-/// The id in Base64, a time stamp and a hash, with dots between them.
-fn discord(text: &[u8], mark: usize) -> Option<Found> {
+/// A Discord token: the id in Base64, a timestamp and a hash, joined with dots.
+fn discord(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let id = text[..mark].iter().rev().take(30).take_while(|&&byte| url_safe(byte)).count();
     let start = mark - id;
     let stamp = text.get(mark + 1..mark + 7)?.iter().all(|&byte| url_safe(byte));
     let end = run(&text[..text.len().min(mark + 56)], mark + 8, url_safe);
     let is_token = (23..=28).contains(&id)
         && (27..=40).contains(&(end - mark - 8))
+        // Ids are decimal, and the Base64 of a digit begins with one of these.
         && matches!(text[start], b'M' | b'N' | b'O');
-    (is_token && stamp && begins_word(text, start)).then_some(Found { start, end, rule: "discord" })
+    (is_token && stamp && begins_word(text, start)).then_some(SecretMatch { start, end, rule: "discord" })
 }
 
-/// The lines behind `Private-Lines: <count>`.
-fn putty(text: &[u8], mark: usize) -> Option<Found> {
+/// The lines of a PuTTY key after `Private-Lines: <count>`.
+fn putty(text: &[u8], mark: usize) -> Option<SecretMatch> {
     let line = memchr::memchr(b'\n', &text[mark..text.len().min(mark + 16)]).map(|at| mark + at + 1)?;
     let count: usize = std::str::from_utf8(&text[mark + 1..line]).ok()?.trim().parse().ok()?;
     let mut end = line;
+    // The count comes from the text; no real key is longer.
     for _ in 0..count.min(256) {
         let next = memchr::memchr(b'\n', &text[end..]).map_or(text.len(), |at| end + at + 1);
         end = next;
     }
     let end = line + text[line..end].trim_ascii_end().len();
-    (line < end).then_some(Found { start: line, end, rule: rules::PUTTY })
+    (line < end).then_some(SecretMatch { start: line, end, rule: rules::PUTTY })
 }
 
-/// Names before a colon and an address that are labels, not users.
+/// Words before a colon and an address that are labels and not users: `email: a@b.c`.
 const LABELS: &[&str] = &[
     "email",
     "mail",
@@ -504,8 +524,8 @@ const LABELS: &[&str] = &[
     "im",
 ];
 
-/// `user:password@` before a host, or a long user that must be a token itself.
-pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> {
+/// The password in `user:password@host`, or a user name that is so long that it must be a token.
+pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretMatch> {
     if at < memo.authority {
         return None;
     }
@@ -515,12 +535,14 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> 
     };
     let before = &text[memo.authority..at];
     let start = at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();
+    // Up to here everything has been read, so a text of many at signs is read once.
     memo.authority = run(text, at, is_authority);
     let authority = &text[start..memo.authority];
     let at_sign = memchr::memrchr(b'@', authority)?;
     let found = |from: usize, to: usize| {
-        Some(Found { start: start + from, end: start + to, rule: rules::URL_PASSWORD })
+        Some(SecretMatch { start: start + from, end: start + to, rule: rules::URL_PASSWORD })
     };
+    // With a scheme, the syntax of URLs shows what is a password. Without one, more evidence is needed.
     let Some(scheme) = text[..start].strip_suffix(b"://") else {
         return without_scheme(text, start, at_sign, authority).and_then(|(from, to)| found(from, to));
     };
@@ -529,6 +551,7 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<Found> 
         _ if authority.starts_with(Marker::PREFIX) => None,
         Some(colon) if is_placeholder(&authority[colon + 1..at_sign]) => None,
         Some(colon) => found(colon + 1, at_sign),
+        // `https://<token>@host`, as Git hosts accept it.
         None if at_sign >= 16 && has_digit(&authority[..at_sign]) => found(0, at_sign),
         None => None,
     }
@@ -539,11 +562,12 @@ fn is_placeholder(password: &[u8]) -> bool {
         || matches!(password, b"password" | b"PASSWORD" | b"pass" | b"***" | b"****")
 }
 
-/// `user:password@host:port`, `user:password@tcp(host)/db`, `jdbc:oracle:thin:user/password@…`: where the password stands in the
-/// authority.
+/// The range of the password in an authority without `scheme://`: `user:password@host:port`,
+/// `user:password@tcp(host)/db`, `jdbc:oracle:thin:user/password@…`.
 fn without_scheme(text: &[u8], start: usize, at_sign: usize, authority: &[u8]) -> Option<(usize, usize)> {
     if text[..start].ends_with(b"/") {
         let lead = &text[start.saturating_sub(96)..start];
+        // Oracle separates user and password with a slash, which elsewhere separates directories.
         let is_oracle = memchr::memmem::find(lead, b"jdbc:oracle:").is_some()
             || memchr::memmem::find(lead, b"sqlplus ").is_some();
         return (is_oracle && at_sign >= 3).then_some((0, at_sign));
@@ -570,12 +594,14 @@ fn without_scheme(text: &[u8], start: usize, at_sign: usize, authority: &[u8]) -
         .is_some_and(|at| host.get(at + 1).is_some_and(u8::is_ascii_digit));
     let is_tcp = host.starts_with(b"tcp(") || host.starts_with(b"unix(");
     let has_path = text.get(start + authority.len()) == Some(&b'/');
+    // Without a port or a path this may be a label and an e-mail address; then the password has to look like
+    // one.
     let is_certain = is_tcp || is_host(host) && (has_port || has_path);
     let is_mixed = has_digit(password) || password.iter().any(u8::is_ascii_punctuation);
     (is_certain || is_host(host) && is_mixed && password.len() >= 6).then_some((colon + 1, at_sign))
 }
 
-/// Whether an address begins with a host: `localhost`, a name with a domain, four numbers.
+/// Whether an address begins with a host: `localhost`, a name with a domain, an IPv4 address.
 fn is_host(host: &[u8]) -> bool {
     let name = host.iter().position(|byte| !url_safe(*byte) && *byte != b'.').map_or(host, |at| &host[..at]);
     let name = name.strip_suffix(b".").unwrap_or(name);

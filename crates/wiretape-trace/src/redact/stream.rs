@@ -1,73 +1,75 @@
-//! Secrets that go on from line to line: a private key that a server prints to stderr, a quoted value with line breaks.
+//! Secrets that span several lines of a stream: a private key that a server prints to stderr, a quoted value
+//! with line breaks.
 //!
-//! A recorder that works line by line keeps a [`LineState`] for each stream, so that the second line of a key is known to
-//! be one.
+//! A recorder that works line by line keeps a [`LineState`] for each stream; without it, only the first line
+//! of a key would be recognised. A text that is available as a whole doesn't need this module.
 
 use super::named::quoted_value;
 use super::rules;
 use super::text::{is_pem_body, is_private, pem_label_end};
 use memchr::memmem;
 
-/// What the lines before the next one have left open. One for each stream of lines.
+/// The secret that earlier lines have left open, if any. One for each stream of lines.
 #[derive(Debug, Default, Clone)]
 pub struct LineState {
-    open: Option<Open>,
-    /// How many lines what is open may still have.
+    open: Option<OpenBlock>,
+    /// How many more lines the open secret may span.
     lines: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
-    /// A PEM block: to its `END`.
+enum OpenBlock {
+    /// A PEM block; ends with its `END` line.
     Pem,
-    /// How many private lines of a PuTTY key are left.
+    /// The private part of a PuTTY key, with the number of lines left.
     Putty(usize),
-    /// A quoted value of this rule: to its closing quote.
+    /// A quoted value, with its quote character and rule; ends at the closing quote.
     Quote(u8, &'static str),
 }
 
-/// The longest block: a key of 16,384 bits has some two hundred lines.
+/// The most lines of a block: a key of 16,384 bits has about two hundred. Limits what is redacted by mistake
+/// if the end of a block is lost.
 const MAX_LINES: usize = 512;
 
-/// What a line begins with that belongs to something open.
-pub(super) struct Continued {
+/// The beginning of a line that belongs to a secret from an earlier line.
+pub(super) struct Continuation {
     pub(super) rule: &'static str,
-    /// Where it begins: behind the time stamp that a logger put before it.
+    /// Byte offset where it begins: after a logger's timestamp, if there is one.
     pub(super) start: usize,
-    /// Where it ends in this line.
+    /// Byte offset where it ends in this line.
     pub(super) end: usize,
 }
 
 impl LineState {
-    /// The part of a line that belongs to what is open.
-    pub(super) fn continued(&mut self, line: &[u8]) -> Option<Continued> {
+    /// The part of a line that belongs to the open secret. Advances the state by one line.
+    pub(super) fn continued(&mut self, line: &[u8]) -> Option<Continuation> {
         let open = self.open?;
         self.lines = self.lines.saturating_sub(1);
         if self.lines == 0 {
             self.open = None;
         }
         match open {
-            Open::Pem => self.continued_pem(line),
-            Open::Putty(count) => {
-                self.open = (count > 1).then_some(Open::Putty(count - 1));
-                Some(Continued {
+            OpenBlock::Pem => self.continued_pem(line),
+            OpenBlock::Putty(count) => {
+                self.open = (count > 1).then_some(OpenBlock::Putty(count - 1));
+                Some(Continuation {
                     rule: rules::PUTTY,
                     start: last_word(line),
                     end: line.trim_ascii_end().len(),
                 })
             }
-            Open::Quote(quote, rule) => {
+            OpenBlock::Quote(quote, rule) => {
                 let end = memchr::memchr(quote, line);
                 if end.is_some() {
                     self.open = None;
                 }
-                Some(Continued { rule, start: 0, end: end.unwrap_or(line.trim_ascii_end().len()) })
+                Some(Continuation { rule, start: 0, end: end.unwrap_or(line.trim_ascii_end().len()) })
             }
         }
         .filter(|continued| continued.start < continued.end)
     }
 
-    fn continued_pem(&mut self, line: &[u8]) -> Option<Continued> {
+    fn continued_pem(&mut self, line: &[u8]) -> Option<Continuation> {
         if let Some(end) = memmem::find(line, b"END ")
             .filter(|&at| line[..at].ends_with(b"----") || line[..at].ends_with(b"---- "))
         {
@@ -75,23 +77,24 @@ impl LineState {
             let dashes = line[..end].iter().rev().take_while(|byte| matches!(byte, b'-' | b' ')).count();
             let start = end - dashes + line[end - dashes..].iter().take_while(|byte| **byte == b' ').count();
             let end = pem_label_end(line, end + 4).unwrap_or_else(|end| end);
-            return Some(Continued { rule: rules::PEM, start, end });
+            return Some(Continuation { rule: rules::PEM, start, end });
         }
         let start = last_word(line);
         let body = line[start..].trim_ascii_end();
-        // A line that can't be of a key ends the block: its end was lost.
+        // A line that can't be part of a key ends the block: its `END` line was lost, and redacting on would
+        // hide the log.
         if !body.iter().all(|&byte| is_pem_body(byte)) {
             self.open = None;
             return None;
         }
-        Some(Continued { rule: rules::PEM, start, end: start + body.len() })
+        Some(Continuation { rule: rules::PEM, start, end: start + body.len() })
     }
 
-    /// Looks at a whole line for what it leaves open.
-    pub(super) fn note(&mut self, line: &[u8], quote: Option<(u8, &'static str)>) {
+    /// Records what a line leaves open. `quote` is the unclosed quoted value, if the caller found one.
+    pub(super) fn update(&mut self, line: &[u8], quote: Option<(u8, &'static str)>) {
         let opened = opens_pem(line)
             .or_else(|| opens_putty(line))
-            .or(quote.map(|(quote, rule)| Open::Quote(quote, rule)));
+            .or(quote.map(|(quote, rule)| OpenBlock::Quote(quote, rule)));
         if opened.is_some() {
             self.open = opened;
             self.lines = MAX_LINES;
@@ -99,33 +102,33 @@ impl LineState {
     }
 }
 
-/// Where the last word of a line begins: before it stand time stamps and the like.
+/// Where the last word of a line begins: timestamps and log levels come before it.
 fn last_word(line: &[u8]) -> usize {
     let line = line.trim_ascii_end();
     let start =
         line.iter().rposition(|byte| matches!(byte, b' ' | b'\t' | b'|' | b']')).map_or(0, |at| at + 1);
-    // Headers of a block (`DEK-Info: …`) go as a whole.
+    // Headers of an encrypted PEM block (`DEK-Info: …`) are redacted as a whole: they have several words.
     let colon = memchr::memchr(b':', line).unwrap_or(0);
     let is_header = colon > 0 && line[..colon].iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-');
     if is_header { 0 } else { start }
 }
 
-fn opens_pem(line: &[u8]) -> Option<Open> {
+fn opens_pem(line: &[u8]) -> Option<OpenBlock> {
     let begin = memmem::rfind(line, b"BEGIN ")
         .filter(|&at| line[..at].ends_with(b"----") || line[..at].ends_with(b"---- "))?;
     let label_end = pem_label_end(line, begin + 6).ok()?;
     let is_closed = memmem::find(&line[label_end..], b"----END ").is_some()
         || memmem::find(&line[label_end..], b"---- END ").is_some();
-    (is_private(&line[begin + 6..label_end]) && !is_closed).then_some(Open::Pem)
+    (is_private(&line[begin + 6..label_end]) && !is_closed).then_some(OpenBlock::Pem)
 }
 
-fn opens_putty(line: &[u8]) -> Option<Open> {
+fn opens_putty(line: &[u8]) -> Option<OpenBlock> {
     let at = memmem::find(line, b"Private-Lines: ")?;
     let count: usize = std::str::from_utf8(&line[at + 15..]).ok()?.trim().parse().ok()?;
-    (count > 0).then_some(Open::Putty(count.min(MAX_LINES)))
+    (count > 0).then_some(OpenBlock::Putty(count.min(MAX_LINES)))
 }
 
-/// The quote of a value that is open where the line ends.
+/// The quote character before the value at `value`, if the value is not closed by the end of the line.
 pub(super) fn open_quote(line: &[u8], value: usize) -> Option<u8> {
     let quote = *line.get(value.checked_sub(1)?)?;
     let is_open = matches!(quote, b'"' | b'\'' | b'`')

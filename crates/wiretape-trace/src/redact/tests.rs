@@ -56,7 +56,7 @@ fn tokens_go_wherever_they_stand() {
 #[test]
 fn tokens_go_though_a_word_stands_before_them() {
     for (secret, rule) in TOKENS {
-        // These end words of their own, or have no end that tells them from others.
+        // These end ordinary words, or have no end that distinguishes them.
         let is_apart = ["sk-", "SG.", "eyJ", "xapp-"].iter().any(|prefix| secret.starts_with(prefix));
         for word in ["x", "null", "key_", "v1"] {
             let glued = format!("{word}{secret}");
@@ -189,7 +189,7 @@ fn schemas_progress_tokens_cursors_and_counts_stay() {
     ] {
         assert_eq!(json(input), input);
     }
-    // A member called `properties` that maps names to strings is no schema.
+    // A member called `properties` that maps names to strings is not a schema.
     assert_eq!(masked(&json(r#"{"properties":{"token":"abc"}}"#)), r#"{"properties":{"token":"<token>"}}"#);
 }
 
@@ -287,8 +287,8 @@ fn users_patterns_see_strings_numbers_and_text() {
     assert!(Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap_err().to_string().contains("jwt"));
 }
 
-/// Each of these has made, or could make, a check look at the same stretch again and again. What takes quadratic time
-/// does not end within anybody's patience here.
+/// Each of these has made, or could make, a check read the same range again and again. Quadratic time would
+/// show here as a test that does not finish.
 #[test]
 fn hostile_repetition_comes_to_an_end() {
     for piece in [
@@ -398,7 +398,7 @@ fn a_rule_that_is_off_is_off() {
     assert_eq!(&*redactor.json(input).unwrap(), input);
 }
 
-/// What secrets, and the texts around them, are made of.
+/// The pieces from which secrets, and the texts around them, are built.
 const PIECES: &[&str] = &[
     "password",
     "token",
@@ -522,8 +522,9 @@ proptest! {
         }
     }
 
-    // That redacting twice is redacting once is tested with the corpus. In any mixture of pieces a marker may change what stands
-    // beside it (a word begins that did not before), and the second time a little more may go; but then it ends.
+    // That redaction is idempotent is tested with the corpus. In an arbitrary mixture of pieces, a marker may
+    // change what is next to it (a word begins that did not before), and the second time a little more may be
+    // redacted; but then it ends.
     #[test]
     fn redacting_again_comes_to_an_end(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..30)) {
         let redact_often = |input: &str, redact: &dyn Fn(&str) -> String| {

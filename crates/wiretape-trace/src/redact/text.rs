@@ -1,12 +1,15 @@
-//! Secrets that are known by their looks, and names with values in text.
+//! The scanner: finds the places in a text that may hold a secret, and dispatches each to its check.
 //!
-//! Nearly every kind of secret has one of a few bytes in it or beside it that are rare elsewhere: the `_` of `ghp_`,
-//! the `.` of a JWT, the `@` of a URL with a password, the `=` or `:` of an assignment. The text is searched for
-//! these [marks](Marks), and the few bytes around each tell whether it is worth a real check. Only what is all
-//! letters (`AKIA`, `Bearer`) needs a search of its own ([`Letters`]).
+//! Nearly every kind of secret has one of a few bytes in it or next to it that are rare elsewhere: the `_` of
+//! `ghp_`, the `.` of a JWT, the `@` of a URL with a password, the `=` or `:` of an assignment. The text is
+//! scanned for these [marks](Marks), and the few bytes around each decide whether a real check is worth it.
+//! Only secrets that consist of letters (`AKIA`, `Bearer`) need a search of their own ([`LiteralSearch`]).
 //!
-//! To keep the whole linear, no check walks an unbounded stretch without either matching it, which moves on past
-//! it, or noting in the [`Memo`] how far there is nothing to be found.
+//! To keep the total linear, no check scans an unbounded range without either matching it, which moves the
+//! scan past it, or recording in the [`Memo`] up to where there is nothing to find.
+//!
+//! Checks for tokens, PEM blocks and key paths are here; names and their values are in `named`, formats
+//! without a prefix in `special`, options in `command_line`.
 
 use super::format::{self, FORMATS, is_words};
 use super::keys::KeyRules;
@@ -17,65 +20,66 @@ use crate::json::Text;
 use aho_corasick::{AhoCorasick, MatchKind, Span, packed};
 use memchr::memmem;
 
-/// How far names are looked for: they end by then.
+/// The longest name that is considered, in bytes. Bounds how far a check looks back from a separator.
 pub(super) const MAX_NAME: usize = 96;
-/// The longest word that a token may be glued to.
+/// The longest word that may directly precede a token, as in `nullghp_…`. A longer run of such characters is
+/// Base64, which may contain any prefix.
 const MAX_WORD: usize = 24;
-/// How many backslashes may stand before a quote: seven levels of strings within strings.
+/// The most backslashes before a quote: seven levels of strings within strings (2⁷ − 1).
 pub(super) const MAX_ESCAPES: usize = 127;
 
-/// A place that may be a secret's.
+/// A candidate: a place that may hold a secret, and the check that decides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit {
-    /// Where what was recognised begins.
+    /// Byte offset of the mark or literal that was found.
     pub(super) at: usize,
-    /// How long it is.
+    /// Its length in bytes; 1 for a mark.
     pub(super) len: usize,
     check: Check,
 }
 
-/// What must stand around a place to make it a secret.
+/// The check that decides whether a candidate is a secret.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Check {
     /// One of the formats in the bucket of this mark.
     Tokens,
     /// A token of the given format begins here.
     Token(u16),
-    /// Two parts of a JWT meet here.
+    /// The dot between header and payload of a JWT.
     Jwt,
     Pem,
-    /// Credentials follow the scheme that ends here.
+    /// The end of an authentication scheme that credentials follow.
     Scheme(&'static str),
     AtSign,
     KeyPath,
-    /// A name stands before and its value behind.
+    /// A separator with a name before it and a value after it.
     Named,
-    /// The name of a pair stands behind: `name: DB_PASSWORD`.
+    /// A separator with the name of a pair after it: `name: DB_PASSWORD`.
     Pair,
-    /// A long option begins here.
+    /// The start of a long option (`--password`).
     Option,
-    /// A short option begins here.
+    /// The start of a short option (`-p`).
     Flag,
-    /// The word `password` or `IDENTIFIED BY` ends here.
+    /// The end of the word `password` or `IDENTIFIED BY`, which a value may follow.
     Word,
-    /// A word for a secret ends here, and its value may follow.
-    Told,
+    /// The end of another word for a secret in a sentence: `the token is …`.
+    Sentence,
     /// The values of an `INSERT` follow: found by [`super::documents`].
     Insert,
-    /// A call that may have a name and its value as arguments.
+    /// A function call that may have a name and its value as arguments.
     Call,
-    /// Base64 of a text may begin here.
+    /// The start of what may be the Base64 of a text.
     Base64,
-    /// Something is written differently from what it means: [`super::views`] decodes it.
+    /// An escape that [`super::views`] decodes.
     Encoded,
-    /// The name of an XML element ends here, and its content follows.
+    /// The end of an XML start tag, with the content after it.
     Element,
-    /// One of the forms that have their own code.
+    /// One of the formats that [`super::special`] checks.
     Special(special::Form),
 }
 
 impl Check {
-    /// A hit that is its mark alone.
+    /// A hit of this check at a single mark.
     pub(super) fn at(self, mark: usize) -> Hit {
         Hit { at: mark, len: 1, check: self }
     }
@@ -93,7 +97,8 @@ pub(super) fn dotted(byte: u8) -> bool {
     url_safe(byte) || byte == b'.'
 }
 
-/// What is all letters and has no mark in it, beside the anchors of formats.
+/// Literals without a mark in them, in addition to the anchors of formats. The first letter of a word is left
+/// out so that `Bearer` and `bearer` take one literal: there is room for few (see [`LiteralSearch`]).
 const WORDS: &[(&str, Check)] = &[
     ("earer ", Check::Scheme(rules::BEARER)),
     ("EARER ", Check::Scheme(rules::BEARER)),
@@ -103,9 +108,9 @@ const WORDS: &[(&str, Check)] = &[
     ("asic\t", Check::Scheme(rules::BASIC)),
     ("assword ", Check::Word),
     ("ASSWORD ", Check::Word),
-    ("oken ", Check::Told),
-    ("ecret ", Check::Told),
-    (" key ", Check::Told),
+    ("oken ", Check::Sentence),
+    ("ecret ", Check::Sentence),
+    (" key ", Check::Sentence),
     ("entified by ", Check::Word),
     ("ENTIFIED BY ", Check::Word),
     ("requirepass ", Check::Word),
@@ -129,10 +134,10 @@ const WORDS: &[(&str, Check)] = &[
     ("FFFFNRAL", Check::Special(special::Form::NewRelic)),
 ];
 
-/// A search for what has no mark. The literals are dealt to several searchers, because each is fast for a few dozen of
-/// four letters and more only.
+/// The search for secrets that have no mark. The literals are split between two searchers, because beyond
+/// about sixty literals, or with literals of three letters, the SIMD search becomes several times slower.
 #[derive(Debug)]
-pub(super) struct Letters {
+pub(super) struct LiteralSearch {
     searchers: [Searcher; 2],
 }
 
@@ -140,18 +145,18 @@ pub(super) struct Letters {
 struct Searcher {
     engine: Engine,
     checks: Vec<Check>,
-    /// How many characters before what is meant belong to the literals.
+    /// How many leading bytes of each literal are context and not part of the hit.
     lead: usize,
 }
 
 #[derive(Debug)]
 enum Engine {
-    /// SIMD, where the processor has it.
+    /// SIMD; only if the processor has it.
     Packed(Box<packed::Searcher>),
     Automaton(AhoCorasick),
 }
 
-impl Letters {
+impl LiteralSearch {
     pub(super) fn new() -> Self {
         let anchors = FORMATS
             .unmarked
@@ -159,14 +164,14 @@ impl Letters {
             .map(|&index| (FORMATS.all[usize::from(index)].anchor.to_vec(), Check::Token(index)));
         let (long, short): (Vec<_>, Vec<_>) = anchors.partition(|(anchor, _)| anchor.len() > 3);
         let words = WORDS.iter().map(|(literal, check)| (literal.as_bytes().to_vec(), *check));
-        // Three letters are everywhere in Base64; with a blank before them they are rare.
+        // Three letters occur everywhere in Base64; with a delimiter before them they are rare.
         let twilio =
             b"0123456789abcdef".iter().map(|&digit| (vec![b' ', b'S', b'K', digit], special::TWILIO));
         let short = short.into_iter().flat_map(|(anchor, check)| {
             let before = if anchor == b"AQE" { &b" "[..] } else { b" \n\"'`(/>" };
             before.iter().map(|&byte| ([&[byte][..], &anchor].concat(), check)).collect::<Vec<_>>()
         });
-        Letters {
+        LiteralSearch {
             searchers: [
                 Searcher::new(long.into_iter().chain(words).collect(), 0),
                 Searcher::new(short.chain(twilio).collect(), 1),
@@ -174,7 +179,7 @@ impl Letters {
         }
     }
 
-    /// Whether there is anything that may be a secret.
+    /// Whether the text contains any of the literals.
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
         self.searchers.iter().any(|searcher| searcher.find(text, 0).is_some())
     }
@@ -191,13 +196,13 @@ impl Searcher {
                 AhoCorasick::builder()
                     .match_kind(MatchKind::LeftmostLongest)
                     .build(&literals)
-                    .expect("the literals are few and short"),
+                    .expect("a few dozen short literals are far below the size limit of an automaton"),
             ),
         };
         Searcher { engine, checks, lead }
     }
 
-    /// The first at or after `from` that may be a secret's.
+    /// The first candidate at or after `from`.
     fn find(&self, text: &[u8], mut from: usize) -> Option<Hit> {
         loop {
             let found = match &self.engine {
@@ -214,27 +219,28 @@ impl Searcher {
     }
 }
 
-/// The places of letters in a text, in order. Each searcher's next one is kept, so that none reads anything twice.
-struct LetterHits<'t> {
+/// The literals in a text, in order. The next hit of each searcher is cached, so that neither reads anything
+/// twice.
+struct LiteralHits<'t> {
     text: &'t [u8],
-    letters: &'t Letters,
+    literals: &'t LiteralSearch,
     next: [Option<Hit>; 2],
 }
 
-impl<'t> LetterHits<'t> {
-    fn new(text: &'t [u8], letters: &'t Letters) -> Self {
-        let next = std::array::from_fn(|at| letters.searchers[at].find(text, 0));
-        LetterHits { text, letters, next }
+impl<'t> LiteralHits<'t> {
+    fn new(text: &'t [u8], literals: &'t LiteralSearch) -> Self {
+        let next = std::array::from_fn(|at| literals.searchers[at].find(text, 0));
+        LiteralHits { text, literals, next }
     }
 
-    /// The first one.
+    /// The next hit of either searcher, without advancing.
     fn first(&self) -> Option<Hit> {
         self.next.iter().flatten().min_by_key(|hit| hit.at).copied()
     }
 
-    /// Leaves out what begins before `at`.
+    /// Skips the hits that begin before `at`.
     fn skip_to(&mut self, at: usize) {
-        for (next, searcher) in self.next.iter_mut().zip(&self.letters.searchers) {
+        for (next, searcher) in self.next.iter_mut().zip(&self.literals.searchers) {
             if next.is_some_and(|hit| hit.at < at) {
                 *next = searcher.find(self.text, at.saturating_sub(searcher.lead));
             }
@@ -242,22 +248,24 @@ impl<'t> LetterHits<'t> {
     }
 }
 
-/// Where the next of the [`Letters`] stands, searched for in a whole JSON value at once: one search is cheap, one for
-/// each short string is not.
-pub(super) struct LettersAhead<'t>(Option<LetterHits<'t>>);
+/// The literals in a whole JSON value, searched for once: a search has a fixed cost, and most strings are
+/// short.
+pub(super) struct LiteralsAhead<'t>(Option<LiteralHits<'t>>);
 
-impl<'t> LettersAhead<'t> {
-    pub(super) fn new(text: &'t [u8], letters: &'t Letters) -> Self {
-        LettersAhead(Some(LetterHits::new(text, letters)))
+impl<'t> LiteralsAhead<'t> {
+    pub(super) fn new(text: &'t [u8], literals: &'t LiteralSearch) -> Self {
+        LiteralsAhead(Some(LiteralHits::new(text, literals)))
     }
 
-    /// Whether there are any in a stretch. Stretches are asked for in order.
+    /// Whether a range contains a literal. Ranges must be queried in ascending order.
     pub(super) fn any_in(&mut self, start: usize, end: usize) -> bool {
         let Some(hits) = &mut self.0 else { return false };
         hits.skip_to(start);
         match hits.first() {
+            // A hit after `end` stays cached for the next range.
             Some(hit) => hit.at < end,
             None => {
+                // No more literals until the end: later queries return at once.
                 self.0 = None;
                 false
             }
@@ -265,7 +273,7 @@ impl<'t> LettersAhead<'t> {
     }
 }
 
-/// What a `=` or `:` has around it: the name of a secret before it, or of a pair behind it, or a token.
+/// Classifies a `=` or `:`: after the name of a secret, before the name of a pair, or before a token.
 #[inline]
 fn separator(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
     if let Some(end) = named::name_end(text, mark) {
@@ -279,11 +287,11 @@ fn separator(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Hit> {
     short_value(text, mark)
 }
 
-/// A short token behind a separator, its blanks and quotes.
+/// A token with a short anchor, or Base64, after a separator and its blanks and quotes.
 #[inline]
 fn short_value(text: &[u8], mark: usize) -> Option<Hit> {
     let mut at = mark + 1;
-    // The most of what follows a separator is too short to be anything.
+    // Most values are too short to be a token; this skips the loop for them.
     if text.len() < mark + 17 {
         return None;
     }
@@ -296,7 +304,8 @@ fn short_value(text: &[u8], mark: usize) -> Option<Hit> {
     short_token(text, at)
 }
 
-/// A token at `at` whose anchor is too short to be searched for, as at the beginning of a value.
+/// A token at `at` whose anchor is too short to be searched for everywhere. Only the beginnings of values are
+/// checked.
 #[inline]
 pub(super) fn short_token(text: &[u8], at: usize) -> Option<Hit> {
     match text.get(at..at + 2)? {
@@ -316,8 +325,8 @@ fn short_token_at(text: &[u8], at: usize) -> Option<Hit> {
     })
 }
 
-/// A cheap look around letters, which are frequent in Base64: whether the text goes on as their check needs. In escaped
-/// text a backslash may hide anything.
+/// A cheap test around a literal, which Base64 contains by chance: whether the text continues as the check
+/// requires. In escaped text a backslash may hide anything.
 fn may_be_secret(text: &[u8], hit: Hit) -> bool {
     let body = hit.at + hit.len;
     match hit.check {
@@ -327,25 +336,28 @@ fn may_be_secret(text: &[u8], hit: Hit) -> bool {
             (format.may_follow(text, body) || escaped())
                 && (begins_word(text, hit.at) || format.glued().is_some() && ends_word(text, hit.at))
         }
+        // Only tokens have a class that the next bytes can be tested against.
         _ => true,
     }
 }
 
-/// The places of the bytes that stand in or beside a secret, in order.
+/// An iterator over the marks in a text: the bytes that occur in or next to secrets.
 #[derive(Debug)]
 struct Marks<'t> {
     text: &'t [u8],
     at: usize,
-    /// Where the next of each group of marks was last found: a search takes three bytes at a time.
+    /// The next mark of each group, cached: `memchr` searches for three bytes at a time, so twelve marks take
+    /// four searches.
     joint: usize,
     separator: usize,
     rare: usize,
     bracket: usize,
-    /// Behind the last at sign: how far back the next one has to look for its URL.
+    /// Offset after the last at sign: how far back the next one has to search for its URL.
     after_at_sign: usize,
 }
 
-/// Which bytes are marks.
+/// The marks. Rare enough in prose and Base64 to skip most of the text, and in or next to nearly every
+/// secret.
 const IS_MARK: [bool; 256] = {
     let mut table = [false; 256];
     let mut marks: &[u8] = b"_-.=:@~!$>%&";
@@ -357,15 +369,15 @@ const IS_MARK: [bool; 256] = {
 };
 
 impl<'t> Marks<'t> {
-    /// So many bytes are looked at one by one before a search begins: where marks are dense, as in JSON, a search
-    /// costs more than it saves.
+    /// How many bytes are tested one by one before a SIMD search starts: where marks are dense, as in JSON, a
+    /// search costs more than it saves.
     const NEAR: usize = 24;
 
     fn new(text: &'t [u8]) -> Self {
         Marks { text, at: 0, joint: 0, separator: 0, rare: 0, bracket: 0, after_at_sign: 0 }
     }
 
-    /// Goes on at `at`, if that is further on.
+    /// Continues at `at`; never moves backwards.
     fn skip_to(&mut self, at: usize) {
         self.at = self.at.max(at);
     }
@@ -373,6 +385,8 @@ impl<'t> Marks<'t> {
     fn far(&mut self) -> Option<usize> {
         let (text, from) = (self.text, self.at);
         let found = |at: Option<usize>| at.map_or(text.len(), |at| from + at);
+        // A cached position that is still ahead is reused: each group is searched once from mark to mark, so
+        // all four searches together read the text four times at most.
         if self.joint < from {
             self.joint = found(memchr::memchr3(b'_', b'-', b'.', &text[from..]));
         }
@@ -426,46 +440,46 @@ impl Marks<'_> {
         None
     }
 
-    /// An at sign belongs to a URL or an address only if a slash or a colon stands before it. If that one stands before
-    /// the last at sign, then that was the place to look at.
+    /// An at sign belongs to a URL or an address only if a slash or a colon precedes it. If that is before
+    /// the previous at sign, the previous one was the candidate.
     fn at_sign(&mut self, mark: usize) -> Option<Hit> {
         let since = std::mem::replace(&mut self.after_at_sign, mark + 1);
         memchr::memrchr2(b'/', b':', &self.text[since..mark]).map(|_| Check::AtSign.at(mark))
     }
 }
 
-/// All places of a text that may be a secret's, in order.
+/// All candidates of a text, in order: marks and literals merged.
 pub(super) struct Hits<'t> {
     keys: &'t KeyRules,
     marks: Marks<'t>,
     marked: Option<Hit>,
-    letters: Option<LetterHits<'t>>,
-    /// What stands at the very beginning.
+    literals: Option<LiteralHits<'t>>,
+    /// A short token at the very beginning, which no separator precedes.
     first: Option<Hit>,
 }
 
 impl<'t> Hits<'t> {
-    /// The hits in `text`; letters are looked for only if they are given.
-    pub(super) fn new(text: &'t [u8], keys: &'t KeyRules, letters: Option<&'t Letters>) -> Self {
+    /// The candidates in `text`. Literals are searched for only if `literals` is given.
+    pub(super) fn new(text: &'t [u8], keys: &'t KeyRules, literals: Option<&'t LiteralSearch>) -> Self {
         let mut hits = Hits {
             keys,
             marks: Marks::new(text),
             marked: None,
-            letters: letters.map(|letters| LetterHits::new(text, letters)),
+            literals: literals.map(|literals| LiteralHits::new(text, literals)),
             first: short_token(text, 0),
         };
         hits.advance_marks();
         hits
     }
 
-    /// Leaves out what begins before `at`.
+    /// Skips the candidates before `at`.
     pub(super) fn skip_to(&mut self, at: usize) {
         self.marks.skip_to(at);
         if self.marked.is_some_and(|hit| hit.at + hit.len <= at) {
             self.advance_marks();
         }
-        if let Some(letters) = &mut self.letters {
-            letters.skip_to(at);
+        if let Some(literals) = &mut self.literals {
+            literals.skip_to(at);
         }
     }
 
@@ -481,11 +495,11 @@ impl Iterator for Hits<'_> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
-        let lettered = self.letters.as_ref().and_then(LetterHits::first);
-        match (self.marked, lettered) {
+        let literal = self.literals.as_ref().and_then(LiteralHits::first);
+        match (self.marked, literal) {
             (marked, Some(hit)) if marked.is_none_or(|marked| hit.at < marked.at) => {
-                if let Some(letters) = &mut self.letters {
-                    letters.skip_to(hit.at + 1);
+                if let Some(literals) = &mut self.literals {
+                    literals.skip_to(hit.at + 1);
                 }
                 Some(hit)
             }
@@ -498,11 +512,12 @@ impl Iterator for Hits<'_> {
     }
 }
 
-/// Whether there may be a secret in a string, [`Letters`] aside. Names and marks look the same however deep the JSON
-/// that they stand in is escaped.
+/// Whether a raw JSON string may contain a secret, apart from literals. Works on the escaped text, because
+/// names and marks look the same at any depth of escaping.
 pub(super) fn is_suspicious(string: Text<'_>, keys: &KeyRules) -> bool {
     Marks::new(string.raw).next_candidate(keys).is_some()
         || short_token(string.raw, 0).is_some()
+        // `\u003d` hides an equals sign from the scan for marks.
         || string.escaped && memmem::find(string.raw, b"\\u00").is_some()
         || string.escaped && documents::may_have_columns(string.raw, keys)
         || string.escaped && documents::may_have_structure(string.raw)
@@ -510,6 +525,7 @@ pub(super) fn is_suspicious(string: Text<'_>, keys: &KeyRules) -> bool {
 
 fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
     tokens(text, mark).or_else(|| {
+        // `id_rsa` and its siblings: default names of SSH keys.
         let is_identity = text[..mark].ends_with(b"id") && key_identity(&text[mark - 2..]);
         if is_identity { Some(Check::KeyPath.at(mark)) } else { special::underscore(text, mark) }
     })
@@ -518,6 +534,7 @@ fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
 fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
     const BEGIN: &[u8] = b"---- BEGIN ";
     if text.get(mark + 1) == Some(&b'-') {
+        // Both the five dashes of PEM and the four of SSH2 keys, with a space.
         let dashes = &text[mark..];
         if dashes.starts_with(b"-----BEGIN ") || dashes.starts_with(BEGIN) {
             return Some(Hit { at: mark, len: BEGIN.len(), check: Check::Pem });
@@ -531,7 +548,7 @@ fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
     tokens(text, mark).or_else(|| special::hyphen(text, mark))
 }
 
-/// Whether an option of a command line may begin here: behind a blank or a quote.
+/// Whether an option of a command line may begin at `at`: after a blank, a quote or a list's delimiter.
 fn begins_argument(text: &[u8], at: usize) -> bool {
     text.get(at.wrapping_sub(1))
         .is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'[' | b',' | b'`'))
@@ -540,6 +557,7 @@ fn begins_argument(text: &[u8], at: usize) -> bool {
 fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     let hit = |check: Check| Some(check.at(mark));
     let (before, after) = (&text[..mark], &text[mark + 1..]);
+    // File extensions of private keys and key stores.
     if let Some(b"pem" | b"p12" | b"pfx" | b"ppk") = after.get(..3) {
         return hit(Check::KeyPath);
     }
@@ -553,9 +571,10 @@ fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     special::dot(text, mark)
 }
 
-/// Whether one of the formats has its first mark here.
+/// A hit if the mark belongs to the anchor of one of the formats.
 #[inline]
 fn tokens(text: &[u8], mark: usize) -> Option<Hit> {
+    // A bit test that rejects nearly every mark before the table of formats is touched.
     if !format::may_have_mark(text, mark) {
         return None;
     }
@@ -570,7 +589,7 @@ fn tokens(text: &[u8], mark: usize) -> Option<Hit> {
     })
 }
 
-/// Whether the token of a provider begins here.
+/// Whether a provider's token begins at `start`.
 pub(super) fn is_token_at(text: &[u8], start: usize) -> bool {
     let is_token = |index: u16| {
         let format = &FORMATS.all[usize::from(index)];
@@ -583,54 +602,58 @@ pub(super) fn is_token_at(text: &[u8], start: usize) -> bool {
     marked.any(|&(index, _)| is_token(index)) || FORMATS.unmarked.iter().any(|&index| is_token(index))
 }
 
-/// Where a JWT's header begins that ends `text`. Parts are cut by dots, so no byte is looked at for two of them.
+/// The start of a JWT header that ends with `text`. Dots delimit the search, so no byte is read for two of
+/// them.
 fn jwt_header(text: &[u8]) -> Option<usize> {
     let start = text.len() - text.iter().rev().take_while(|&&byte| url_safe(byte)).count();
-    // In escaped text the letter of an escape (`\n`) stands before the header.
+    // In escaped text, the header may directly follow the letter of an escape (`\n`).
     let start = if text[..start].ends_with(b"\\") { start + 1 } else { start };
+    // Base64 of `{"` and of `{` with a newline.
     (text.len() >= start + 10 && matches!(text[start..].first_chunk(), Some(b"eyJ" | b"ewo")))
         .then_some(start)
 }
 
-/// What earlier checks of the same text have learned.
+/// What earlier checks of the same text have established. This is what keeps the scan linear: a range that a
+/// check has rejected is not read by the same check again.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
-    /// Where the last match ended: nothing before it may be matched again.
+    /// Where the last match ended. Nothing before that may match again.
     pub(super) floor: usize,
-    /// Up to where no token of each format can begin; only long stretches are noted.
+    /// For each format, up to where no token of it can begin. Only long ranges are recorded.
     tokens: Vec<(u16, usize)>,
-    /// Up to where no path and no URL's password can be.
+    /// Up to where there is no key path; `authority`: up to where there is no URL with a password.
     path: usize,
     pub(super) authority: usize,
-    /// Up to where no value without quotes tells that it is a secret.
+    /// Up to where no unquoted value is a secret.
     pub(super) value: usize,
-    /// Up to where no value that has its line for itself is to be looked for.
-    pub(super) own: usize,
-    /// Up to where no header's value is to be looked for.
+    /// Up to where no value fills the rest of its line.
+    pub(super) own_line: usize,
+    /// Up to where no header's value has to be searched for.
     pub(super) line: usize,
-    /// There is no end of a PEM block any more.
+    /// Set if no PEM block ends in the rest of the text, so that many `BEGIN`s do not search for it many
+    /// times.
     no_pem_end: bool,
-    /// Where values of `INSERT` follow.
+    /// Offsets of `VALUES`, for [`super::documents`].
     pub(super) inserts: Vec<usize>,
-    /// Where Base64 of a text may begin.
+    /// Offsets where the Base64 of a text may begin.
     pub(super) base64: Vec<usize>,
-    /// Something is to be decoded.
+    /// Set if the text contains an escape of [`super::views`].
     pub(super) is_encoded: bool,
-    /// There is a Kubernetes secret.
+    /// Set if the text may contain a Kubernetes secret.
     pub(super) has_kubernetes: bool,
-    /// The line whose command was looked up last, and what it is.
-    pub(super) command: command_line::Known,
+    /// The commands of the line that was looked up last.
+    pub(super) command: command_line::LineCommands,
 }
 
 impl Memo {
-    /// Stretches shorter than this are looked at again: noting them costs more.
+    /// In bytes. Shorter ranges are scanned again, which costs less than recording them.
     const LONG: usize = 64;
 
     fn may_begin(&self, format: u16, at: usize) -> bool {
         self.tokens.iter().all(|&(noted, until)| noted != format || at >= until)
     }
 
-    fn note(&mut self, format: u16, from: usize, until: usize) {
+    fn record_dead_end(&mut self, format: u16, from: usize, until: usize) {
         if until < from + Self::LONG {
             return;
         }
@@ -641,16 +664,16 @@ impl Memo {
     }
 }
 
-/// A secret and the rule that knows it.
+/// A secret in a text, and the rule that matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct SecretMatch {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) rule: &'static str,
 }
 
-/// Whether a hit is a secret.
-pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> Option<Found> {
+/// Runs the check of a hit. Some checks only record in the memo what has to be scanned later.
+pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> Option<SecretMatch> {
     let found = match hit.check {
         Check::Tokens => any_token(text, hit, memo),
         Check::Token(format) => token(text, hit.at, format, memo),
@@ -665,7 +688,7 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
         Check::Flag => command_line::flag(text, hit.at, memo),
         Check::Word => named::word_and_value(text, hit).map(|found| by_format(text, found, memo)),
         Check::Element => named::element(text, hit.at, keys),
-        Check::Told => named::told(text, hit, keys).map(|found| by_format(text, found, memo)),
+        Check::Sentence => named::sentence_value(text, hit, keys).map(|found| by_format(text, found, memo)),
         Check::Call => named::call(text, hit.at + hit.len, keys),
         Check::Base64 => {
             memo.base64.push(hit.at);
@@ -685,7 +708,8 @@ pub(super) fn check(text: &[u8], hit: Hit, keys: &KeyRules, memo: &mut Memo) -> 
         }
         Check::Special(form) => special::check(text, hit, form),
     };
-    // What was redacted already stays as it is.
+    // Markers are not redacted again. A value after a name is judged as a whole, because older versions
+    // redacted parts of such values.
     found.filter(|found| {
         let secret = &text[found.start..found.end.max(found.start)];
         let is_redacted = match hit.check {
@@ -701,8 +725,8 @@ pub(super) fn run(text: &[u8], from: usize, allowed: impl Fn(u8) -> bool) -> usi
     text[from..].iter().position(|&byte| !allowed(byte)).map_or(text.len(), |at| from + at)
 }
 
-/// Whether no letter, digit or underscore stands before `at`, but for those of an escape: in text that quotes text,
-/// `\n` is a line's end.
+/// Whether a word begins at `at`. The letter of an escape does not count as part of a word: in text that
+/// quotes text, `\n` ends a line.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     match &text[..at] {
         [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
@@ -712,7 +736,7 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether what stands before `at` is a word, and not a long run such as Base64, which may have anything in it.
+/// Whether what precedes `at` is a word, and not a long run such as Base64, which may contain anything.
 fn ends_word(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take(MAX_WORD + 1).take_while(|&&byte| word(byte)).count() <= MAX_WORD
 }
@@ -725,9 +749,9 @@ pub(super) fn has_letter(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// The first of the formats with this mark that the text has.
-fn any_token(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
-    // The mark is the first one in the anchor that has two characters before it.
+/// The token at a mark, by the first format that matches.
+fn any_token(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<SecretMatch> {
+    // Formats are filed under the first mark of their anchor that has two characters before it.
     let mark = (hit.at + 2..hit.at + hit.len).find(|&at| !FORMATS.at_mark(text, at).is_empty())?;
     FORMATS.at_mark(text, mark).iter().find_map(|&(index, place)| {
         let start = mark.checked_sub(usize::from(place))?;
@@ -736,9 +760,9 @@ fn any_token(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
     })
 }
 
-/// A value that a sentence gives, under the rule of its format where it has a known one: "your token is ghp_…" says more as a
-/// GitHub token. Such values are rare, so all formats are tried.
-fn by_format(text: &[u8], found: Found, memo: &mut Memo) -> Found {
+/// Replaces the rule of a value given in a sentence by that of its format, if it has a known one: in "your
+/// token is ghp_…", `github` says more than `token`. Such values are rare, so all formats are tried.
+fn by_format(text: &[u8], found: SecretMatch, memo: &mut Memo) -> SecretMatch {
     let value = &text[found.start..];
     let known = (0_u16..).zip(&FORMATS.all).find_map(|(index, format)| {
         let is_there = !format.anchor.is_empty() && value.starts_with(format.anchor);
@@ -747,8 +771,9 @@ fn by_format(text: &[u8], found: Found, memo: &mut Memo) -> Found {
     known.filter(|known| known.end >= found.end).unwrap_or(found)
 }
 
-fn token(text: &[u8], at: usize, index: u16, memo: &mut Memo) -> Option<Found> {
+fn token(text: &[u8], at: usize, index: u16, memo: &mut Memo) -> Option<SecretMatch> {
     let format = &FORMATS.all[usize::from(index)];
+    // A prefix in the middle of a word is usually chance; then more of the token has to follow.
     let least = match format.glued() {
         _ if begins_word(text, at) => 0,
         Some(least) if ends_word(text, at) => least,
@@ -765,26 +790,27 @@ fn token(text: &[u8], at: usize, index: u16, memo: &mut Memo) -> Option<Found> {
             } else {
                 end
             };
-            Some(Found { start: at, end, rule: format.rule })
+            Some(SecretMatch { start: at, end, rule: format.rule })
         }
         Ok(_) => None,
         Err(until) => {
-            // A later start in the same run is shorter and has no more in it: it fails too.
-            memo.note(index, at, until);
+            // A token that starts later in the same run is shorter and contains nothing more, so it fails as
+            // well.
+            memo.record_dead_end(index, at, until);
             None
         }
     }
 }
 
 /// Header, payload and signature (or the five parts of an encrypted one), joined with dots.
-fn jwt(text: &[u8], hit: Hit) -> Option<Found> {
+fn jwt(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     let start = jwt_header(&text[..hit.at]).filter(|&start| begins_word(text, start))?;
     let payload_end = run(text, hit.at + 1, |byte| url_safe(byte) || byte == b'=');
     let is_jwt = payload_end - hit.at > 4 && text.get(payload_end) == Some(&b'.');
-    is_jwt.then(|| Found { start, end: run(text, payload_end, dotted), rule: rules::JWT })
+    is_jwt.then(|| SecretMatch { start, end: run(text, payload_end, dotted), rule: rules::JWT })
 }
 
-/// What a PEM label has in it that holds nothing secret.
+/// Words in the labels of PEM blocks that hold nothing secret.
 const PUBLIC: &[&str] = &[
     "CERTIFICATE",
     "PUBLIC",
@@ -799,14 +825,15 @@ const PUBLIC: &[&str] = &[
     "ENCRYPTED FILE",
 ];
 
-/// Whether a PEM label is that of a private key.
+/// Whether a PEM label is that of a private key. Unknown labels count as private.
 pub(super) fn is_private(label: &[u8]) -> bool {
     let has = |word: &str| memmem::find(label, word.as_bytes()).is_some();
     has("PRIVATE") || !PUBLIC.iter().any(|word| has(word))
 }
 
-/// From `BEGIN` to the end of `END`; if that was cut off, to where the block can't go on.
-fn pem(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
+/// A PEM block, from `BEGIN` to the end of its `END` line. If that was cut off, up to the first byte that
+/// can't be part of the block.
+fn pem(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<SecretMatch> {
     const END: &[u8] = b"END ";
     let label = memmem::find(&text[hit.at..], b"BEGIN ").map(|at| hit.at + at + 6)?;
     let body = pem_label_end(text, label).ok()?;
@@ -814,15 +841,16 @@ fn pem(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
         return None;
     }
     let end = if memo.no_pem_end { None } else { pem_end(&text[body..], END) };
+    // Remembered, because each further `BEGIN` would search the rest of the text again.
     memo.no_pem_end = end.is_none();
     let end = match end {
         Some(at) => pem_label_end(text, body + at + END.len()).unwrap_or_else(|end| end),
         None => run(text, body, is_pem_body),
     };
-    Some(Found { start: hit.at, end, rule: rules::PEM })
+    Some(SecretMatch { start: hit.at, end, rule: rules::PEM })
 }
 
-/// The first `END ` behind dashes.
+/// Offset of the first `END ` after dashes.
 fn pem_end(text: &[u8], end: &[u8]) -> Option<usize> {
     memmem::find_iter(text, end).find(|&at| text[..at].ends_with(b"----") || text[..at].ends_with(b"---- "))
 }
@@ -831,7 +859,8 @@ pub(super) fn is_pem_body(b: u8) -> bool {
     url_safe(b) || b.is_ascii_whitespace() || matches!(b, b'+' | b'/' | b'=' | b':' | b',' | b'\\')
 }
 
-/// The end of a PEM label and the dashes behind it; of the label alone, as an error, if there are none.
+/// The end of a PEM label and the dashes after it; as an error, the end of the label alone if there are no
+/// dashes.
 pub(super) fn pem_label_end(text: &[u8], start: usize) -> Result<usize, usize> {
     let window = &text[..text.len().min(start + 64)];
     let end = run(window, start, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_'));
@@ -840,7 +869,7 @@ pub(super) fn pem_label_end(text: &[u8], start: usize) -> Result<usize, usize> {
 }
 
 /// `Bearer` and `Basic` credentials; "Bearer authentication" and "Basic overview" are prose.
-fn scheme(text: &[u8], hit: Hit, rule: &'static str) -> Option<Found> {
+fn scheme(text: &[u8], hit: Hit, rule: &'static str) -> Option<SecretMatch> {
     let first = hit.at.checked_sub(1)?;
     if !matches!(text[first], b'b' | b'B') || !begins_word(text, first) {
         return None;
@@ -848,7 +877,7 @@ fn scheme(text: &[u8], hit: Hit, rule: &'static str) -> Option<Found> {
     let start = run(text, hit.at + hit.len, |byte| matches!(byte, b' ' | b'\t'));
     let end = run(text, start, |b| url_safe(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'=' | b'|'));
     let credentials = &text[start..end];
-    // Parameters of a challenge (`Bearer realm="…"`) are no credentials.
+    // The parameters of a challenge (`Bearer realm="…"`, RFC 9110 section 11.6.1) are not credentials.
     let is_parameter = credentials.iter().position(|&b| b == b'=').is_some_and(|at| {
         let padding = credentials[at..].iter().all(|&b| b == b'=');
         !padding || matches!(text.get(end), Some(b'"' | b'\''))
@@ -858,11 +887,11 @@ fn scheme(text: &[u8], hit: Hit, rule: &'static str) -> Option<Found> {
     } else {
         !is_parameter && (credentials.len() >= 20 || credentials.len() >= 8 && has_digit(credentials))
     };
-    is_secret.then_some(Found { start, end, rule })
+    is_secret.then_some(SecretMatch { start, end, rule })
 }
 
-/// The whole path around a hit, if it is one and names a private key.
-fn key_path(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
+/// The whole path around a hit, if it names a private key.
+fn key_path(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<SecretMatch> {
     if hit.at < memo.path {
         return None;
     }
@@ -873,10 +902,10 @@ fn key_path(text: &[u8], hit: Hit, memo: &mut Memo) -> Option<Found> {
     let path = text[start..run_end].trim_ascii_end();
     let path = &path[..path.len() - path.iter().rev().take_while(|&&b| matches!(b, b'.' | b':')).count()];
     memo.path = run_end;
-    is_key_path(path).then_some(Found { start, end: start + path.len(), rule: rules::KEY_PATH })
+    is_key_path(path).then_some(SecretMatch { start, end: start + path.len(), rule: rules::KEY_PATH })
 }
 
-/// What the name of a `.pem` file has in it that is no private key.
+/// Words in the names of `.pem` files that are not private keys.
 const CERTIFICATES: &[&str] = &["cert", "ca", "chain", "bundle", "root", "pub", "crt", "crl"];
 
 fn is_key_path(path: &[u8]) -> bool {

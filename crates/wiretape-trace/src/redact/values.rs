@@ -1,24 +1,28 @@
-//! Whether what stands under a secret's name is a secret, or only says where one is.
+//! Whether a value under a secret's name is a secret, or only refers to one.
 //!
-//! Configuration and code name secrets far more often than they hold them: `${TOKEN}`, `process.env.TOKEN`,
-//! `{{ vault_password }}`, `credentials: "include"`. Those stay readable.
+//! Configuration and code name secrets far more often than they contain them: `${TOKEN}`,
+//! `process.env.TOKEN`, `{{ vault_password }}`, `credentials: "include"`. Those stay readable: a trace in
+//! hard to debug with. The lists here grow by examples; `corpus/lookalikes.rs` counts harmless values that
+//! are redacted.
+//! `corpus/lookalikes.rs` measures what they let through.
 
 use super::format::is_words;
 use super::marker;
 use super::rules;
 use super::views;
 
-/// How much a name says.
+/// How strong the evidence of a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Strength {
-    /// Whatever stands there is a secret.
+    /// Any value is a secret, unless it only refers to one: `password`, `client_secret`.
     #[default]
     Strong,
-    /// It is one if it looks random.
+    /// Only a value that looks random is a secret, because many harmless names end like this one:
+    /// `datadog_key`, `auth`.
     Weak,
 }
 
-/// Whether a value under a secret's name is to be taken out.
+/// Whether a value under a secret's name is to be redacted.
 pub(super) fn is_secret(rule: &str, strength: Strength, value: &[u8]) -> bool {
     if value.is_empty() || marker::is_redacted_already(value) || is_reference(value) || is_placeholder(value)
     {
@@ -26,6 +30,7 @@ pub(super) fn is_secret(rule: &str, strength: Strength, value: &[u8]) -> bool {
     }
     let is_container = matches!(rule, rules::COOKIE | rules::AUTHORIZATION);
     match strength {
+        // Cookies and credentials of headers contain words and blanks by their syntax.
         Strength::Strong => is_container || !is_keyword(value) && !is_prose(value),
         Strength::Weak => {
             is_random(value)
@@ -34,7 +39,7 @@ pub(super) fn is_secret(rule: &str, strength: Strength, value: &[u8]) -> bool {
     }
 }
 
-/// Words that stand under a secret's name and say something about it.
+/// Values under a secret's name that describe it: types, states, modes.
 const KEYWORDS: &[&str] = &[
     "include",
     "omit",
@@ -107,7 +112,7 @@ pub(super) fn is_keyword(value: &[u8]) -> bool {
     value.len() <= 20 && KEYWORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// Where values come from in code and configuration.
+/// Identifiers that values are read from in code and configuration: `process.env.TOKEN`, `secrets.TOKEN`.
 const SOURCES: &[&str] = &[
     "process",
     "os",
@@ -179,8 +184,9 @@ const SOURCES: &[&str] = &[
     "flags",
 ];
 
-/// Whether a value only says where the secret is.
+/// Whether a value only refers to a secret: a variable, a template, an address in a vault, a function call.
 pub(super) fn is_reference(value: &[u8]) -> bool {
+    // `Bearer ${TOKEN}` is a reference, too.
     let value = without_scheme(value.trim_ascii());
     let starts = |prefix: &str| value.starts_with(prefix.as_bytes());
     match value {
@@ -220,6 +226,7 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     }
     let first =
         value.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(value.len());
+    // A known name alone is not enough: `config` may be a password, `config.token` is not.
     let is_member = matches!(value.get(first), Some(b'.' | b'[' | b'('))
         || value[first..].starts_with(b"::")
         || value[first..].starts_with(b"->");
@@ -236,7 +243,7 @@ fn is_name(text: &[u8]) -> bool {
         && !text[0].is_ascii_digit()
 }
 
-/// A call of a function: `getToken()`, `os.getenv("TOKEN");`.
+/// Whether a value is a function call: `getToken()`, `os.getenv("TOKEN");`.
 fn is_call(value: &[u8]) -> bool {
     let name = value
         .iter()
@@ -246,9 +253,10 @@ fn is_call(value: &[u8]) -> bool {
     name.is_some_and(|at| at > 0 && value[at] == b'(') && closes
 }
 
-/// Whether a value holds a secret's place: `<your-token>`, `YOUR_API_KEY`, `xxxxxxxx`, `********`.
+/// Whether a value is a placeholder: `<your-token>`, `YOUR_API_KEY`, `xxxxxxxx`, `********`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let value = without_scheme(value.trim_ascii());
+    // Short hexadecimal numbers are flags and addresses.
     if let Some(digits) = value.strip_prefix(b"0x")
         && digits.len() <= 8
     {
@@ -298,7 +306,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         .any(starts)
 }
 
-/// Words without which there is hardly an English sentence, and that hardly stand in a passphrase.
+/// Words that nearly every English sentence contains, and hardly any passphrase.
 const FUNCTION_WORDS: &[&str] = &[
     "the", "is", "a", "an", "must", "be", "your", "to", "for", "of", "this", "not", "can't", "can", "and",
     "or", "with", "has", "have", "that", "was", "are", "in", "on", "if", "should", "you", "when", "it", "no",
@@ -309,7 +317,7 @@ const FUNCTION_WORDS: &[&str] = &[
 /// Whether a text is a sentence rather than a value.
 pub(super) fn is_prose(value: &[u8]) -> bool {
     let words = || value.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    // Sentences under a telling name are short messages ("is required"); a value of several lines is a key.
+    // Sentences under a secret's name are short messages ("is required"); a value of several lines is a key.
     if value.len() > 400 || words().count() < 2 || value.contains(&b'\n') {
         return false;
     }
@@ -324,11 +332,11 @@ pub(super) fn is_prose(value: &[u8]) -> bool {
         |word: &[u8]| FUNCTION_WORDS.iter().any(|function| word.eq_ignore_ascii_case(function.as_bytes()));
     let wordy = words().filter(|word| is_word(word)).count();
     let functions = words().filter(|word| is_function(word)).count();
-    // One alone may be chance: `a` is a word, too.
+    // A single one may be chance: `a` is a word, too.
     wordy * 5 >= words().count() * 4 && functions >= 2
 }
 
-/// `user:password`, as it is given to `--user` and in `auth`.
+/// Whether a value is a pair `user:password`, as given to `--user` and in `auth`.
 pub(super) fn is_pair(value: &[u8]) -> bool {
     let Some(colon) = memchr::memchr(b':', value) else { return false };
     let (user, password) = (&value[..colon], &value[colon + 1..]);
@@ -340,9 +348,11 @@ pub(super) fn is_pair(value: &[u8]) -> bool {
         && !is_reference(password)
 }
 
-/// Whether a value looks like it was made by chance and not by a person: long, of the characters of tokens, with digits
-/// among letters or letters of both cases that make no words.
+/// Whether a value looks random: long, of the characters of tokens, with digits among letters or letters of
+/// both cases that don't form words. Not an entropy: hashes of commits and ids have as much, and this is only
+/// asked under a name that suggests a secret.
 pub(super) fn is_random(value: &[u8]) -> bool {
+    // UUIDs are random, but identify things far more often than they open them.
     if !(16..=4096).contains(&value.len()) || is_uuid(value) {
         return false;
     }
@@ -360,7 +370,7 @@ pub(super) fn is_random(value: &[u8]) -> bool {
     {
         return false;
     }
-    // In a name with a number in it the letters are words, and few characters are digits.
+    // In a name that contains a number, the letters form words and few characters are digits.
     let has_words = value
         .split(|byte| !byte.is_ascii_alphabetic())
         .all(|word| word.len() < 2 || is_words(word) && word.len() > 2);
@@ -375,7 +385,7 @@ fn changes_of_case(value: &[u8]) -> usize {
     value.windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()).count()
 }
 
-/// A name with a date or a version in it.
+/// Whether a value is a name with a date or a version: its parts are all letters or all digits.
 fn is_dated(value: &[u8]) -> bool {
     value
         .split(|byte| !byte.is_ascii_alphanumeric())

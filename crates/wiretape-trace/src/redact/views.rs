@@ -1,17 +1,19 @@
-//! Text that is written differently from what it means: percent signs of URLs, entities of HTML, colours of terminals, Base64.
+//! Encoded text: percent-encoding, HTML entities, terminal colours, Base64.
 //!
-//! Such a text is looked at twice: as it is, and as a *view*, decoded, whose edits are carried back. That way every
-//! other rule may ignore that `%3D` is an equals sign, and that a colour is no part of a word.
+//! Such a text is scanned twice: as it is, and as a *view*, decoded, whose edits are mapped back to the
+//! original. So no other rule needs to know that `%3D` is an equals sign, or that a colour is not part of a
+//! word.
 
 use super::Edit;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// A decoded text, and where its parts come from.
+/// A decoded text, with a map back to the original.
 pub(super) struct View {
     pub(super) text: Vec<u8>,
-    /// Offsets in the view, and the offsets in the original from there on.
+    /// Pairs of an offset in the view and the offset in the original that corresponds to it, ascending.
+    /// Between two steps both advance alike.
     steps: Vec<(usize, usize)>,
 }
 
@@ -31,22 +33,24 @@ const ENTITIES: &[(&str, u8)] = &[
     ("&nbsp;", b' '),
 ];
 
-/// What the colours of a terminal begin with.
+/// The byte that starts a terminal's control sequences (ECMA-48).
 pub(super) const ESCAPE: u8 = 0x1b;
 
-/// Whether something is encoded at `at`.
+/// Whether a percent escape, an entity or a control sequence starts at `at`.
 #[inline]
 pub(super) fn is_encoded_at(text: &[u8], at: usize) -> bool {
     decoded_at(text, at).is_some()
 }
 
-/// What stands encoded at `at`: the byte that it means, if any, and how long it is.
+/// Decodes the escape at `at`. Returns the byte, or none if it means nothing as text (a colour), and its
+/// length in the input.
 fn decoded_at(text: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
     match text[at] {
         b'%' => {
             let digits = text.get(at + 1..at + 3)?;
             let value = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
             let is_text = value.is_ascii_graphic() || matches!(value, b' ' | b'\n' | b'\r' | b'\t');
+            // `from_str_radix` accepts a sign: `%+1` is not an escape.
             (is_text && digits[0] != b'+').then_some((Some(value), 3))
         }
         b'&' => {
@@ -57,6 +61,8 @@ fn decoded_at(text: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
             let parameters = text.get(at + 1).filter(|byte| **byte == b'[').map(|_| &text[at + 2..])?;
             let length = parameters
                 .iter()
+                // Control sequences are short; the bound keeps a lone escape byte from scanning the rest of
+                // the text.
                 .take(24)
                 .position(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':' | b'?'))?;
             parameters[length].is_ascii_alphabetic().then_some((None, length + 3))
@@ -66,7 +72,7 @@ fn decoded_at(text: &[u8], at: usize) -> Option<(Option<u8>, usize)> {
 }
 
 impl View {
-    /// The view of a text that has something encoded in it.
+    /// Decodes a text. Escapes that don't decode are copied.
     pub(super) fn new(text: &[u8]) -> Self {
         let mut view = View { text: Vec::with_capacity(text.len()), steps: vec![(0, 0)] };
         let mut at = 0;
@@ -90,8 +96,8 @@ impl View {
         view
     }
 
-    /// Carries edits of the view back to the original text.
-    pub(super) fn carry_back(&self, edits: &mut [Edit]) {
+    /// Maps edits of the view back to the original text.
+    pub(super) fn map_back(&self, edits: &mut [Edit]) {
         for edit in edits {
             edit.start = self.original_start(edit.start);
             edit.end = self.original_end(edit.end);
@@ -103,7 +109,8 @@ impl View {
         step.1 + (offset - step.0)
     }
 
-    /// The end of something ends before what was left out behind it.
+    /// Unlike a start, an end at a step maps to before the omitted bytes: a colour reset after a secret is
+    /// not part of it.
     fn original_end(&self, offset: usize) -> usize {
         let first = self.steps.partition_point(|(view, _)| *view < offset);
         match self.steps.get(first) {
@@ -113,17 +120,19 @@ impl View {
     }
 }
 
+// Tokens are often cut or stripped of their padding, and still give their secret away.
 const INDIFFERENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, INDIFFERENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, INDIFFERENT);
 
-/// The shortest Base64 that is looked into, and the longest.
+/// Shortest Base64 that is decoded, in bytes: below that, ordinary words decode to something.
 const MIN_BASE64: usize = 16;
+// Bounds the copy; longer Base64 is an image or an archive.
 const MAX_BASE64: usize = 256 * 1024;
 
-/// What each character of both alphabets of Base64 stands for; more for the others.
+/// The value of each character of both Base64 alphabets; `u8::MAX` for all others.
 static SEXTETS: [u8; 256] = {
     let mut table = [u8::MAX; 256];
     let mut letters: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -138,13 +147,14 @@ static SEXTETS: [u8; 256] = {
     table
 };
 
-/// Whether a string may be text in Base64. The first characters tell: of chance, one in four hundred is text.
+/// Whether a string may be the Base64 of text, judged by its first twelve characters: they rule out nearly
+/// all words and binary data without decoding.
 #[inline]
 pub(super) fn may_be_base64(text: &[u8]) -> bool {
     text.len() >= MIN_BASE64 && text.as_chunks::<4>().0.iter().take(3).all(is_text_in_base64)
 }
 
-/// Whether four characters of Base64 are three of text.
+/// Whether four Base64 characters decode to three bytes of text.
 #[inline]
 fn is_text_in_base64(characters: &[u8; 4]) -> bool {
     let mut bits: u32 = 0;
@@ -163,7 +173,7 @@ fn is_text(byte: u8) -> bool {
     byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
-/// Where Base64 ends that begins at `start`.
+/// The end of the Base64 that starts at `start`, including its padding.
 pub(super) fn base64_end(text: &[u8], start: usize) -> usize {
     let end = text[start..]
         .iter()
@@ -172,12 +182,13 @@ pub(super) fn base64_end(text: &[u8], start: usize) -> usize {
     end + text[end..].iter().take(2).take_while(|byte| **byte == b'=').count()
 }
 
-/// The text that a string is in Base64.
+/// Decodes a Base64 string, if the result is readable text.
 pub(super) fn base64_text(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() > MAX_BASE64 || !may_be_base64(text) {
         return None;
     }
     let text = text.trim_ascii();
+    // Mail and PEM wrap Base64 at 64 or 76 characters.
     let text: Vec<u8> = text.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')).copied().collect();
     let engine = if text.iter().any(|byte| matches!(byte, b'-' | b'_')) { URL_SAFE } else { STANDARD };
     let decoded = engine.decode(&text).ok()?;
@@ -186,7 +197,7 @@ pub(super) fn base64_text(text: &[u8]) -> Option<Vec<u8>> {
     is_readable.then_some(decoded)
 }
 
-/// The pair `user:password` that a word is in Base64, as `Basic` and Docker's `auth` have it.
+/// Decodes a word to a pair `user:password`, as in `Basic` credentials and Docker's `auth`.
 pub(super) fn base64_pair(word: &[u8]) -> Option<Vec<u8>> {
     if !(8..=2048).contains(&word.len()) {
         return None;

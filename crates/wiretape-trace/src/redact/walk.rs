@@ -1,43 +1,51 @@
-//! Secrets in JSON: every value is looked at with the name it stands under.
+//! Secrets in JSON: every value is judged by the names around it, then scanned as text.
+//!
+//! There are two passes. [`is_clean`] only decides whether there may be a secret at all, and clears most
+//! messages. The rest are walked token by token ([`edits`]), with a [`Context`] for every open bracket. No
+//! tree is built and nothing is printed again: that would lose key order, duplicate keys and the spelling of
+//! numbers.
+//!
+//! Which names are secret is decided in `keys`, what a text contains in `text`.
 
 use super::command_line::{self, OptionKind};
 use super::keys::KeyClass;
-use super::text::{self, LettersAhead, MAX_NAME};
+use super::text::{self, LiteralsAhead, MAX_NAME};
 use super::values::{self, Strength};
 use super::{Edit, Pass, Redactor, drop_overlaps, keys, marker, rules, views};
 use crate::json::{self, Lexeme, Lexer, SyntaxError, Text, Token};
 use memchr::memmem;
 use std::thread;
 
-/// The most columns that a table may have.
+/// The most columns of a table that are considered; a longer first row is data, not a header.
 const MAX_COLUMNS: usize = 64;
 
-/// How deep JSON inside strings inside JSON is followed. Each level doubles the escapes, so more can hardly be.
+/// How deep JSON inside strings inside JSON is followed. Each level doubles the escapes, so deeper nesting
+/// hardly occurs.
 const MAX_NESTING: usize = 6;
 
-/// What is known of a value from the names around it. Small, for there is one for every open bracket.
+/// What the names around a value imply. Two bytes, because there is one for every open bracket.
 #[derive(Debug, Clone, Copy, Default)]
 struct Context {
-    /// One more than the index in [`rules::RULES`] of the rule that makes strings here secret; custom keys have
-    /// the highest number.
+    /// One more than the index in [`rules::RULES`] of the rule that makes strings here secret; 0 for none,
+    /// [`Self::CUSTOM`] for custom keys.
     secret: u8,
     flags: u8,
 }
 
 impl Context {
-    /// The members of this object are names of schemas.
-    const NAMES: u8 = 1;
-    /// A string here is not a secret, whatever it looks like.
+    /// The members of this object are names of schemas, and none of them is secret by its name.
+    const SCHEMA_NAMES: u8 = 1;
+    /// A string here is not a secret, whatever it looks like: cursors and progress tokens.
     const EXEMPT: u8 = 2;
-    /// The name may be that of a working directory.
+    /// The name may be that of a working directory (`pwd`).
     const DIRECTORY: u8 = 4;
-    /// Only what looks random is a secret.
+    /// The name is weak evidence: only a value that looks random is a secret.
     const WEAK: u8 = 8;
     /// This object describes a secret, and only its `value` is one.
     const DESCRIBED: u8 = 16;
-    /// This array has names and values in turn.
-    const IN_TURN: u8 = 32;
-    /// It is an array's.
+    /// This array alternates between names and values.
+    const ALTERNATING: u8 = 32;
+    /// The context belongs to an array, not to an object.
     const ARRAY: u8 = 64;
     const CUSTOM: u8 = u8::MAX;
 
@@ -76,15 +84,15 @@ impl Context {
             KeyClass::Secret(..) if self.secret != 0 && !self.has(Self::DESCRIBED) => inherited,
             KeyClass::Secret(rule, strength) => inherited.with_secret((rule, strength)),
             KeyClass::Exempt => Context { flags: inherited.flags | Self::EXEMPT, ..inherited },
-            KeyClass::SchemaMap => Context { flags: inherited.flags | Self::NAMES, ..inherited },
+            KeyClass::SchemaMap => Context { flags: inherited.flags | Self::SCHEMA_NAMES, ..inherited },
         }
     }
 
-    /// The context of what is inside an object that has this one. Under `credentials` and cookies all strings are
-    /// secret; elsewhere an object under a secret name is a description of it more often than not, and only its `value` is one.
-    /// What exempts a string exempts nothing inside.
+    /// The context inside an object that has this one. Under `credentials` and cookies all strings are
+    /// secret. Elsewhere, an object under a secret name usually describes the secret (`{"type": …, "value":
+    /// …}`), and only its `value` is one. An exemption applies to a string, not to the members of an object.
     fn inside_object(self) -> Self {
-        let flags = self.flags & !(Self::EXEMPT | Self::DIRECTORY | Self::IN_TURN | Self::ARRAY);
+        let flags = self.flags & !(Self::EXEMPT | Self::DIRECTORY | Self::ALTERNATING | Self::ARRAY);
         let whole = matches!(
             self.secret(),
             Some((rules::CREDENTIALS | rules::COOKIE | rules::AUTHORIZATION, Strength::Strong))
@@ -101,26 +109,26 @@ impl Context {
     }
 
     fn inside_array(self) -> Self {
-        Context { flags: self.flags & !(Self::EXEMPT | Self::IN_TURN), ..self }
+        Context { flags: self.flags & !(Self::EXEMPT | Self::ALTERNATING), ..self }
     }
 }
 
-/// What a member's name says about its neighbours.
+/// What a member's name implies for the other members of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Other,
-    /// Its value is the name of something: `{"name": "DB_PASSWORD", "value": …}`.
+    /// Its value names another member's value: `{"name": "DB_PASSWORD", "value": …}`.
     Name,
     Value,
-    /// It says that the object is a JSON Web Key.
+    /// `kty`: the object is a JSON Web Key (RFC 7517).
     KeyType,
-    /// A private part of such a key.
+    /// A private parameter of such a key (RFC 7518, section 6).
     KeyPart,
-    /// The names of columns, and the rows below them.
+    /// The names of columns; [`Role::Rows`] are the rows below them.
     Columns,
     Rows,
-    /// Names and values in turn, as Node's `rawHeaders`.
-    InTurn,
+    /// Names and values alternate, as in Node's `rawHeaders`.
+    Alternating,
 }
 
 fn role(name: &[u8]) -> Role {
@@ -143,56 +151,61 @@ fn role(name: &[u8]) -> Role {
             Role::Columns
         }
         b"rows" | b"values" | b"data" | b"records" | b"result" => Role::Rows,
-        b"rawHeaders" | b"raw_headers" | b"headersList" | b"rawTrailers" => Role::InTurn,
+        b"rawHeaders" | b"raw_headers" | b"headersList" | b"rawTrailers" => Role::Alternating,
         _ => Role::Other,
     }
 }
 
-/// What is known of the members of an open object. Only objects that have a member with a [`Role`] get one.
+/// State of an open object that depends on several of its members. Only objects that have a member with a
+/// [`Role`] get one.
 #[derive(Debug, Default)]
 struct Neighbours {
     depth: usize,
-    /// The rule of the name that the object gives to its value.
+    /// The rule of the name in the object's [`Role::Name`] member.
     name: Option<(&'static str, Strength)>,
-    /// Where the value stands, if it came before the name.
+    /// Byte range of the value, if it came before the name.
     value: Option<(usize, usize)>,
     is_key: bool,
     parts: Vec<(usize, usize)>,
     columns: Vec<Option<(&'static str, Strength)>>,
 }
 
-/// From this length on a string is looked at by another thread while this one reads on: for less, a thread costs more
-/// than it saves.
+/// In bytes. From this length on, a string is scanned by another thread while this one parses on; for less,
+/// starting a thread costs more than it saves.
 pub(super) const LONG: usize = 128 * 1024;
 
-/// Whether nothing in a JSON value may belong to a secret. Reads the value to its end only if so.
+/// Whether nothing in a JSON value may be part of a secret. Stops at the first suspicion, so a syntax error
+/// after it goes unnoticed here.
 pub(super) fn is_clean(redactor: &Redactor, json: &[u8]) -> Result<bool, SyntaxError> {
     let look = |text: Text<'_>| !text::is_suspicious(text, &redactor.keys);
     if json.len() < LONG {
-        return Ok(!redactor.letters.is_in(json) && is_clean_by(redactor, json, look)?);
+        return Ok(!redactor.literals.is_in(json) && is_clean_by(redactor, json, look)?);
     }
     thread::scope(|scope| {
-        // The search for letters takes as long as the look at marks: a third of the time of a megabyte of prose.
-        let letters = thread::Builder::new().spawn_scoped(scope, || redactor.letters.is_in(json));
+        // The search for literals takes as long as the scan for marks: each is a third of the time for a
+        // megabyte of prose.
+        let literals = thread::Builder::new().spawn_scoped(scope, || redactor.literals.is_in(json));
         let mut other: Option<thread::ScopedJoinHandle<'_, bool>> = None;
         let is_clean = is_clean_by(redactor, json, |text| {
+            // One helper at a time: a message of many long strings must not start a thread for each.
             if text.raw.len() < LONG || other.as_ref().is_some_and(|other| !other.is_finished()) {
                 return look(text);
             }
             match thread::Builder::new().spawn_scoped(scope, move || look(text)) {
+                // A helper that panicked counts as a suspicion, and the message is walked.
                 Ok(looking) => other.replace(looking).is_none_or(|done| done.join().unwrap_or(false)),
                 Err(_) => look(text),
             }
         })?;
-        let has_letters = match letters {
+        let has_literals = match literals {
             Ok(searching) => searching.join().unwrap_or(true),
-            Err(_) => redactor.letters.is_in(json),
+            Err(_) => redactor.literals.is_in(json),
         };
-        Ok(other.is_none_or(|other| other.join().unwrap_or(false)) && is_clean && !has_letters)
+        Ok(other.is_none_or(|other| other.join().unwrap_or(false)) && is_clean && !has_literals)
     })
 }
 
-/// The same, with `look` to say whether a string is clean.
+/// [`is_clean`] with `look` as the test for strings.
 #[inline]
 fn is_clean_by<'j>(
     redactor: &Redactor,
@@ -204,6 +217,7 @@ fn is_clean_by<'j>(
         let is_clean = match lexeme.token {
             Token::Key => {
                 let name = lexeme.text(json);
+                // An escaped name may spell anything; the walk unescapes it.
                 !name.escaped && redactor.keys.secret(name.raw).is_none() && name.raw != b"kty"
             }
             Token::String => {
@@ -219,20 +233,20 @@ fn is_clean_by<'j>(
     Ok(true)
 }
 
-/// Whether a string may be the name of a secret that stands beside it, or the kind of an object that holds secrets.
+/// Whether a string may name a secret in a neighbouring member, or the kind of an object that holds secrets.
 #[inline]
 fn names_a_secret(redactor: &Redactor, text: Text<'_>) -> bool {
     text.raw.len() <= 64 && (redactor.keys.secret(text.raw).is_some() || text.raw == b"Secret")
 }
 
-/// Finds the secrets of one JSON value: the edits, in order.
+/// Finds the secrets in one JSON value. The edits are in ascending order.
 pub(super) fn edits(pass: &mut Pass<'_>, json: &[u8]) -> Result<Vec<Edit>, SyntaxError> {
     let mut edits = Vec::new();
     self::json(pass, json, 0, &mut edits)?;
     Ok(edits)
 }
 
-/// Finds the secrets of one JSON value, and adds the edits in order.
+/// Finds the secrets in one JSON value at a nesting depth, and adds the edits in ascending order.
 fn json(pass: &mut Pass<'_>, json: &[u8], nesting: usize, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
     let first = edits.len();
     let mut walk = Walk::new(pass, json, nesting);
@@ -243,7 +257,7 @@ fn json(pass: &mut Pass<'_>, json: &[u8], nesting: usize, edits: &mut Vec<Edit>)
     Ok(())
 }
 
-/// A walk through one JSON value.
+/// The state of a walk through one JSON value.
 struct Walk<'w, 'r> {
     pass: &'w mut Pass<'r>,
     json: &'w [u8],
@@ -251,31 +265,32 @@ struct Walk<'w, 'r> {
     open: Vec<Context>,
     context: Context,
     role: Role,
-    letters: LettersAhead<'w>,
+    literals: LiteralsAhead<'w>,
     neighbours: Vec<Neighbours>,
     array: Array,
     tables: Vec<Table>,
-    /// Every member called `data` is a Kubernetes secret's.
+    /// The value may contain a Kubernetes secret: every member called `data` holds credentials.
     is_kubernetes: bool,
-    /// An edit was added that stands before others.
+    /// An edit was added whose position precedes earlier ones, so the edits have to be sorted.
     is_disordered: bool,
 }
 
-/// What is known of the innermost array.
+/// State of the innermost array.
 #[derive(Debug, Default)]
 struct Array {
-    /// How many elements it had, if it is known.
+    /// The index of the next element. `None` outside an array; a huge number after a nested bracket, since
+    /// the outer index is not kept.
     index: Option<usize>,
-    /// The last element makes the next one a secret.
+    /// The last element makes the next one a secret, as an option does with its value.
     follows: Option<OptionKind>,
-    /// The names in it, if it may be the header of a table.
+    /// The rules of the names so far, if the array may be the header of a table.
     header: Option<Vec<Option<(&'static str, Strength)>>>,
 }
 
-/// An array of rows, and what its columns are called.
+/// An array of rows, and the rules of its columns.
 #[derive(Debug)]
 struct Table {
-    /// How many brackets are open inside the array of rows.
+    /// The nesting depth of the array of rows.
     depth: usize,
     columns: Vec<Option<(&'static str, Strength)>>,
 }
@@ -287,7 +302,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     {
         let redactor: &'w Redactor = pass.redactor;
         Walk {
-            letters: LettersAhead::new(json, &redactor.letters),
+            literals: LiteralsAhead::new(json, &redactor.literals),
             pass,
             json,
             nesting,
@@ -297,6 +312,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             neighbours: Vec::new(),
             array: Array::default(),
             tables: Vec::new(),
+            // `kind` may come after `data`, so the whole value is searched before the walk.
             is_kubernetes: memmem::find(json, b"\"Secret\"").is_some()
                 && memmem::find(json, b"\"kind\"").is_some(),
             is_disordered: false,
@@ -338,7 +354,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// What is known of the members of the innermost object.
+    /// The state of the innermost object, if it has one.
     fn neighbours_here(&mut self) -> Option<&mut Neighbours> {
         let depth = self.open.len();
         self.neighbours.last_mut().filter(|neighbours| neighbours.depth == depth)
@@ -355,8 +371,8 @@ impl<'w, 'r> Walk<'w, 'r> {
     fn begin_array(&mut self) {
         let mut context = self.context.inside_array();
         context.flags |= Context::ARRAY;
-        if self.role == Role::InTurn {
-            context.flags |= Context::IN_TURN;
+        if self.role == Role::Alternating {
+            context.flags |= Context::ALTERNATING;
         }
         let columns = match self.role {
             Role::Rows => self.neighbours_here().map(|neighbours| std::mem::take(&mut neighbours.columns)),
@@ -374,10 +390,11 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 
     fn begin_object(&mut self) {
-        let schema_name = self.open.last().is_some_and(|outside| outside.has(Context::NAMES));
+        // In `"properties": {"token": {…}}`, the object is a schema, not a token.
+        let schema_name = self.open.last().is_some_and(|outside| outside.has(Context::SCHEMA_NAMES));
         let context = self.context;
         let inside = if schema_name {
-            Context { secret: 0, flags: context.flags & Context::NAMES }
+            Context { secret: 0, flags: context.flags & Context::SCHEMA_NAMES }
         } else {
             context.inside_object()
         };
@@ -392,7 +409,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         self.close();
         if let Some(columns) = header {
             let depth = self.open.len();
-            // The header was a member's value, or the first row of an array of rows.
+            // The header was the value of a member (`columns`), or the first row of an array of rows.
             if self.is_in_object() {
                 self.neighbours().columns = columns;
             } else {
@@ -407,7 +424,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             && neighbours.is_key
         {
             for (start, end) in neighbours.parts {
-                self.take_if_secret(start, end, (rules::PRIVATE_KEY, Strength::Strong), edits);
+                self.redact_if_secret(start, end, (rules::PRIVATE_KEY, Strength::Strong), edits);
             }
         }
         self.close();
@@ -415,23 +432,25 @@ impl<'w, 'r> Walk<'w, 'r> {
 
     fn close(&mut self) {
         let depth = self.open.len();
+        // A table ends with the array that contains its rows.
         self.tables.pop_if(|table| table.depth >= depth);
         self.open.pop();
         self.context = self.open.last().copied().unwrap_or_default();
+        // Indices of outer arrays are not kept: no column is that far to the right.
         self.array = Array { index: Some(usize::MAX / 2), ..Array::default() };
         self.role = Role::Other;
     }
 
-    /// Whether the innermost bracket is an object's.
+    /// Whether the innermost bracket is that of an object.
     fn is_in_object(&self) -> bool {
         self.open.last().is_some_and(|context| !context.has(Context::ARRAY))
     }
 
-    /// Counts an element of the innermost array, whose name this may be.
+    /// Counts an element of the innermost array. `name` is its rule, if the element may name a column.
     fn next_element(&mut self, name: Option<(&'static str, Strength)>) {
         if let Some(header) = &mut self.array.header {
             header.push(name);
-            // A header has as many names as anybody can read.
+            // More columns than a table has; also bounds the memory for an array of a million names.
             if header.len() > MAX_COLUMNS {
                 self.array.header = None;
             }
@@ -439,13 +458,15 @@ impl<'w, 'r> Walk<'w, 'r> {
         self.array.index = self.array.index.map(|index| index.saturating_add(1));
     }
 
-    /// Why a value is a secret: by the names around it, by its column, by the element before it.
+    /// The rule by which a value is secret: from the names around it, or from its column.
     fn secret(&mut self) -> Option<(&'static str, Strength)> {
         let by_name = self.context.secret();
-        // `"auth": ["user", "password"]`
+        // In `"auth": ["user", "password"]`, the second element is the password however weak the name is.
         if by_name == Some((rules::CREDENTIALS, Strength::Weak)) && self.array.index == Some(1) {
             return Some((rules::CREDENTIALS, Strength::Strong));
         }
+        // Columns apply to rows that are arrays; the members of a row that is an object have names of their
+        // own.
         if by_name.is_some() || self.is_in_object() {
             return by_name;
         }
@@ -478,7 +499,7 @@ impl<'w, 'r> Walk<'w, 'r> {
                 self.context.has(Context::DIRECTORY) && keys::is_working_directory(rule, b"pwd", &value);
             let is_name = !self.is_in_object() && name.is_some() && self.context.secret().is_none();
             if !is_directory && !is_name && values::is_secret(rule, strength, &value) {
-                self.take(start, end, rule, edits);
+                self.redact(start, end, rule, edits);
                 return;
             }
             if marker::is_whole(&value) {
@@ -490,13 +511,14 @@ impl<'w, 'r> Walk<'w, 'r> {
             && self.pass.redactor.is_on(rule)
             && !text.escaped
         {
-            self.take(start + skip, end, rule, edits);
+            self.redact(start + skip, end, rule, edits);
             return;
         }
         self.look_inside(text, start, end, edits);
     }
 
-    /// Whether an element of an array makes the next one a secret: an option, or a name among names and values in turn.
+    /// What an element of an array implies for the next one, if it is an option or a name that a value
+    /// follows.
     fn what_follows(&self, text: Text<'_>, name: Option<(&'static str, Strength)>) -> Option<OptionKind> {
         if let Some(option) = text.raw.strip_prefix(b"-") {
             let option = option.strip_prefix(b"-").unwrap_or(option);
@@ -510,12 +532,12 @@ impl<'w, 'r> Walk<'w, 'r> {
         let index = self.array.index?;
         let outside = self.open.len().checked_sub(2).map(|at| self.open[at]);
         let is_row = index == 0 && outside.is_some_and(|outside| outside.has(Context::ARRAY));
-        let in_turn =
-            self.open.last().is_some_and(|context| context.has(Context::IN_TURN)) && index.is_multiple_of(2);
-        (is_row || in_turn).then_some(OptionKind::Named(rule, strength))
+        let alternates = self.open.last().is_some_and(|context| context.has(Context::ALTERNATING))
+            && index.is_multiple_of(2);
+        (is_row || alternates).then_some(OptionKind::Named(rule, strength))
     }
 
-    /// Notes what a string says about the other members of its object.
+    /// Records what a string implies for the other members of its object.
     fn note_neighbour(
         &mut self,
         name: Option<(&'static str, Strength)>,
@@ -529,7 +551,7 @@ impl<'w, 'r> Walk<'w, 'r> {
                 let neighbours = self.neighbours();
                 neighbours.name = Some(name);
                 if let Some((start, end)) = neighbours.value.take() {
-                    self.take_if_secret(start, end, name, edits);
+                    self.redact_if_secret(start, end, name, edits);
                 }
             }
             Role::Value => {
@@ -541,6 +563,7 @@ impl<'w, 'r> Walk<'w, 'r> {
             Role::KeyType => self.neighbours().is_key = true,
             Role::KeyPart => {
                 let parts = &mut self.neighbours().parts;
+                // An RSA key has six private parameters.
                 if parts.len() < 8 {
                     parts.push((start, end));
                 }
@@ -549,8 +572,8 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// Takes a value that stood before its name.
-    fn take_if_secret(
+    /// Redacts a value that came before its name.
+    fn redact_if_secret(
         &mut self,
         start: usize,
         end: usize,
@@ -560,25 +583,27 @@ impl<'w, 'r> Walk<'w, 'r> {
         let raw = &self.json[start..end];
         let value = Text { raw, escaped: raw.contains(&b'\\') }.unescaped();
         if values::is_secret(rule, strength, &value) {
-            self.take(start, end, rule, edits);
+            self.redact(start, end, rule, edits);
             self.is_disordered = true;
         }
     }
 
-    /// Takes the inside of a string, or a part of it.
-    fn take(&mut self, start: usize, end: usize, rule: &'static str, edits: &mut Vec<Edit>) {
+    /// Redacts the inside of a string, or a part of it.
+    fn redact(&mut self, start: usize, end: usize, rule: &'static str, edits: &mut Vec<Edit>) {
         let raw = &self.json[start..end];
         let value = Text { raw, escaped: raw.contains(&b'\\') }.unescaped();
+        // The hash is that of the unescaped value, so that equal secrets have equal markers however they are
+        // escaped.
         let replacement = self.pass.replacement(rule, &value);
         edits.push(Edit { start, end, replacement });
     }
 
-    /// Looks for secrets in a string that is none by its name.
+    /// Scans a string that is not secret by its name.
     fn look_inside(&mut self, text: Text<'_>, start: usize, end: usize, edits: &mut Vec<Edit>) {
         let first = edits.len();
         let redactor = self.pass.redactor;
-        let letters = self.letters.any_in(start, end).then_some(&redactor.letters);
-        let is_special = letters.is_some()
+        let literals = self.literals.any_in(start, end).then_some(&redactor.literals);
+        let is_special = literals.is_some()
             || !redactor.custom.is_empty()
             || self.pass.known.is_some()
             || views::may_be_base64(text.raw);
@@ -588,7 +613,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         if text.escaped {
             escaped_string(self.pass, text.raw, self.nesting, edits);
         } else {
-            redactor.find_in_text(self.pass, text.raw, letters, edits);
+            redactor.find_in_text(self.pass, text.raw, literals, edits);
         }
         for edit in &mut edits[first..] {
             edit.start += start;
@@ -596,8 +621,8 @@ impl<'w, 'r> Walk<'w, 'r> {
         }
     }
 
-    /// A number under a secret name (a PIN, say) or that one of the user's patterns matches becomes a string. Numbers
-    /// under `token` are counts, and those under a name that says little are numbers.
+    /// A number under a secret name (a PIN, say) or matched by one of the user's patterns becomes a string.
+    /// Numbers under `token` are counts, and a weak name does not make a number a secret.
     fn number(&mut self, lexeme: Lexeme, edits: &mut Vec<Edit>) {
         let digits = lexeme.bytes(self.json);
         let secret = self.secret();
@@ -618,7 +643,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 }
 
-/// Looks behind the escapes of a string: as JSON if it is, as text if not. The edits are those of `raw`.
+/// Scans an unescaped string: as JSON if it is JSON, otherwise as text. The edits are mapped back to `raw`.
 fn escaped_string(pass: &mut Pass<'_>, raw: &[u8], nesting: usize, edits: &mut Vec<Edit>) {
     let text = json::unescape(raw);
     let first = edits.len();
@@ -626,21 +651,24 @@ fn escaped_string(pass: &mut Pass<'_>, raw: &[u8], nesting: usize, edits: &mut V
     let as_json =
         is_container && nesting < MAX_NESTING && self::json(pass, &text, nesting + 1, edits).is_ok();
     if !as_json {
+        // A syntax error came after some edits; the scan as text finds them again.
         edits.truncate(first);
         let redactor = pass.redactor;
-        redactor.find_in_text(pass, &text, Some(&redactor.letters), edits);
+        redactor.find_in_text(pass, &text, Some(&redactor.literals), edits);
     }
     let mut places = Places { raw, raw_at: 0, text_at: 0 };
     for edit in &mut edits[first..] {
         edit.start = places.raw_offset(edit.start);
         edit.end = places.raw_offset(edit.end);
+        // The replacement of a number brings its own quotes, which need escaping here.
         if edit.replacement.contains('"') {
             edit.replacement = edit.replacement.replace('\\', "\\\\").replace('"', "\\\"");
         }
     }
 }
 
-/// Finds where an offset in the unescaped text stands in the escaped one. Offsets are asked for in ascending order.
+/// Maps offsets in the unescaped text to the escaped one. Offsets must be queried in ascending order, so that
+/// all of them together take one pass.
 struct Places<'a> {
     raw: &'a [u8],
     raw_at: usize,

@@ -16,7 +16,7 @@ use wiretape_library::private;
 use wiretape_trace::compress;
 use wiretape_trace::format::{Meta, Producer, Record, parse_line};
 use wiretape_trace::import::{
-    self, Begun, Format, ImportError, ImportOptions, Report, SAMPLE, Severity, TraceSink,
+    self, Format, ImportError, ImportOptions, ImportReport, SAMPLE, Severity, SinkDecision, TraceSink,
 };
 use wiretape_trace::name;
 
@@ -350,11 +350,11 @@ impl Written {
 }
 
 impl TraceSink for Drafts {
-    fn begin(&mut self, server: Option<&str>) -> io::Result<Begun> {
+    fn begin(&mut self, server: Option<&str>) -> io::Result<SinkDecision> {
         self.met.extend(server.map(str::to_owned));
         if self.server.as_deref().is_some_and(|wanted| server != Some(wanted)) {
             self.drafts.push(None);
-            return Ok(Begun::Unwanted);
+            return Ok(SinkDecision::Unwanted);
         }
         let target = self.target(server)?;
         // An intermediate trace is kept in the system's temporary directory.
@@ -365,7 +365,7 @@ impl TraceSink for Drafts {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", place.display()));
         let draft = Draft::beside(&place).map_err(named)?;
         self.drafts.push(Some(Written { draft, target }));
-        Ok(Begun::Wanted { id: Some(uuid::Uuid::new_v4().to_string()) })
+        Ok(SinkDecision::Wanted { id: Some(uuid::Uuid::new_v4().to_string()) })
     }
 
     fn write(&mut self, trace: usize, lines: &[u8]) -> io::Result<()> {
@@ -409,7 +409,7 @@ fn explain(source: &str, format: &Format, error: ImportError) -> CommandError {
 /// The most defects to show.
 const SHOWN_FLAWS: usize = 20;
 
-fn report_import(source: &str, format: &Format, report: &Report, written: &[PathBuf]) {
+fn report_import(source: &str, format: &Format, report: &ImportReport, written: &[PathBuf]) {
     for flaw in report.flaws.iter().take(SHOWN_FLAWS) {
         match flaw.defect.severity() {
             Severity::Note => output::note(format!("{source}, {flaw}")),

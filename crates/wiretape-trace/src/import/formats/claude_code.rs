@@ -1,12 +1,12 @@
-//! Sessions of Claude Code. Its files hold what the model said and was told, not what was on the wire: of the protocol
-//! there are the calls of tools and their results, of which messages are made here. Tools of a server are named
-//! `mcp__<server>__<tool>`; those of the program itself have a trace of their own.
+//! Sessions of Claude Code. Its files contain the model's conversation, not the wire: of the protocol there
+//! are the calls of tools and their results, from which messages are built here. Tools of a server are named
+//! `mcp__<server>__<tool>`; the program's own tools get a trace of their own.
 //!
-//! A result names its call, and not the server: that is found by who waits for it.
+//! A result refers to its call but not to the server, which is found by the open request.
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample, value_of};
 use crate::message::Direction;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub(super) static CLAUDE_CODE: Format = Format {
     read,
 };
 
-/// The server of the tools that belong to no server.
+/// The name of the trace for tools that don't belong to a server.
 const OWN_TOOLS: &str = "claude-code";
 
 fn recognize(sample: &Sample<'_>) -> bool {
@@ -43,7 +43,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    // Most of a file is something else, and is passed over quickly.
+    // Most lines are something else; a search skips them without parsing.
     if memchr::memmem::find(unit.bytes, b"\"tool_").is_none() {
         return;
     }
@@ -58,7 +58,8 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
         Some("user") => {
             let mut results = Vec::new();
             blocks(content, "tool_result", |block| results.push(block));
-            // What else the server said stands beside the message, and belongs to its only result.
+            // The rest of the server's result is outside the message. It can be attributed only if there is
+            // one result.
             let beside = line.get("mcpMeta").filter(|_| results.len() == 1);
             let made = results.into_iter().filter_map(|block| result(unit.line, at_ms, block, beside));
             findings.items.extend(made);
@@ -67,7 +68,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     }
 }
 
-/// Tells each block of a kind.
+/// Calls `each` for every block of a kind.
 fn blocks<'u>(content: Value<'u>, kind: &str, mut each: impl FnMut(Value<'u>)) {
     content.elements(|block| {
         if block.get("type").and_then(Value::string).as_deref() == Some(kind) {
@@ -87,11 +88,11 @@ fn call<'u>(line: u64, at_ms: Option<i64>, block: Value<'u>) -> Option<Item<'u>>
     raw.extend_from_slice(b",\"arguments\":");
     raw.extend_from_slice(arguments);
     raw.extend_from_slice(b"}}");
-    let what = What::Message { from: Some(Direction::ClientToServer), raw: Cow::Owned(raw) };
+    let what = ItemContent::Message { from: Some(Direction::ClientToServer), raw: Cow::Owned(raw) };
     Some(Item { at_ms, server: Some(Cow::Owned(server.to_owned())), ..Item::new(line, what) })
 }
 
-/// A tool's server, and its name there.
+/// Splits a tool's name into its server and the name there.
 fn split(name: &str) -> (&str, &str) {
     let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     parts.filter(|(server, tool)| !server.is_empty() && !tool.is_empty()).unwrap_or((OWN_TOOLS, name))
@@ -117,7 +118,7 @@ fn result<'u>(
         raw.extend_from_slice(b",\"isError\":true");
     }
     raw.extend_from_slice(b"}}");
-    let what = What::Message { from: Some(Direction::ServerToClient), raw: Cow::Owned(raw) };
+    let what = ItemContent::Message { from: Some(Direction::ServerToClient), raw: Cow::Owned(raw) };
     Some(Item { at_ms, ..Item::new(line, what) })
 }
 
@@ -125,7 +126,7 @@ fn begin(id: Value<'_>) -> Vec<u8> {
     [b"{\"jsonrpc\":\"2.0\",\"id\":", id.raw].concat()
 }
 
-/// The content of a result as the protocol has it: an array of blocks.
+/// Writes the content of a result in the protocol's form, an array of blocks.
 fn push_content(out: &mut Vec<u8>, content: Option<Value<'_>>) {
     out.push(b'[');
     if let Some(text) = content.filter(|content| content.string().is_some()) {
@@ -144,7 +145,7 @@ fn push_content(out: &mut Vec<u8>, content: Option<Value<'_>>) {
     out.push(b']');
 }
 
-/// Images have another form for the model than in the protocol. All else stays as it is.
+/// Images have another form in the model's API than in the protocol. Everything else is copied.
 fn push_block(out: &mut Vec<u8>, block: Value<'_>) {
     let of_source = |name| block.at_path(&["source", name]).filter(|value| value.string().is_some());
     let is_image = block.get("type").and_then(Value::string).as_deref() == Some("image");
@@ -167,7 +168,7 @@ mod tests {
 
     fn check(input: &str, expected: &[&str]) {
         let told = told(&CLAUDE_CODE, input, |item| {
-            let What::Message { raw, .. } = &item.what else { panic!("{item:?}") };
+            let ItemContent::Message { raw, .. } = &item.what else { panic!("{item:?}") };
             crate::json::validate(raw).unwrap();
             format!("{:?} {}", item.server.as_deref(), String::from_utf8_lossy(raw))
         });

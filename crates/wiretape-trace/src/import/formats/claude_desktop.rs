@@ -1,5 +1,6 @@
-//! The logs that Claude Desktop keeps of MCP servers: `mcp-server-<name>.log` of one, and `mcp.log` of all, in which level and
-//! name have changed places.
+//! The logs that Claude Desktop writes for MCP servers: `mcp-server-<name>.log` of one, and `mcp.log` of all,
+//! in which level
+//! and name are swapped.
 //!
 //! ```text
 //! 2026-03-04T09:15:00.040Z [weather] [info] Message from client: {"jsonrpc":"2.0",…} { metadata: undefined }
@@ -7,11 +8,12 @@
 //! a line of the server's standard error
 //! ```
 //!
-//! A long message is cut: `…[{"type":"te...[52653 chars truncated]...}}`. What is left is JSON only if the cut lies within one
-//! string of it.
+//! A long message is truncated: `…[{"type":"te...[52653 chars truncated]...}}`. The rest is JSON only if the
+//! cut is within one
+//! string.
 
 use super::super::cut::{Shape, Unit};
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::{Format, Sample};
 use crate::json::Lexer;
 use crate::message::Direction;
@@ -34,7 +36,7 @@ const MESSAGES: [(&[u8], Direction); 2] = [
     (b"Message from server:", Direction::ServerToClient),
 ];
 
-/// What the program writes behind each of its own entries.
+/// What the program appends to each of its own entries.
 const METADATA: &[u8] = b"{ metadata: undefined }";
 
 fn recognize(sample: &Sample<'_>) -> bool {
@@ -47,7 +49,9 @@ fn recognize(sample: &Sample<'_>) -> bool {
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let Some(entry) = Entry::of(unit.bytes) else {
         if !is_metadata(unit.bytes) {
-            findings.items.push(Item::new(unit.line, What::Stderr { text: Cow::Borrowed(unit.bytes) }));
+            findings
+                .items
+                .push(Item::new(unit.line, ItemContent::Stderr { text: Cow::Borrowed(unit.bytes) }));
         }
         return;
     };
@@ -61,30 +65,30 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     findings.items.push(Item { at_ms: entry.at_ms, server, ..Item::new(unit.line, what) });
 }
 
-/// The message of an entry, and whether it was shortened.
-fn payload(text: &[u8], from: Direction) -> (What<'_>, bool) {
+/// The message of an entry, and whether the program truncated it.
+fn payload(text: &[u8], from: Direction) -> (ItemContent<'_>, bool) {
     if let Some(end) = end_of_value(text) {
         let raw = &text[..end];
-        return (What::Message { from: Some(from), raw: Cow::Borrowed(raw) }, has_mark(raw));
+        return (ItemContent::Message { from: Some(from), raw: Cow::Borrowed(raw) }, has_mark(raw));
     }
     let text = text.strip_suffix(METADATA).unwrap_or(text).trim_ascii_end();
-    // What is no JSON any more need not bear the mark of today's version.
+    // Text that is not JSON any more was truncated, even if an older version marked that differently.
     if memchr::memmem::find(text, b"truncated]").is_some() {
-        (What::Text { from, text: Cow::Borrowed(text) }, true)
+        (ItemContent::Text { from, text: Cow::Borrowed(text) }, true)
     } else {
-        (What::Message { from: Some(from), raw: Cow::Borrowed(text) }, false)
+        (ItemContent::Message { from: Some(from), raw: Cow::Borrowed(text) }, false)
     }
 }
 
-/// Where the JSON value ends that `text` begins with, if it is one.
+/// The end of the JSON value at the beginning of `text`.
 fn end_of_value(text: &[u8]) -> Option<usize> {
     let mut lexer = Lexer::new(text);
     let first = lexer.next_token().ok()??;
     lexer.finish_value(first).ok()
 }
 
-/// Whether the program has cut something out: `...[52653 chars truncated]...`. Tools that shorten what they say like to use
-/// the same words, but on a line of their own.
+/// Whether the program truncated the text: `...[52653 chars truncated]...`. Tools that shorten their output
+/// often use the same words, but on a line of their own.
 fn has_mark(text: &[u8]) -> bool {
     const END: &[u8] = b" chars truncated]...";
     memchr::memmem::find_iter(text, END).any(|at| {
@@ -95,10 +99,10 @@ fn has_mark(text: &[u8]) -> bool {
     })
 }
 
-/// An entry of the program's own.
+/// An entry that the program wrote, as opposed to a line of standard error.
 struct Entry<'u> {
     at_ms: Option<i64>,
-    /// The server, in a log that has several.
+    /// The server's name, in a log of several.
     server: Option<&'u [u8]>,
     text: &'u [u8],
 }
@@ -109,8 +113,8 @@ impl<'u> Entry<'u> {
         let at_ms = crate::format::parse_time(std::str::from_utf8(time).ok()?)?;
         let (first, rest) = bracketed(rest)?;
         let (second, text) = bracketed(rest)?;
-        // The lines of standard error in the log of one server don't say whose they are. If those of the program did, there
-        // would be two traces of it.
+        // In the log of one server, lines of standard error have no server name. If the program's entries had
+        // one, there would be two traces of one server.
         let server = match (is_level(first), is_level(second)) {
             (true, _) => Some(second),
             (false, true) => None,
@@ -130,8 +134,8 @@ fn is_level(text: &[u8]) -> bool {
     matches!(text, b"error" | b"warn" | b"warning" | b"info" | b"verbose" | b"debug" | b"silly")
 }
 
-/// Whether this is a line of the metadata of an entry, which the program writes as JavaScript over several lines. Nothing but
-/// its looks tells it from standard error.
+/// Whether a line is part of an entry's metadata, which the program writes as JavaScript over several lines.
+/// Only its form distinguishes it from standard error.
 fn is_metadata(line: &[u8]) -> bool {
     const NAMES: [&[u8]; 7] =
         [b"metadata: ", b"args: [", b"paths: [", b"context: '", b"stack: ", b"[length]: ", b"error: {"];

@@ -3,7 +3,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::exchange::carried;
 use super::jsonrpc::time_of;
 use super::{Format, Sample, value_of};
@@ -54,11 +54,12 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>, transport: &'static st
     let Some(value) = value_of(unit, findings) else { return };
     match unit.member {
         None => entry(unit, value, findings),
+        // The envelope serves both transports, so the document has to name the one that it is read as.
         Some("transport") if value.string().as_deref() != Some(transport) => {
             findings.flaw(unit.line, Defect::Transport { expected: transport });
         }
         Some("transport_context" | "headers") => {
-            let mut item = Item::new(unit.line, What::Exchange);
+            let mut item = Item::new(unit.line, ItemContent::Exchange);
             let name = if unit.member == Some("headers") { "headers" } else { "context" };
             item.http = Some(Cow::Owned(object(&[(name, value.raw)])));
             findings.items.push(item);
@@ -76,13 +77,13 @@ struct Entry<'a> {
     context: Option<Value<'a>>,
     headers: Option<Value<'a>>,
     slot: Option<(Slot, Value<'a>)>,
-    /// How many slots have a value, one that stands twice counted twice.
+    /// The number of slots with a value; a duplicate counts twice.
     filled: usize,
-    /// How many slots are null.
+    /// The number of slots that are null.
     nulls: usize,
 }
 
-/// What an entry is one of.
+/// The kind of an entry: it has exactly one of these members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
     Request,
@@ -118,8 +119,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The one slot of the entry. Serializers that don't leave out nulls write the other slots too, so a null beside a value
-    /// is absent; a null alone is a response without a body.
+    /// The one slot of the entry. Serializers that don't omit nulls write the other slots too, so a null next
+    /// to a value counts as absent; a null alone is a response without a body.
     fn only_slot(&self) -> Option<(Slot, Value<'a>)> {
         match (self.filled, self.nulls) {
             (1, _) | (0, 1) => self.slot,
@@ -127,7 +128,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The HTTP context of its line: what the source says of the transport, and what is known beside.
+    /// The HTTP context of the line: the source's transport context, and `more` members.
     fn http(&self, more: &[(&str, &[u8])]) -> Option<Cow<'static, [u8]>> {
         let own = [("context", self.context), ("headers", self.headers)];
         let own = own.into_iter().filter_map(|(name, value)| Some((name, value?.raw)));
@@ -135,7 +136,7 @@ impl<'a> Entry<'a> {
         (!members.is_empty()).then(|| Cow::Owned(object(&members)))
     }
 
-    /// Tells the headers that it gives, wherever transcripts have them.
+    /// Calls `each` for the headers, in all the places where transcripts have them.
     fn each_header(&self, mut each: impl FnMut(&str, &str)) {
         let context = self.context;
         let inner = context.and_then(|context| context.get("response"));
@@ -144,7 +145,7 @@ impl<'a> Entry<'a> {
         for headers in places.into_iter().flatten() {
             each_header(headers, &mut each);
         }
-        // Some have these two beside the status.
+        // Some transcripts have these two next to the status.
         let is_known = |name: &str| {
             ["www-authenticate", "mcp-session-id"].iter().any(|known| name.eq_ignore_ascii_case(known))
         };
@@ -167,7 +168,7 @@ impl<'a> Entry<'a> {
         session
     }
 
-    /// The head of the response, if its status is told.
+    /// The head of the response, if its status is known.
     fn response_head(&self) -> Option<(u16, Head)> {
         let status = [self.context, self.headers].into_iter().flatten().find_map(status)?;
         let status = u16::try_from(status).ok()?;
@@ -178,14 +179,14 @@ impl<'a> Entry<'a> {
                 headers.push(header);
             }
         });
-        // Lines of one name stand together.
+        // Equal names have to be adjacent for [`Head::response`].
         headers.sort_by(|(one, _), (other, _)| one.cmp(other));
         let pairs = headers.iter().map(|(name, value)| (name.as_str(), Cow::Borrowed(value.as_bytes())));
         Some((status, Head::response(status, "", pairs)))
     }
 }
 
-/// Tells the headers of an object (a value may be a list of them), or of a list of pairs.
+/// Calls `each` for the headers of an object (a value may be a list), or of a list of pairs.
 fn each_header(headers: Value<'_>, each: &mut impl FnMut(&str, &str)) {
     headers.members(|name, value| {
         if let Some(text) = value.string() {
@@ -223,13 +224,13 @@ fn entry<'u>(unit: &Unit<'u>, value: Value<'u>, findings: &mut Findings<'u>) {
     }
 }
 
-/// The item of an entry.
+/// Builds the item of an entry.
 fn item<'u>(
     unit: &Unit<'u>,
     entry: &Entry<'u>,
     at: usize,
     more: &[(&str, &[u8])],
-    what: What<'u>,
+    what: ItemContent<'u>,
 ) -> Item<'u> {
     Item {
         at_ms: entry.at_ms,
@@ -246,7 +247,7 @@ fn message<'u>(
     from: Direction,
     findings: &mut Findings<'u>,
 ) {
-    let what = What::Message { from: Some(from), raw: Cow::Borrowed(payload.raw) };
+    let what = ItemContent::Message { from: Some(from), raw: Cow::Borrowed(payload.raw) };
     let head = (from == Direction::ServerToClient).then(|| entry.response_head()).flatten();
     let more = head.as_ref().map(|(_, head)| ("response", head.json()));
     let mut item = item(unit, entry, payload.offset, more.as_slice(), what);
@@ -254,8 +255,8 @@ fn message<'u>(
     findings.items.push(item);
 }
 
-/// A response may be something else than a message: a server that wants a login first answers with an error of OAuth's, or
-/// with nothing.
+/// A response may be something other than a message: a server that requires a login answers with an error of
+/// OAuth, or with nothing.
 fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, findings: &mut Findings<'u>) {
     let is_message =
         Envelope::scan(response.raw).kind != MessageKind::NotJsonRpc && !is_oauth_error(response);
@@ -264,6 +265,7 @@ fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, find
         return;
     }
     let head = entry.response_head();
+    // The body of a refusal may be anything, such as a proxy's HTML.
     let refused = head.as_ref().is_some_and(|(status, _)| *status >= 400);
     if !response.is_null() && !refused {
         findings.flaw(unit.line_at(response.offset), Defect::NotAMessage);
@@ -277,15 +279,15 @@ fn response_of<'u>(unit: &Unit<'u>, entry: &Entry<'u>, response: Value<'u>, find
     if !response.is_null() {
         more.push(("responseBody", &body));
     }
-    findings.items.push(item(unit, entry, response.offset, &more, What::Exchange));
+    findings.items.push(item(unit, entry, response.offset, &more, ItemContent::Exchange));
 }
 
-/// OAuth's errors have their name in `error`, where JSON-RPC's have an object.
+/// OAuth's errors have a string in `error` (RFC 6749, section 5.2), where JSON-RPC's have an object.
 fn is_oauth_error(response: Value<'_>) -> bool {
     response.get("jsonrpc").is_none() && response.get("error").is_some_and(|error| !error.is_object())
 }
 
-/// The status that a context gives, wherever such contexts give it.
+/// The status in a transport context, under any of the names that are in use.
 fn status(context: Value<'_>) -> Option<i64> {
     let number = |value: Value<'_>| value.integer().or_else(|| value.string()?.trim().parse().ok());
     let own = ["status", "status_code", "http_status"].iter().find_map(|name| number(context.get(name)?));
@@ -312,7 +314,7 @@ fn event<'u>(unit: &Unit<'u>, entry: &Entry<'u>, sse: Value<'u>, findings: &mut 
     findings.items.push(item(unit, entry, data.offset, &[("sse", &context)], what));
 }
 
-/// An object of members that are JSON already.
+/// Writes an object whose member values are JSON already.
 fn object(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut json = Vec::new();
     for (name, value) in members {
@@ -378,7 +380,7 @@ mod tests {
     fn a_message_that_is_cut_off_in_its_event_is_a_loss() {
         for data in [&MESSAGE[..20], "[{\"jsonrpc\":", "{\"jsonrpc\" 7}"] {
             let (what, defect) = carried(None, Cow::Borrowed(data.as_bytes()));
-            assert!(matches!(what, What::Text { .. }));
+            assert!(matches!(what, ItemContent::Text { .. }));
             assert_eq!(defect.unwrap().severity(), super::super::super::item::Severity::Loss);
         }
         assert_eq!(carried(Some("endpoint"), Cow::Borrowed(b"{")).1, None);

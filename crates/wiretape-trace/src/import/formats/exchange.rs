@@ -1,24 +1,26 @@
-//! An HTTP exchange that a source tells in one piece: both heads, and both bodies as text. No format of its own, but what
-//! several formats have in common.
+//! An HTTP exchange that a source describes in one piece: both heads, and both bodies as text.
+//!
+//! Not a format, but shared by those that contain exchanges (HAR, the Inspector's network log). Decides which
+//! exchanges belong to MCP, and turns them into items.
 
 use super::super::cut::Unit;
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use crate::format::{BodyNote, ExchangeNote, Head, SseContext};
 use crate::framing::{SseEvent, SseFramer};
 use crate::message::{Direction, Envelope, MessageKind, payloads};
 use std::borrow::Cow;
 use std::hash::{Hash as _, Hasher as _};
 
-/// A body that is no message is kept up to this length.
+/// In bytes. A body that is not a message is kept as text up to this length.
 const MAX_NOTE: usize = 16 * 1024;
 
-/// An exchange, as far as a source tells it.
+/// An exchange, as far as the source describes it.
 #[derive(Default)]
 pub(super) struct Exchange<'u> {
-    /// The line that it begins on.
+    /// The line of the source that it begins on, from 1.
     pub(super) line: u64,
-    /// Which one it is.
+    /// The number of the exchange; see [`number_of`].
     pub(super) x: u64,
     pub(super) started_ms: Option<i64>,
     pub(super) duration_ms: Option<i64>,
@@ -28,9 +30,9 @@ pub(super) struct Exchange<'u> {
     /// `None` if there was no response.
     pub(super) status: Option<u16>,
     pub(super) response: Side<'u>,
-    /// The events of the response, where a source has them apart from the body.
+    /// The events of the response, if the source has them separately from the body.
     pub(super) events: Vec<Event<'u>>,
-    /// What went wrong, in the words of the source.
+    /// The source's description of what went wrong.
     pub(super) error: Option<Cow<'u, str>>,
 }
 
@@ -39,10 +41,10 @@ pub(super) struct Exchange<'u> {
 pub(super) struct Side<'u> {
     pub(super) version: Cow<'u, str>,
     pub(super) headers: Headers<'u>,
-    /// What the source says of the body's type, beside the headers.
+    /// The body's media type, if the source states it besides the headers.
     pub(super) media: Option<Cow<'u, str>>,
     pub(super) body: Option<Cow<'u, [u8]>>,
-    /// The line that the body is on.
+    /// The line of the source that the body is on, from 1.
     pub(super) body_line: u64,
 }
 
@@ -51,32 +53,32 @@ pub(super) struct Event<'u> {
     pub(super) at_ms: Option<i64>,
     pub(super) context: SseContext,
     pub(super) data: Cow<'u, [u8]>,
-    /// The stream ended in the middle of it.
+    /// The stream ended inside the event.
     pub(super) unterminated: bool,
 }
 
-/// Which exchanges are told of that carry no message.
+/// Which of the exchanges without a message are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// All of them.
+    /// All exchanges: the source records nothing but MCP.
     All,
-    /// Those that look like a part of a session.
+    /// Only those that look like part of a session: a browser records a whole page.
     OfSessions,
 }
 
-/// Headers, by their names in lower case. Those of one name stand together.
+/// Headers with lower-case names, sorted so that equal names are adjacent.
 #[derive(Default)]
 pub(super) struct Headers<'u>(Vec<(String, Cow<'u, [u8]>)>);
 
 impl<'u> Headers<'u> {
-    /// Of an object: `{"accept": "…"}`.
+    /// From an object: `{"accept": "…"}`.
     pub(super) fn of_object(object: Value<'u>) -> Self {
         let mut headers = Headers::default();
         object.members(|name, value| headers.push(&name.decode(), value));
         headers.in_order()
     }
 
-    /// Of a list: `[{"name": "accept", "value": "…"}]`.
+    /// From a list: `[{"name": "accept", "value": "…"}]`.
     pub(super) fn of_list(list: Value<'u>) -> Self {
         let mut headers = Headers::default();
         list.elements(|header| {
@@ -90,7 +92,7 @@ impl<'u> Headers<'u> {
     }
 
     fn push(&mut self, name: &str, value: Value<'u>) {
-        // Browsers list the pseudo-headers of HTTP/2 too: they are the request line.
+        // Browsers also list the pseudo-headers of HTTP/2, which are the request line.
         if name.starts_with(':') {
             return;
         }
@@ -102,6 +104,7 @@ impl<'u> Headers<'u> {
     }
 
     fn in_order(mut self) -> Self {
+        // A stable sort: the order of values of one name matters.
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
         self
     }
@@ -131,23 +134,24 @@ impl Side<'_> {
     }
 }
 
-/// A number for the exchange that a unit is. Units know nothing of each other, so that exchanges can't be counted; a double
-/// holds this one exactly.
+/// A number for an exchange. Units are parsed independently, so exchanges can't be counted; a hash is used
+/// instead. 48 bits, so that a double holds it exactly.
 pub(super) fn number_of(unit: &Unit<'_>) -> u64 {
-    // This one has fixed keys: two runs give the same.
+    // Unlike `RandomState`, this hasher has fixed keys: two runs give the same result.
     let mut hasher = std::hash::DefaultHasher::new();
     (unit.line, unit.bytes).hash(&mut hasher);
     hasher.finish() >> 16
 }
 
 impl<'u> Exchange<'u> {
-    /// Says what the exchange says.
-    pub(super) fn tell(mut self, keep: Keep, findings: &mut Findings<'u>) {
+    /// Adds the items of the exchange: its messages, or a line about an exchange without one.
+    pub(super) fn add_items(mut self, keep: Keep, findings: &mut Findings<'u>) {
         let asks = self.request.body.as_deref().is_some_and(is_message);
         let is_stream = self.response.is_event_stream() || !self.events.is_empty();
         if is_stream && self.events.is_empty() {
             self.events = self.response.body.take().map(|body| events(&body)).unwrap_or_default();
         }
+        // The body of a stream is not one message; its events are parsed above.
         let answers = !is_stream && self.response.body.as_deref().is_some_and(|body| is_answer(body, asks));
         let is_of_session = asks || answers || self.events.iter().any(Event::is_of_session);
         let session = self.session();
@@ -156,41 +160,42 @@ impl<'u> Exchange<'u> {
             if keep == Keep::OfSessions && !is_refusal && !is_stream && session.is_none() {
                 return;
             }
-            // What streams of other kinds say is none of our business.
+            // Events of streams that are not MCP are not imported.
             self.events.clear();
         }
         let heads = Heads::of(&self);
-        let mut teller = Teller { x: self.x, session, heads, findings };
+        let mut builder = ItemBuilder { x: self.x, session, heads, findings };
         if asks && let Some(raw) = self.request.body.take() {
-            let what = What::Message { from: Some(Direction::ClientToServer), raw };
-            teller.item(self.request.body_line, self.started_ms, &ExchangeNote::default(), what);
+            let what = ItemContent::Message { from: Some(Direction::ClientToServer), raw };
+            builder.item(self.request.body_line, self.started_ms, &ExchangeNote::default(), what);
         }
-        teller.heads.response_is_known = self.status.is_some();
+        builder.heads.response_is_known = self.status.is_some();
         let ended_ms = self.started_ms.map(|at| at.saturating_add(self.duration_ms.unwrap_or(0)));
         if answers && let Some(raw) = self.response.body.take() {
-            let what = What::Message { from: Some(Direction::ServerToClient), raw };
-            teller.item(self.response.body_line, ended_ms, &ExchangeNote::default(), what);
+            let what = ItemContent::Message { from: Some(Direction::ServerToClient), raw };
+            builder.item(self.response.body_line, ended_ms, &ExchangeNote::default(), what);
         } else if self.events.is_empty() {
-            self.without_answer(asks, is_stream, ended_ms, &mut teller);
+            self.without_answer(asks, is_stream, ended_ms, &mut builder);
         } else {
             for event in self.events {
-                teller.event(self.response.body_line, ended_ms, event);
+                builder.event(self.response.body_line, ended_ms, event);
             }
         }
     }
 
-    /// Tells of an exchange whose response has no message.
+    /// Adds the item of an exchange whose response has no message.
     fn without_answer(
         &self,
         asks: bool,
         is_stream: bool,
         ended_ms: Option<i64>,
-        teller: &mut Teller<'u, '_>,
+        builder: &mut ItemBuilder<'u, '_>,
     ) {
         let (request_body, response_body) = (self.request.note(), self.response.note());
+        // A body that is neither a message nor short text is a loss, if the request was a message.
         let is_left_out = response_body.as_ref().is_some_and(|note| note.text.is_none());
         if asks && is_left_out {
-            teller.findings.flaw(self.response.body_line, Defect::NotAMessage);
+            builder.findings.flaw(self.response.body_line, Defect::NotAMessage);
         }
         let ended = match self.status {
             None => "unreachable",
@@ -206,7 +211,7 @@ impl<'u> Exchange<'u> {
             duration_us: duration_us.filter(|_| !is_stream),
             ..ExchangeNote::default()
         };
-        teller.item(self.line, ended_ms, &note, What::Exchange);
+        builder.item(self.line, ended_ms, &note, ItemContent::Exchange);
     }
 
     fn session(&self) -> Option<Cow<'u, str>> {
@@ -217,7 +222,7 @@ impl<'u> Exchange<'u> {
     }
 }
 
-/// The heads, each until it is told.
+/// The two heads, each until it has been written: a head is on the first line after it is known.
 struct Heads {
     request: Option<Head>,
     response: Option<Head>,
@@ -238,16 +243,16 @@ impl Heads {
     }
 }
 
-/// Makes items of the parts of an exchange.
-struct Teller<'u, 'f> {
+/// Builds the items of one exchange.
+struct ItemBuilder<'u, 'f> {
     x: u64,
     session: Option<Cow<'u, str>>,
     heads: Heads,
     findings: &'f mut Findings<'u>,
 }
 
-impl<'u> Teller<'u, '_> {
-    fn item(&mut self, line: u64, at_ms: Option<i64>, note: &ExchangeNote<'_>, what: What<'u>) {
+impl<'u> ItemBuilder<'u, '_> {
+    fn item(&mut self, line: u64, at_ms: Option<i64>, note: &ExchangeNote<'_>, what: ItemContent<'u>) {
         let request = self.heads.request.take();
         let response = if self.heads.response_is_known { self.heads.response.take() } else { None };
         let mut http = Vec::new();
@@ -263,8 +268,8 @@ impl<'u> Teller<'u, '_> {
 
     fn event(&mut self, line: u64, ended_ms: Option<i64>, event: Event<'u>) {
         let (what, defect) = carried(event.context.event.as_deref(), event.data);
-        let is_cut_off =
-            event.unterminated && matches!(&what, What::Text { text, .. } if !text.trim_ascii().is_empty());
+        let is_cut_off = event.unterminated
+            && matches!(&what, ItemContent::Text { text, .. } if !text.trim_ascii().is_empty());
         if let Some(defect) = if is_cut_off { Some(Defect::CutOff) } else { defect } {
             self.findings.flaw(line, defect);
         }
@@ -274,7 +279,7 @@ impl<'u> Teller<'u, '_> {
 }
 
 impl Event<'_> {
-    /// Whether it is one that only MCP has: a message, or the first event of HTTP+SSE.
+    /// Whether the event belongs to MCP: a message, or the first event of HTTP+SSE.
     fn is_of_session(&self) -> bool {
         let name = self.context.event.as_deref();
         name == Some("endpoint") || (may_be_message(name) && is_message(&self.data))
@@ -286,33 +291,33 @@ fn may_be_message(name: Option<&str>) -> bool {
     matches!(name, None | Some("message"))
 }
 
-/// What an event carries: a message (which may lack `jsonrpc`: callers that look at events of other kinds ask
-/// `is_of_session` first) or some text; and what is wrong with it.
-pub(super) fn carried<'u>(name: Option<&str>, data: Cow<'u, [u8]>) -> (What<'u>, Option<Defect>) {
+/// The content of an event, a message or text, and its defect. A message may lack `jsonrpc` here; callers
+/// that see events of other protocols check `is_of_session` first.
+pub(super) fn carried<'u>(name: Option<&str>, data: Cow<'u, [u8]>) -> (ItemContent<'u>, Option<Defect>) {
     let from = Direction::ServerToClient;
     let is_message = |data: &[u8]| kind(data) != MessageKind::NotJsonRpc;
     if !may_be_message(name) || data.trim_ascii().is_empty() {
-        return (What::Text { from, text: data }, None);
+        return (ItemContent::Text { from, text: data }, None);
     }
     if is_message(&data) {
-        return (What::Message { from: Some(from), raw: data }, None);
+        return (ItemContent::Message { from: Some(from), raw: data }, None);
     }
     if let Some(raw) = decoded(&data).filter(|inner| is_message(inner)) {
-        return (What::Message { from: Some(from), raw: Cow::Owned(raw) }, Some(Defect::EncodedTwice));
+        return (ItemContent::Message { from: Some(from), raw: Cow::Owned(raw) }, Some(Defect::EncodedTwice));
     }
     let defect = broken_message(&data).unwrap_or(Defect::EventNotAMessage);
-    (What::Text { from, text: data }, Some(defect))
+    (ItemContent::Text { from, text: data }, Some(defect))
 }
 
-/// What a JSON string says.
+/// Decodes a JSON string.
 fn decoded(data: &[u8]) -> Option<Vec<u8>> {
     Some(Value::parse(data).ok()?.string_bytes()?.into_owned())
 }
 
-/// Where JSON that begins like a message stops being JSON: it is cut off, or damaged.
+/// The syntax error in data that begins like a message: it was cut off or damaged.
 fn broken_message(data: &[u8]) -> Option<Defect> {
     let beginning = data.trim_ascii_start();
-    // Of a batch the first message counts, for other protocols have events such as `[DONE]`.
+    // A bracket alone is not enough: other protocols have events such as `[DONE]`.
     let beginning = beginning.strip_prefix(b"[").unwrap_or(beginning).trim_ascii_start();
     crate::json::validate(data).err().filter(|_| beginning.starts_with(b"{")).map(Defect::NotJson)
 }
@@ -329,7 +334,7 @@ fn events<'u>(body: &[u8]) -> Vec<Event<'u>> {
 fn event_of<'u>(block: SseEvent) -> Option<Event<'u>> {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let context = SseContext { event: block.event.map(text), id: block.id.map(text), retry: block.retry };
-    // A block of comments keeps a connection alive, and says nothing.
+    // A block of comments is only a keep-alive.
     if block.data.is_none() && context == SseContext::default() {
         return None;
     }
@@ -344,7 +349,8 @@ fn kind(payload: &[u8]) -> MessageKind {
     }
 }
 
-/// Whether this is a message, and says so. Much JSON on the web has a `result`, an `error` or a `method`.
+/// Whether a payload is a message with `jsonrpc`. Much JSON on the web has a `result`, an `error` or a
+/// `method`.
 pub(super) fn is_message(payload: &[u8]) -> bool {
     let says_so = |payload: &[u8]| Value::parse(payload).is_ok_and(|value| value.get("jsonrpc").is_some());
     match kind(payload) {
@@ -354,8 +360,8 @@ pub(super) fn is_message(payload: &[u8]) -> bool {
     }
 }
 
-/// Whether this answers a message. What comes in answer to one may lack `jsonrpc`; but OAuth's errors have a name in `error`,
-/// where JSON-RPC's have an object.
+/// Whether a payload answers a message. The answer to a message may lack `jsonrpc`; but OAuth's errors have a
+/// string in `error` (RFC 6749, section 5.2), where JSON-RPC's have an object.
 fn is_answer(payload: &[u8], asks: bool) -> bool {
     let is_object =
         || Value::parse(payload).is_ok_and(|value| value.get("error").is_none_or(Value::is_object));

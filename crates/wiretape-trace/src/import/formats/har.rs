@@ -24,7 +24,7 @@ pub(super) static HAR: Format = Format {
 };
 
 fn recognize(sample: &Sample<'_>) -> bool {
-    // Many pages may stand before the first entry.
+    // The first entry may be beyond the sample: the list of pages comes before it.
     begins_with_log(sample)
         && ["\"entries\"", "\"creator\"", "\"startedDateTime\""].iter().any(|name| sample.contains(name))
 }
@@ -49,7 +49,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
         }
         Some(_) => {}
         None if value.get("request").is_some_and(Value::is_object) => {
-            exchange(unit, value).tell(Keep::OfSessions, findings);
+            exchange(unit, value).add_items(Keep::OfSessions, findings);
         }
         None => findings.flaw(unit.line, Defect::Unexpected { expected: "an entry with a `request`" }),
     }
@@ -59,7 +59,7 @@ fn exchange<'u>(unit: &Unit<'u>, entry: Value<'u>) -> Exchange<'u> {
     let request = entry.get("request");
     let response = entry.get("response").filter(|response| response.is_object());
     let text = |value: Option<Value<'u>>, name| value?.get(name)?.string();
-    // Browsers give what never got a response the status 0.
+    // Browsers write the status 0 if there was no response.
     let status = response.and_then(|response| u16::try_from(response.get("status")?.integer()?).ok());
     Exchange {
         line: unit.line,
@@ -91,7 +91,7 @@ fn side<'u>(unit: &Unit<'u>, value: Option<Value<'u>>, body: &str) -> Side<'u> {
     }
 }
 
-/// What a body says. It may be in base64, even if it is text: Chromium does so for the sake of a single odd letter.
+/// The bytes of a body. Text may be in Base64, too: Chromium does that because of a single unusual character.
 fn bytes(body: Value<'_>) -> Option<Cow<'_, [u8]>> {
     let text = body.get("text")?.string_bytes()?;
     let is_base64 =
@@ -103,7 +103,7 @@ fn bytes(body: Value<'_>) -> Option<Cow<'_, [u8]>> {
     Some(STANDARD.decode(packed).map_or(text, Cow::Owned))
 }
 
-/// A version as traces have it: `1.1` of `HTTP/1.1`, `2` of `h2` and `http/2.0`.
+/// An HTTP version as traces write it: `1.1` for `HTTP/1.1`, `2` for `h2` and `http/2.0`.
 fn version(text: Cow<'_, str>) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
     let number = lower.strip_prefix("http/").or_else(|| lower.strip_prefix('h')).unwrap_or(&lower);
@@ -116,7 +116,7 @@ fn version(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(known.to_owned())
 }
 
-/// The events that some recorders put beside the body, because a stream that is still open has none.
+/// The events that some recorders write besides the body, because a stream that is still open has none.
 fn events(list: Value<'_>) -> Vec<Event<'_>> {
     let mut events = Vec::new();
     list.elements(|event| {
@@ -139,14 +139,14 @@ fn events(list: Value<'_>) -> Vec<Event<'_>> {
     events
 }
 
-/// A time in seconds, as browsers have it for events.
+/// A time in seconds, as browsers write it for events.
 fn milliseconds(time: Value<'_>) -> Option<i64> {
     let seconds: f64 = std::str::from_utf8(time.raw).ok()?.parse().ok()?;
-    // Some recorders count from when the browser began: that is no time of day.
+    // Some recorders count from the start of the browser, which is not a time of day.
     (1e9..1e11).contains(&seconds).then(|| (seconds * 1000.0).round() as i64)
 }
 
-/// Whether its time is there only because an archive must have one: our own exports say so.
+/// Whether an entry's time is only there because HAR requires one; our own exports mark that.
 fn is_assumed(entry: Value<'_>) -> bool {
     entry.get("comment").and_then(Value::string).as_deref() == Some("the time is assumed")
 }

@@ -1,5 +1,6 @@
-//! What the MCP Inspector exports, and what others export in its manner: an array of messages, or of entries that have a
-//! message in them, or of HTTP exchanges. The array is the document, or a member of it.
+//! Exports of the MCP Inspector, and similar exports of others: an array of messages, or of entries that
+//! contain a
+//! message, or of HTTP exchanges. The array is the document, or a member of it.
 //!
 //! The Inspector's Protocol tab writes entries with `timestamp`, `origin` (`client` or `server`), `message`, and, beside a
 //! request that was answered, `response` and `duration`. Its Network tab writes entries with `timestamp`, `method`, `url`,
@@ -7,7 +8,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::exchange::{Exchange, Headers, Keep, Side, is_message, number_of};
 use super::jsonrpc::time_of;
 use super::{Format, Sample, value_of};
@@ -34,7 +35,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
         Some(b'[') => {
             let mut lines = sample.lines();
             match lines.next().map(Value::parse) {
-                // A batch on its line, with other messages on the next ones.
+                // A batch on its own line, followed by other messages: this is `jsonrpc`.
                 Some(Ok(_)) if lines.next().is_some() => false,
                 Some(Ok(array)) => {
                     let (mut any, mut plain) = (false, true);
@@ -42,7 +43,7 @@ fn recognize(sample: &Sample<'_>) -> bool {
                         any |= is_entry(element);
                         plain &= !matches!(Entry::of(element), Some(Entry::Wrapper(_) | Entry::Network));
                     });
-                    // A batch has messages of one side; those that answer it stand in another.
+                    // A batch has messages of one side only, so both sides in one array are a list.
                     any && (!plain || has_both_sides(array))
                 }
                 _ => looks_like_entries(sample),
@@ -93,29 +94,29 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
         Some(_) => {}
         None => match Entry::of(value) {
             Some(Entry::Plain) => plain(unit, value, findings),
-            Some(Entry::Network) => network(unit, value).tell(Keep::All, findings),
+            Some(Entry::Network) => network(unit, value).add_items(Keep::All, findings),
             Some(Entry::Wrapper(messages)) => wrapped(unit, value, messages, findings),
             None => findings.flaw(unit.line, Defect::NotAMessage),
         },
     }
 }
 
-/// What an entry's message may be called.
+/// The names of the member that contains an entry's message.
 const MESSAGES: [&str; 5] = ["message", "request", "payload", "data", "notification"];
 
-/// What an element is.
+/// The kinds of elements.
 enum Entry<'u> {
     /// A message, or a batch of them.
     Plain,
-    /// An HTTP exchange.
+    /// An HTTP exchange of the Network tab.
     Network,
-    /// An object around a message, and around its answer.
+    /// An object that contains a message, its answer, or both.
     Wrapper([Option<Value<'u>>; 2]),
 }
 
 impl<'u> Entry<'u> {
     fn of(value: Value<'u>) -> Option<Self> {
-        // Its HTTP method and its id make an exchange look like a request.
+        // Checked first: with its HTTP method and its id, an exchange looks like a request.
         if value.get("url").is_some_and(|url| url.string().is_some())
             && ["requestHeaders", "requestBody", "responseStatus"]
                 .iter()
@@ -133,7 +134,7 @@ impl<'u> Entry<'u> {
     }
 }
 
-/// The message that a value is, or that the string holds which it is.
+/// The message in a value, either directly or encoded as a string.
 fn payload(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
     let payload = value.string_bytes().unwrap_or(Cow::Borrowed(value.raw));
     is_message(&payload).then_some(payload)
@@ -141,7 +142,7 @@ fn payload(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
 
 fn plain<'u>(unit: &Unit<'u>, value: Value<'u>, findings: &mut Findings<'u>) {
     let raw = Cow::Borrowed(value.raw);
-    let mut item = Item::new(unit.line_at(value.offset), What::Message { from: sender(value), raw });
+    let mut item = Item::new(unit.line_at(value.offset), ItemContent::Message { from: sender(value), raw });
     item.at_ms = time_of(value.raw);
     findings.items.push(item);
 }
@@ -157,10 +158,10 @@ fn wrapped<'u>(
     let from = sender(entry);
     let mut push = |value: Value<'u>, from, at_ms| {
         let Some(raw) = payload(value) else { return };
-        let what = What::Message { from, raw };
+        let what = ItemContent::Message { from, raw };
         findings.items.push(Item { at_ms, ..Item::new(unit.line_at(value.offset), what) });
     };
-    // A message that can't be read stands there all the same.
+    // An entry whose message can't be parsed still has one, so `response` is the answer to it.
     let broken = message.is_none().then(|| MESSAGES.iter().find_map(|name| entry.get(name))).flatten();
     if let Some(message) = message {
         push(message, from, at_ms);
@@ -174,7 +175,7 @@ fn wrapped<'u>(
     }
 }
 
-/// Who sent the message of an entry. The Inspector's own `direction` says what kind of message it is.
+/// The sender of an entry's message. The Inspector's own `direction` is the kind of message, and is ignored.
 fn sender(entry: Value<'_>) -> Option<Direction> {
     ["origin", "direction", "sender", "from"].iter().find_map(|name| {
         match entry.get(name)?.string()?.to_ascii_lowercase().as_str() {

@@ -1,8 +1,8 @@
-//! One JSON-RPC message a line, and nothing else. Some programs put a time beside the members of a message.
+//! One JSON-RPC message per line, and nothing else. Some programs add a time to the members of a message.
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample};
 use memchr::memmem::Finder;
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub(super) static JSONRPC: Format = Format {
 };
 
 fn recognize(sample: &Sample<'_>) -> bool {
-    // A first message that is longer than the sample can't be read here.
+    // A first message that is longer than the sample can't be parsed here.
     let is_long = || sample.is_one_line() && sample.first() == Some(b'{') && sample.contains("\"jsonrpc\"");
     sample.objects().any(|object| object.get("jsonrpc").is_some())
         || is_long()
@@ -29,12 +29,12 @@ fn recognize(sample: &Sample<'_>) -> bool {
 }
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
-    let mut item = Item::new(unit.line, What::Message { from: None, raw: Cow::Borrowed(unit.bytes) });
+    let mut item = Item::new(unit.line, ItemContent::Message { from: None, raw: Cow::Borrowed(unit.bytes) });
     item.at_ms = time_of(unit.bytes);
     findings.items.push(item);
 }
 
-/// The time that stands beside a message's members. Looked for only if its name is there at all.
+/// The time among a message's members. The message is parsed only if the name occurs in it.
 pub(super) fn time_of(message: &[u8]) -> Option<i64> {
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"timestamp"));
     NAME.find(message)?;

@@ -1,10 +1,10 @@
 //! Recordings of mcp-rec: each line has a time in seconds, a direction and the message. A line on the wire that was not JSON
-//! stands there as `{"_raw":…,"_unparsed":true}`. Recordings are added to a file that is there already, so that several
+//! is written as `{"_raw":…,"_unparsed":true}`. Recordings are appended to an existing file, so several
 //! sessions may follow each other.
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::{Format, Sample, value_of};
 use crate::message::{Direction, Envelope, MessageKind};
 use std::borrow::Cow;
@@ -52,15 +52,16 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let mut push = |what| findings.items.push(Item { at_ms, ..Item::new(unit.line, what) });
     let envelope = Envelope::scan(payload.raw);
     if envelope.method.as_deref() == Some("initialize") {
-        push(What::FreshIds);
+        // Recordings are appended to the same file, and each session counts its ids anew.
+        push(ItemContent::FreshIds);
     }
     let unparsed = payload.get("_raw").filter(|_| payload.get("_unparsed").is_some());
     push(match unparsed.and_then(Value::string_bytes) {
-        Some(text) => What::Text { from, text },
+        Some(text) => ItemContent::Text { from, text },
         None if envelope.kind == MessageKind::NotJsonRpc => {
-            What::Text { from, text: Cow::Borrowed(payload.raw) }
+            ItemContent::Text { from, text: Cow::Borrowed(payload.raw) }
         }
-        None => What::Message { from: Some(from), raw: Cow::Borrowed(payload.raw) },
+        None => ItemContent::Message { from: Some(from), raw: Cow::Borrowed(payload.raw) },
     });
 }
 
@@ -72,8 +73,10 @@ mod tests {
     fn check(input: &str, expected: &[&str]) {
         let told = told(&MCP_REC, input, |item| {
             let what = match &item.what {
-                What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
-                What::Text { from, text } => format!("{from:?} text {}", String::from_utf8_lossy(text)),
+                ItemContent::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
+                ItemContent::Text { from, text } => {
+                    format!("{from:?} text {}", String::from_utf8_lossy(text))
+                }
                 other => format!("{other:?}"),
             };
             format!("{:?} {what}", item.at_ms)

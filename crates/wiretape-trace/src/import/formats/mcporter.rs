@@ -1,10 +1,10 @@
 //! Recordings of mcporter. Each line is a message to which the recorder has added a member `_meta` with the direction, the
 //! name of the server and the time. There are several servers in one file. Lines whose direction is `lifecycle` are the
-//! recorder's own; one of them tells that a connection begins.
+//! recorder's own; one of them marks the start of a connection.
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample, value_of};
 use crate::message::Direction;
 use std::borrow::Cow;
@@ -34,16 +34,16 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let (raw, meta) = without_meta(value);
     let of_meta = |name| meta.and_then(|meta| meta.get(name));
     let what = match of_meta("dir").and_then(Value::string).as_deref() {
-        Some("send") => What::Message { from: Some(Direction::ClientToServer), raw },
-        Some("recv") => What::Message { from: Some(Direction::ServerToClient), raw },
+        Some("send") => ItemContent::Message { from: Some(Direction::ClientToServer), raw },
+        Some("recv") => ItemContent::Message { from: Some(Direction::ServerToClient), raw },
         Some("lifecycle") => {
             let method = value.get("method").and_then(Value::string);
             if method.as_deref() != Some("$transport/start") {
                 return;
             }
-            What::FreshIds
+            ItemContent::FreshIds
         }
-        _ => What::Message { from: None, raw },
+        _ => ItemContent::Message { from: None, raw },
     };
     findings.items.push(Item {
         at_ms: of_meta("ts").and_then(Value::time_ms),
@@ -52,7 +52,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     });
 }
 
-/// A message as it was before the recorder added its `_meta`, and that.
+/// The message as it was before the recorder added its `_meta`, and that `_meta`.
 fn without_meta(message: Value<'_>) -> (Cow<'_, [u8]>, Option<Value<'_>>) {
     let mut found = None;
     let mut before = None;
@@ -65,7 +65,7 @@ fn without_meta(message: Value<'_>) -> (Cow<'_, [u8]>, Option<Value<'_>>) {
     });
     let Some((before, end, meta)) = found else { return (Cow::Borrowed(message.raw), None) };
     let (head, mut tail) = match before {
-        // The comma before it goes with it.
+        // Remove the comma before it, too.
         Some(before) => (&message.raw[..before], &message.raw[end..]),
         None => (&message.raw[..1], &message.raw[end..]),
     };
@@ -84,7 +84,7 @@ mod tests {
     fn check(input: &str, expected: &[&str]) {
         let told = told(&MCPORTER, input, |item| {
             let what = match &item.what {
-                What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
+                ItemContent::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
                 other => format!("{other:?}"),
             };
             format!("{:?} {:?} {what}", item.server.as_deref(), item.at_ms)

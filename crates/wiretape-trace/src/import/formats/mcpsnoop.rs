@@ -3,7 +3,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Defect, Findings, Item, What};
+use super::super::item::{Defect, Findings, Item, ItemContent};
 use super::{Format, Sample, value_of};
 use crate::format::{BodyNote, ExchangeNote, Head};
 use crate::message::{Direction, Envelope, MessageKind};
@@ -71,7 +71,7 @@ impl<'u> Frame<'u> {
         frame
     }
 
-    /// What was on the wire, message or not.
+    /// The payload on the wire, whether a message or not.
     fn payload(&self) -> Option<Cow<'u, [u8]>> {
         self.raw.map(|raw| Cow::Borrowed(raw.raw)).or_else(|| self.text.clone())
     }
@@ -81,7 +81,7 @@ impl<'u> Frame<'u> {
         !self.truncated && self.raw.is_some_and(is_message)
     }
 
-    /// The names are as the headers of the protocol are called.
+    /// The request's head, with the fields under the names of the protocol's headers.
     fn request_head(&self) -> Option<Head> {
         let fixed =
             [("mcp-method", &self.method), ("mcp-name", &self.name), ("mcp-protocol-version", &self.version)];
@@ -106,14 +106,14 @@ impl<'u> Frame<'u> {
         Some(Head::response(self.status?, "", challenge))
     }
 
-    /// What is known of the exchange; `body` is that of a response that is no message.
+    /// The HTTP context. `body` is the body of a response that is not a message.
     fn http(&self, body: Option<&BodyNote>) -> Option<Cow<'static, [u8]>> {
         let (request, response) = (self.request_head(), self.response_head());
         if request.is_none() && response.is_none() {
             return None;
         }
         let note = ExchangeNote {
-            // Which request a response belongs to is not said, so that each line stands for itself.
+            // The source doesn't link responses to requests, so every line is an exchange of its own.
             x: self.seq.and_then(|seq| u64::try_from(seq).ok()).unwrap_or_default(),
             request: request.as_ref(),
             response: response.as_ref(),
@@ -137,14 +137,14 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
         at_ms: frame.at_ms,
         server: frame.label.take(),
         http: None,
-        ..Item::new(unit.line, What::FreshIds)
+        ..Item::new(unit.line, ItemContent::FreshIds)
     };
     let mut push = |what, http| findings.items.push(Item { http, what, ..empty.clone() });
     let from = match frame.direction.as_deref() {
-        // It tells how the server is started: a session begins.
-        Some("meta") => return push(What::FreshIds, None),
+        // The command that starts the server: a session begins.
+        Some("meta") => return push(ItemContent::FreshIds, None),
         Some("stderr") => {
-            return push(What::Stderr { text: frame.text.unwrap_or_default() }, None);
+            return push(ItemContent::Stderr { text: frame.text.unwrap_or_default() }, None);
         }
         Some("c2s") => Direction::ClientToServer,
         Some("s2c") => Direction::ServerToClient,
@@ -153,22 +153,24 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
             return;
         }
     };
-    // Several clients may speak through one proxy, each of which counts from 1.
+    // Several clients may use one proxy, and each counts its ids from 1.
     if frame.is_http && from == Direction::ClientToServer {
-        push(What::FreshIds, None);
+        push(ItemContent::FreshIds, None);
     }
     let is_refusal = frame.status.is_some_and(|status| status >= 400);
     match frame.payload() {
-        Some(raw) if frame.is_message() => push(What::Message { from: Some(from), raw }, frame.http(None)),
+        Some(raw) if frame.is_message() => {
+            push(ItemContent::Message { from: Some(from), raw }, frame.http(None))
+        }
         Some(text) if is_refusal => {
             let body = BodyNote {
                 bytes: text.len() as u64,
                 text: Some(String::from_utf8_lossy(&text).into_owned()),
             };
-            push(What::Exchange, frame.http(Some(&body)));
+            push(ItemContent::Exchange, frame.http(Some(&body)));
         }
-        Some(text) => push(What::Text { from, text }, frame.http(None)),
-        None => push(What::Exchange, frame.http(None)),
+        Some(text) => push(ItemContent::Text { from, text }, frame.http(None)),
+        None => push(ItemContent::Exchange, frame.http(None)),
     }
     if frame.truncated {
         findings.flaw(unit.line, Defect::Shortened);
@@ -183,9 +185,11 @@ mod tests {
     fn check(input: &str, expected: &[&str]) {
         let told = told(&MCPSNOOP, input, |item| {
             let what = match &item.what {
-                What::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
-                What::Text { from, text } => format!("{from:?} text {}", String::from_utf8_lossy(text)),
-                What::Stderr { text } => format!("stderr {}", String::from_utf8_lossy(text)),
+                ItemContent::Message { from, raw } => format!("{from:?} {}", String::from_utf8_lossy(raw)),
+                ItemContent::Text { from, text } => {
+                    format!("{from:?} text {}", String::from_utf8_lossy(text))
+                }
+                ItemContent::Stderr { text } => format!("stderr {}", String::from_utf8_lossy(text)),
                 other => format!("{other:?}"),
             };
             let http = item.http.as_ref().map(|http| format!(" {}", String::from_utf8_lossy(http)));

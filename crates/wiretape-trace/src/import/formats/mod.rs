@@ -1,4 +1,7 @@
-//! The formats. A new one is a file here, and a line in [`FORMATS`].
+//! The import formats. To add one, add a file here and a line in [`FORMATS`].
+//!
+//! A format is two pure functions: one recognises the beginning of a source, one parses a unit. Splitting,
+//! redaction, senders and writing are the same for all formats and are not done here.
 
 mod claude_code;
 mod claude_desktop;
@@ -18,7 +21,7 @@ use super::cut::{Cutter, Shape, Unit};
 use super::fields::Value;
 use super::item::{Defect, Findings};
 
-/// All formats, in the order in which a source is tried to be recognized: the more particular ones first.
+/// All formats, in the order in which they are tried on a source: the more specific ones first.
 pub static FORMATS: &[&Format] = &[
     &envelope::STREAMABLE_HTTP,
     &envelope::HTTP_SSE,
@@ -33,25 +36,25 @@ pub static FORMATS: &[&Format] = &[
     &jsonrpc::JSONRPC,
 ];
 
-/// How the transcripts of a program are read.
+/// A transcript format: how it is recognised and parsed.
 pub struct Format {
-    /// What users call it.
+    /// The name on the command line and in `meta`.
     pub name: &'static str,
-    /// What they may call it too.
+    /// Further names that the command line accepts.
     pub aliases: &'static [&'static str],
     /// Where such transcripts come from, in a few words.
     pub about: &'static str,
-    /// How a source is cut.
+    /// How a source is split into units.
     pub shape: Shape,
-    /// How client and server were connected, if the format says so.
+    /// The `transport` of the traces, if all transcripts of this format have the same.
     pub transport: Option<&'static str>,
-    /// There are calls in it, and nothing else of the session.
+    /// The source contains calls and nothing else of the session.
     pub calls_only: bool,
-    /// Sessions follow one another in one source, and each counts its ids anew.
+    /// A source may contain several sessions, each of which starts its ids anew.
     pub many_sessions: bool,
-    /// Whether the beginning of a source looks like it.
+    /// Whether the beginning of a source has this format.
     pub recognize: fn(&Sample<'_>) -> bool,
-    /// Reads a unit, which knows nothing of the others.
+    /// Parses a unit, without knowing the others.
     pub read: for<'u> fn(&Unit<'u>, &mut Findings<'u>),
 }
 
@@ -61,15 +64,15 @@ impl std::fmt::Debug for Format {
     }
 }
 
-/// The format of this name.
+/// The format with this name or alias.
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name || format.aliases.contains(&name))
 }
 
-/// The format that the beginning of a source looks like.
+/// The format of a source, judged by its beginning.
 pub fn detect(beginning: &[u8]) -> Option<&'static Format> {
     let mut text = Vec::new();
-    // What can be read of it is enough.
+    // An error in the middle is ignored: what was decoded before it is enough to recognise the format.
     let _ = super::text::reader(beginning).and_then(|mut reader| reader.read_to_end(&mut text));
     let sample = Sample { text: &text };
     FORMATS.iter().copied().find(|format| (format.recognize)(&sample))
@@ -81,45 +84,45 @@ pub struct Sample<'s> {
 }
 
 impl<'s> Sample<'s> {
-    /// The first byte that is no white space.
+    /// The first byte that is not white space.
     pub fn first(&self) -> Option<u8> {
         self.text.trim_ascii_start().first().copied()
     }
 
-    /// Its lines that are there in full, or the only one, without the empty ones.
+    /// The complete, non-empty lines; the only line if there is no newline.
     pub fn lines(&self) -> impl Iterator<Item = &'s [u8]> {
         let whole = memchr::memrchr(b'\n', self.text).unwrap_or(self.text.len());
         self.text[..whole].split(|byte| *byte == b'\n').map(trim).filter(|line| !line.is_empty())
     }
 
-    /// Those of its lines that are JSON objects.
+    /// The lines that are JSON objects.
     pub(super) fn objects(&self) -> impl Iterator<Item = Value<'s>> {
         self.lines().filter_map(|line| Value::parse(line).ok()).filter(|value| value.is_object())
     }
 
-    /// Tells the units of what is there, cut like this.
+    /// Calls `each` for the units of the sample, split by `shape`.
     pub(super) fn each_unit(&self, shape: Shape, mut each: impl FnMut(Unit<'_>)) {
         let mut cutter = Cutter::new(shape);
         cutter.push(self.text).into_iter().chain([cutter.finish()]).for_each(|batch| batch.each(&mut each));
     }
 
-    /// Whether this stands somewhere in it.
+    /// Whether the sample contains a text.
     pub fn contains(&self, text: &str) -> bool {
         memchr::memmem::find(self.text, text.as_bytes()).is_some()
     }
 
-    /// Whether there is no end of a line in it.
+    /// Whether the sample has no newline.
     pub(super) fn is_one_line(&self) -> bool {
         memchr::memchr(b'\n', self.text).is_none()
     }
 
-    /// Whether it is one JSON value over several lines, or a single line that is not whole.
+    /// Whether the sample is one JSON value over several lines, or a single incomplete line.
     pub(super) fn is_document(&self) -> bool {
         matches!(self.first(), Some(b'{' | b'[')) && self.objects().next().is_none()
     }
 }
 
-/// The JSON value that a unit is; if it is none, that is wrong with it.
+/// Parses a unit as JSON. Records a flaw if it is not JSON.
 fn value_of<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) -> Option<Value<'u>> {
     match Value::parse(unit.bytes) {
         Ok(value) => Some(value),
@@ -130,7 +133,7 @@ fn value_of<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) -> Option<Value<'u
     }
 }
 
-/// Without white space around it, and without NULs, which a crash may leave.
+/// Removes white space and NULs at both ends; a crash of the machine may leave NULs.
 fn trim(line: &[u8]) -> &[u8] {
     let is_inner = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
     match (line.iter().position(is_inner), line.iter().rposition(is_inner)) {

@@ -1,15 +1,15 @@
-//! What the tests of all formats have in common.
+//! Helpers for the tests of all formats.
 
 use super::super::cut::{Batch, Cutter, Unit};
-use super::super::item::{Findings, Item, What};
-use super::super::run::{Begun, ImportOptions, TraceSink, import};
+use super::super::item::{Findings, Item, ItemContent};
+use super::super::run::{ImportOptions, SinkDecision, TraceSink, import};
 use super::{FORMATS, Format, detect};
 use crate::format::Meta;
 use crate::message::Direction;
 use std::io;
 
-/// Reads `input`, and compares what it says, item by item, and then what is wrong with it. An item is written as its line,
-/// its time, what it is (`>` and `<` for who sent it, `?` if that is not said, `~` before text, `!` for standard error, `x`
+/// Parses `input`, and compares its items and then its flaws. An item is written as its line, its time, its
+/// content (`>` and `<` for the sender, `?` if it is unknown, `~` before text, `!` for standard error, `x`
 /// for an exchange), its server, its session and its HTTP context without the number.
 #[track_caller]
 pub(super) fn check(format: &Format, input: &str, expected: &[&str]) {
@@ -17,7 +17,7 @@ pub(super) fn check(format: &Format, input: &str, expected: &[&str]) {
     assert_eq!(found, expected, "found:\n{}", found.join("\n"));
 }
 
-/// What a source says, and what is wrong with it.
+/// The items and flaws of a source, as text.
 pub(super) fn said(format: &Format, input: &[u8]) -> Vec<String> {
     let mut cutter = Cutter::new(format.shape);
     let (mut items, mut flaws) = (Vec::new(), Vec::new());
@@ -34,7 +34,7 @@ pub(super) fn said(format: &Format, input: &[u8]) -> Vec<String> {
     items
 }
 
-/// What one unit says, each item as `tell` tells it, and then what is wrong with it.
+/// The items of one unit, each formatted by `tell`, and its flaws.
 pub(super) fn told(format: &Format, input: &str, tell: impl Fn(&Item<'_>) -> String) -> Vec<String> {
     let unit = Unit { bytes: input.as_bytes(), line: 1, member: None, entry: None };
     let mut findings = Findings::default();
@@ -43,13 +43,13 @@ pub(super) fn told(format: &Format, input: &str, tell: impl Fn(&Item<'_>) -> Str
     items.chain(findings.flaws.iter().map(ToString::to_string)).collect()
 }
 
-/// The beginning of a source is that of this format, and of no other.
+/// Checks that the beginning of a source is recognised as this format.
 #[track_caller]
 pub(super) fn check_recognized(format: &Format, beginning: &[u8]) {
     assert_eq!(detect(beginning).map(|format| format.name), Some(format.name));
 }
 
-/// A source becomes one trace with so many messages, none of which had to be guessed.
+/// Checks that a source becomes one trace with this many messages, and that no sender was guessed.
 #[track_caller]
 pub(super) fn check_imported(format: &'static Format, source: &[u8], messages: u64) {
     let options = ImportOptions {
@@ -70,8 +70,8 @@ pub(super) fn check_imported(format: &'static Format, source: &[u8], messages: u
 struct Lines(Vec<u8>);
 
 impl TraceSink for Lines {
-    fn begin(&mut self, _: Option<&str>) -> io::Result<Begun> {
-        Ok(Begun::Wanted { id: None })
+    fn begin(&mut self, _: Option<&str>) -> io::Result<SinkDecision> {
+        Ok(SinkDecision::Wanted { id: None })
     }
 
     fn write(&mut self, _: usize, lines: &[u8]) -> io::Result<()> {
@@ -85,11 +85,11 @@ fn render(item: &Item<'_>) -> String {
     let sign = |from: Direction| if from == Direction::ClientToServer { '>' } else { '<' };
     let time = item.at_ms.map(|at| format!("t={at} ")).unwrap_or_default();
     let what = match &item.what {
-        What::Message { from, raw } => format!("{} {}", from.map_or('?', sign), text(raw)),
-        What::Text { from, text: said } => format!("{}~ {}", sign(*from), text(said)),
-        What::Stderr { text: said } => format!("! {}", text(said)),
-        What::Exchange => "x".to_owned(),
-        What::FreshIds => "fresh".to_owned(),
+        ItemContent::Message { from, raw } => format!("{} {}", from.map_or('?', sign), text(raw)),
+        ItemContent::Text { from, text: said } => format!("{}~ {}", sign(*from), text(said)),
+        ItemContent::Stderr { text: said } => format!("! {}", text(said)),
+        ItemContent::Exchange => "x".to_owned(),
+        ItemContent::FreshIds => "fresh".to_owned(),
     };
     let server = item.server.as_ref().map(|server| format!(" #{server}")).unwrap_or_default();
     let session = item.session.as_ref().map(|session| format!(" @{session}")).unwrap_or_default();

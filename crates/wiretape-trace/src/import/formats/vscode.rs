@@ -1,4 +1,5 @@
-//! The log that VS Code keeps of each MCP server, as its output channel shows it. Messages are there if the log's level is
+//! The log that VS Code writes for each MCP server, as its output channel shows it. Messages are there if the
+//! log's level is
 //! `Trace` or `Debug`; early versions wrote them always, under other marks.
 //!
 //! ```text
@@ -10,7 +11,7 @@
 
 use super::super::cut::{Shape, Unit};
 use super::super::fields::Value;
-use super::super::item::{Findings, Item, What};
+use super::super::item::{Findings, Item, ItemContent};
 use super::{Format, Sample};
 use crate::message::Direction;
 use std::borrow::Cow;
@@ -36,7 +37,7 @@ const MARKS: [(&[u8], Direction); 4] = [
 
 const STDERR: &[u8] = b"[server stderr] ";
 
-/// What the server wrote on its standard output, and was no message.
+/// The mark of a line on the server's standard output that is not a message.
 const NOT_PARSED: &[u8] = b"Failed to parse message: ";
 
 fn recognize(sample: &Sample<'_>) -> bool {
@@ -48,31 +49,31 @@ fn recognize(sample: &Sample<'_>) -> bool {
 
 fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let Some((at_ms, text)) = entry(unit.bytes) else { return };
-    if let Some(what) = said(text) {
+    if let Some(what) = wire_content(text) {
         findings.items.push(Item { at_ms, ..Item::new(unit.line, what) });
     }
 }
 
-/// What an entry tells of the wire. Most of them tell of VS Code's own doings.
-fn said(text: &[u8]) -> Option<What<'_>> {
+/// The content of an entry that is about the wire. Most entries are about VS Code itself.
+fn wire_content(text: &[u8]) -> Option<ItemContent<'_>> {
     if let Some((raw, from)) = MARKS.iter().find_map(|(mark, from)| Some((text.strip_prefix(*mark)?, *from)))
     {
-        return Some(What::Message { from: Some(from), raw: Cow::Borrowed(raw) });
+        return Some(ItemContent::Message { from: Some(from), raw: Cow::Borrowed(raw) });
     }
-    // A line of nothing loses the space behind the mark.
+    // For an empty line, the space after the mark is missing.
     if let Some(text) = text.strip_prefix(STDERR.trim_ascii_end()) {
-        return Some(What::Stderr { text: Cow::Borrowed(text.strip_prefix(b" ").unwrap_or(text)) });
+        return Some(ItemContent::Stderr { text: Cow::Borrowed(text.strip_prefix(b" ").unwrap_or(text)) });
     }
     let text = Value::parse(text.strip_prefix(NOT_PARSED)?).ok()?.string_bytes()?;
     let text = match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim_ascii_end()),
         Cow::Owned(text) => Cow::Owned(text.trim_ascii_end().to_vec()),
     };
-    // Empty lines between messages are no harm, and in streams they are the rule.
-    (!text.is_empty()).then_some(What::Text { from: Direction::ServerToClient, text })
+    // Empty lines between messages are harmless, and usual in streams.
+    (!text.is_empty()).then_some(ItemContent::Text { from: Direction::ServerToClient, text })
 }
 
-/// The time of an entry, and what stands behind its level.
+/// The time of an entry, and the text after its level.
 fn entry(line: &[u8]) -> Option<(Option<i64>, &[u8])> {
     const TIME: usize = "2026-03-04 09:15:00.021".len();
     let (time, rest) = line.split_at_checked(TIME)?;
@@ -86,7 +87,7 @@ fn entry(line: &[u8]) -> Option<(Option<i64>, &[u8])> {
     (is_level && is_time).then(|| (time_ms(time), text[1..].trim_ascii_start()))
 }
 
-/// The log has the local time of a place that nobody knows, so it is taken for UTC.
+/// The log has local times in an unknown time zone, so they are read as UTC: durations and order are right.
 fn time_ms(time: &[u8]) -> Option<i64> {
     let time = std::str::from_utf8(time).ok()?;
     crate::format::parse_time(&format!("{}T{}Z", time.get(..10)?, time.get(11..)?))

@@ -4,8 +4,8 @@ use super::{ALPHANUMERIC, BASE64, Case, HEX, LOWER, Random, Way};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A document in which `@P@` stands for a password, `@L@` for one of letters only, `@T@` for a token, `@H@` for 32 hexadecimal
-/// digits, `@B@` for Base64 of 64 characters, `@U@` for Base64 of `user:@P@`.
+/// A document with placeholders: `@P@` for a password, `@L@` for one of letters only, `@T@` for a token,
+/// `@H@` for 32 hexadecimal digits, `@B@` for Base64 of 64 characters, `@U@` for Base64 of `user:@P@`.
 const DOCUMENTS: &[(&str, &str)] = &[
     (".env", "# settings\nHOST=x\nDB_PASSWORD=@P@\nexport SMTP_PASS=\"@L@\"\n"),
     (".env with symbols", "DB_PASSWORD=@P@(word)@L@\n"),
@@ -216,7 +216,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("query variables", "{\"variables\":{\"input\":{\"email\":\"a@b.dev\",\"password\":\"@L@\"}}}"),
 ];
 
-/// Which ways a document takes to the redactor.
+/// The ways in which a document reaches the redactor.
 fn ways(text: &str) -> Vec<Way> {
     if text.starts_with('{') && serde_json::from_str::<serde_json::Value>(text).is_ok() {
         vec![Way::Json, Way::Text]
@@ -295,7 +295,7 @@ fn filled(template: &str, random: &mut Random) -> (String, Vec<String>) {
     (text, secrets)
 }
 
-/// The next `@NAME@`.
+/// The next placeholder `@NAME@` in a text.
 fn next_place(text: &str, from: usize) -> Option<(std::ops::Range<usize>, String)> {
     ["PEMINDENT", "PEMLINE", "PEM", "B64CONFIG", "P", "L", "T", "H", "B", "U"]
         .into_iter()

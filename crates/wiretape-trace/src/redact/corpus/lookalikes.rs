@@ -1,4 +1,4 @@
-//! What names secrets, or looks like one, and is none.
+//! Texts that name secrets, or look like one, and contain none.
 
 use super::{ALPHANUMERIC, BASE64, HEX, Random, Way};
 

@@ -1,4 +1,5 @@
-//! How much of a corpus of made-up secrets is found, and how much of what only looks like one is left alone.
+//! Measures how much of a corpus of generated secrets is found, and how much of what only looks like one is
+//! left alone.
 //!
 //! Everything is generated from a fixed seed: no file has a string that a secret scanner would take for a leak. A
 //! secret counts as leaked if a run of two fifths of it, and of six characters at least, is left.
@@ -52,9 +53,9 @@ pub(super) enum Way {
 
 /// A text with secrets in it.
 pub(super) struct Case {
-    /// What row of the table it counts for.
+    /// The row of the table that it counts for.
     pub(super) group: String,
-    /// What it is, for the list of misses.
+    /// A description, for the list of misses.
     pub(super) what: String,
     pub(super) way: Way,
     pub(super) text: String,

@@ -1,8 +1,8 @@
-//! Names of secrets, as configurations, headers, forms and databases have them.
+//! Names of secrets in configurations, headers, forms and databases.
 
 use super::{ALPHANUMERIC, LOWER, Random};
 
-/// A name, and a value that nothing but the name makes a secret.
+/// A name, and a value that is secret by the name alone.
 pub(super) struct Named {
     pub(super) name: &'static str,
     pub(super) value: String,

@@ -1,4 +1,5 @@
-//! Where secrets are found: in arguments and results, text, URLs, headers, logs, commands, and under other writing.
+//! The places where secrets occur: arguments and results, text, URLs, headers, logs, commands, and encoded
+//! text.
 
 use super::names::Named;
 use super::tokens::Token;
@@ -52,7 +53,7 @@ impl Placing<'_> {
     }
 }
 
-/// Every token, with nothing around it that tells, and with a name that does.
+/// Every token, without context that identifies it, and under a name that does.
 pub(super) fn of_tokens(tokens: &[Token]) -> Vec<Case> {
     let mut cases = Vec::new();
     for Token { kind, text } in tokens {

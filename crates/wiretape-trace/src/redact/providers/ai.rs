@@ -1,4 +1,4 @@
-//! Models, and what is built around them.
+//! Providers of models, and of services built around them.
 
 super::providers! {
     "sk-key" "keys in the style of OpenAI and Anthropic: `sk-…`, `sk-proj-…`, `sk-ant-…`, `sk-or-v1-…`" ["sk-" "u20+"]

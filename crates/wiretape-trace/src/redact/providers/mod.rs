@@ -1,15 +1,15 @@
-//! The tokens of providers, as data: how each begins, what follows, and how long it is.
+//! The token formats of providers, as data: how each begins, what follows, and how long it is.
 //!
-//! The tables are one file for each kind of provider. An entry is a rule with its name, what it recognises, and the
+//! There is one table for each kind of provider. An entry is a rule with its name, what it recognises, and the
 //! formats of its tokens. A format is the text that every such token begins with (the *anchor*), and a *pattern* for
-//! the rest, which [`super::format`] reads:
+//! the rest, which [`super::format`] parses:
 //!
 //! | written | means |
 //! |---|---|
 //! | `a32` `a32+` `a32-64` | 32 characters of the class `a`, at least 32, from 32 to 64 |
 //! | `'_` | this text |
-//! | `!` before a class | the token must have a digit in it, or letters of both cases |
-//! | `#` before a class | the token must have a digit in it |
+//! | `!` before a class | the token must contain a digit, or letters of both cases |
+//! | `#` before a class | the token must contain a digit |
 //!
 //! | class | characters |
 //! |---|---|
@@ -25,11 +25,11 @@
 //! | `t` | letters, digits, `_`, `-`, `.` |
 //! | `b` | Base64: letters, digits, `+`, `/` |
 //! | `e` | the same with `=` |
-//! | `s` | all of the above |
+//! | `s` | all of the above, `~`, `*` |
 //!
-//! Formats are taken from what providers document and from what secret scanners have learned. A prefix that says enough has
-//! an open end, because providers lengthen their tokens without notice; one that is short or a word has exact lengths.
-//! No checksum decides: a mistyped token is still a secret.
+//! Formats come from the providers' documentation and from what secret scanners have learned. A long, distinctive prefix
+//! has no upper length, because providers lengthen their tokens without notice; one that is short or a word has exact
+//! lengths. Checksums are not verified: a mistyped token is still a secret.
 
 mod ai;
 mod apps;
@@ -41,11 +41,11 @@ mod operations;
 
 use super::rules::Rule;
 
-/// The tokens of one provider.
+/// One provider's rule, and the formats of its tokens.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Provider {
     pub(super) rule: Rule,
-    /// Anchors and the patterns of what follows them.
+    /// Pairs of an anchor and the pattern of what follows it.
     pub(super) formats: &'static [(&'static str, &'static str)],
 }
 
@@ -59,7 +59,7 @@ macro_rules! providers {
 }
 use providers;
 
-/// All tables.
+/// All tables. Their order is that of the rules in `RULES`.
 pub(super) const TABLES: &[&[Provider]] = &[
     clouds::PROVIDERS,
     code::PROVIDERS,
@@ -70,7 +70,7 @@ pub(super) const TABLES: &[&[Provider]] = &[
     operations::PROVIDERS,
 ];
 
-/// How many providers there are.
+/// The number of providers, for the array in [`super::rules`].
 pub(super) const COUNT: usize = {
     let (mut count, mut table) = (0, 0);
     while table < TABLES.len() {
