@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wiretape_events::event::{EventIds, LoggedRequest, RequestEvent, VERSION};
 use wiretape_events::raw::Raw;
-use wiretape_events::sink::What;
+use wiretape_events::sink::SignalBody;
 use wiretape_events::{Event, Outcome, Signal, Sink, SinkError};
 
 /// How long to collect before a report.
@@ -66,7 +66,7 @@ impl<W: Write + Send> Sink for ErrorsPerTool<W> {
 
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
         for signal in signals {
-            if let What::Event(Event::Request(event)) = &signal.what {
+            if let SignalBody::Event(Event::Request(event)) = &signal.what {
                 self.count(event);
             }
         }

@@ -102,7 +102,7 @@ fn insert(connection: &mut Connection, batch: &[Arc<Signal>]) -> rusqlite::Resul
     let transaction = connection.transaction()?;
     let mut statement = transaction.prepare_cached(INSERT)?;
     for signal in batch {
-        let wiretape_events::sink::What::Event(Event::Request(event)) = &signal.what else { continue };
+        let wiretape_events::sink::SignalBody::Event(Event::Request(event)) = &signal.what else { continue };
         statement.execute(params![
             event.started_at,
             1,

@@ -8,7 +8,7 @@ use crate::event::{
 };
 use crate::line::{Line, LineWhat};
 use crate::observe::subject;
-use crate::sink::{Signal, Sink, SinkError, What};
+use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,11 +61,11 @@ impl Sink for StoreSink {
 /// The rows that a signal makes.
 pub fn rows(signal: &Signal, mut each: impl FnMut(Row)) {
     match &signal.what {
-        What::Event(Event::Request(event)) => request(event, each),
-        What::Event(Event::Session(event)) => each(session(event)),
-        What::Event(Event::Schema(event)) => each(schema(event)),
-        What::Event(Event::Heartbeat(_)) => {}
-        What::Line(told) => line(told, each),
+        SignalBody::Event(Event::Request(event)) => request(event, each),
+        SignalBody::Event(Event::Session(event)) => each(session(event)),
+        SignalBody::Event(Event::Schema(event)) => each(schema(event)),
+        SignalBody::Event(Event::Heartbeat(_)) => {}
+        SignalBody::Line(told) => line(told, each),
     }
 }
 
