@@ -1003,10 +1003,10 @@ fn what_a_killed_proxy_did_not_store_is_loaded() {
     let mut writer = Writer::open(&place.path()).unwrap();
     let mut loader = Loader::new(&mut writer);
     loader.forget_if_fewer(&["trace-1"], 1).unwrap();
-    assert!(loader.is_told(&["trace-1"]).unwrap(), "all of it is there");
+    assert!(loader.is_reported_by_proxy(&["trace-1"]).unwrap(), "all of it is there");
     loader.forget_if_fewer(&["trace-1"], 2).unwrap();
-    assert!(!loader.is_told(&["trace-1"]).unwrap());
-    assert!(loader.is_told(&["trace-2"]).unwrap(), "another trace of the same session stays");
+    assert!(!loader.is_reported_by_proxy(&["trace-1"]).unwrap());
+    assert!(loader.is_reported_by_proxy(&["trace-2"]).unwrap(), "another trace of the same session stays");
     assert_eq!(place.ids(), ["2"]);
     assert!(matches!(load_text(&place, &recorded("trace-1", "")), Loaded::Loaded { calls: 1, .. }));
     assert_eq!(place.store().sessions(&Filter::default(), 9).unwrap()[0].calls, 2);
@@ -1015,18 +1015,18 @@ fn what_a_killed_proxy_did_not_store_is_loaded() {
 /// What was pruned can be loaded again, whether all of a trace went or some of it.
 #[test]
 fn a_pruned_trace_is_not_taken_for_a_whole_one() {
-    for (keep, progress) in [(0, None), (1, Some(Progress::Begun))] {
+    for (keep, progress) in [(0, None), (1, Some(Progress::Partial))] {
         let place = Place::new();
         place.write(&[place.call("s", "1", "add", NOON), place.call("s", "2", "add", NOON + 10_000)]);
         let mut writer = Writer::open(&place.path()).unwrap();
-        assert_eq!(writer.trace("trace-1").unwrap(), Some(Progress::Told));
+        assert_eq!(writer.trace("trace-1").unwrap(), Some(Progress::ReportedByProxy));
         let age = Duration::from_secs(if keep == 0 { 0 } else { 15 });
         writer.prune(Retention { max_age: Some(age), max_bytes: None }, NOON + 20_000).unwrap();
         assert_eq!(place.ids().len(), keep);
         assert_eq!(writer.trace("trace-1").unwrap(), progress, "{keep}");
         // The proxy still runs.
         place.write(&[place.call("s", "3", "add", NOON + 20_000)]);
-        let expected = if keep == 0 { Progress::Told } else { Progress::Begun };
+        let expected = if keep == 0 { Progress::ReportedByProxy } else { Progress::Partial };
         assert_eq!(writer.trace("trace-1").unwrap(), Some(expected), "{keep}");
     }
 }
