@@ -44,7 +44,7 @@ impl<W: Write> ErrorsPerTool<W> {
         self.next_report.get_or_insert_with(|| Instant::now() + REPORT_EVERY);
     }
 
-    /// Nothing is lost if this fails, for the counts are kept; the user is told why there is no report.
+    /// Nothing is lost if this fails: the counts are kept, and the user sees why there is no report.
     fn report(&mut self) -> Result<(), SinkError> {
         self.next_report = None;
         self.write_report()
@@ -70,7 +70,7 @@ impl<W: Write + Send> Sink for ErrorsPerTool<W> {
                 self.count(event);
             }
         }
-        // Where something always comes, nobody calls `wake`.
+        // Under constant load, `wake` is never called.
         match self.wake_in() {
             Some(Duration::ZERO) => self.report(),
             _ => Ok(()),

@@ -1,4 +1,4 @@
-//! The bus: nobody waits, nothing is lost silently, and at the end everything is where it belongs.
+//! The bus: producers never wait, nothing is lost silently, and closing delivers everything.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod support;

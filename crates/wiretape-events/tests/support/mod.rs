@@ -1,4 +1,4 @@
-//! Exchanges that never were, and what is told of them.
+//! Made-up exchanges, and the signals they produce.
 #![allow(dead_code, reason = "not every test needs everything")]
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use wiretape_events::sink::SignalBody;
 use wiretape_events::{Ended, Signal, Streamed, Timings, Transaction, Violation, schema};
 use wiretape_trace::format::{Head, Moment};
 
-/// What an observer has told.
+/// The signals of an observer.
 pub(crate) struct Told {
     observer: Observer,
     signals: Vec<Signal>,

@@ -24,7 +24,7 @@ impl Sender {
         Sender { spool, client, backoff, timeout: options.timeout, is_last_effort: false }
     }
 
-    /// Sends segments in order until the spool tells it to stop.
+    /// Sends segments in order until the spool is stopped.
     pub(super) fn run(mut self) {
         let _ended = EndGuard(Arc::clone(&self.spool));
         while let Some(name) = self.spool.next() {
