@@ -46,7 +46,7 @@ impl ListenerHealth {
             event_id: ids.next(),
             ts: now_ms(),
             mcp_status,
-            // There are no tunnels, but fields that the schema once had stay in it.
+            // There are no tunnels; the fields stay because the schema has them.
             tunnel_status: "disabled",
             tunnel_address: None,
             upstream: self.upstream,
@@ -72,7 +72,7 @@ impl Heartbeat {
     ) -> std::io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let mine = Arc::clone(&stop);
-        let thread = super::spawn("wiretape-health".to_owned(), move || {
+        let thread = super::spawn("wiretape-heart".to_owned(), move || {
             let (stopped, news) = &*mine;
             loop {
                 // A condition variable and not a sleep, so that dropping the heartbeat doesn't wait for a
