@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wiretape_events::event::{EventIds, LoggedRequest, RequestEvent, VERSION};
 use wiretape_events::raw::Raw;
-use wiretape_events::sink::What;
+use wiretape_events::sink::SignalBody;
 use wiretape_events::{Event, Outcome, Signal, Sink, SinkError};
 
 /// How long to collect before a report.
@@ -44,7 +44,7 @@ impl<W: Write> ErrorsPerTool<W> {
         self.next_report.get_or_insert_with(|| Instant::now() + REPORT_EVERY);
     }
 
-    /// Nothing is lost if this fails, for the counts are kept; the user is told why there is no report.
+    /// Nothing is lost if this fails: the counts are kept, and the user sees why there is no report.
     fn report(&mut self) -> Result<(), SinkError> {
         self.next_report = None;
         self.write_report()
@@ -66,11 +66,11 @@ impl<W: Write + Send> Sink for ErrorsPerTool<W> {
 
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
         for signal in signals {
-            if let What::Event(Event::Request(event)) = &signal.what {
+            if let SignalBody::Event(Event::Request(event)) = &signal.what {
                 self.count(event);
             }
         }
-        // Where something always comes, nobody calls `wake`.
+        // Under constant load, `wake` is never called.
         match self.wake_in() {
             Some(Duration::ZERO) => self.report(),
             _ => Ok(()),

@@ -1,5 +1,5 @@
 //! Fills a store with calls that never were, and says how long that took: through the sink, as the proxy does, or by the least
-//! that could stand in its place, a bare loop of inserts. `cargo xtask bench --only store` compares the two.
+//! that could replace it, a bare loop of inserts. `cargo xtask bench --only store` compares the two.
 //!
 //! ```text
 //! cargo run --release --example fill_store -- sink store.db 1000000
@@ -102,7 +102,7 @@ fn insert(connection: &mut Connection, batch: &[Arc<Signal>]) -> rusqlite::Resul
     let transaction = connection.transaction()?;
     let mut statement = transaction.prepare_cached(INSERT)?;
     for signal in batch {
-        let wiretape_events::sink::What::Event(Event::Request(event)) = &signal.what else { continue };
+        let wiretape_events::sink::SignalBody::Event(Event::Request(event)) = &signal.what else { continue };
         statement.execute(params![
             event.started_at,
             1,

@@ -1,4 +1,5 @@
-//! The four events. Their fields are a promise to other programs: new ones may come, none may change.
+//! The four events. Their fields are a contract with other programs: fields may be added, but none may
+//! change. The doc comments are the descriptions in the generated schema (`docs/schemas`).
 
 use crate::raw::Raw;
 use schemars::JsonSchema;
@@ -8,25 +9,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wiretape_analyze::call::Outcome;
 
-/// The version of the events.
+/// The version of the event schema, which every event has as `v`.
 pub const VERSION: u64 = 1;
 
 /// One event.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// A request has come to its end.
+    /// A request has ended.
     Request(Box<RequestEvent>),
     /// A session has begun.
     Session(SessionEvent),
-    /// A server's list of tools, resources or prompts was seen, and is new or has changed.
+    /// A server's list of tools, resources or prompts is new or has changed.
     Schema(SchemaEvent),
-    /// The proxy is there, and this is how it is.
+    /// The periodic status of the proxy.
     Heartbeat(HeartbeatEvent),
 }
 
 impl Event {
-    /// Its id, unlike all others.
+    /// The event's unique id.
     pub fn id(&self) -> &EventId {
         match self {
             Event::Request(event) => &event.event_id,
@@ -36,7 +37,8 @@ impl Event {
         }
     }
 
-    /// About how many bytes it keeps from being freed.
+    /// About how many bytes the event keeps allocated: its messages, which share the buffers they were read
+    /// into.
     pub(crate) fn weight(&self) -> usize {
         let raw = |raw: &Raw| raw.as_bytes().len();
         match self {
@@ -47,56 +49,57 @@ impl Event {
     }
 }
 
-/// A request has come to its end, well or not.
+/// A request that has ended, successfully or not.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RequestEvent {
-    /// The version of the events.
+    /// The version of the event schema.
     pub v: u64,
-    /// Unlike that of any other event.
+    /// The event's unique id.
     pub event_id: EventId,
-    /// The JSON-RPC id, as text; for a batch that of its first request. What has none is given a UUID.
+    /// The JSON-RPC id, as text; for a batch, that of its first request; a UUID if there is none.
     pub request_id: String,
     /// When the exchange ended, in milliseconds since 1970.
     pub ts: i64,
-    /// What was asked.
+    /// The request.
     pub request: LoggedRequest,
-    /// What was answered; null if the server's answer never came, or not to its end.
+    /// The response; null if the server did not respond, or not completely.
     pub response: Option<LoggedResponse>,
-    /// From the request's head to the end of the answer, in microseconds.
+    /// From the request's head to the end of the response, in microseconds.
     pub latency_us: u64,
-    /// How much of it the server took, in microseconds; 0 if it was never asked.
+    /// How long the server had the request, in microseconds; 0 if it was not reached.
     pub upstream_us: u64,
-    /// The stages, each with its share of `latency_us`.
+    /// The stages of the exchange; their durations add up to `latency_us`.
     pub spans: Vec<Span>,
-    /// What ChatGPT says of its user: the members of `_meta` that begin with `openai/`, without that.
+    /// What ChatGPT says about its user: the members of `_meta` that begin with `openai/`, without the
+    /// prefix.
     pub openai: Option<Raw>,
-    /// When the request came, in milliseconds since 1970.
+    /// When the request arrived, in milliseconds since 1970.
     pub started_at: i64,
-    /// From the request's head to the first byte of the answer's body.
+    /// From the request's head to the first byte of the response's body, in microseconds.
     pub first_byte_us: Option<u64>,
-    /// How it went.
+    /// How the request ended.
     #[serde(serialize_with = "as_status")]
     #[schemars(with = "Status")]
     pub status: Outcome,
-    /// The code of a JSON-RPC error.
+    /// The JSON-RPC error code.
     pub error_code: Option<i64>,
-    /// What went wrong, in words.
+    /// What went wrong, for people.
     pub error_message: Option<String>,
-    /// The length of the request's body on the wire.
+    /// The length of the request's body on the wire, in bytes.
     pub request_bytes: u64,
-    /// The length of the answer's body on the wire.
+    /// The length of the response's body on the wire, in bytes.
     pub response_bytes: u64,
-    /// The session, or the proxy's own grouping where there are none.
+    /// The session's id, or the name of the proxy's own grouping if there are no sessions.
     pub session: Option<Arc<str>>,
-    /// The revision of MCP, if it is known.
+    /// The MCP revision, if known.
     pub protocol_version: Option<Arc<str>>,
-    /// The listener that it came to.
+    /// The name of the listener that received it.
     pub listener: Arc<str>,
-    /// The server.
+    /// The server's URL, without a path.
     pub upstream: Arc<str>,
-    /// Whether a Content-Security-Policy of ours was put into the answer.
+    /// Whether the proxy added its Content-Security-Policy to the response.
     pub csp_applied: bool,
-    /// The trace that it is recorded in.
+    /// The id of the trace it is recorded in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<str>>,
 }
@@ -118,33 +121,33 @@ impl RequestEvent {
     }
 }
 
-/// A stage, and how many microseconds it took.
+/// The name of a stage, and its duration in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Span(pub &'static str, pub u64);
 
-/// How a request went, in the words of the event schema. Everything else uses [`Outcome`].
+/// How a request ended, in the terms of the event schema. Everything else uses [`Outcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It has a result, or whatever HTTP calls success.
+    /// It has a result, or a successful HTTP status.
     Ok,
-    /// The tool says that it failed.
+    /// The tool reported an error.
     ToolError,
     /// The answer is a JSON-RPC error.
     ProtocolError,
-    /// The answer is an HTTP error, or the server could not be reached.
+    /// The response is an HTTP error, or the server could not be reached.
     HttpError,
-    /// The client has cancelled it.
+    /// The client cancelled it.
     Cancelled,
-    /// It took too long.
+    /// It timed out.
     Timeout,
-    /// The client went away.
+    /// The client disconnected.
     Disconnected,
 }
 
 impl From<Outcome> for Status {
-    /// The event schema's word for an outcome. It has no word of its own for a server that broke off, or for a request
-    /// that was never answered.
+    /// The event schema's name for an outcome. It has none for a server that broke off, or for a request that
+    /// was never answered; both become `HttpError`.
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Ok => Status::Ok,
@@ -162,43 +165,43 @@ fn as_status<S: serde::Serializer>(outcome: &Outcome, serializer: S) -> Result<S
     Status::from(*outcome).serialize(serializer)
 }
 
-/// What was asked.
+/// A request.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoggedRequest {
-    /// One JSON-RPC message.
+    /// A single JSON-RPC message.
     Mcp {
-        /// The method of HTTP.
+        /// The HTTP method.
         method: Arc<str>,
-        /// The path.
+        /// The request's path, without the query.
         path: String,
-        /// The method of JSON-RPC; empty if the message is none with a method.
+        /// The JSON-RPC method; empty if the message has none.
         mcp_method: Arc<str>,
-        /// The tool that is called.
+        /// The name of the called tool.
         tool: Option<Arc<str>>,
-        /// The head of the request.
+        /// The request's head: its method, target and headers.
         parts: Option<Raw>,
-        /// The message.
+        /// The JSON-RPC message.
         message: Raw,
     },
-    /// Several JSON-RPC messages at once.
+    /// A JSON-RPC batch.
     McpBatch {
-        /// The method of HTTP.
+        /// The HTTP method.
         method: Arc<str>,
-        /// The path.
+        /// The request's path, without the query.
         path: String,
-        /// The head of the request.
+        /// The request's head: its method, target and headers.
         parts: Option<Raw>,
-        /// The messages.
+        /// The messages of the batch.
         messages: Vec<LoggedCall>,
     },
-    /// Anything else.
+    /// A request without a JSON-RPC message.
     Http {
-        /// The method.
+        /// The HTTP method.
         method: Arc<str>,
-        /// The path and query.
+        /// The request's path and query.
         uri: String,
-        /// The length of its body.
+        /// The length of the request's body, in bytes.
         body_size: u64,
     },
 }
@@ -208,122 +211,122 @@ pub enum LoggedRequest {
 pub struct LoggedCall {
     /// The JSON-RPC id, as text.
     pub request_id: Option<String>,
-    /// The method of JSON-RPC.
+    /// The JSON-RPC method; empty if the message has none.
     pub mcp_method: Arc<str>,
-    /// The tool that is called.
+    /// The name of the called tool.
     pub tool: Option<Arc<str>>,
-    /// How it went.
+    /// How the call ended.
     #[serde(serialize_with = "as_status")]
     #[schemars(with = "Status")]
     pub status: Outcome,
-    /// The code of a JSON-RPC error.
+    /// The JSON-RPC error code.
     pub error_code: Option<i64>,
-    /// What went wrong, in words.
+    /// What went wrong, for people.
     pub error_message: Option<String>,
-    /// The message.
+    /// The JSON-RPC message.
     pub message: Raw,
-    /// Its length.
+    /// The length of the message, in bytes.
     pub request_bytes: u64,
-    /// The length of its answer; 0 if there is none.
+    /// The length of its answer, in bytes; 0 if there is none.
     pub response_bytes: u64,
 }
 
-/// What was answered.
+/// A response.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoggedResponse {
-    /// One JSON-RPC message.
+    /// A single JSON-RPC message.
     Mcp {
-        /// The status of HTTP.
+        /// The HTTP status code.
         status: u16,
         /// `ok` or `error`.
         result: &'static str,
-        /// The head of the response.
+        /// The response's head: its status and headers.
         parts: Option<Raw>,
-        /// The message.
+        /// The JSON-RPC message.
         message: Raw,
     },
-    /// Several JSON-RPC messages at once.
+    /// A JSON-RPC batch.
     McpBatch {
-        /// The status of HTTP.
+        /// The HTTP status code.
         status: u16,
-        /// `ok`, or `error` if that is one of them.
+        /// `ok`, or `error` if one of the messages is an error.
         result: &'static str,
-        /// The head of the response.
+        /// The response's head: its status and headers.
         parts: Option<Raw>,
-        /// The messages.
+        /// The messages of the batch.
         messages: Vec<Raw>,
     },
-    /// Anything else.
+    /// A response without a JSON-RPC message.
     Http {
-        /// The status.
+        /// The HTTP status code.
         status: u16,
-        /// The length of its body.
+        /// The length of the response's body, in bytes.
         body_size: u64,
     },
 }
 
-/// A session has begun.
+/// A session that has begun.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SessionEvent {
-    /// The version of the events.
+    /// The version of the event schema.
     pub v: u64,
-    /// Unlike that of any other event.
+    /// The event's unique id.
     pub event_id: EventId,
-    /// When the exchange that began it ended, in milliseconds since 1970.
+    /// When the exchange that began the session ended, in milliseconds since 1970.
     pub ts: i64,
-    /// When its first request came, in milliseconds since 1970.
+    /// When its first request arrived, in milliseconds since 1970.
     pub started_at: i64,
-    /// The session, or the proxy's own grouping where there are none.
+    /// The session's id, or the name of the proxy's own grouping if there are no sessions.
     pub session_id: Arc<str>,
-    /// The client's name.
+    /// The client's name, from its introduction.
     pub client_name: Option<String>,
-    /// The client's version.
+    /// The client's version, from its introduction.
     pub client_version: Option<String>,
-    /// The client's platform.
+    /// The client's platform, if it or the browser says.
     pub client_platform: Option<String>,
-    /// The server.
+    /// The server's URL, without a path.
     pub upstream: Arc<str>,
-    /// The revision of MCP that was agreed on.
+    /// The MCP revision that was agreed on.
     pub protocol_version: Option<Arc<str>>,
-    /// The server's name, as it says itself.
+    /// The server's name, from its introduction.
     pub server_name: Option<String>,
-    /// The server's version, as it says itself.
+    /// The server's version, from its introduction.
     pub server_version: Option<String>,
-    /// The listener that it came to.
+    /// The name of the listener that received it.
     pub listener: Arc<str>,
-    /// The trace that it is recorded in.
+    /// The id of the trace it is recorded in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<str>>,
 }
 
-/// What a server offers is new, or has changed.
+/// A server's list that is new or has changed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SchemaEvent {
-    /// The version of the events.
+    /// The version of the event schema.
     pub v: u64,
-    /// Unlike that of any other event.
+    /// The event's unique id.
     pub event_id: EventId,
-    /// When the exchange ended in which it was seen, in milliseconds since 1970.
+    /// When the exchange ended in which the change was observed, in milliseconds since 1970.
     pub ts: i64,
-    /// Which list it is.
+    /// The method that lists it, such as `tools/list`.
     pub mcp_method: &'static str,
-    /// The server.
+    /// The server's URL, without a path.
     pub upstream: Arc<str>,
-    /// The entries of which `change_type` is true, as the server gave them; for `removed` as it gave them last.
+    /// The entries that `change_type` applies to, as the server sent them; for `removed`, in their last form.
     pub items: Vec<SchemaItem>,
-    /// What has happened to them.
+    /// How the entries changed.
     pub change_type: ChangeType,
-    /// The session in which it was seen.
+    /// The session in which the change was observed.
     pub session: Option<Arc<str>>,
 }
 
 /// An entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaItem {
-    /// What it goes by: a tool's or prompt's name, a resource's URI, a template's.
+    /// What identifies the entry: the name of a tool or prompt, the URI of a resource or template.
     pub key: String,
-    /// The entry.
+    /// The entry's JSON, as the server sent it.
     pub definition: Raw,
 }
 
@@ -343,26 +346,26 @@ impl JsonSchema for SchemaItem {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "object", "description": "An entry, as the server gave it." })
+        schemars::json_schema!({ "type": "object", "description": "An entry, as the server sent it." })
     }
 }
 
-/// What has happened to entries of a list.
+/// How entries of a list changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeType {
-    /// The list was never seen before.
+    /// The list was not known before.
     Initial,
-    /// They are new.
+    /// The entries are new.
     Added,
-    /// They have changed.
+    /// The entries have changed.
     Modified,
-    /// They are gone.
+    /// The entries are gone.
     Removed,
 }
 
 impl ChangeType {
-    /// Its name.
+    /// The name in the schema and in the store.
     pub fn name(self) -> &'static str {
         match self {
             ChangeType::Initial => "initial",
@@ -373,49 +376,51 @@ impl ChangeType {
     }
 }
 
-/// The proxy is there, and this is how it is.
+/// The periodic status of the proxy.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct HeartbeatEvent {
-    /// The version of the events.
+    /// The version of the event schema.
     pub v: u64,
-    /// Unlike that of any other event.
+    /// The event's unique id.
     pub event_id: EventId,
-    /// When the event was made, in milliseconds since 1970.
+    /// When the event was created, in milliseconds since 1970.
     pub ts: i64,
-    /// `running` if the server takes connections, `unreachable` if not, `unknown` where there is no one server.
+    /// `running` if the server accepts connections, `unreachable` if not, `unknown` if there is no single
+    /// server.
     pub mcp_status: &'static str,
     /// Always `disabled`: there are no tunnels.
     pub tunnel_status: &'static str,
-    /// Always null.
+    /// Always null, because there are no tunnels.
     pub tunnel_address: Option<String>,
-    /// The server.
+    /// The server's URL, without a path.
     pub upstream: Arc<str>,
     /// The port that the proxy listens on.
     pub export_port: u16,
-    /// The listener's name.
+    /// The name of the listener.
     pub listener: Arc<str>,
-    /// Requests that have come to their end since the proxy was started, at all listeners.
+    /// Requests that have ended since the proxy was started, on all listeners.
     pub requests: u64,
     /// Seconds since the proxy was started.
     pub uptime_s: u64,
-    /// How the sinks are.
+    /// The status of the sinks.
     pub sinks: Vec<SinkStatus>,
 }
 
-/// How a sink is.
+/// The status of a sink.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SinkStatus {
-    /// Its name.
+    /// The name of the sink.
     pub name: String,
-    /// What it has taken.
+    /// The number of signals it has accepted.
     pub taken: u64,
-    /// What waits for it.
+    /// The number of signals that are waiting or not completed yet.
     pub queued: u64,
-    /// What it never got, for it could not follow, or has lost.
+    /// The number of signals that were dropped because it couldn't keep up, or lost.
     pub dropped: u64,
 }
 
-/// An id unlike all others: which run of the program, and which event of it.
+/// A unique id: a random number for the run of the program, and the number of the event in it. Unique without
+/// coordination, and cheaper than a UUID for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventId {
     run: u64,
@@ -423,7 +428,7 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// From its text.
+    /// Parses the text that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let (run, number) = text.split_once('-')?;
         Some(EventId {
@@ -432,12 +437,12 @@ impl EventId {
         })
     }
 
-    /// Which run of the program, and which event of it.
+    /// The two numbers, for storing: the run, and the event in it.
     pub fn parts(self) -> (u64, u64) {
         (self.run, self.number)
     }
 
-    /// From what [`parts`](Self::parts) gives.
+    /// The inverse of [`parts`](Self::parts).
     pub fn from_parts(run: u64, number: u64) -> Self {
         EventId { run, number }
     }
@@ -468,12 +473,12 @@ impl JsonSchema for EventId {
         schemars::json_schema!({
             "type": "string",
             "pattern": "^[0-9a-f]{16}-[0-9a-f]{12,16}$",
-            "description": "Unlike that of any other event."
+            "description": "The event's unique id."
         })
     }
 }
 
-/// Gives events their ids.
+/// Generates the ids of events.
 #[derive(Debug)]
 pub struct EventIds {
     run: u64,
@@ -481,8 +486,9 @@ pub struct EventIds {
 }
 
 impl EventIds {
-    /// Ids for this run of the program.
+    /// A generator for this run of the program.
     pub fn new() -> Self {
+        // 64 random bits make it unlikely that two runs on one store ever share a number.
         let mut run = [0; 8];
         // Without randomness the time and the process have to do.
         let run = match getrandom::fill(&mut run) {
@@ -492,7 +498,7 @@ impl EventIds {
         EventIds { run, next: AtomicU64::new(1) }
     }
 
-    /// The next one.
+    /// The next id. Ids increase within a run.
     pub fn next(&self) -> EventId {
         EventId { run: self.run, number: self.next.fetch_add(1, Ordering::Relaxed) }
     }

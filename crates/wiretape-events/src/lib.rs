@@ -1,4 +1,4 @@
-//! What a proxy tells the outside.
+//! Events: what a proxy reports to other programs, to the terminal and to the store.
 //!
 //! ```text
 //! proxy ── Transaction ──▶ Bus ── Observer ──▶ Signal ──▶ each Sink, on a thread of its own
@@ -6,15 +6,18 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`transaction`] | what the proxy hands over when an exchange has ended |
+//! | [`transaction`] | a completed exchange, as the proxy hands it over |
 //! | [`event`] | the four events, versioned: [`Event`] |
 //! | [`line`](mod@line) | the six lines of `--events`: [`Line`] |
-//! | [`observe`] | from exchanges to signals: sessions, lists and how they change, what is logged of a message |
+//! | [`observe`] | turns exchanges into signals: sessions, changed lists, the parts of a message that are
+//! logged |
 //! | [`bus`] | the threads and queues between them |
-//! | [`sink`] | [`Sink`], and those that come with us |
+//! | [`sink`] | the [`Sink`] trait, and the sinks that ship with Wiretape |
 //! | [`store`] | the database behind `logs`, `slow`, `stats` and the others: its sink and its queries |
 //!
-//! Everything that arrives here is redacted already.
+//! The proxy redacts before it hands anything over, so no code in this crate sees a secret. The crate has
+//! threads and files but no async runtime: a sink may block on its own thread, and the proxy's workers never
+//! wait for one (`docs/design/0007-events-and-the-store.md`).
 
 pub mod bus;
 pub mod event;

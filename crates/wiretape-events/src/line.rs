@@ -1,4 +1,6 @@
-//! The lines of `--events`. Their fields are a promise to other programs, too.
+//! The lines of `--events`: a small, flat form of the same observations as the events, for scripts. Their
+//! fields are a contract with other programs, too. The doc comments are the descriptions in the generated
+//! schema (`docs/schemas`).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,20 +9,20 @@ use std::sync::Arc;
 /// One line.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Line {
-    /// When, as ISO 8601 in UTC with milliseconds.
+    /// When it happened: ISO 8601 in UTC, with milliseconds.
     pub ts: String,
-    /// What.
+    /// What happened.
     #[serde(flatten)]
     pub what: LineWhat,
-    /// The session; empty if there is none.
+    /// The session's id; empty if there is none.
     pub session: Arc<str>,
-    /// The server.
+    /// The server's URL, without a path.
     pub upstream: Arc<str>,
-    /// Whether a Content-Security-Policy of ours was put into the answer.
+    /// Whether the proxy added its Content-Security-Policy to the response.
     pub csp_applied: bool,
 }
 
-/// What a line tells of.
+/// What happened.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LineWhat {
@@ -28,50 +30,50 @@ pub enum LineWhat {
     ToolCall {
         /// `tools/call`.
         method: &'static str,
-        /// The tool.
+        /// The name of the tool.
         tool: Arc<str>,
-        /// From the request to the end of the answer, in milliseconds.
+        /// From the request to the end of the response, in milliseconds.
         latency_ms: f64,
         /// `ok` or `error`.
         status: &'static str,
-        /// Who called, where that is known.
+        /// The user according to the access token, if known.
         user: Option<String>,
-        /// If the status is `error`: the code of the JSON-RPC error, else an HTTP status of 400 or more, else 0.
+        /// If the status is `error`: the JSON-RPC error code, else an HTTP status of 400 or more, else 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_code: Option<i64>,
-        /// If the status is `error`: what went wrong.
+        /// If the status is `error`: what went wrong, for people.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
-    /// The list of tools was asked for.
+    /// The list of tools was requested.
     ToolList {
         /// `tools/list`.
         method: &'static str,
-        /// From the request to the end of the answer, in milliseconds.
+        /// From the request to the end of the response, in milliseconds.
         latency_ms: f64,
         /// `ok` or `error`.
         status: &'static str,
-        /// As of a call.
+        /// As for a tool call.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_code: Option<i64>,
-        /// As of a call.
+        /// As for a tool call.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
     /// A session has begun.
     SessionStart,
-    /// A session has ended: the client said so, nothing was heard of it for long, or the proxy ended.
+    /// A session has ended: the client ended it, it was idle for too long, or the proxy was stopped.
     SessionEnd,
-    /// HTML was served.
+    /// An HTML page or widget was served.
     WidgetServe {
-        /// Its path.
+        /// The path of the page or widget.
         path: String,
     },
-    /// A browser has blocked something.
+    /// A browser blocked something because of a Content-Security-Policy.
     CspViolation {
-        /// What was blocked.
+        /// The blocked URI, as the browser reports it.
         blocked_uri: String,
-        /// The directive that forbids it.
+        /// The directive that blocked it.
         directive: String,
     },
 }

@@ -1,4 +1,4 @@
-//! JSON that is passed on as it is.
+//! JSON that is embedded in other JSON without being parsed or re-serialized.
 
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -6,12 +6,12 @@ use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A JSON value, in the bytes in which it came.
+/// A JSON value in the bytes that were on the wire, so that key order and number formats survive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raw(pub Bytes);
 
 impl Raw {
-    /// The bytes.
+    /// The JSON text, not validated.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -25,6 +25,7 @@ impl From<Vec<u8>> for Raw {
 
 impl Serialize for Raw {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // `RawValue` validates but doesn't build a tree; the bytes are then copied as they are.
         serde_json::from_slice::<&RawValue>(&self.0).map_err(S::Error::custom)?.serialize(serializer)
     }
 }

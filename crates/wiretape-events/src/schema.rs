@@ -1,4 +1,5 @@
-//! What other programs may expect, as JSON Schemas.
+//! The JSON Schemas of events and lines, generated from the Rust types. They are a contract with other
+//! programs: the copies in `docs/schemas` are checked by a test.
 
 use crate::event::Event;
 use crate::line::Line;
@@ -15,6 +16,8 @@ pub fn lines() -> serde_json::Value {
 }
 
 fn schema_of<T: schemars::JsonSchema>() -> serde_json::Value {
+    // Serialization and deserialization have different schemas where fields are skipped; we only ever write
+    // events.
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.into_root_schema_for::<T>().to_value()
 }

@@ -1,10 +1,10 @@
-//! What a server is called, wherever people read it.
+//! The display name of a server, the same in every list, log and metric.
 
-/// The name of a forward proxy's listener, which stands before any server and so names none.
+/// The name of a forward proxy's listener. It serves many servers, so it can't be used as the name of one.
 pub const FORWARD: &str = "forward";
 
-/// A server by the name that it was given, which a reverse proxy's listener has; else by its URL without the scheme, or by
-/// the label of its recording.
+/// The display name of a server: the name of its listener in a reverse proxy; otherwise its URL without the
+/// scheme, or the label of its recording.
 ///
 /// ```
 /// use wiretape_events::server_name;

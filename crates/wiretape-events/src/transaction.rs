@@ -1,4 +1,8 @@
-//! What is handed on when an exchange has ended.
+//! What the proxy hands to the bus: completed exchanges, answers that arrive on other streams, policy
+//! violations.
+//!
+//! These types are the whole interface between the proxy and this crate, so that neither depends on how the
+//! other works.
 
 use crate::event::SinkStatus;
 use bytes::Bytes;
@@ -8,18 +12,20 @@ use std::time::{Duration, Instant};
 use wiretape_trace::format::{Ended, Head, Moment};
 use wiretape_trace::message::{Envelope, MessageKind};
 
-/// Takes exchanges that have ended: each once, from the thread that served it. It must not wait.
+/// Receives completed exchanges: each once, from the worker that served it. Implementations must not block,
+/// because the worker serves other connections too.
 pub trait TransactionSink: Send + Sync {
-    /// Takes one.
+    /// Receives an exchange once both of its bodies have ended.
     fn finished(&self, transaction: Transaction);
 
-    /// An answer has come on a stream that a GET opened.
+    /// Receives an answer that arrived on a stream opened by a GET, and not in the response to its own
+    /// request.
     fn streamed(&self, answer: Streamed);
 
-    /// A browser has blocked something that a policy of ours forbids.
+    /// Receives a report that a browser blocked something because of a policy that the proxy set.
     fn violated(&self, violation: Violation);
 
-    /// How the sinks behind it are.
+    /// The counters of the sinks behind it; empty if there are none.
     fn status(&self) -> Vec<SinkStatus> {
         Vec::new()
     }
@@ -28,105 +34,112 @@ pub trait TransactionSink: Send + Sync {
 /// An answer to a request that another exchange has sent.
 #[derive(Debug, Clone)]
 pub struct Streamed {
-    /// The server.
+    /// The server's URL, without a path.
     pub upstream: Arc<str>,
-    /// The session, as [`Transaction::session_name`] has it.
+    /// The session's name, as [`Transaction::session_name`] returns it.
     pub session: String,
-    /// The answer.
+    /// The JSON-RPC response, redacted.
     pub message: Bytes,
-    /// When it came.
+    /// When its last byte arrived at the proxy.
     pub at: Instant,
 }
 
-/// A browser has blocked something.
+/// A browser's report that a Content-Security-Policy blocked something.
 #[derive(Debug, Clone)]
 pub struct Violation {
-    /// What was blocked.
+    /// The blocked URI, or a keyword such as `inline`, as the browser reports it.
     pub blocked_uri: String,
-    /// The directive that forbids it.
+    /// The directive that blocked it, such as `script-src`.
     pub directive: String,
-    /// The session, if it is known.
+    /// The session that the page was served in, if known.
     pub session: Option<String>,
-    /// The server whose page it was.
+    /// The URL of the server whose page it was.
     pub upstream: Arc<str>,
 }
 
-/// One exchange, from the request's head to the end of both bodies. Everything is redacted as in the trace.
+/// One exchange, from the request's head to the end of both bodies. Everything in it is redacted, as in the
+/// trace.
 #[derive(Debug, Clone)]
 pub struct Transaction {
-    /// Its number; the `x` of its lines in the trace.
+    /// The exchange's number, which its lines in the trace have as `x`.
     pub x: u64,
-    /// The listener that it came to.
+    /// The name of the listener that accepted the connection.
     pub listener: Arc<str>,
-    /// The client's address.
+    /// The client's address, as the socket reports it.
     pub client: SocketAddr,
-    /// Which connection of a client it came on.
+    /// The number of the client's connection, unique in this run of the proxy. Groups the requests of clients
+    /// that have no session.
     pub connection: u64,
-    /// The server, as a URL without a path.
+    /// The server's URL, without a path.
     pub upstream: Arc<str>,
-    /// The session, if either side named one.
+    /// The `Mcp-Session-Id` that either side sent.
     pub session: Option<String>,
-    /// The revision of MCP that the request's headers name.
+    /// The MCP revision in the `MCP-Protocol-Version` header.
     pub protocol_version: Option<String>,
-    /// Who asked, as far as the request's token says.
+    /// The `sub` claim of the request's access token, if that is a JWT. Not verified: only the server can do that.
     pub user: Option<String>,
-    /// The request's method.
+    /// The HTTP method of the request.
     pub method: Arc<str>,
     /// The request's path and query.
     pub target: String,
-    /// The request's head.
+    /// The request's head, redacted as in the trace.
     pub request_head: Option<Arc<Head>>,
-    /// The response's head.
+    /// The response's head; `None` if there was no response.
     pub response_head: Option<Arc<Head>>,
-    /// The response's status; none if there was no response.
+    /// The HTTP status; `None` if there was no response.
     pub status: Option<u16>,
-    /// The request's message or batch.
+    /// The JSON-RPC message or batch in the request's body, if it was one.
     pub request: Option<Bytes>,
-    /// The last message of the response, or its batch.
+    /// The last message of the response, or its batch. Of a stream, that is the answer; notifications come
+    /// before it.
     pub response: Option<Bytes>,
-    /// The request body's length on the wire.
+    /// The length of the request's body on the wire, in bytes.
     pub request_bytes: u64,
-    /// The response body's length on the wire.
+    /// The length of the response's body on the wire, in bytes.
     pub response_bytes: u64,
-    /// Whether events of the response had ids: then the client may resume the stream, and the answer may come there.
+    /// Whether events of the response had ids. Then the client may resume the stream, and the answer may
+    /// arrive there.
     pub is_resumable: bool,
-    /// Whether the response is HTML.
+    /// Whether the response is HTML, that is, a page or widget.
     pub is_html: bool,
-    /// Whether a Content-Security-Policy of ours was put into the response.
+    /// Whether the proxy added its Content-Security-Policy to the response.
     pub csp_applied: bool,
-    /// The id of the trace that it is recorded in.
+    /// The id of the trace the exchange is recorded in; `None` if it isn't recorded.
     pub trace: Option<Arc<str>>,
-    /// When things happened.
+    /// The times at which its stages were reached.
     pub timings: Timings,
-    /// When it ended.
+    /// When both bodies had ended, on the monotonic clock.
     pub ended_at: Instant,
-    /// How it ended.
+    /// How the exchange ended: completely, or which side broke off.
     pub ended: Ended,
-    /// What went wrong, in words.
+    /// What went wrong, for people; `None` if nothing did.
     pub error: Option<String>,
 }
 
 impl Transaction {
-    /// The session that either side has named, by a header or by the query of an HTTP+SSE endpoint.
+    /// The session that either side named, in a header or in the query of an HTTP+SSE endpoint.
     pub fn session_name(&self) -> Option<String> {
         self.session.clone().or_else(|| session_in(&self.target))
     }
 
-    /// The moment this many microseconds after its request's head had come. Unlike the wall clock's milliseconds, moments of two
-    /// exchanges can be put in order.
+    /// The instant this many microseconds after the request's head. Unlike wall-clock milliseconds, the
+    /// instants of two exchanges can be compared, even if the clock was set in between.
     pub(crate) fn instant(&self, us: u64) -> Instant {
+        // Shortly after boot, the monotonic clock may be younger than a recorded exchange is long.
         let started = self.ended_at.checked_sub(Duration::from_micros(self.timings.ended_us));
         started.unwrap_or(self.ended_at) + Duration::from_micros(us)
     }
 
-    /// When it ended, in milliseconds since 1970.
+    /// When the exchange ended, in milliseconds since 1970. Computed from the start, so that it agrees with
+    /// the durations even if the clock was set in between.
     pub fn ended_ms(&self) -> i64 {
         let took = i64::try_from(self.timings.ended_us / 1000).unwrap_or(i64::MAX);
         self.timings.started.wall_ms.saturating_add(took)
     }
 }
 
-/// The session that the path of an HTTP+SSE endpoint names.
+/// The session named in the query of an HTTP+SSE endpoint (2024-11-05). The specification leaves the name to
+/// the server; the SDKs use these two.
 pub fn session_in(target: &str) -> Option<String> {
     let (_, query) = target.split_once('?')?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -134,24 +147,24 @@ pub fn session_in(target: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// Whether a message answers something, or is a batch, which may.
+/// Whether a message is a response, or a batch, which may contain one.
 pub fn is_answer(message: &[u8]) -> bool {
     message.first() == Some(&b'[') || Envelope::scan(message).kind == MessageKind::Response
 }
 
-/// When things happened in an exchange, in microseconds since its request's head, but for the first.
+/// When the stages of an exchange were reached: microseconds after its request's head, except for `started`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timings {
-    /// The request's head had come.
+    /// When the request's head was complete.
     pub started: Moment,
-    /// There was a connection to the upstream.
+    /// When there was a connection to the upstream, new or reused.
     pub connected_us: Option<u64>,
-    /// The response's head had come.
+    /// When the response's head was complete. `None` also if the proxy answered in the server's place.
     pub answered_us: Option<u64>,
-    /// The first byte of the response's body had come.
+    /// When the first byte of the response's body arrived.
     pub first_byte_us: Option<u64>,
-    /// The response's body had come to its end.
+    /// When the response's body was complete.
     pub responded_us: Option<u64>,
-    /// Both bodies had ended.
+    /// When both bodies had ended: the duration of the exchange.
     pub ended_us: u64,
 }

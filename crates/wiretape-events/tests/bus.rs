@@ -1,4 +1,4 @@
-//! The bus: nobody waits, nothing is lost silently, and at the end everything is where it belongs.
+//! The bus: producers never wait, nothing is lost silently, and closing delivers everything.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod support;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use support::{answer, call};
-use wiretape_events::bus::{Heart, Pulse};
+use wiretape_events::bus::{HeartbeatOptions, ListenerHealth};
 use wiretape_events::event::{Event, EventIds};
 use wiretape_events::observe::ObserverOptions;
-use wiretape_events::sink::What;
+use wiretape_events::sink::SignalBody;
 use wiretape_events::{Bus, BusOptions, Signal, Sink, SinkError, TransactionSink as _};
 
 /// Keeps what it is given, once it is let.
@@ -46,7 +46,7 @@ impl Sink for Kept {
 impl Kept {
     fn requests(&self) -> usize {
         let signals = self.signals.lock().unwrap();
-        signals.iter().filter(|signal| matches!(signal.what, What::Event(Event::Request(_)))).count()
+        signals.iter().filter(|signal| matches!(signal.what, SignalBody::Event(Event::Request(_)))).count()
     }
 }
 
@@ -138,17 +138,20 @@ fn a_sink_that_never_comes_back_does_not_keep_the_end_waiting() {
 fn the_heart_beats_with_figures() {
     let kept = Kept::default();
     let (bus, _) = bus(vec![Box::new(kept.clone())], MINUTE);
-    let heart = Heart {
+    let health = ListenerHealth {
         listener: "demo".into(),
         upstream: "http://localhost:9000".into(),
         port: 3004,
         reachable: Some(false),
     };
-    bus.beat(Pulse { every: Duration::from_millis(10), probe: Box::new(move || vec![heart.clone()]) })
-        .unwrap();
+    bus.beat(HeartbeatOptions {
+        every: Duration::from_millis(10),
+        probe: Box::new(move || vec![health.clone()]),
+    })
+    .unwrap();
     let beats = || {
         let signals = kept.signals.lock().unwrap();
-        signals.iter().filter(|signal| matches!(signal.what, What::Event(Event::Heartbeat(_)))).count()
+        signals.iter().filter(|signal| matches!(signal.what, SignalBody::Event(Event::Heartbeat(_)))).count()
     };
     while beats() < 3 {
         std::thread::sleep(Duration::from_millis(5));

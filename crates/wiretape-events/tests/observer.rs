@@ -1,4 +1,4 @@
-//! What is told of exchanges: every event and line is held against its schema.
+//! The signals made from exchanges: every event and line is validated against its schema.
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod support;

@@ -505,7 +505,7 @@ fn rows_are_kept_while_another_program_holds_the_store() {
     sink.take(&[place.call("s", "2", "add", NOON + 1)]).unwrap();
     let told = wake_until_told(&mut sink).unwrap();
     assert!(told.contains("locked by another program"), "{told}");
-    // The same trouble is told once.
+    // The same error is reported once.
     sink.take(&[place.call("s", "3", "add", NOON + 2)]).unwrap();
     std::thread::sleep(sink.wake_in().unwrap());
     sink.wake().unwrap();
@@ -659,7 +659,7 @@ fn child_that_may_not_write() {
     std::fs::write(format!("{path}/done"), b"").unwrap();
 }
 
-/// To root nothing is forbidden, so there the child is nobody.
+/// Root ignores permissions, so the child runs as the user `nobody`.
 #[cfg(unix)]
 #[test]
 fn a_store_that_may_not_be_written_costs_no_rows_if_that_ends() {
@@ -668,7 +668,7 @@ fn a_store_that_may_not_be_written_costs_no_rows_if_that_ends() {
     const NOBODY: u32 = 65_534;
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    // Nobody may not read where the test was built.
+    // The user `nobody` may not be able to read the build directory.
     let program = directory.path().join("test");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut child = Command::new(program);
@@ -979,7 +979,7 @@ fn recorded(id: &str, part: &str) -> String {
     )
 }
 
-/// A session may go on in another trace, and a trace in further parts: the proxy has told of all of it.
+/// A session may continue in another trace, and a trace in further parts: the proxy has reported all of it.
 #[test]
 fn what_a_proxy_has_told_is_not_loaded_again() {
     let place = Place::new();
@@ -994,7 +994,7 @@ fn what_a_proxy_has_told_is_not_loaded_again() {
     assert!(matches!(load_text(&place, &recorded("other", "")), Loaded::Loaded { calls: 1, .. }));
 }
 
-/// A proxy that was killed may have told of more than it has stored.
+/// A proxy that was killed may have reported more than it has stored.
 #[test]
 fn what_a_killed_proxy_did_not_store_is_loaded() {
     let place = Place::new();
@@ -1003,10 +1003,10 @@ fn what_a_killed_proxy_did_not_store_is_loaded() {
     let mut writer = Writer::open(&place.path()).unwrap();
     let mut loader = Loader::new(&mut writer);
     loader.forget_if_fewer(&["trace-1"], 1).unwrap();
-    assert!(loader.is_told(&["trace-1"]).unwrap(), "all of it is there");
+    assert!(loader.is_reported_by_proxy(&["trace-1"]).unwrap(), "all of it is there");
     loader.forget_if_fewer(&["trace-1"], 2).unwrap();
-    assert!(!loader.is_told(&["trace-1"]).unwrap());
-    assert!(loader.is_told(&["trace-2"]).unwrap(), "another trace of the same session stays");
+    assert!(!loader.is_reported_by_proxy(&["trace-1"]).unwrap());
+    assert!(loader.is_reported_by_proxy(&["trace-2"]).unwrap(), "another trace of the same session stays");
     assert_eq!(place.ids(), ["2"]);
     assert!(matches!(load_text(&place, &recorded("trace-1", "")), Loaded::Loaded { calls: 1, .. }));
     assert_eq!(place.store().sessions(&Filter::default(), 9).unwrap()[0].calls, 2);
@@ -1015,18 +1015,18 @@ fn what_a_killed_proxy_did_not_store_is_loaded() {
 /// What was pruned can be loaded again, whether all of a trace went or some of it.
 #[test]
 fn a_pruned_trace_is_not_taken_for_a_whole_one() {
-    for (keep, progress) in [(0, None), (1, Some(Progress::Begun))] {
+    for (keep, progress) in [(0, None), (1, Some(Progress::Partial))] {
         let place = Place::new();
         place.write(&[place.call("s", "1", "add", NOON), place.call("s", "2", "add", NOON + 10_000)]);
         let mut writer = Writer::open(&place.path()).unwrap();
-        assert_eq!(writer.trace("trace-1").unwrap(), Some(Progress::Told));
+        assert_eq!(writer.trace("trace-1").unwrap(), Some(Progress::ReportedByProxy));
         let age = Duration::from_secs(if keep == 0 { 0 } else { 15 });
         writer.prune(Retention { max_age: Some(age), max_bytes: None }, NOON + 20_000).unwrap();
         assert_eq!(place.ids().len(), keep);
         assert_eq!(writer.trace("trace-1").unwrap(), progress, "{keep}");
         // The proxy still runs.
         place.write(&[place.call("s", "3", "add", NOON + 20_000)]);
-        let expected = if keep == 0 { Progress::Told } else { Progress::Begun };
+        let expected = if keep == 0 { Progress::ReportedByProxy } else { Progress::Partial };
         assert_eq!(writer.trace("trace-1").unwrap(), Some(expected), "{keep}");
     }
 }

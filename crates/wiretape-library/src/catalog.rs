@@ -30,17 +30,17 @@ pub struct CatalogEntry {
 }
 
 impl CatalogEntry {
-    /// The trace's id; traces without one go by the name of their file.
+    /// The trace's id; the name of its file if it has none.
     pub fn id(&self) -> &str {
         &self.facts.id
     }
 
-    /// A short name for people.
+    /// The label, or the name of the file: a short name for people.
     pub fn label(&self) -> &str {
         &self.facts.label
     }
 
-    /// The size of the file.
+    /// The size of the file in bytes, when it was listed.
     pub fn bytes(&self) -> u64 {
         self.stamp.size
     }
@@ -50,7 +50,7 @@ impl CatalogEntry {
         UNIX_EPOCH + Duration::from_nanos(u64::try_from(self.stamp.modified_ns).unwrap_or_default())
     }
 
-    /// Whether a recorder is at work on the trace.
+    /// Whether a recorder is still writing the trace.
     pub fn recorder(&self) -> Liveness {
         recorder_of(&self.path, if self.facts.is_ours { Writer::Wiretape } else { Writer::Other })
     }
@@ -91,11 +91,12 @@ pub struct Catalog {
 /// The minimum length of a shortened id.
 const SHORTEST_ID: usize = 4;
 
-/// Directories with fewer traces are read faster than they are indexed.
+/// Smaller directories are not indexed: reading the first and last lines of a few traces is faster than
+/// maintaining an index.
 const WORTH_AN_INDEX: usize = 64;
 
-/// A file that was written less than this before it was read may change again without another time: file systems keep
-/// times to a few milliseconds, some to two seconds.
+/// The age below which a file is not indexed: it may change again without getting another modification time.
+/// File systems store times to a few milliseconds, some to two seconds.
 const SETTLED: Duration = Duration::from_secs(2);
 
 impl Catalog {
@@ -104,12 +105,16 @@ impl Catalog {
         Self::list(dir, &Arc::default(), &[])
     }
 
-    /// Lists a directory. What was read of it before, by whichever process, is in an index in `index_dir`; what is new is
-    /// added to it.
+    /// Lists a directory with the index in `index_dir`, which has what any process has read of it before. New
+    /// traces are added to the index.
     pub fn open(dir: &Path, index_dir: &Path) -> Result<Self, CatalogError> {
         let mut catalog = Self::list(dir, &TraceIndex::load(dir, index_dir).into(), &[])?;
+        // Saved here only if many traces are new, so that the first listing of a large directory pays off
+        // even if nothing is shown. Otherwise `digests` saves them along with the counts.
         if catalog.entries.iter().filter(|entry| entry.handle.is_none()).count() >= WORTH_AN_INDEX {
             catalog.save(&HashMap::new());
+            // Loaded again, because handles point into the saved file, and another process may have replaced
+            // it meanwhile.
             catalog.use_index(TraceIndex::load(dir, index_dir));
         }
         Ok(catalog)
@@ -133,6 +138,7 @@ impl Catalog {
         let failed = |source| CatalogError { dir: dir.to_owned(), source };
         let files = match trace_files(dir) {
             Ok(files) => files,
+            // Before the first recording there is no directory yet, which isn't an error.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Catalog::default()),
             Err(error) => return Err(failed(error)),
         };
@@ -146,6 +152,7 @@ impl Catalog {
         }
         catalog
             .entries
+            // By name among equal times, so that the order is the same in every run.
             .sort_by(|a, b| b.facts.started_ms.cmp(&a.facts.started_ms).then_with(|| b.name().cmp(a.name())));
         catalog.unreadable.sort_by_key(ToString::to_string);
         Ok(catalog)
@@ -177,7 +184,7 @@ impl Catalog {
         digests.into_iter().map(|(digest, _)| digest).collect()
     }
 
-    /// Writes what the index doesn't know yet: entries that were read just now, and these digests.
+    /// Saves what the index doesn't have yet: newly read entries, and these digests.
     pub fn save(&self, digests: &HashMap<&OsStr, &TraceDigest>) {
         let is_settled = |entry: &CatalogEntry| entry.modified().elapsed().is_ok_and(|age| age >= SETTLED);
         let is_new = |entry: &CatalogEntry| entry.handle.is_none() || digests.contains_key(entry.name());
@@ -219,10 +226,11 @@ fn trace_files(dir: &Path) -> io::Result<Vec<TraceFile>> {
 }
 
 impl TraceFile {
-    /// Size and time. Without the path, which the system would have to walk: a third of the time of a listing
-    /// (`cargo xtask bench --only library`).
+    /// The size and time of the file. `DirEntry::metadata` doesn't resolve the path again, which saves a
+    /// third of the time of a listing (`cargo xtask bench --only library`).
     fn metadata(&self) -> io::Result<Metadata> {
         let metadata = self.entry.metadata()?;
+        // That doesn't follow symbolic links, and the size of a link is not that of its trace.
         if metadata.is_symlink() { fs::metadata(&self.path) } else { Ok(metadata) }
     }
 }
@@ -236,6 +244,7 @@ fn entry(
     let failed = |source| TraceFileError::Open { path: path.clone(), source };
     let stamp = FileStamp::of(&file.metadata().map_err(failed)?);
     let name = path.file_name().unwrap_or_default();
+    // In the order of their cost: memory, the index, the file.
     if let Some(entry) = known.get(name).filter(|entry| entry.stamp == stamp) {
         return Ok((*entry).clone());
     }
@@ -264,7 +273,7 @@ fn facts(path: &Path) -> Result<TraceFacts, TraceFileError> {
 
 /// Calls `work` for all items, on several threads if there are many, and keeps their order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    /// More threads don't make a file system faster.
+    /// More threads don't make the file system faster.
     const MOST_THREADS: usize = 8;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     // Small pieces: one trace may take longer than a thousand others.

@@ -1,4 +1,4 @@
-//! What a listing shows of a trace, in a form that the index keeps.
+//! The digest of a trace: what a listing shows of it, in the form in which the index stores it.
 
 use crate::liveness::recording_state;
 use crate::open::{self, TraceFileError};
@@ -100,7 +100,7 @@ impl TraceDigest {
         Ok(TraceDigest { limits, ..Self::of(reading.finish(recording_state(path))) })
     }
 
-    /// What is kept of a summary. A change of what `TraceSummary` counts is a change of this, and of
+    /// The part of a summary that is stored. A change of what `TraceSummary` counts requires a new
     /// [`crate::index::VERSION`].
     fn of(summary: TraceSummary) -> Self {
         TraceDigest {

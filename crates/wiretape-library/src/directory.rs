@@ -72,6 +72,7 @@ impl TraceDirectory {
 
     /// All traces, newest first. An answer may be a moment old.
     pub fn traces(&self) -> Arc<Listing> {
+        // Held while listing: concurrent requests wait for the one listing instead of starting their own.
         let mut latest = lock(&self.latest);
         if let Some(listing) = &latest.listing
             && latest.good_until.is_some_and(|until| Instant::now() < until)
@@ -103,6 +104,7 @@ impl TraceDirectory {
         match read.get(&entry.path) {
             Some((stamp, digest)) if *stamp == entry.stamp => Some(digest.clone()),
             _ => {
+                // Released before the index is read from disk.
                 drop(read);
                 listing.catalog.known_digest(entry)
             }
@@ -136,6 +138,7 @@ impl TraceDirectory {
 
     fn ending(&self, path: &Path) -> Ending {
         let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        // The length is enough: a trace only grows, and its last line changes only when it does.
         if let Some((_, ending)) = lock(&self.endings).get(path).filter(|(of, _)| *of == length) {
             return ending.clone();
         }

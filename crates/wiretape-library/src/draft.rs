@@ -30,6 +30,7 @@ static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 impl Draft {
     /// Begins a private file (mode 0600) for the path `target`. Symbolic links are followed.
     pub fn beside(target: &Path) -> io::Result<Self> {
+        // Renaming onto a symbolic link would replace the link, and leave the file it points to as it was.
         let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
         if fs::metadata(&target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let file = File::options().write(true).open(&target)?;
@@ -39,6 +40,8 @@ impl Draft {
             prepare();
         }
         let (file, path) = create_beside(&target)?;
+        // Registered after it was created: a signal in between leaves a hidden file behind, but never deletes
+        // a foreign one.
         unpublished().push(path.clone());
         Ok(Draft { file, path, target, state: DraftState::Beside })
     }
@@ -78,6 +81,8 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
     }
     let mut attempt = 0;
     loop {
+        // Hidden and with our process id, so that no other process or listing picks it up. A leftover of a
+        // killed process with the same id is skipped by the next number.
         let path = dir.join(format!(".{name}.{}.{attempt}.draft", std::process::id()));
         match private::create_file(&path) {
             Ok(file) => return Ok((file, path)),

@@ -1,7 +1,8 @@
 //! The index of a directory: a cache of what was read of its traces.
 //!
-//! It is derived and never the truth: a row counts only while the file's size and modification time are those of the row.
-//! An index that is damaged, of another version, or can't be written is ignored. Nothing here returns an error to a command.
+//! It is derived and never the source of truth: a row is valid only while the size and modification time of
+//! its file match. An index that is damaged, has another version, or can't be written is ignored. Nothing
+//! here returns an error to a command (`docs/design/0011-the-index-of-traces.md`).
 //!
 //! One file, replaced as a whole, so that processes that write it at the same time lose rows at worst:
 //!
@@ -25,7 +26,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Changes with the shape of the file, and with the meaning of anything in it.
+/// The version of the file format. It changes with the layout, and with the meaning of anything in it.
 pub const VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"WTINDEX\0";
@@ -33,7 +34,8 @@ const HEADER: usize = 48;
 const ROW: usize = 72;
 const NO_ROW: u32 = u32::MAX;
 
-/// The most that is read of an index before its checksum is known to be right.
+/// The largest table that is read. Until the checksum is verified, the length in the header can't be trusted,
+/// and a damaged one must not make us allocate all memory.
 const MAX_TABLE: u64 = 1 << 30;
 
 /// The size and time of a file, by which a change is noticed without reading it.
@@ -95,10 +97,13 @@ pub(crate) struct TraceIndex {
 }
 
 impl TraceIndex {
-    /// Loads the index of `dir` from `index_dir`, as far as it can be.
+    /// Loads the index of `dir` from `index_dir`; what can't be loaded is empty.
     pub(crate) fn load(dir: &Path, index_dir: &Path) -> Self {
+        // The same directory by another path has to find the same index.
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         let dir = dir.as_os_str().as_encoded_bytes().to_vec();
+        // Two directories may have the same hash, so the index also contains the directory's path, which
+        // `load` compares.
         let file = index_dir.join(format!("{:016x}", hash(&dir)));
         let base = IndexFile::load(&file, &dir).unwrap_or_default();
         let recent = IndexFile::load(&recent_of(&file), &dir).unwrap_or_default();
@@ -126,13 +131,14 @@ impl TraceIndex {
         }
     }
 
-    /// Whether this many changed rows go to the small file: it is written whenever something changes, and the large
-    /// one seldom.
+    /// Whether this many changed rows go to the small file, which is rewritten with every change so that the
+    /// large one rarely is.
     fn is_small_change(&self, rows: usize) -> bool {
         rows <= 1000.max(self.base.len() / 8) && rows * 2 <= self.base.len()
     }
 
-    /// Keeps new rows. `unchanged` are the names and rows of all other files that are still there.
+    /// Saves new rows. `unchanged` are all other files that still exist, with their rows; deleted files are
+    /// dropped that way.
     pub(crate) fn save<'e>(
         &self,
         new: Vec<IndexRow>,
@@ -154,6 +160,8 @@ impl TraceIndex {
             write(&recent_of(file), &self.dir, &rows)
         } else {
             rows.extend(base.into_iter().map(row));
+            // Removed only after the large file is in place: until then, the rows of the small one are in no
+            // other file.
             write(file, &self.dir, &rows).and_then(|()| fs::remove_file(recent_of(file)))
         };
     }
@@ -207,6 +215,7 @@ impl IndexFile {
         let (version, rows, slots) = (u32_at(&header, 8), u32_at(&header, 12), u32_at(&header, 16));
         let (table_len, dir_len) = (u64_at(&header, 24), u64_at(&header, 32));
         let is_ours = header[..8] == MAGIC && version == VERSION && crc(&header[..44]) == u32_at(&header, 44);
+        // `find` masks hashes with the number of slots.
         if !is_ours || table_len > MAX_TABLE || !slots.is_power_of_two() {
             return Err(damaged());
         }
@@ -238,6 +247,7 @@ impl IndexFile {
         for step in 0..self.slots {
             let slot = (first + step) & mask;
             let row = u32_at(&self.table, self.rows * ROW + slot * 4);
+            // An empty slot ends the search: the table is never full, and rows are never deleted from it.
             if row as usize >= self.rows {
                 return None;
             }
@@ -282,12 +292,14 @@ impl IndexFile {
         let mut json = vec![0; u32_at(row, 60) as usize];
         let at = self.digests_at + u64_at(row, 52);
         let mut filled = 0;
+        // Read when it is shown, not on loading: 100,000 digests are most of the file.
         while filled < json.len() {
             match read_at(self.file.as_ref()?, &mut json[filled..], at + filled as u64).ok()? {
                 0 => return None,
                 n => filled += n,
             }
         }
+        // Each digest has its own checksum, because the one of the table doesn't cover them.
         (!json.is_empty() && crc(&json) == u32_at(row, 64)).then_some(json)
     }
 }
@@ -314,12 +326,12 @@ fn i64_at(bytes: &[u8], at: usize) -> i64 {
     i64::from_le_bytes(bytes[at..at + 8].try_into().expect("the slice is eight bytes long"))
 }
 
-/// Replaces an index file: written beside its place, and moved there.
+/// Replaces an index file: written next to it, then renamed, so that readers see the old one or the new one.
 fn write(path: &Path, dir: &[u8], rows: &[IndexRow]) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         private::create_dir(parent)?;
     }
-    // Several threads of several processes may write at the same time.
+    // Several threads and processes may write at the same time, so each has its own draft.
     let draft = path.with_extension(format!("{}.{:?}.tmp", std::process::id(), std::thread::current().id()));
     let _ = fs::remove_file(&draft);
     let written = private::create_file(&draft)
@@ -339,6 +351,7 @@ fn write(path: &Path, dir: &[u8], rows: &[IndexRow]) -> io::Result<()> {
 }
 
 fn encode(dir: &[u8], rows: &[IndexRow]) -> ([u8; HEADER], Vec<u8>) {
+    // At most half full, which keeps probe sequences short.
     let slots = (rows.len() * 2).next_power_of_two().max(2);
     let mut slot_rows = vec![NO_ROW; slots];
     let (mut table, mut texts, mut digests) = (Vec::with_capacity(rows.len() * ROW), dir.to_vec(), 0);

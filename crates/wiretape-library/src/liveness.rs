@@ -1,7 +1,8 @@
 //! Whether a recorder is still writing a trace.
 //!
-//! A recorder holds an advisory lock on its file for as long as the file is open; the system drops the lock with the
-//! process, however that ends. On Windows a lock would keep readers out, so nothing is known there.
+//! A recorder holds an advisory lock on its file while the file is open. The kernel releases the lock when
+//! the process ends, however it ends, which a pid file can't do. On Windows a lock would keep readers out, so
+//! liveness is unknown there.
 
 use crate::open::Head;
 use std::fs::File;
@@ -24,8 +25,8 @@ pub enum Liveness {
 #[cfg(unix)]
 pub fn mark_live(file: &File) {
     use std::fs::TryLockError;
-    // A process that checks whether we are running holds the lock for a moment. Some network file systems have no locks;
-    // then the trace only looks as if its recorder was gone.
+    // Another process that checks liveness holds the lock for a moment. Some network file systems have no
+    // locks; then the trace only looks as if its recorder was gone.
     for _ in 0..20 {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(1)),
@@ -43,6 +44,8 @@ pub fn mark_live(_: &File) {}
 pub fn liveness(path: &Path) -> Liveness {
     use std::fs::TryLockError;
     let Ok(file) = File::open(path) else { return Liveness::Unknown };
+    // A shared lock, so that several readers can check at the same time without mistaking each other for a
+    // recorder.
     match file.try_lock_shared() {
         Ok(()) => Liveness::Stopped,
         Err(TryLockError::WouldBlock) => Liveness::Running,
@@ -76,7 +79,8 @@ impl Writer {
     }
 }
 
-/// Whether a recorder is at work on a trace. Nothing is known of the files of other producers.
+/// Whether a recorder is still writing a trace. Unknown for files of other producers, which may write without
+/// a lock.
 pub fn recorder(path: &Path, head: &Head) -> Liveness {
     recorder_of(path, Writer::of(head.meta.as_ref()))
 }
@@ -108,7 +112,7 @@ mod tests {
     }
 }
 
-/// Whether more of the recording at `path` can come: then what is open is pending.
+/// Whether the recording at `path` may continue. If so, open calls are pending rather than unanswered.
 pub fn recording_state(path: &Path) -> RecordingState {
     match liveness(path) {
         Liveness::Running => RecordingState::Running,

@@ -66,8 +66,8 @@ pub fn open(path: &Path) -> Result<FileReader, TraceFileError> {
     open_with(path, |file, _| Box::new(file))
 }
 
-/// Opens a trace as [`open()`] does, through a reader of the caller's around the file, which is given the file's length:
-/// to show progress.
+/// Opens a trace like [`open()`], with a reader around the file that the caller supplies, for example to show
+/// progress. It gets the file's length.
 pub fn open_with(
     path: &Path,
     wrap: impl FnOnce(File, u64) -> Box<dyn Read + Send>,
@@ -92,7 +92,7 @@ pub fn follow(path: &Path) -> Result<FileReader, TraceFileError> {
     Ok(TraceReader::following(source))
 }
 
-/// Opens anything but a directory, which the system would open, too.
+/// Opens a file. Directories are refused here, because Unix opens them and fails only on reading.
 fn open_file(path: &Path) -> Result<File, TraceFileError> {
     let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
     let file = File::open(path).map_err(failed)?;
@@ -116,7 +116,7 @@ pub struct Head {
     pub started_ms: Option<i64>,
 }
 
-/// Whether a trace is the part that follows another file: a call may begin in one and end in the other.
+/// Whether a trace is the part that follows `before`. A call may begin in one part and end in the next.
 pub fn goes_on(head: &Head, before: &Path) -> bool {
     let previous = head.meta.as_ref().and_then(|meta| meta.part.as_ref()).map(|part| part.previous.as_str());
     previous.is_some() && previous == before.file_name().and_then(|name| name.to_str())
@@ -152,6 +152,7 @@ pub fn head(path: &Path) -> Result<Head, TraceFileError> {
     }
     let is_long =
         |notice: &Notice| matches!(notice, Notice::LongLine { .. } | Notice::DecompressionStopped { .. });
+    // A file without a newline looks empty to the reader, but it is something else.
     if strange.is_none() && reader.notices().iter().any(is_long) {
         strange = Some((1, "is too long".to_owned()));
     }
@@ -162,7 +163,7 @@ pub fn head(path: &Path) -> Result<Head, TraceFileError> {
     }
 }
 
-/// Reads little at a time: the first line is all that is wanted of a file that may be large.
+/// Limits the size of reads. Only the first line is wanted, of a file that may be large.
 struct SmallReads(File);
 
 impl Read for SmallReads {
@@ -200,7 +201,7 @@ fn head_of(record: &Record<'_>) -> Head {
     }
 }
 
-/// How a trace ends, by its last line. A compressed trace has to be read completely for that.
+/// How a trace ends, according to its last line. A compressed trace has to be read completely for that.
 pub fn ending(path: &Path) -> Result<Ending, TraceFileError> {
     let failed = |source| TraceFileError::Open { path: path.to_owned(), source };
     let tail = tail(path).map_err(failed)?;
@@ -218,11 +219,12 @@ pub(crate) fn is_open(path: &Path) -> Result<bool, TraceFileError> {
 
 /// The last bytes of a file; `None` if it is compressed.
 fn tail(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    // An `end` fits into the first of them; a last line that is longer than the second is a message.
+    // An `end` line fits into the first; a last line that doesn't fit into the second is a message.
     const TAILS: [u64; 2] = [4 * 1024, 64 * 1024];
     let mut file = File::open(path)?;
     let mut first = Vec::new();
     file.by_ref().take(1).read_to_end(&mut first)?;
+    // The first bytes of gzip and Zstandard. A plain trace begins with `{`.
     if matches!(first[..], [0x1f | 0x28]) {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
-//! The plain bytes of a trace, to be read from anywhere.
+//! The plain bytes of a trace, for random access.
 //!
-//! A compressed trace can't be read from the middle, so it is unpacked first, into a file without a name: the system
-//! removes it with the process, however that ends.
+//! A compressed trace can't be read from the middle, so it is unpacked first, into an unnamed temporary file:
+//! the system removes it with the process, however that ends.
 
 use crate::open::TraceFileError;
 use std::fs::File;
@@ -57,18 +57,19 @@ impl PlainTrace {
         Ok(PlainTrace { file: Arc::new(file), origin: Origin::Itself, cut: None })
     }
 
-    /// A file of the caller's that holds a whole trace, uncompressed.
+    /// A file of the caller's that contains a whole, uncompressed trace.
     pub fn of_file(file: File) -> Self {
         PlainTrace { file: Arc::new(file), origin: Origin::Unpacked, cut: None }
     }
 
-    /// Reads from the beginning, whatever else is read.
+    /// A reader from the beginning, independent of all others.
     pub fn reader(&self) -> PlainReader {
         self.reader_up_to(u64::MAX)
     }
 
-    /// Reads from the beginning, but no further than to the offset `end`.
+    /// A reader from the beginning up to the offset `end`.
     pub fn reader_up_to(&self, end: u64) -> PlainReader {
+        // The error comes after the last plain byte, so a reader that stops before it doesn't get it.
         let cut = self.cut.clone().filter(|_| end >= self.len());
         PlainReader { file: Arc::clone(&self.file), offset: 0, end, cut }
     }
@@ -102,7 +103,8 @@ impl PlainTrace {
         Ok(())
     }
 
-    /// The bytes of a span, but no more than `most` and no more than the longest line, and fewer if there are fewer.
+    /// The bytes of a span: at most `most`, at most the length of the longest line, and fewer at the end of
+    /// the file.
     pub fn read_span(&self, span: Range<u64>, most: u64) -> io::Result<Vec<u8>> {
         let length = span.end.saturating_sub(span.start).min(most).min(MAX_LINE as u64);
         let mut bytes = Vec::new();
@@ -113,7 +115,8 @@ impl PlainTrace {
     }
 }
 
-/// Reads a [`PlainTrace`] from one place on.
+/// Reads a [`PlainTrace`] sequentially. It has its own offset and uses positioned reads, so that many readers
+/// can share the file.
 #[derive(Debug)]
 pub struct PlainReader {
     file: Arc<File>,
@@ -128,6 +131,7 @@ impl Read for PlainReader {
         let length = buffer.len().min(left);
         let read = read_at(&self.file, &mut buffer[..length], self.offset)?;
         self.offset += read as u64;
+        // Once only: a caller that ignores the error gets an ordinary end of file.
         match self.cut.take_if(|_| read == 0 && !buffer.is_empty()) {
             Some(cut) => Err(io::Error::new(cut.kind, cut.message.to_string())),
             None => Ok(read),
@@ -150,7 +154,8 @@ fn is_compressed(file: &File) -> bool {
     matches!(read_at(file, &mut magic, 0), Ok(4)) && Compression::of_magic(&magic) != Compression::None
 }
 
-/// The plain bytes; of a file that is cut off or decompresses to too much, those that are there.
+/// Unpacks a file. If it is cut off or decompresses to too much, what could be unpacked is kept, with the
+/// error.
 fn unpack(file: File) -> io::Result<(File, Option<UnpackError>)> {
     let mut unpacked = tempfile::tempfile()?;
     let mut source = compress::reader(file)?;

@@ -9,7 +9,7 @@ use wiretape_trace::format::Meta;
 /// Traces of one recording, in the order in which they were written.
 #[derive(Debug)]
 pub struct Recording {
-    /// The id of its first part, if it has one.
+    /// The id of its first part, which all parts name; `None` for a trace without an id.
     id: Option<String>,
     /// The files, in the order in which they were written.
     pub parts: Vec<Part>,
@@ -53,11 +53,13 @@ impl Recording {
     pub fn find_parts(&mut self) -> Result<(), TraceFileError> {
         let mut seen: BTreeSet<PathBuf> = self.parts.iter().map(|part| part.path.clone()).collect();
         let mut at = 0;
+        // A worklist: each part names its neighbours, so the parts that are found lead to further ones.
         while let Some(part) = self.parts.get(at) {
             at += 1;
             for path in neighbours(&part.path)? {
                 if !seen.contains(&path) && path.is_file() {
                     let head = open::head(&path)?;
+                    // A file may have been replaced by a trace of another recording with the same name.
                     if recording_id(head.meta.as_ref()) == self.id {
                         self.parts.push(Part::of(path.clone(), head.meta.as_ref()));
                     }
@@ -69,7 +71,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Whether all its parts up to the last of these are there.
+    /// Whether it has all parts from the first to the last that was found.
     pub fn is_whole(&self) -> bool {
         self.parts.iter().zip(1..).all(|(part, index)| part.index == index)
     }

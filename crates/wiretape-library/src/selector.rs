@@ -74,10 +74,11 @@ impl From<OsString> for TraceSelector {
 }
 
 impl TraceSelector {
-    /// The trace that is meant; `dir` has the traces that go by id and age, and `index_dir` what was read of them.
+    /// Resolves the selector. `dir` has the traces that are selected by id or age, `index_dir` their index.
     pub fn resolve(&self, dir: &Path, index_dir: &Path) -> Result<PathBuf, SelectorError> {
         match self {
             TraceSelector::Latest { back } => latest(Catalog::open(dir, index_dir)?, dir, *back),
+            // A file wins over an id: an id can always be given with more of its characters.
             TraceSelector::Named(path) if path.exists() => Ok(path.clone()),
             TraceSelector::Named(path) => match path.to_str() {
                 Some(prefix) if looks_like_an_id(path) => by_id(Catalog::open(dir, index_dir)?, dir, prefix),
@@ -87,7 +88,7 @@ impl TraceSelector {
     }
 }
 
-/// Whether it may be the prefix of an id, and not only a path.
+/// Whether this may be a prefix of an id, and not only a path.
 fn looks_like_an_id(path: &Path) -> bool {
     path.components().count() == 1 && path.extension().is_none_or(|extension| !is_trace_extension(extension))
 }
@@ -107,6 +108,7 @@ fn latest(catalog: Catalog, dir: &Path, back: usize) -> Result<PathBuf, Selector
 
 fn by_id(catalog: Catalog, dir: &Path, prefix: &str) -> Result<PathBuf, SelectorError> {
     let begins = |entry: &CatalogEntry| {
+        // Case-insensitively: people type ids by hand.
         entry.id().get(..prefix.len()).is_some_and(|id| id.eq_ignore_ascii_case(prefix))
     };
     let mut candidates: Vec<CatalogEntry> = catalog.entries.into_iter().filter(begins).collect();

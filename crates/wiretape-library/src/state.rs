@@ -55,6 +55,7 @@ impl TraceState {
         match ending {
             Ending::End(end) => TraceState::Ended(end.clone()),
             Ending::Rotated { next } => TraceState::Rotated { next: next.clone() },
+            // Only asked without an end: a recorder holds its lock for a moment after writing `end`.
             Ending::Missing if liveness(path) == Liveness::Running => TraceState::Running,
             Ending::Missing => TraceState::NoEnd,
         }

@@ -12,7 +12,7 @@ struct Place {
 }
 
 impl Place {
-    /// A directory of so many traces, with one call each.
+    /// A directory of `count` traces, with one call each.
     fn with_traces(count: u64) -> Self {
         let place = Place { dir: tempfile::tempdir().unwrap() };
         fs::create_dir(place.traces()).unwrap();

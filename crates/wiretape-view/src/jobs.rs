@@ -26,7 +26,7 @@ pub(crate) struct Job<T> {
 
 #[derive(Debug)]
 struct JobState<T> {
-    is_asked: bool,
+    is_requested: bool,
     is_running: bool,
     result: Option<Arc<T>>,
     /// The number of bytes of the file that the result covers.
@@ -35,7 +35,7 @@ struct JobState<T> {
 
 impl<T> Default for Job<T> {
     fn default() -> Self {
-        let state = JobState { is_asked: false, is_running: false, result: None, of_bytes: 0 };
+        let state = JobState { is_requested: false, is_running: false, result: None, of_bytes: 0 };
         Job { state: Mutex::new(state), done: AtomicU64::new(0) }
     }
 }
@@ -44,7 +44,7 @@ impl<T> Job<T> {
     /// The job's progress; `None` if it was never requested.
     pub(crate) fn progress(&self, trace: &OpenTrace) -> Option<Progress> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.is_asked.then(|| self.progress_of(&state, trace))
+        state.is_requested.then(|| self.progress_of(&state, trace))
     }
 
     fn progress_of(&self, state: &JobState<T>, trace: &OpenTrace) -> Progress {
@@ -69,19 +69,20 @@ impl<T> JobState<T> {
 
 impl<T: Send + Sync + 'static> Job<T> {
     /// The latest result and the progress of the next; starts the job if needed.
-    fn ask(
+    fn result_or_start(
         &self,
         trace: &Arc<OpenTrace>,
         job: fn(&OpenTrace) -> &Job<T>,
-        find_out: fn(&OpenTrace, &AtomicU64) -> io::Result<T>,
+        work: fn(&OpenTrace, &AtomicU64) -> io::Result<T>,
     ) -> (Progress, Option<Arc<T>>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.is_asked = true;
+        state.is_requested = true;
+        // Under the lock, so that two requests at the same time start only one job.
         if !state.is_running && (state.result.is_none() || state.is_stale(trace)) {
             state.is_running = true;
             self.done.store(0, Ordering::Release);
             let trace = Arc::clone(trace);
-            thread::spawn(move || run(&trace, job, find_out));
+            thread::spawn(move || run(&trace, job, work));
         }
         (self.progress_of(&state, trace), state.result.clone())
     }
@@ -90,11 +91,14 @@ impl<T: Send + Sync + 'static> Job<T> {
 fn run<T>(
     trace: &OpenTrace,
     job: fn(&OpenTrace) -> &Job<T>,
-    find_out: fn(&OpenTrace, &AtomicU64) -> io::Result<T>,
+    work: fn(&OpenTrace, &AtomicU64) -> io::Result<T>,
 ) {
+    // Taken before reading: lines that are appended meanwhile make the result stale, and the next request
+    // starts the job again.
     let of_bytes = trace.progress().done;
-    let result = find_out(trace, &job(trace).done);
+    let result = work(trace, &job(trace).done);
     let mut state = job(trace).state.lock().unwrap_or_else(PoisonError::into_inner);
+    // Also after an error: otherwise the job could never be started again.
     state.is_running = false;
     state.of_bytes = of_bytes;
     // A read error is reported by the index, which reads the same file.
@@ -109,12 +113,12 @@ const FINDINGS: u64 = 200;
 impl OpenTrace {
     /// The lint findings of the trace.
     pub(crate) fn findings(self: &Arc<Self>) -> (Progress, Option<Arc<Findings>>) {
-        self.lint.ask(self, |trace| &trace.lint, check)
+        self.lint.result_or_start(self, |trace| &trace.lint, check)
     }
 
     /// The tools, with the tokens of their results.
     pub(crate) fn tools(self: &Arc<Self>) -> (Progress, Option<Arc<BTreeMap<String, Tool>>>) {
-        self.tokens.ask(self, |trace| &trace.tokens, count_tokens)
+        self.tokens.result_or_start(self, |trace| &trace.tokens, count_tokens)
     }
 
     /// Reads the whole trace once more.
@@ -134,7 +138,7 @@ pub(crate) fn check(trace: &OpenTrace, done: &AtomicU64) -> io::Result<Findings>
     let mut linter = Linter::new(options);
     trace.scan(done, |line| linter.observe(line))?;
     let mut findings = linter.finish();
-    // Some rules report only at the end, for earlier lines: sort by line.
+    // Rules that report only at the end don't have the line any more. Its excerpt is read from the file here.
     for diagnostic in findings.diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()) {
         if let Some((line, _)) = trace.line(diagnostic.line, u64::MAX)? {
             diagnostic.show_in(&line);

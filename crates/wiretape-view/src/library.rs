@@ -83,6 +83,7 @@ impl Library {
         }
     }
 
+    // Checked each time: the store may be created while the page is open.
     pub(crate) fn store(&self) -> Option<&Path> {
         self.store.as_deref().filter(|path| path.exists())
     }
@@ -136,6 +137,7 @@ impl Library {
     fn card(&self, listing: &Listing, entry: &CatalogEntry) -> TraceCard {
         let state = self.directory.state(&entry.path);
         // An open trace was already counted.
+        // The shadowed guard lives until the end of the function, so nothing below may lock `open` again.
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let open = open.iter().find(|trace| trace.key == entry.id()).cloned();
         let summary = match open {
@@ -167,6 +169,7 @@ impl Library {
         }
         let mut traces: Vec<Arc<OpenTrace>> = Vec::new();
         for name in names {
+            // Without this, merging would show every line twice, and locking its index twice could deadlock.
             let trace = self.trace(name)?;
             // A trace that is named twice is opened once.
             if !traces.iter().any(|other| Arc::ptr_eq(other, &trace)) {
@@ -181,6 +184,8 @@ impl Library {
         if let Some(trace) = self.already_open(name) {
             return Ok(trace);
         }
+        // Opened without the lock: reading the first lines of a large trace takes time, and other requests
+        // must not wait for it.
         let named = self.find(name).ok_or_else(|| OpenError::Unknown(name.to_owned()))?;
         if let Some(trace) = self.already_open(&named.key) {
             return Ok(trace);
@@ -194,6 +199,7 @@ impl Library {
             return Ok(Arc::clone(trace));
         }
         open.push(Arc::clone(&trace));
+        // Dropping it also ends its reader's thread, which holds only a weak reference.
         if open.len() > OPEN {
             open.remove(0);
         }
@@ -223,6 +229,8 @@ impl Library {
         let ending = self.directory.state(&path);
         let directory = Arc::clone(&self.directory);
         let of_file = path.clone();
+        // The ending of an uploaded file is looked up once, unless it has none: then a live recorder may
+        // still have written it.
         let state_of: StateOf = Arc::new(move || match is_live.load(Ordering::Acquire) {
             true => TraceState::Running,
             false if ending == TraceState::NoEnd => directory.state(&of_file),
@@ -237,6 +245,7 @@ impl Library {
         if let Some(entry) = listing.traces().iter().find(is_named) {
             return Some(self.on_disk(entry.id().to_owned(), entry.path.clone()));
         }
+        // A unique prefix of an id, as on the command line.
         let begins = listing.traces().iter().filter(|entry| entry.id().starts_with(name));
         match begins.collect::<Vec<_>>().as_slice() {
             [entry] => Some(self.on_disk(entry.id().to_owned(), entry.path.clone())),
@@ -259,6 +268,7 @@ impl Library {
     pub(crate) fn bring(&self, name: &str, file: NamedTempFile, is_live: Arc<AtomicBool>) -> String {
         let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        // It appears in URLs and headers, so anything that could have a meaning there is replaced.
         let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(80).collect();
         let key = format!("{}~{name}", brought.len() + 1);
         brought.push(UploadedTrace { key: key.clone(), name, file, is_live });

@@ -28,12 +28,12 @@ pub(crate) struct Summary {
 impl Summary {
     /// The summary of an open trace; `None` if it can't be read.
     pub(crate) fn of_open(trace: &OpenTrace) -> Option<Self> {
-        let told = introduction(trace, |_| true).ok()?;
+        let peers = introduction(trace, |_| true).ok()?;
         let index = trace.index();
         let duration_us = index.times().and_then(|(first, last)| u64::try_from(last - first).ok());
         Some(Summary {
-            client: told.client,
-            server: told.server,
+            client: peers.client,
+            server: peers.server,
             duration_us,
             calls: index.client_calls,
             errors: index.errors,
@@ -72,7 +72,7 @@ struct CountedTrace {
 }
 
 /// The interval between checks of the directory.
-const LOOK: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// The idle time after which the index is written.
 const IDLE: Duration = Duration::from_secs(1);
@@ -109,6 +109,7 @@ impl Summaries {
         }
         let last = asked.remove(&entry.path).and_then(|before| before.last);
         asked.insert(entry.path.clone(), CountedTrace { stamp: entry.stamp, last: last.clone() });
+        // Unbounded, but each trace is queued once for each state of its file.
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         // Fails only when the program ends and the receiver is gone.
         let _ = wanted.send((entry.path.clone(), entry.stamp));
@@ -120,6 +121,7 @@ impl Summaries {
         if let Some(asked) = asked.get_mut(&path) {
             asked.last = Some(digest.clone().into());
         }
+        // Released before the directory's locks are taken.
         drop(asked);
         self.directory.remember(path, stamp, digest);
         self.version.fetch_add(1, Ordering::AcqRel);
@@ -131,6 +133,8 @@ fn count(summaries: &Weak<Summaries>, wanted: &Receiver<(PathBuf, FileStamp)>) {
     loop {
         match wanted.recv_timeout(IDLE) {
             Ok((path, stamp)) => {
+                // Counted without a strong reference: a large trace takes seconds, and must not keep a closed
+                // page's data alive.
                 // A trace that can't be read has no summary; the listing says why.
                 let digest = TraceDigest::read(&path);
                 let Some(summaries) = summaries.upgrade() else { return };
@@ -141,6 +145,7 @@ fn count(summaries: &Weak<Summaries>, wanted: &Receiver<(PathBuf, FileStamp)>) {
             }
             Err(RecvTimeoutError::Timeout) => {
                 let Some(summaries) = summaries.upgrade() else { return };
+                // Saved when idle, not after each trace: every save rewrites a file.
                 if !is_saved {
                     summaries.directory.save();
                     is_saved = true;
@@ -155,9 +160,10 @@ fn count(summaries: &Weak<Summaries>, wanted: &Receiver<(PathBuf, FileStamp)>) {
 fn watch(summaries: &Weak<Summaries>, directory: &TraceDirectory) {
     let mut before = None;
     loop {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
         let Some(summaries) = summaries.upgrade() else { return };
         let now = fingerprint(&directory.traces());
+        // The first look has nothing to compare with, and must not count as a change.
         if before.is_some_and(|before| before != now) {
             summaries.version.fetch_add(1, Ordering::AcqRel);
         }

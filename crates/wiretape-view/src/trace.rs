@@ -77,6 +77,7 @@ impl OpenTrace {
             tokens: TokensJob::default(),
             source,
         });
+        // Weak, so that the thread ends when the trace is closed.
         let follower = Follower { trace: Arc::downgrade(&trace), state_of };
         thread::Builder::new().name("index".to_owned()).spawn(move || follower.run(reader))?;
         trace.wait_for_first_lines();
@@ -174,11 +175,12 @@ impl Follower {
         loop {
             let Some(trace) = self.trace.upgrade() else { return };
             let read = read_on(&trace, &mut reader, &mut builder);
-            let is_over = self.settle(&trace, &mut builder, &reader, read);
+            let is_over = self.publish_state(&trace, &mut builder, &reader, read);
             if is_over {
                 return;
             }
             let pause = if trace.is_live() { LIVE } else { QUIET };
+            // Not held while sleeping: a closed trace is freed at once.
             drop(trace);
             thread::sleep(pause);
         }
@@ -187,7 +189,7 @@ impl Follower {
     /// Updates the state after everything was read: whether the recording has ended and can't grow.
     ///
     /// The index is marked complete last, so that a request that waits for it sees final outcomes and all notices.
-    fn settle(
+    fn publish_state(
         &self,
         trace: &OpenTrace,
         builder: &mut Builder,
@@ -203,7 +205,7 @@ impl Follower {
         }
         // While the recording runs, open calls are pending, with a duration up to now.
         let is_running = !is_over && state.kind() == TraceStateKind::Running;
-        builder.settle(if is_running { RecordingState::Running } else { RecordingState::Over });
+        builder.update_open_calls(if is_running { RecordingState::Running } else { RecordingState::Over });
         add(trace, builder);
         *trace.state.write().unwrap_or_else(PoisonError::into_inner) = state;
         *trace.notices.write().unwrap_or_else(PoisonError::into_inner) = notices_of(reader, read.err());
@@ -240,7 +242,9 @@ fn add(trace: &OpenTrace, builder: &mut Builder) {
     let batch = builder.take();
     let end = batch.end;
     trace.index.write().unwrap_or_else(PoisonError::into_inner).add(batch);
+    // `fetch_max`, because a batch without lines (only updated calls) has an end of 0.
     trace.read.fetch_max(end, Ordering::AcqRel);
+    // After the index was changed: who sees the new version also sees the new lines.
     trace.changed();
 }
 

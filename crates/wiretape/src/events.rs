@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use wiretape_events::bus::{Heart, Pulse};
+use wiretape_events::bus::{HeartbeatOptions, ListenerHealth};
 use wiretape_events::event::{EventIds, SinkStatus};
 use wiretape_events::observe::ObserverOptions;
 use wiretape_events::sink::webhook::{Secret, WebhookError, WebhookOptions, WebhookSink};
@@ -231,18 +231,18 @@ fn ndjson(path: &Path) -> Result<NdjsonSink, CommandError> {
 
 pub(crate) fn beat(bus: &Bus, bound: &[BoundListener]) {
     let bound = bound.to_vec();
-    let probe = Box::new(move || bound.iter().map(heart).collect());
-    if let Err(error) = bus.beat(Pulse { every: HEARTBEAT, probe }) {
+    let probe = Box::new(move || bound.iter().map(listener_health).collect());
+    if let Err(error) = bus.beat(HeartbeatOptions { every: HEARTBEAT, probe }) {
         output::warn(format!("wiretape: can't send heartbeats: {error}"));
     }
 }
 
-fn heart(bound: &BoundListener) -> Heart {
+fn listener_health(bound: &BoundListener) -> ListenerHealth {
     let (upstream, reachable) = match &bound.listener.route {
         Route::Reverse(reverse) => (reverse.upstream.origin(), Some(reverse.upstream.is_reachable())),
         Route::Forward(_) => (String::new(), None),
     };
-    Heart {
+    ListenerHealth {
         listener: bound.listener.name.as_str().into(),
         upstream: upstream.into(),
         port: bound.address.port(),

@@ -1,44 +1,44 @@
 // Made from the types of the API by `cargo test -p wiretape-view api`; don't edit.
 
 /**
- * The first page: what there is to look at.
+ * The start page: all traces.
  */
 export type Home = { 
 /**
- * The version of the program.
+ * The version of Wiretape.
  */
 version: string, 
 /**
- * The traces that were found, those that are being recorded first, then the newest; 500 at most.
+ * The matching traces: those being recorded first, then the newest; at most 500.
  */
 traces: Array<TraceCard>, 
 /**
- * How many were found.
+ * The number of matching traces.
  */
 found: number, 
 /**
- * How many traces there are.
+ * The number of all traces.
  */
 total: number, 
 /**
- * Whether there is a store of events.
+ * Whether there is a store.
  */
 hasStore: boolean, 
 /**
- * The traces that the program was started with; they are to be opened at once.
+ * The keys of the traces named on the command line, which are opened at once.
  */
 given: Array<string>, 
 /**
- * Files that are named like traces and can't be read, in words.
+ * Messages about files that are named like traces and can't be read.
  */
 unreadable: Array<string>, };
 
 /**
- * One trace among others.
+ * A trace in a list.
  */
 export type TraceCard = { 
 /**
- * What it goes by in URLs.
+ * The key that identifies it in URLs.
  */
 key: string, 
 /**
@@ -50,11 +50,11 @@ label: string,
  */
 file: string, 
 /**
- * The client's name and version, once they are known.
+ * The client's name and version, once known.
  */
 client: string | null, 
 /**
- * The server's name and version, once they are known.
+ * The server's name and version, once known.
  */
 server: string | null, 
 /**
@@ -62,40 +62,40 @@ server: string | null,
  */
 startedUs: number | null, 
 /**
- * How long it took, or has taken so far.
+ * Its duration, so far.
  */
 durationUs: number | null, 
 /**
- * How many calls it has; unknown until somebody has counted.
+ * The number of calls; unknown until they are counted.
  */
 calls: number | null, 
 /**
- * How many of these failed.
+ * The number of failed calls.
  */
 errors: number | null, 
 /**
- * How many messages it has.
+ * The number of messages in both directions.
  */
 messages: number | null, 
 /**
- * The size of the file.
+ * The size of the file in bytes.
  */
 bytes: number, 
 /**
- * Where it stands.
+ * Whether it has ended, continues, or is being recorded.
  */
 state: "ended" | "rotated" | "running" | "no-end", 
 /**
- * The same in a few words, as `exit 1`.
+ * The state in a few words, such as `exit 1`.
  */
 stateText: string, };
 
 /**
- * The traces that a URL names.
+ * The traces named by a URL.
  */
 export type TraceSet = { 
 /**
- * In the order of the URL.
+ * The traces, in the order of the URL.
  */
 traces: Array<TraceInfo>, 
 /**
@@ -103,20 +103,20 @@ traces: Array<TraceInfo>,
  */
 fromUs: number, 
 /**
- * When the last line of all was seen.
+ * When the last line of all of them was observed.
  */
 toUs: number, 
 /**
- * Whether secrets were taken out again, as in a report.
+ * Whether this is a report, in which secrets were redacted once more.
  */
 isReport: boolean, };
 
 /**
- * One trace, as far as it was read.
+ * A trace, as far as it is indexed.
  */
 export type TraceInfo = { 
 /**
- * What it goes by in URLs.
+ * The key that identifies it in URLs.
  */
 key: string, 
 /**
@@ -128,23 +128,23 @@ label: string,
  */
 file: string, 
 /**
- * The client's name and version.
+ * The client's name and version, once known.
  */
 client: string | null, 
 /**
- * The server's name and version.
+ * The server's name and version, once known.
  */
 server: string | null, 
 /**
- * The revision of the protocol that was agreed on.
+ * The MCP revision that was agreed on.
  */
 revision: string | null, 
 /**
- * `stdio`, `http` …
+ * The transport: `stdio`, `http` …
  */
 transport: string | null, 
 /**
- * The command or the URL of the server.
+ * The server's command or URL.
  */
 command: string | null, 
 /**
@@ -152,152 +152,152 @@ command: string | null,
  */
 startedUs: number, 
 /**
- * When its last line was seen.
+ * When its last line was observed.
  */
 lastUs: number, 
 /**
- * Where it stands.
+ * Whether it has ended, continues, or is being recorded.
  */
 state: "ended" | "rotated" | "running" | "no-end", 
 /**
- * The same in a few words.
+ * The state in a few words, such as `exit 1`.
  */
 stateText: string, 
 /**
- * What is worth telling: damaged lines, lines of an unknown type, a missing end.
+ * Remarks: damaged lines, lines of an unknown type, a missing end.
  */
 notices: Array<string>, 
 /**
- * How many lines were read.
+ * The number of indexed lines.
  */
 lines: number, 
 /**
- * How many messages.
+ * The number of messages.
  */
 messages: number, 
 /**
- * How many calls.
+ * The number of calls.
  */
 calls: number, 
 /**
- * How many of these failed.
+ * The number of failed calls.
  */
 errors: number, 
 /**
- * How far it was read.
+ * How much of it is indexed.
  */
 progress: Progress, };
 
 /**
- * How far something was read.
+ * The progress of reading something.
  */
 export type Progress = { 
 /**
- * Bytes that were read.
+ * The bytes read so far.
  */
 done: number, 
 /**
- * Bytes that there are.
+ * The bytes to read.
  */
 total: number, 
 /**
- * Whether all that is there was read.
+ * Whether everything was read.
  */
 isComplete: boolean, };
 
 /**
- * Something has changed: sent by `/api/watch`.
+ * A change, sent by `/api/watch`.
  */
 export type Change = { 
 /**
- * Grows with each change of the list of traces.
+ * Increases with each change of the list of traces.
  */
 home: number, 
 /**
- * For each trace of the set, in order.
+ * One for each trace of the set, in order.
  */
 traces: Array<TraceChange>, };
 
 /**
- * How far a trace is.
+ * The current extent of a trace.
  */
 export type TraceChange = { 
 /**
- * How many lines there are.
+ * The number of lines.
  */
 lines: number, 
 /**
- * How many calls there are.
+ * The number of calls.
  */
 calls: number, 
 /**
- * Grows with everything that changes, as when a call is answered.
+ * Increases with every change, for example when a call is answered.
  */
 version: number, 
 /**
- * How far it was read.
+ * How much of it is indexed.
  */
 progress: Progress, 
 /**
- * How far the check is, once somebody asked for it.
+ * The progress of the linter, once it was requested.
  */
 lint: Progress | null, 
 /**
- * How far the counting of tokens is, once somebody asked for it.
+ * The progress of counting tokens, once it was requested.
  */
 tokens: Progress | null, 
 /**
- * Where it stands.
+ * Whether it has ended, continues, or is being recorded.
  */
 state: "ended" | "rotated" | "running" | "no-end", };
 
 /**
- * Some of the calls that pass a filter.
+ * A page of the calls that match a filter.
  */
 export type CallPage = { 
 /**
- * How many pass.
+ * The number of matching calls.
  */
 total: number, 
 /**
- * How many calls there are in all.
+ * The number of all calls.
  */
 all: number, 
 /**
- * The number of the first row, from 0.
+ * The index of the first row, from 0.
  */
 from: number, 
 /**
- * The rows.
+ * The rows of this page.
  */
 rows: Array<CallRow>, };
 
 /**
- * A call.
+ * A call in a list.
  */
 export type CallRow = { 
 /**
- * Which trace of the set.
+ * The index of its trace in the set.
  */
 trace: number, 
 /**
- * Counts the requests of the trace from 1.
+ * Its number in the trace: requests are counted from 1.
  */
 call: number, 
 /**
- * The line of the request.
+ * The line of the request, from 1.
  */
 line: number, 
 /**
- * The line of the response.
+ * The line of the response, from 1.
  */
 responseLine: number | null, 
 /**
- * When it was asked.
+ * When the request was sent.
  */
 atUs: number, 
 /**
- * Who asked.
+ * The direction of the request.
  */
 direction: Dir, 
 /**
@@ -305,11 +305,11 @@ direction: Dir,
  */
 id: string | null, 
 /**
- * The session.
+ * The session's id.
  */
 session: string | null, 
 /**
- * The method.
+ * The JSON-RPC method.
  */
 method: string, 
 /**
@@ -317,20 +317,19 @@ method: string,
  */
 tool: string | null, 
 /**
- * What became of it: `ok`, `tool-error`, `protocol-error`, `http-error`, `cancelled`, `timed-out`, `late`,
- * `disconnected`, `no-response`, `abandoned`.
+ * The name of the outcome, see `docs/calls.md`.
  */
 status: string, 
 /**
- * Whether that is a failure.
+ * Whether the outcome is a failure.
  */
 isError: boolean, 
 /**
- * Whether the call is still open in a recording that goes on.
+ * Whether the call is open in a recording that is still running.
  */
 isOpen: boolean, 
 /**
- * The code of a protocol error, or the HTTP status.
+ * The JSON-RPC error code, or the HTTP status.
  */
 code: number | null, 
 /**
@@ -338,57 +337,57 @@ code: number | null,
  */
 latencyUs: number | null, 
 /**
- * The part of it during which a person was asked.
+ * The part of the latency during which a person was asked.
  */
 personUs: number, 
 /**
- * The part of it during which the client answered requests of the server.
+ * The part of the latency during which the client answered requests of the server.
  */
 clientUs: number, 
 /**
- * The size of the request.
+ * The size of the request in bytes.
  */
 requestBytes: number, 
 /**
- * The size of the response.
+ * The size of the response in bytes.
  */
 responseBytes: number | null, 
 /**
- * How many progress notifications it has.
+ * The number of its progress notifications.
  */
 progress: number, 
 /**
- * How many requests the other side made during it.
+ * The number of requests that the other side sent during it.
  */
 nested: number, 
 /**
- * The call during which the other side made this one.
+ * The call during which the other side sent this one.
  */
 parent: number | null, 
 /**
- * The first call of the operation that it belongs to.
+ * The first call of the operation it belongs to.
  */
 operation: number | null, 
 /**
- * What it asks, in a few words.
+ * A one-line summary of the request.
  */
 about: string, };
 
 /**
- * Who said something.
+ * The direction of a message.
  */
 export type Dir = "in" | "out" | "unknown";
 
 /**
- * The calls of a part of the timeline.
+ * The calls in a range of the timeline.
  */
 export type Timeline = { 
 /**
- * The calls, in the order of their time; of too many those that took longest.
+ * The calls in the order of their time; if there are too many, failed and long ones first.
  */
 bars: Array<Bar>, 
 /**
- * How many there are in that part.
+ * The number of calls in the range.
  */
 total: number, };
 
@@ -397,31 +396,31 @@ total: number, };
  */
 export type Bar = { 
 /**
- * Which trace of the set.
+ * The index of its trace in the set.
  */
 trace: number, 
 /**
- * The call.
+ * Its number in the trace.
  */
 call: number, 
 /**
- * When it was asked.
+ * When the request was sent.
  */
 atUs: number, 
 /**
- * How long it took; unknown if it was not answered.
+ * Its duration; unknown if it was not answered.
  */
 latencyUs: number | null, 
 /**
- * What became of it.
+ * The name of the outcome.
  */
 status: string, 
 /**
- * Whether that is a failure.
+ * Whether the outcome is a failure.
  */
 isError: boolean, 
 /**
- * Who asked.
+ * The direction of the request.
  */
 direction: Dir, 
 /**
@@ -429,16 +428,16 @@ direction: Dir,
  */
 name: string, 
 /**
- * The call during which the other side made this one.
+ * The call during which the other side sent this one.
  */
 parent: number | null, 
 /**
- * How many progress notifications it has.
+ * The number of its progress notifications.
  */
 progress: number, };
 
 /**
- * How much happened when: the map above the timeline.
+ * Activity over time: the map above the timeline.
  */
 export type Density = { 
 /**
@@ -450,36 +449,36 @@ fromUs: number,
  */
 toUs: number, 
 /**
- * Calls that began, by bucket.
+ * The number of calls that began, by bucket.
  */
 calls: Array<number>, 
 /**
- * Those of them that failed.
+ * The number of these that failed, by bucket.
  */
 errors: Array<number>, 
 /**
- * Lines of standard error, by bucket.
+ * The number of stderr lines, by bucket.
  */
 stderr: Array<number>, };
 
 /**
- * Some of the lines that pass a filter.
+ * A page of the lines that match a filter.
  */
 export type MessagePage = { 
 /**
- * How many pass.
+ * The number of matching lines.
  */
 total: number, 
 /**
- * How many lines there are in all.
+ * The number of all lines.
  */
 all: number, 
 /**
- * The number of the first row, from 0.
+ * The index of the first row, from 0.
  */
 from: number, 
 /**
- * The rows.
+ * The rows of this page.
  */
 rows: Array<MessageRow>, };
 
@@ -488,31 +487,31 @@ rows: Array<MessageRow>, };
  */
 export type MessageRow = { 
 /**
- * Which trace of the set.
+ * The index of its trace in the set.
  */
 trace: number, 
 /**
- * The line, from 1.
+ * Its number in the trace, from 1.
  */
 line: number, 
 /**
- * When it was seen.
+ * When it was observed.
  */
 atUs: number, 
 /**
- * Who said it.
+ * The direction of the message.
  */
 direction: Dir, 
 /**
- * What it is.
+ * The kind of line.
  */
 kind: LineKind, 
 /**
- * The method; a response's is that of its request.
+ * The method; for a response, that of its request.
  */
 method: string | null, 
 /**
- * The tool; a response's is that of its request.
+ * The tool; for a response, that of its request.
  */
 tool: string | null, 
 /**
@@ -524,53 +523,53 @@ id: string | null,
  */
 call: number | null, 
 /**
- * What a response says of its call.
+ * For a response, the outcome of its call.
  */
 status: string | null, 
 /**
- * Whether that is a failure.
+ * Whether the outcome is a failure.
  */
 isError: boolean, 
 /**
- * The size of the line.
+ * The size of the line in bytes.
  */
 bytes: number, 
 /**
- * What it says, in a few words.
+ * A one-line summary of the content.
  */
 about: string, };
 
 /**
- * What a line is.
+ * The kind of a line.
  */
 export type LineKind = "meta" | "request" | "response" | "notification" | "batch" | "odd" | "text" | "stderr" | "http" | "gap" | "rotated" | "end" | "unknown" | "damaged" | "stream";
 
 /**
- * One call whole.
+ * Everything about one call.
  */
 export type CallDetail = { 
 /**
- * The call.
+ * The call, as in a list.
  */
 row: CallRow, 
 /**
- * What was asked.
+ * The request's JSON.
  */
 request: Payload, 
 /**
- * What was answered.
+ * The response's JSON.
  */
 response: Payload | null, 
 /**
- * What came in between, in order.
+ * What happened during the call, in order.
  */
 meanwhile: Array<Meanwhile>, 
 /**
- * How much more came in between.
+ * The number of further entries, which are left out.
  */
 more: number, 
 /**
- * The requests that the other side made during it.
+ * The requests that the other side sent during the call.
  */
 nested: Array<CallRow>, 
 /**
@@ -578,23 +577,23 @@ nested: Array<CallRow>,
  */
 operation: OperationView | null, 
 /**
- * What the check finds on its lines; empty until the check, which asking for a call begins, is complete.
+ * The linter's findings on its lines; empty until the linter, which this request starts, is done.
  */
 findings: Array<Finding>, 
 /**
- * The HTTP exchange, if it went over HTTP.
+ * The HTTP exchange, if it was sent over HTTP.
  */
 http: HttpView | null, 
 /**
- * The request as a command line for curl, if it went over HTTP.
+ * The request as a curl command line, if it was sent over HTTP.
  */
 curl: string | null, 
 /**
- * The call before it in the trace.
+ * The number of the previous call in the trace.
  */
 previous: number | null, 
 /**
- * The call after it in the trace.
+ * The number of the next call in the trace.
  */
 next: number | null, };
 
@@ -603,36 +602,36 @@ next: number | null, };
  */
 export type Payload = { 
 /**
- * The line that it stands in.
+ * The number of its line.
  */
 line: number, 
 /**
- * Its text, as it was written; the beginning only if it is very long.
+ * The JSON as it was on the wire; only the beginning if it is very long.
  */
 text: string, 
 /**
- * How many bytes it has.
+ * The full length in bytes.
  */
 bytes: number, 
 /**
- * Whether `text` is only its beginning.
+ * Whether `text` is only the beginning.
  */
 isCut: boolean, };
 
 /**
- * Something that came while a call was open.
+ * Something that happened during a call.
  */
 export type Meanwhile = { 
 /**
- * The line.
+ * The number of its line.
  */
 line: number, 
 /**
- * How long after the request.
+ * The time since the request.
  */
 afterUs: number | null, 
 /**
- * What it is.
+ * The kind of entry.
  */
 kind: MeanwhileKind, 
 /**
@@ -640,12 +639,12 @@ kind: MeanwhileKind,
  */
 call: number | null, 
 /**
- * What it says, in a few words.
+ * A one-line summary.
  */
 about: string, };
 
 /**
- * What came while a call was open.
+ * What happened during a call.
  */
 export type MeanwhileKind = "progress" | "cancellation" | "request" | "answer" | "stderr";
 
@@ -654,11 +653,11 @@ export type MeanwhileKind = "progress" | "cancellation" | "request" | "answer" |
  */
 export type OperationView = { 
 /**
- * The number of its first call.
+ * The number of the first call.
  */
 first: number, 
 /**
- * Its calls, in order.
+ * The calls, in order.
  */
 calls: Array<CallRow>, };
 
@@ -671,19 +670,19 @@ export type HttpView = {
  */
 method: string | null, 
 /**
- * The address.
+ * The URL of the request.
  */
 url: string | null, 
 /**
- * The status.
+ * The HTTP status code.
  */
 status: number | null, 
 /**
- * The request's header fields.
+ * The headers of the request.
  */
 requestHeaders: Array<HeaderField>, 
 /**
- * The response's.
+ * The headers of the response.
  */
 responseHeaders: Array<HeaderField>, };
 
@@ -692,103 +691,103 @@ responseHeaders: Array<HeaderField>, };
  */
 export type HeaderField = { 
 /**
- * Its name.
+ * The name, in lower case.
  */
 name: string, 
 /**
- * Its value.
+ * The value, with secrets redacted.
  */
 value: string, };
 
 /**
- * Lines of a file, as they are.
+ * Lines of the file, unchanged.
  */
 export type RawPage = { 
 /**
- * How many lines there are.
+ * The number of all lines.
  */
 total: number, 
 /**
- * The lines.
+ * The requested lines.
  */
 lines: Array<RawLine>, };
 
 /**
- * A line of a file, as it is.
+ * A line of the file, unchanged.
  */
 export type RawLine = { 
 /**
- * Counts from 1.
+ * Its number, from 1.
  */
 line: number, 
 /**
- * Its text; the beginning only if it is very long.
+ * The text; only the beginning if it is very long.
  */
 text: string, 
 /**
- * How many bytes it has.
+ * The full length in bytes.
  */
 bytes: number, 
 /**
- * Whether `text` is only its beginning.
+ * Whether `text` is only the beginning.
  */
 isCut: boolean, };
 
 /**
- * The tools and the methods of a set of traces.
+ * The tools and methods of a set of traces.
  */
 export type ToolsReport = { 
 /**
- * Tools, the most called first, those that nobody called last.
+ * The tools, the most called first, unused ones last.
  */
 tools: Array<ToolRow>, 
 /**
- * Other methods.
+ * The other methods, the most called first.
  */
 methods: Array<ToolRow>, 
 /**
- * The encoding by which tokens are counted.
+ * The name of the encoding that tokens are counted with.
  */
 encoding: string, 
 /**
- * How far the counting of tokens in results is.
+ * The progress of counting tokens in results.
  */
 tokens: Progress, 
 /**
- * The upper bounds of the buckets of histograms, in microseconds; the last bucket has none.
+ * The upper bounds of the histograms' buckets, in microseconds; the last bucket has none.
  */
 bucketsUs: Array<number>, };
 
 /**
- * A tool, or a method.
+ * A tool or a method.
  */
 export type ToolRow = { 
 /**
- * Which trace of the set.
+ * The index of its trace in the set.
  */
 trace: number, 
 /**
- * Its name.
+ * The name of the tool or method.
  */
 name: string, 
 /**
- * Who calls it.
+ * The direction of its requests.
  */
 direction: Dir, 
 /**
- * How often it was called.
+ * The number of calls.
  */
 calls: number, 
 /**
- * Of all calls, from 0 to 1.
+ * The share of all calls, from 0 to 1.
  */
 share: number, 
 /**
- * How many of the calls failed.
+ * The number of failed calls.
  */
 errors: number, 
 /**
- * How many were not answered.
+ * The number of calls without an answer.
  */
 unanswered: number, 
 /**
@@ -796,56 +795,56 @@ unanswered: number,
  */
 meanUs: number | null, 
 /**
- * Half of the calls took no longer.
+ * The median latency.
  */
 p50Us: number | null, 
 /**
- * 95 of 100 took no longer.
+ * The 95th percentile of the latency.
  */
 p95Us: number | null, 
 /**
- * 99 of 100 took no longer.
+ * The 99th percentile of the latency.
  */
 p99Us: number | null, 
 /**
- * The longest.
+ * The longest latency.
  */
 maxUs: number | null, 
 /**
- * How many calls took how long, by bucket.
+ * The number of calls by latency, see `buckets_us`.
  */
 histogram: Array<number>, 
 /**
- * How many calls there were when, in equal parts of the whole time.
+ * The number of calls over time, in equal parts of the whole.
  */
 sparkline: Array<number>, 
 /**
- * The size of all requests.
+ * The total size of the requests in bytes.
  */
 requestBytes: number, 
 /**
- * The size of all responses.
+ * The total size of the responses in bytes.
  */
 responseBytes: number, 
 /**
- * How many tokens the definition has, if it was listed.
+ * The number of tokens of the definition, if it was listed.
  */
 definitionTokens: number | null, 
 /**
- * How many tokens all results have, once they are counted.
+ * The number of tokens of all results, once they are counted.
  */
 resultTokens: number | null, 
 /**
- * The definition's JSON, as it was written, if it was listed.
+ * The definition's JSON as it was on the wire, if it was listed.
  */
 definition: string | null, };
 
 /**
- * The sessions of a set of traces.
+ * A session of a set of traces.
  */
 export type SessionRow = { 
 /**
- * Which trace of the set.
+ * The index of its trace in the set.
  */
 trace: number, 
 /**
@@ -861,69 +860,69 @@ client: string | null,
  */
 server: string | null, 
 /**
- * The revision that was agreed on.
+ * The MCP revision that was agreed on.
  */
 revision: string | null, 
 /**
- * When its first call was.
+ * When its first call began.
  */
 fromUs: number, 
 /**
- * When its last call was.
+ * When its last call ended.
  */
 toUs: number, 
 /**
- * How many calls it has.
+ * The number of calls.
  */
 calls: number, 
 /**
- * How many of these failed.
+ * The number of failed calls.
  */
 errors: number, 
 /**
- * How many were not answered.
+ * The number of calls without an answer.
  */
 unanswered: number, };
 
 /**
- * What departs from the specification.
+ * The linter's findings.
  */
 export type LintReport = { 
 /**
- * How far the check is.
+ * The progress of the linter.
  */
 progress: Progress, 
 /**
- * The rules that are broken, the worst first.
+ * The violated rules, the most severe first.
  */
 rules: Array<RuleFindings>, 
 /**
- * How many errors.
+ * The number of errors.
  */
 errors: number, 
 /**
- * How many warnings.
+ * The number of warnings.
  */
 warnings: number, 
 /**
- * How many remarks.
+ * The number of informational findings.
  */
 infos: number, };
 
 /**
- * A rule that is broken, and where.
+ * A violated rule, with its findings.
  */
 export type RuleFindings = { 
 /**
- * Its code.
+ * The rule's code, such as `L014`.
  */
 code: string, 
 /**
- * Its name.
+ * The rule's name.
  */
 name: string, 
 /**
- * What it is about.
+ * The group that the rule belongs to.
  */
 family: string, 
 /**
@@ -931,7 +930,7 @@ family: string,
  */
 severity: string, 
 /**
- * What is found.
+ * What the rule checks.
  */
 what: string, 
 /**
@@ -939,32 +938,32 @@ what: string,
  */
 why: string, 
 /**
- * What to do about it.
+ * How to fix a violation.
  */
 fix: string, 
 /**
- * The title of the section of the specification.
+ * The title of the specification's section.
  */
 section: string, 
 /**
- * Where it is read.
+ * The URL of the specification's section.
  */
 url: string, 
 /**
- * How often it is broken.
+ * The number of findings.
  */
 count: number, 
 /**
- * Where; no more than some hundred.
+ * The findings; at most some hundred.
  */
 findings: Array<Finding>, };
 
 /**
- * A place where a rule is broken.
+ * One violation of a rule.
  */
 export type Finding = { 
 /**
- * Which trace of the set.
+ * The index of its trace in the set.
  */
 trace: number, 
 /**
@@ -980,7 +979,7 @@ rule: string,
  */
 severity: string, 
 /**
- * The line.
+ * The number of the line.
  */
 line: number, 
 /**
@@ -988,7 +987,7 @@ line: number,
  */
 call: number | null, 
 /**
- * A JSON pointer into that line.
+ * A JSON pointer into the line's message.
  */
 pointer: string, 
 /**
@@ -996,97 +995,97 @@ pointer: string,
  */
 message: string, 
 /**
- * What to do about it.
+ * How to fix it.
  */
 fix: string, 
 /**
- * What stands before what is meant.
+ * The text before the marked part.
  */
 before: string, 
 /**
- * What is meant.
+ * The part of the JSON that the finding is about.
  */
 marked: string, 
 /**
- * What stands after it.
+ * The text after the marked part.
  */
 after: string, };
 
 /**
- * Two traces side by side.
+ * The comparison of two traces.
  */
 export type DiffReport = { 
 /**
- * How far both traces were read; there are rows only when both are complete.
+ * How much of both traces is indexed. There are rows only when both are complete.
  */
 progress: Progress, 
 /**
- * Calls that are the same in both.
+ * The number of calls that are equal in both.
  */
 same: number, 
 /**
- * Calls in both that are not the same.
+ * The number of calls that differ.
  */
 changed: number, 
 /**
- * Calls in the first only.
+ * The number of calls only in the first trace.
  */
 removed: number, 
 /**
- * Calls in the second only.
+ * The number of calls only in the second trace.
  */
 added: number, 
 /**
- * Calls that are slower in the second.
+ * The number of calls that are slower in the second trace.
  */
 slower: number, 
 /**
- * Calls that are faster in the second.
+ * The number of calls that are faster in the second trace.
  */
 faster: number, 
 /**
- * How the definitions differ.
+ * The differences between the definitions.
  */
 definitions: Array<DefinitionChange>, 
 /**
- * How many rows pass.
+ * The number of matching rows.
  */
 total: number, 
 /**
- * The number of the first row, from 0.
+ * The index of the first row, from 0.
  */
 from: number, 
 /**
- * The rows.
+ * The rows of this page.
  */
 rows: Array<DiffRow>, };
 
 /**
- * A definition that has changed.
+ * A changed definition.
  */
 export type DefinitionChange = { 
 /**
- * What it is: `tool`, `prompt` …
+ * What is defined: `tool`, `prompt` …
  */
 of: string, 
 /**
- * Its name.
+ * The name of the definition.
  */
 name: string, 
 /**
- * What became of it.
+ * How it changed.
  */
 change: string, 
 /**
- * Whom it hurts: `breaking` …
+ * The effect on users: `breaking` …
  */
 effect: string, 
 /**
- * Where in the definition.
+ * A JSON pointer into the definition.
  */
 pointer: string, 
 /**
- * What has changed.
+ * A description of the change.
  */
 message: string, 
 /**
@@ -1094,20 +1093,20 @@ message: string,
  */
 advice: string, 
 /**
- * What it was.
+ * The old value.
  */
 before: string | null, 
 /**
- * What it is.
+ * The new value.
  */
 after: string | null, };
 
 /**
- * A call of either trace, or one of each.
+ * A row of a comparison: a call of one trace, or a pair.
  */
 export type DiffRow = { 
 /**
- * Counts all rows from 0; `/api/diff/row` takes it.
+ * Its index among all rows, from 0, for `/api/diff/row`.
  */
 row: number, 
 /**
@@ -1115,32 +1114,32 @@ row: number,
  */
 status: string, 
 /**
- * `slower` or `faster`, if it is much so.
+ * `slower` or `faster`, if the difference is significant.
  */
 pace: string | null, 
 /**
- * Who asked.
+ * The direction of the request.
  */
 direction: Dir, 
 /**
- * The method.
+ * The JSON-RPC method.
  */
 method: string, 
 /**
- * The tool or prompt.
+ * The name of the tool or prompt.
  */
 name: string | null, 
 /**
- * The call of the first trace.
+ * The call in the first trace.
  */
 a: DiffSide | null, 
 /**
- * The call of the second.
+ * The call in the second trace.
  */
 b: DiffSide | null, };
 
 /**
- * One of two calls.
+ * One side of a pair of calls.
  */
 export type DiffSide = { 
 /**
@@ -1152,78 +1151,78 @@ call: number,
  */
 line: number, 
 /**
- * What became of it.
+ * The name of the outcome.
  */
 status: string, 
 /**
- * Whether that is a failure.
+ * Whether the outcome is a failure.
  */
 isError: boolean, 
 /**
- * How long the side that was asked took.
+ * The time that the answering side itself took.
  */
 tookUs: number | null, 
 /**
- * What it asks, in a few words.
+ * A one-line summary of the request.
  */
 about: string, };
 
 /**
- * How two calls differ.
+ * The differences between two calls.
  */
 export type DiffDetail = { 
 /**
- * The differences.
+ * The differing values.
  */
 differences: Array<DifferenceView>, 
 /**
- * Whether there are more.
+ * Whether there are more, which are left out.
  */
 hasMore: boolean, };
 
 /**
- * A value that is another in the second trace.
+ * A value that differs between two traces.
  */
 export type DifferenceView = { 
 /**
- * `params`, `result` or `error`.
+ * The part of the message: `params`, `result` or `error`.
  */
 part: string, 
 /**
- * A JSON pointer into that part.
+ * A JSON pointer into the part.
  */
 pointer: string, 
 /**
- * The value's JSON in the first trace, if it is there.
+ * The JSON in the first trace, if the value exists there.
  */
 before: string | null, 
 /**
- * The value's JSON in the second, if it is there.
+ * The JSON in the second trace, if the value exists there.
  */
 after: string | null, 
 /**
- * Where a text is JSON in itself: how that differs.
+ * If the value is a text that contains JSON: the differences within that.
  */
 inside: Array<DifferenceView>, };
 
 /**
- * What the store tells.
+ * The Activity view: what the store knows.
  */
 export type StoreReport = { 
 /**
- * Calls per second in the last minutes, the newest last.
+ * Call rates in the last minutes, the newest last.
  */
 rates: Array<StoreRate>, 
 /**
- * All calls of the time that was asked for.
+ * The number of calls in the requested time.
  */
 calls: number, 
 /**
- * Those that failed.
+ * The number of failed calls.
  */
 errors: number, 
 /**
- * By server and tool or method.
+ * Statistics by server and tool or method.
  */
 rows: Array<StoreStat>, 
 /**
@@ -1235,139 +1234,139 @@ slow: Array<StoreCall>,
  */
 newest: Array<StoreCall>, 
 /**
- * The clients.
+ * The clients, most recently active first.
  */
 clients: Array<StoreClient>, 
 /**
- * What servers have changed in what they offer, the newest first.
+ * Changes of servers' definitions, the newest first.
  */
 changes: Array<StoreChange>, };
 
 /**
- * Calls in a piece of time.
+ * The calls in one interval.
  */
 export type StoreRate = { 
 /**
- * When it begins, in milliseconds since 1970.
+ * When the interval begins, in milliseconds since 1970.
  */
 atMs: number, 
 /**
- * Calls.
+ * The number of calls.
  */
 calls: number, 
 /**
- * Those that failed.
+ * The number of failed calls.
  */
 errors: number, };
 
 /**
- * The calls of one kind that the store knows of.
+ * Statistics of one tool or method on one server.
  */
 export type StoreStat = { 
 /**
- * The server.
+ * The name of the server.
  */
 server: string, 
 /**
- * The method.
+ * The JSON-RPC method.
  */
 method: string, 
 /**
- * The tool.
+ * The name of the tool, if one is called.
  */
 tool: string | null, 
 /**
- * How many.
+ * The number of calls.
  */
 calls: number, 
 /**
- * How many failed.
+ * The number of failed calls.
  */
 errors: number, 
 /**
- * Half took no longer.
+ * The median latency.
  */
 p50Us: number | null, 
 /**
- * 95 of 100 took no longer.
+ * The 95th percentile of the latency.
  */
 p95Us: number | null, 
 /**
- * The longest.
+ * The longest latency.
  */
 maxUs: number | null, };
 
 /**
- * A call that the store knows of.
+ * A call in the store.
  */
 export type StoreCall = { 
 /**
- * When, in milliseconds since 1970.
+ * When it began, in milliseconds since 1970.
  */
 atMs: number, 
 /**
- * The server.
+ * The name of the server.
  */
 server: string, 
 /**
- * The method.
+ * The JSON-RPC method.
  */
 method: string, 
 /**
- * The tool.
+ * The name of the tool, if one is called.
  */
 tool: string | null, 
 /**
- * The request's id.
+ * The request's id, as text.
  */
 id: string, 
 /**
- * What became of it.
+ * The name of the outcome.
  */
 status: string, 
 /**
- * Whether that is a failure.
+ * Whether the outcome is a failure.
  */
 isError: boolean, 
 /**
- * The error's words.
+ * The error message.
  */
 error: string | null, 
 /**
- * How long it took.
+ * From request to response.
  */
 latencyUs: number | null, 
 /**
- * The session.
+ * The session's id.
  */
 session: string | null, 
 /**
- * The trace that it is in, if this program can open it: the key for the URL.
+ * The key of the trace it is recorded in, if this server can open it.
  */
 trace: string | null, };
 
 /**
- * A client that the store knows of.
+ * A client in the store.
  */
 export type StoreClient = { 
 /**
- * Its name.
+ * The client's name.
  */
 name: string, 
 /**
- * Its version.
+ * The client's version.
  */
 version: string | null, 
 /**
- * How many sessions it had.
+ * The number of sessions.
  */
 sessions: number, 
 /**
- * How many calls it made.
+ * The number of calls.
  */
 calls: number, 
 /**
- * How many of these failed.
+ * The number of failed calls.
  */
 errors: number, 
 /**
@@ -1376,145 +1375,145 @@ errors: number,
 lastMs: number, };
 
 /**
- * A change in what a server offers.
+ * A change of a server's definitions.
  */
 export type StoreChange = { 
 /**
- * When, in milliseconds since 1970.
+ * When it was observed, in milliseconds since 1970.
  */
 atMs: number, 
 /**
- * The server.
+ * The name of the server.
  */
 server: string, 
 /**
- * What it is about.
+ * The method that lists the definition.
  */
 method: string, 
 /**
- * What became of it.
+ * How it changed: `initial`, `added`, `modified` or `removed`.
  */
 change: string, 
 /**
- * The name of what has changed.
+ * The name of the changed definition.
  */
 name: string | null, };
 
 /**
- * A trace that was brought in: by a drop, a URL, or a live recorder.
+ * A trace that was opened from the page: dropped, from a URL, or from a live recorder.
  */
 export type Opened = { 
 /**
- * What it goes by in URLs.
+ * The key that identifies it in URLs.
  */
 key: string, };
 
 /**
- * A live recorder to be listened to.
+ * A request to connect to a live recorder.
  */
 export type LiveRequest = { 
 /**
- * Its address, on this machine: `ws://127.0.0.1:PORT/…`.
+ * The recorder's address on this machine: `ws://127.0.0.1:PORT/…`.
  */
 url: string, };
 
 /**
- * A trace and all that is known of it, as a report carries it.
+ * A report: traces with all answers that the page needs.
  */
 export type Report = { 
 /**
- * The version of the program.
+ * The version of Wiretape.
  */
 version: string, 
 /**
- * When it was made, in milliseconds since 1970.
+ * When it was created, in milliseconds since 1970.
  */
 createdMs: number, 
 /**
- * In how many lines something secret was taken out on the way.
+ * The number of lines in which secrets were redacted for the report.
  */
 redacted: number, 
 /**
- * The traces.
+ * The traces of the report.
  */
 set: TraceSet, 
 /**
- * Their calls, in the order of time.
+ * All calls, in the order of their time.
  */
 calls: Array<CallRow>, 
 /**
- * Their lines, in the order of time.
+ * All lines, in the order of their time.
  */
 messages: Array<MessageRow>, 
 /**
- * What else is known of each call.
+ * Further facts about each call.
  */
 details: Array<ReportDetail>, 
 /**
- * Their tools.
+ * The tools and methods.
  */
 tools: ToolsReport, 
 /**
- * Their sessions.
+ * The sessions.
  */
 sessions: Array<SessionRow>, 
 /**
- * What departs from the specification.
+ * The linter's findings.
  */
 lint: LintReport, };
 
 /**
- * What is known of a call beside its row and its lines.
+ * Facts about a call that are not in its row or lines.
  */
 export type ReportDetail = { 
 /**
- * Which trace of the set.
+ * The index of its trace in the set.
  */
 trace: number, 
 /**
- * The call.
+ * The call's number in its trace.
  */
 call: number, 
 /**
- * Which message of a batch the request is, from 0; unknown if its line has one message.
+ * The index of the request in its batch, from 0; unknown if it is not in a batch.
  */
 requestIndex: number | null, 
 /**
- * Which message of a batch the response is.
+ * The index of the response in its batch, from 0.
  */
 responseIndex: number | null, 
 /**
- * What came in between.
+ * What happened during the call.
  */
 meanwhile: Array<Meanwhile>, 
 /**
- * How much more came in between.
+ * The number of further entries, which are left out.
  */
 more: number, 
 /**
- * The HTTP exchange.
+ * The HTTP exchange, if it was sent over HTTP.
  */
 http: HttpView | null, 
 /**
- * The request as a command line for curl.
+ * The request as a curl command line.
  */
 curl: string | null, };
 
 /**
- * Some lines of a trace, packed.
+ * A compressed chunk of a trace's lines.
  */
 export type ReportLines = { 
 /**
- * The number of the first.
+ * The number of its first line.
  */
 first: number, 
 /**
- * The lines, each ended by a newline: gzip, in base64.
+ * The lines, each with a newline: gzip in base64.
  */
 data: string, };
 
 /**
- * Why something was refused.
+ * Why a request was refused.
  */
 export type Problem = { 
 /**
@@ -1526,6 +1525,6 @@ error: string,
  */
 hint: string | null, 
 /**
- * Where in the filter, if that is wrong: the first byte, and the one after the last.
+ * If the filter is invalid: the byte range of the error in it.
  */
 span: [number, number] | null, };

@@ -1,4 +1,4 @@
-//! Now and then the proxy tells how it is.
+//! The thread that periodically emits a heartbeat event for each listener.
 
 use crate::event::{Event, EventIds, HeartbeatEvent, SinkStatus, VERSION};
 use crate::observe::now_ms;
@@ -7,28 +7,28 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often, and about what.
-pub struct Pulse {
-    /// How often.
+/// How often heartbeats are sent, and how the health of the listeners is determined.
+pub struct HeartbeatOptions {
+    /// The interval between heartbeats.
     pub every: Duration,
-    /// Finds out how each listener is; it may take a while.
-    pub probe: Box<dyn Fn() -> Vec<Heart> + Send>,
+    /// Checks each listener; called on the heartbeat's own thread, so it may connect and wait for a timeout.
+    pub probe: Box<dyn Fn() -> Vec<ListenerHealth> + Send>,
 }
 
-/// How a listener is.
+/// The health of one listener, as its probe found it.
 #[derive(Debug, Clone)]
-pub struct Heart {
-    /// The listener's name.
+pub struct ListenerHealth {
+    /// The listener's name in the configuration.
     pub listener: Arc<str>,
-    /// The server.
+    /// The URL of the server behind the listener.
     pub upstream: Arc<str>,
-    /// The port that it listens on.
+    /// The local port the listener is bound to.
     pub port: u16,
-    /// Whether the server takes connections; `None` where there is no one server.
+    /// Whether the server accepts connections; `None` for a forward proxy, which has no single server.
     pub reachable: Option<bool>,
 }
 
-impl Heart {
+impl ListenerHealth {
     pub(super) fn signal(
         self,
         requests: u64,
@@ -46,6 +46,7 @@ impl Heart {
             event_id: ids.next(),
             ts: now_ms(),
             mcp_status,
+            // There are no tunnels; the fields stay because the schema has them.
             tunnel_status: "disabled",
             tunnel_address: None,
             upstream: self.upstream,
@@ -58,25 +59,32 @@ impl Heart {
     }
 }
 
-/// Beats until it is dropped.
+/// The heartbeat thread. Dropping it stops and joins the thread.
 pub(super) struct Heartbeat {
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Heartbeat {
-    pub(super) fn start(pulse: Pulse, tell: impl Fn(Vec<Heart>) + Send + 'static) -> std::io::Result<Self> {
+    pub(super) fn start(
+        options: HeartbeatOptions,
+        emit: impl Fn(Vec<ListenerHealth>) + Send + 'static,
+    ) -> std::io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let mine = Arc::clone(&stop);
         let thread = super::spawn("wiretape-heart".to_owned(), move || {
             let (stopped, news) = &*mine;
             loop {
+                // A condition variable and not a sleep, so that dropping the heartbeat doesn't wait for a
+                // whole interval.
                 let guard = stopped.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = news.wait_timeout_while(guard, pulse.every, |stopped| !*stopped);
+                let waited = news.wait_timeout_while(guard, options.every, |stopped| !*stopped);
                 if *waited.unwrap_or_else(PoisonError::into_inner).0 {
                     return;
                 }
-                tell((pulse.probe)());
+                // The lock is released here: a probe can take seconds, and `drop` must be able to set the
+                // flag meanwhile.
+                emit((options.probe)());
             }
         })?;
         Ok(Heartbeat { stop, thread: Some(thread) })
@@ -88,6 +96,8 @@ impl Drop for Heartbeat {
         *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.stop.1.notify_all();
         if let Some(thread) = self.thread.take() {
+            // Joined so that no heartbeat is sent to queues that are about to be closed. A panic in the probe
+            // has already been printed.
             let _ = thread.join();
         }
     }

@@ -1,50 +1,54 @@
-//! The bus: from exchanges that have ended to the sinks.
+//! The bus: carries completed exchanges to the sinks.
 //!
-//! Two steps, each behind a bounded queue: one thread turns exchanges into signals, and every sink has a thread of its own that
-//! takes them. Whoever hands something over never waits: where there is no room it is dropped, and counted.
+//! Two stages, each behind a bounded queue: one thread turns exchanges into signals, and each sink consumes
+//! signals on its own thread. Producers never wait: what doesn't fit into a queue is dropped and counted.
+//! Turning an exchange into signals on the worker that served it would be simpler, but would take the time
+//! from other connections; a single thread also keeps all sessions and lists in one place without locks.
 
 mod heartbeat;
 mod queue;
 
-pub use heartbeat::{Heart, Pulse};
+pub use heartbeat::{HeartbeatOptions, ListenerHealth};
 
 use crate::event::{EventIds, SinkStatus};
 use crate::observe::{Observer, ObserverOptions};
-use crate::sink::{Signal, Sink, SinkError, What};
+use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use crate::transaction::{Streamed, Transaction, TransactionSink, Violation};
 use heartbeat::Heartbeat;
-use queue::{Queue, QueueLimits, Taken};
+use queue::{Queue, QueueLimits, TakeResult};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Exchanges that wait to be looked at.
+/// The queue of exchanges waiting for the observer: 0.8 s of traffic at 20,000 exchanges a second. The weight
+/// keeps large messages from taking more than 16 MiB; `gather` bounds the wake-ups, see [`Queue`].
 const EXCHANGES: QueueLimits =
     QueueLimits { items: 16 * 1024, weight: 16 * 1024 * 1024, gather: Duration::from_millis(5) };
-/// Signals that wait for a sink.
+/// The queue of signals waiting for one sink.
 const SIGNALS: QueueLimits =
     QueueLimits { items: 16 * 1024, weight: 16 * 1024 * 1024, gather: Duration::from_millis(5) };
 
-/// Sinks may take this long at the end before the user is asked to wait for them.
-const UNNOTICED: Duration = Duration::from_millis(300);
+/// Sinks may take this long to finish at shutdown before the user is asked to wait; most take a few
+/// milliseconds, and a message that disappears at once would only be noise.
+const QUIET_WAIT: Duration = Duration::from_millis(300);
 
-/// Called with the trouble of a sink, and with that of the bus itself.
+/// Called with the errors of a sink (its name comes first), and with those of the bus itself.
 pub type Report = Arc<dyn Fn(&str, &SinkError) + Send + Sync>;
 
-/// What a bus does.
+/// The configuration of a [`Bus`].
 pub struct BusOptions {
-    /// What is told, and how.
+    /// Configures the observer: which signals are made from exchanges.
     pub observer: ObserverOptions,
-    /// Where it goes.
+    /// The sinks, each of which gets its own queue and thread.
     pub sinks: Vec<Box<dyn Sink>>,
-    /// Told when a sink has trouble.
+    /// Called when a sink fails or drops signals, from the sink's thread.
     pub report: Report,
-    /// How long sinks may take, at the end, for what is still to be done.
+    /// How long [`close`](Bus::close) waits for the sinks to finish.
     pub patience: Duration,
 }
 
-/// Carries what a proxy tells to the sinks.
+/// Hands what a proxy reports to the sinks, without ever blocking the proxy.
 pub struct Bus {
     shared: Arc<Shared>,
     observing: Mutex<Option<JoinHandle<()>>>,
@@ -62,8 +66,9 @@ enum Input {
 
 struct Shared {
     inputs: Queue<Input>,
-    /// Exchanges for which there was no room.
+    /// Exchanges that were dropped because the queue was full.
     unseen: AtomicU64,
+    // The counters are independent statistics that order nothing, so `Relaxed` is enough for all of them.
     seen: AtomicU64,
     outlets: Vec<Outlet>,
     report: Report,
@@ -71,20 +76,20 @@ struct Shared {
     ids: Arc<EventIds>,
 }
 
-/// A sink, from outside.
+/// One sink, as seen by the threads that feed it.
 struct Outlet {
     name: String,
     signals: Arc<Queue<Arc<Signal>>>,
     taken: AtomicU64,
     dropped: AtomicU64,
-    /// What the sink has not brought to its end yet.
+    /// Signals the sink has accepted but not completed: buffered rows, events in a spool.
     held: AtomicU64,
-    /// The user knows that it can't follow.
-    told: AtomicU64,
+    /// How many dropped signals the user already knows about. 0 means no warning was printed yet.
+    reported: AtomicU64,
 }
 
 impl Bus {
-    /// Starts the threads.
+    /// Starts the observer's thread and one thread per sink.
     pub fn start(options: BusOptions) -> std::io::Result<Self> {
         let outlets = options.sinks.iter().map(|sink| Outlet::new(sink.name())).collect();
         let shared = Arc::new(Shared {
@@ -114,22 +119,24 @@ impl Bus {
         })
     }
 
-    /// Begins to tell, now and then, how the proxy is.
-    pub fn beat(&self, pulse: Pulse) -> std::io::Result<()> {
+    /// Starts sending heartbeats.
+    pub fn beat(&self, options: HeartbeatOptions) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let heartbeat = Heartbeat::start(pulse, move |hearts| shared.beat(hearts))?;
+        let heartbeat = Heartbeat::start(options, move |listeners| shared.beat(listeners))?;
         *lock(&self.heartbeat) = Some(heartbeat);
         Ok(())
     }
 
-    /// Lets everything that was handed over reach its sinks, and ends the sinks. Returns how they ended; what a sink did not
-    /// get done in time counts as dropped. If that takes a while, `on_wait` is called once with the names of the sinks that
-    /// are not done.
+    /// Drains the queues and finishes the sinks. Returns the final status of each; what a sink did not
+    /// complete within [`BusOptions::patience`] is still counted as queued. If it takes noticeable time,
+    /// `on_wait` is called once with the names of the sinks that are still busy.
     pub fn close(&self, on_wait: impl FnOnce(&[&str])) -> Vec<SinkStatus> {
+        // In the order of the flow: no more heartbeats, then no more exchanges, then, once the observer has
+        // emitted its last signals, no more signals. Any other order would lose what is between two stages.
         drop(lock(&self.heartbeat).take());
         self.shared.inputs.close();
         if let Some(observing) = lock(&self.observing).take() {
-            // A thread that panicked has nothing more to say.
+            // A panicked observer has nothing left to emit; the sinks still have to write what they have.
             let _ = observing.join();
         }
         for outlet in &self.shared.outlets {
@@ -137,7 +144,7 @@ impl Bus {
         }
         let sinking = std::mem::take(&mut *lock(&self.sinking));
         let deadline = Instant::now() + self.patience;
-        if !wait_for(&sinking, deadline.min(Instant::now() + UNNOTICED)) {
+        if !wait_for(&sinking, deadline.min(Instant::now() + QUIET_WAIT)) {
             let names = self.shared.outlets.iter().zip(&sinking);
             let busy =
                 names.filter(|(_, thread)| !thread.is_finished()).map(|(outlet, _)| outlet.name.as_str());
@@ -148,8 +155,8 @@ impl Bus {
     }
 }
 
-/// Whether all threads have finished by then. There is no join with a deadline; at the end of a program a millisecond is
-/// no matter.
+/// Whether all threads finished by the deadline. The standard library has no join with a timeout, so this
+/// polls; a millisecond doesn't matter while the program exits.
 fn wait_for(threads: &[JoinHandle<()>], deadline: Instant) -> bool {
     loop {
         let done = threads.iter().all(JoinHandle::is_finished);
@@ -163,17 +170,17 @@ fn wait_for(threads: &[JoinHandle<()>], deadline: Instant) -> bool {
 impl TransactionSink for Bus {
     fn finished(&self, transaction: Transaction) {
         let weight = weight(&transaction);
-        self.shared.give(Input::Transaction(transaction), weight);
+        self.shared.offer(Input::Transaction(transaction), weight);
     }
 
     fn streamed(&self, answer: Streamed) {
         let weight = answer.message.len();
-        self.shared.give(Input::Streamed(answer), weight);
+        self.shared.offer(Input::Streamed(answer), weight);
     }
 
     fn violated(&self, violation: Violation) {
         let weight = violation.blocked_uri.len() + violation.directive.len();
-        self.shared.give(Input::Violation(violation), weight);
+        self.shared.offer(Input::Violation(violation), weight);
     }
 
     fn status(&self) -> Vec<SinkStatus> {
@@ -182,8 +189,8 @@ impl TransactionSink for Bus {
 }
 
 impl Shared {
-    fn give(&self, input: Input, weight: usize) {
-        if !self.inputs.give(input, weight) {
+    fn offer(&self, input: Input, weight: usize) {
+        if !self.inputs.offer(input, weight) {
             self.unseen.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -204,30 +211,32 @@ impl Shared {
                 }
             }
             match taken {
-                Taken::Closed => observer.finish(&mut signals),
-                Taken::Items | Taken::Nothing => observer.look(&mut signals),
+                TakeResult::Closed => observer.finish(&mut signals),
+                TakeResult::Items | TakeResult::Nothing => observer.look(&mut signals),
             }
-            self.tell(signals);
-            if taken == Taken::Closed {
+            self.emit(signals);
+            if taken == TakeResult::Closed {
+                // Signals are emitted after `finish`, which may still produce some.
                 return;
             }
         }
     }
 
-    fn beat(&self, hearts: Vec<Heart>) {
+    fn beat(&self, listeners: Vec<ListenerHealth>) {
         let status = self.status();
         let (requests, uptime) = (self.seen.load(Ordering::Relaxed), self.started.elapsed());
         let signals =
-            hearts.into_iter().map(|heart| heart.signal(requests, uptime, status.clone(), &self.ids));
-        self.tell(signals.collect());
+            listeners.into_iter().map(|health| health.signal(requests, uptime, status.clone(), &self.ids));
+        self.emit(signals.collect());
     }
 
-    fn tell(&self, signals: Vec<Signal>) {
+    fn emit(&self, signals: Vec<Signal>) {
         for signal in signals {
             let weight = signal_weight(&signal);
+            // One allocation shared by all sinks; the JSON inside is also serialized only once.
             let signal = Arc::new(signal);
             for outlet in &self.outlets {
-                if !outlet.signals.give(Arc::clone(&signal), weight) {
+                if !outlet.signals.offer(Arc::clone(&signal), weight) {
                     outlet.dropped.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -240,37 +249,43 @@ impl Shared {
         loop {
             let deadline = sink.wake_in().map(|time| Instant::now() + time);
             let result = match outlet.signals.take(&mut signals, deadline) {
-                Taken::Items => {
+                TakeResult::Items => {
                     outlet.taken.fetch_add(signals.len() as u64, Ordering::Relaxed);
                     sink.take(&signals)
                 }
-                Taken::Nothing => sink.wake(),
-                Taken::Closed => {
-                    self.note(outlet, sink.finish());
-                    // What it could not finish by now, it has told.
+                TakeResult::Nothing => sink.wake(),
+                TakeResult::Closed => {
+                    self.record_result(outlet, sink.finish());
+                    // `finish` has reported what it couldn't complete, or that it is kept for the next start:
+                    // nothing is in flight any more.
                     outlet.held.store(0, Ordering::Relaxed);
                     return;
                 }
             };
             signals.clear();
             outlet.held.store(sink.held(), Ordering::Relaxed);
-            self.note(outlet, result);
-            self.tell_of_drops(outlet);
+            self.record_result(outlet, result);
+            self.report_drops(outlet);
         }
     }
 
-    fn note(&self, outlet: &Outlet, result: Result<(), SinkError>) {
+    fn record_result(&self, outlet: &Outlet, result: Result<(), SinkError>) {
         if let Err(error) = result {
+            // Both counters, because the sink itself reports these losses: without the second, `report_drops`
+            // would announce them once more.
             outlet.dropped.fetch_add(error.lost, Ordering::Relaxed);
-            outlet.told.fetch_add(error.lost, Ordering::Relaxed);
+            outlet.reported.fetch_add(error.lost, Ordering::Relaxed);
             (self.report)(&outlet.name, &error);
         }
     }
 
-    /// The first time that a sink can't follow, the user is told; how much it was is told at the end.
-    fn tell_of_drops(&self, outlet: &Outlet) {
+    /// Warns once, the first time that a sink can't keep up. The total is reported at shutdown, and in
+    /// `/status`.
+    fn report_drops(&self, outlet: &Outlet) {
+        // `fetch_max` and not a flag: it also marks the drops as known, so that one atomic answers whether
+        // this is the first warning.
         let dropped = outlet.dropped.load(Ordering::Relaxed);
-        if dropped > 0 && outlet.told.fetch_max(dropped, Ordering::Relaxed) == 0 {
+        if dropped > 0 && outlet.reported.fetch_max(dropped, Ordering::Relaxed) == 0 {
             let message =
                 "can't follow: events are dropped, and counted (see /status, and the end)".to_owned();
             (self.report)(&outlet.name, &SinkError { message, lost: 0 });
@@ -303,12 +318,12 @@ impl Outlet {
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             held: AtomicU64::new(0),
-            told: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
         }
     }
 }
 
-/// About how many bytes an exchange keeps from being freed.
+/// About how many bytes an exchange keeps allocated: its messages, and 1 KiB for the rest.
 fn weight(transaction: &Transaction) -> usize {
     let length = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
     1024 + length(&transaction.request) + length(&transaction.response)
@@ -316,8 +331,8 @@ fn weight(transaction: &Transaction) -> usize {
 
 fn signal_weight(signal: &Signal) -> usize {
     match &signal.what {
-        What::Event(event) => 1024 + event.weight(),
-        What::Line(_) => 512,
+        SignalBody::Event(event) => 1024 + event.weight(),
+        SignalBody::Line(_) => 512,
     }
 }
 

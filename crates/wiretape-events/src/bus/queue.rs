@@ -1,58 +1,62 @@
-//! A queue that is never full for long, and never grows.
+//! The bounded queue between two threads of the bus.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Holds what one thread gives and another takes, up to a number and a weight.
+/// Moves items from producers to one consumer, bounded by their number and their weight.
 ///
-/// Whoever gives never waits. Whoever takes lets a little gather first, so that under load it is woken a few hundred times a
-/// second and not for each item: waking costs the giver more than giving does.
+/// Producers never wait. The consumer lets items gather for a moment ([`QueueLimits::gather`]), so that under
+/// load it is woken a few hundred times a second and not once per item: at 20,000 requests a second, waking
+/// costs more than the rest of the hand-over (`docs/design/0007-events-and-the-store.md`). The channels of
+/// `std::sync::mpsc` bound neither the weight nor the wake-ups.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     news: Condvar,
     limits: QueueLimits,
 }
 
-/// How much a queue holds.
+/// The bounds of a queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueLimits {
     pub(super) items: usize,
     pub(super) weight: usize,
-    /// How long is waited for more, once something is there.
+    /// How long the consumer waits for more once there is an item. Events are late by at most this per queue.
     pub(super) gather: Duration,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct QueueState<T> {
     items: VecDeque<(T, usize)>,
     weight: usize,
-    /// The taker sleeps until something comes.
+    /// The consumer is waiting for the first item, and has to be notified when it arrives.
     asleep: bool,
     closed: bool,
 }
 
-/// Why [`Queue::take`] has returned.
+/// Why [`Queue::take`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// There is something.
+pub(super) enum TakeResult {
+    /// At least one item was taken.
     Items,
-    /// Nothing came in time.
+    /// The deadline passed, and the queue was empty.
     Nothing,
-    /// Nothing will come any more.
+    /// The queue is closed and empty: there will be no more items.
     Closed,
 }
 
 impl<T> Queue<T> {
     pub(super) fn new(limits: QueueLimits) -> Self {
-        let state = State { items: VecDeque::new(), weight: 0, asleep: false, closed: false };
+        let state = QueueState { items: VecDeque::new(), weight: 0, asleep: false, closed: false };
         Queue { state: Mutex::new(state), news: Condvar::new(), limits }
     }
 
-    /// Gives an item; `false` if there is no room for it.
-    pub(super) fn give(&self, item: T, weight: usize) -> bool {
+    /// Appends an item; `false` if the queue is full or closed. It never blocks on the consumer.
+    pub(super) fn offer(&self, item: T, weight: usize) -> bool {
         let mut state = self.lock();
+        // An item heavier than the limit is accepted by an empty queue. Otherwise one large message could
+        // never pass.
         let is_full = state.items.len() >= self.limits.items
             || (state.weight + weight > self.limits.weight && !state.items.is_empty());
         if is_full || state.closed {
@@ -61,14 +65,15 @@ impl<T> Queue<T> {
         state.items.push_back((item, weight));
         state.weight += weight;
         if std::mem::take(&mut state.asleep) {
+            // Unlocked first: the woken consumer would otherwise run into the lock and sleep again.
             drop(state);
             self.news.notify_one();
         }
         true
     }
 
-    /// Takes all that is there, waiting for it until `deadline`.
-    pub(super) fn take(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> Taken {
+    /// Takes all items, waiting for the first one until `deadline`.
+    pub(super) fn take(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> TakeResult {
         let mut state = self.lock();
         while state.items.is_empty() && !state.closed {
             state.asleep = true;
@@ -77,25 +82,27 @@ impl<T> Queue<T> {
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
+                        // Nothing was taken, so the next producer must not pay for a wake-up.
                         state.asleep = false;
-                        return Taken::Nothing;
+                        return TakeResult::Nothing;
                     }
                     self.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
         if !state.closed {
-            // Nobody wakes us here but the end: only a sleeper is woken by what comes.
+            // `asleep` was reset by the producer of the first item, so further items don't notify. Only
+            // `close` cuts the wait short.
             let gather = self.limits.gather;
             state = self.news.wait_timeout(state, gather).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.asleep = false;
         state.weight = 0;
         into.extend(state.items.drain(..).map(|(item, _)| item));
-        if into.is_empty() { Taken::Closed } else { Taken::Items }
+        if into.is_empty() { TakeResult::Closed } else { TakeResult::Items }
     }
 
-    /// Nothing may be given any more; what is there can still be taken.
+    /// Rejects further items; those in the queue can still be taken.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.news.notify_all();
@@ -105,7 +112,7 @@ impl<T> Queue<T> {
         self.lock().items.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,32 +128,32 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many_and_so_much() {
         let full = queue(2, 100);
-        assert!(full.give(1, 1) && full.give(2, 1) && !full.give(3, 1));
+        assert!(full.offer(1, 1) && full.offer(2, 1) && !full.offer(3, 1));
         let heavy = queue(10, 100);
-        assert!(heavy.give(1, 200), "one always has room, however heavy it is");
-        assert!(!heavy.give(2, 1));
+        assert!(heavy.offer(1, 200), "one always has room, however heavy it is");
+        assert!(!heavy.offer(2, 1));
         let mut taken = Vec::new();
-        assert_eq!(heavy.take(&mut taken, None), Taken::Items);
-        assert!(heavy.give(3, 1));
+        assert_eq!(heavy.take(&mut taken, None), TakeResult::Items);
+        assert!(heavy.offer(3, 1));
         assert_eq!(taken, [1]);
     }
 
     #[test]
     fn what_is_there_at_the_end_is_taken() {
         let queue = queue(10, 100);
-        queue.give(1, 1);
+        queue.offer(1, 1);
         queue.close();
-        assert!(!queue.give(2, 1));
+        assert!(!queue.offer(2, 1));
         let mut taken = Vec::new();
-        assert_eq!(queue.take(&mut taken, None), Taken::Items);
+        assert_eq!(queue.take(&mut taken, None), TakeResult::Items);
         taken.clear();
-        assert_eq!(queue.take(&mut taken, None), Taken::Closed);
+        assert_eq!(queue.take(&mut taken, None), TakeResult::Closed);
     }
 
     #[test]
     fn nothing_may_come_in_time() {
         let mut taken = Vec::new();
-        assert_eq!(queue(1, 1).take(&mut taken, Some(Instant::now())), Taken::Nothing);
+        assert_eq!(queue(1, 1).take(&mut taken, Some(Instant::now())), TakeResult::Nothing);
     }
 
     #[test]
@@ -155,11 +162,11 @@ mod tests {
         std::thread::scope(|scope| {
             let taker = scope.spawn(|| {
                 let mut all = Vec::new();
-                while queue.take(&mut all, None) == Taken::Items && all.len() < 100 {}
+                while queue.take(&mut all, None) == TakeResult::Items && all.len() < 100 {}
                 all
             });
             for n in 0..100 {
-                assert!(queue.give(n, 1));
+                assert!(queue.offer(n, 1));
                 std::thread::yield_now();
             }
             assert_eq!(taker.join().unwrap(), (0..100).collect::<Vec<_>>());

@@ -1,8 +1,9 @@
-//! The time at which something is observed: now, or when a trace was recorded.
+//! The clock of an observer: the machine's, or that of a trace. Loading a trace must yield what the proxy
+//! would have reported at the time, so nothing in `observe` reads the time on its own.
 
 use std::time::Instant;
 
-/// A moment, on the clock that never runs backwards and on the wall's.
+/// A moment on the monotonic clock and on the wall clock. Timeouts use the first, timestamps the second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     pub(crate) instant: Instant,
@@ -10,13 +11,13 @@ pub(crate) struct Now {
     pub(crate) wall_ms: i64,
 }
 
-/// Tells an observer what time it is.
+/// Where an observer gets the time from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Clock {
-    /// The machine's.
+    /// The machine's clock, in a running proxy.
     #[default]
     Machine,
-    /// That of a recording, which stands still between its lines.
+    /// A recording's clock, which advances only with its lines.
     Recorded(Now),
 }
 
@@ -29,7 +30,7 @@ impl Clock {
     }
 }
 
-/// Milliseconds since 1970.
+/// The wall clock, in milliseconds since 1970.
 pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }

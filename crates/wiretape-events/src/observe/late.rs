@@ -1,8 +1,9 @@
-//! Answers that come on another stream than the request's.
+//! Pairs requests with answers that arrive on another stream.
 //!
-//! Over HTTP+SSE, a POST is merely accepted, and its answer comes on the session's one stream. Over streamable HTTP, a server may
-//! close the stream of a POST before the answer (2025-11-25, "Sending Messages to the Server"), and any stream may break: a client
-//! then resumes it with a GET that names the last event, and the answer comes there.
+//! Over HTTP+SSE (2024-11-05), a POST is merely accepted, and its answer arrives on the session's only
+//! stream. Over streamable HTTP, a server may close the stream of a POST before the answer (2025-11-25,
+//! "Sending Messages to the Server"), and any stream may break: a client then resumes it with a GET that
+//! names the last event id, and the answer arrives there.
 
 use super::request::Observed;
 use crate::transaction::{Streamed, Transaction, session_in};
@@ -12,36 +13,38 @@ use wiretape_analyze::call::Outcome;
 use wiretape_trace::format::Ended;
 use wiretape_trace::message::{Envelope, Id, MessageKind};
 
-/// More are not waited for, and more that come too early are not kept.
+/// The maximum number of pending requests, and of answers that arrived early. Beyond it, requests are
+/// reported without an answer, and early answers are ignored.
 const MAX: usize = 4096;
-/// An answer that comes before its request has ended does so by little.
+/// How long an answer is kept whose request has not ended yet. The answer may overtake the end of its own
+/// POST, but only slightly.
 const EARLY: Duration = Duration::from_secs(60);
-/// How long a stream that broke off is given to be resumed, before its call is reported without an answer. Clients reconnect
-/// within seconds.
+/// How long to wait for a broken stream to be resumed before its call is reported without an answer. Clients
+/// reconnect within seconds.
 const RESUMED_WITHIN: Duration = Duration::from_secs(60);
 
-/// A request: the server, the session, and the id.
+/// Identifies a request: the server, the session, and the JSON-RPC id.
 type Key = (String, String, String);
 
-/// Requests that wait for their answers, and answers that wait for their requests.
+/// Requests pending for their answers, and answers pending for their requests.
 #[derive(Default)]
 pub(super) struct LateAnswers {
-    waiting: HashMap<Key, Waiting>,
+    pending: HashMap<Key, PendingRequest>,
     early: HashMap<Key, Streamed>,
 }
 
-struct Waiting {
+struct PendingRequest {
     observed: Observed,
     since: Instant,
     expected_on: AnswerStream,
 }
 
-/// Where the answer of an exchange is expected that has ended without one.
+/// Where the answer of an exchange is expected that ended without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerStream {
-    /// On the one stream of its HTTP+SSE session.
+    /// On the only stream of its HTTP+SSE session.
     OfSession,
-    /// On the stream that resumes its own.
+    /// On the stream that resumes the request's own.
     Resumed,
 }
 
@@ -49,6 +52,8 @@ impl AnswerStream {
     fn of(transaction: &Transaction) -> Option<Self> {
         let is_http_sse = session_in(&transaction.target).is_some();
         match transaction.ended {
+            // 202 is how the old transport accepts a request; in streamable HTTP it is only used for
+            // notifications and responses.
             _ if transaction.status == Some(202) => Some(AnswerStream::OfSession),
             Ended::ClientClosed if is_http_sse => Some(AnswerStream::OfSession),
             Ended::Complete | Ended::ClientClosed | Ended::UpstreamClosed if transaction.is_resumable => {
@@ -59,8 +64,8 @@ impl AnswerStream {
     }
 }
 
-impl Waiting {
-    /// How long the answer is waited for, if a session may be silent for `idle`.
+impl PendingRequest {
+    /// How long to wait for the answer, if sessions may be idle for `idle`.
     fn patience(&self, idle: Duration) -> Duration {
         match self.expected_on {
             AnswerStream::OfSession => idle,
@@ -70,31 +75,33 @@ impl Waiting {
 }
 
 impl LateAnswers {
-    /// Takes an exchange whose answer is still to come, unless that has come already; then it is given back, with its answer.
+    /// Keeps an exchange whose answer is still to come. It is returned at once if the answer has already
+    /// arrived, or if none is expected.
     pub(super) fn hold(&mut self, mut observed: Observed, now: Instant) -> Option<Observed> {
         let Some(key) = key_of(&observed) else { return Some(observed) };
-        // However the exchange ended: a client that has its answer may close the POST before that is accepted.
+        // However the exchange ended: a client that has its answer may close the POST before the server
+        // accepts it.
         if let Some(streamed) = self.early.remove(&key) {
             observed.answer_late(streamed);
             return Some(observed);
         }
         let Some(expected_on) = AnswerStream::of(&observed.transaction) else { return Some(observed) };
-        if self.waiting.len() >= MAX {
+        if self.pending.len() >= MAX {
             return Some(observed);
         }
-        let replaced = self.waiting.insert(key, Waiting { observed, since: now, expected_on });
-        // Its id was used again, so nothing can answer it any more.
-        replaced.map(|waiting| waiting.observed)
+        let replaced = self.pending.insert(key, PendingRequest { observed, since: now, expected_on });
+        // The client reused the id, so nothing can answer the old request any more.
+        replaced.map(|pending| pending.observed)
     }
 
-    /// An answer has come on a stream: the exchange that it answers, if that has ended.
+    /// Takes an answer from a stream, and returns the exchange that it completes, if that has ended.
     pub(super) fn answer(&mut self, streamed: Streamed) -> Option<Observed> {
         let id = Envelope::scan(&streamed.message).id.map(|id| text(&id))?;
         let key = (streamed.upstream.to_string(), streamed.session.clone(), id);
-        match self.waiting.remove(&key) {
-            Some(mut waiting) => {
-                waiting.observed.answer_late(streamed);
-                Some(waiting.observed)
+        match self.pending.remove(&key) {
+            Some(mut pending) => {
+                pending.observed.answer_late(streamed);
+                Some(pending.observed)
             }
             None => {
                 if self.early.len() < MAX {
@@ -105,7 +112,7 @@ impl LateAnswers {
         }
     }
 
-    /// The client has given up a request.
+    /// Returns the pending request that the client cancelled.
     pub(super) fn cancel(
         &mut self,
         upstream: &str,
@@ -114,48 +121,50 @@ impl LateAnswers {
         outcome: Outcome,
     ) -> Option<Observed> {
         let key = (upstream.to_owned(), session.to_owned(), id.to_owned());
-        let mut observed = self.waiting.remove(&key)?.observed;
-        observed.was_cancelled(outcome);
+        let mut observed = self.pending.remove(&key)?.observed;
+        observed.mark_cancelled(outcome);
         Some(observed)
     }
 
-    /// The stream of a session is gone, and with it every answer that was to come on it.
-    pub(super) fn leave(&mut self, upstream: &str, session: &str) -> Vec<Observed> {
-        let is_theirs = |(key, waiting): &(&Key, &Waiting)| {
-            key.0 == upstream && key.1 == session && waiting.expected_on == AnswerStream::OfSession
+    /// The stream of a session ended: returns the requests whose answers can no longer arrive on it.
+    pub(super) fn take_of_closed_stream(&mut self, upstream: &str, session: &str) -> Vec<Observed> {
+        let is_theirs = |(key, pending): &(&Key, &PendingRequest)| {
+            key.0 == upstream && key.1 == session && pending.expected_on == AnswerStream::OfSession
         };
-        let mut keys: Vec<Key> = self.waiting.iter().filter(is_theirs).map(|(key, _)| key.clone()).collect();
+        let mut keys: Vec<Key> = self.pending.iter().filter(is_theirs).map(|(key, _)| key.clone()).collect();
+        // Sorted, because the order of a hash map would make events differ from run to run. Likewise below.
         keys.sort();
-        let waiting = keys.iter().filter_map(|key| self.waiting.remove(key));
-        waiting
-            .map(|mut waiting| {
-                waiting.observed.was_left();
-                waiting.observed
+        let pending = keys.iter().filter_map(|key| self.pending.remove(key));
+        pending
+            .map(|mut pending| {
+                pending.observed.mark_disconnected();
+                pending.observed
             })
             .collect()
     }
 
-    /// Exchanges that have waited for so long that nothing will come, where a session may be silent for `idle`.
+    /// Returns the exchanges that have waited too long for an answer, if sessions may be idle for `idle`.
     pub(super) fn give_up(&mut self, idle: Duration, now: Instant) -> Vec<Observed> {
         self.early.retain(|_, streamed| now.duration_since(streamed.at) < EARLY);
         let mut keys: Vec<Key> = self
-            .waiting
+            .pending
             .iter()
-            .filter(|(_, waiting)| now.duration_since(waiting.since) >= waiting.patience(idle))
+            .filter(|(_, pending)| now.duration_since(pending.since) >= pending.patience(idle))
             .map(|(key, _)| key.clone())
             .collect();
         keys.sort();
-        keys.iter().filter_map(|key| self.waiting.remove(key)).map(|waiting| waiting.observed).collect()
+        keys.iter().filter_map(|key| self.pending.remove(key)).map(|pending| pending.observed).collect()
     }
 
-    /// How long until [`give_up`](Self::give_up) may find something; `None` if nothing waits.
+    /// How long until [`give_up`](Self::give_up) may find something; `None` if nothing is pending. A tenth of
+    /// the timeout, so that events are at most 10 % late.
     pub(super) fn pause(&self, idle: Duration) -> Option<Duration> {
-        let is_any = !self.waiting.is_empty() || !self.early.is_empty();
+        let is_any = !self.pending.is_empty() || !self.early.is_empty();
         is_any.then(|| idle.min(RESUMED_WITHIN) / 10)
     }
 }
 
-/// What a request is known by that has no answer in its own exchange: it has an id, and belongs to a session.
+/// The key of a single request without an answer in its own exchange; `None` for anything else. Batches of several messages are not held.
 fn key_of(observed: &Observed) -> Option<Key> {
     let transaction = &observed.transaction;
     let [call] = observed.calls.as_slice() else { return None };

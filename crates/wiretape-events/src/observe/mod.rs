@@ -1,4 +1,8 @@
-//! From exchanges that have ended to what is told of them.
+//! Turns completed exchanges into signals.
+//!
+//! This is where meaning is added: which session an exchange belongs to, whether a list has changed, how a
+//! request ended. It is driven by values only (exchanges and a clock), so the same code serves the proxy and
+//! the loading of recorded traces. Threads and queues are left to the bus.
 
 mod clock;
 mod late;
@@ -27,19 +31,20 @@ use session::{Ending, Sessions};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What an observer does.
+/// The configuration of an [`Observer`].
 pub struct ObserverOptions {
-    /// Whether anybody wants the lines of `--events`; the ends of sessions are told in any case.
+    /// Whether a sink wants the lines of `--events`. The ends of sessions are emitted in any case, because
+    /// they have no event.
     pub lines: bool,
-    /// A session has ended when nothing was heard of it for so long.
+    /// A session counts as ended after this much time without an exchange.
     pub session_idle: Duration,
-    /// What the servers offered when they were last seen.
+    /// The last known lists of the servers, so that a change while no proxy was running is noticed.
     pub snapshots: Vec<Snapshot>,
-    /// Gives events their ids.
+    /// The source of event ids, shared with the heartbeat.
     pub ids: Arc<EventIds>,
 }
 
-/// Turns exchanges into signals. It remembers sessions and lists, a bounded number of them.
+/// Turns exchanges into signals. It remembers a bounded number of sessions, lists and unanswered requests.
 pub struct Observer {
     lines: bool,
     ids: Arc<EventIds>,
@@ -51,7 +56,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// One that has seen nothing yet.
+    /// An observer that knows only the snapshots it is given.
     pub fn new(options: ObserverOptions) -> Self {
         Observer {
             lines: options.lines,
@@ -64,81 +69,85 @@ impl Observer {
         }
     }
 
-    /// One for a recording: [`at`](Observer::at) tells it the time, and the sessions that have no name are called after this.
+    /// An observer for a recording: [`at`](Observer::at) sets its time, and sessions without a name are named
+    /// after `name`, so that loading the same trace twice yields the same sessions.
     pub(crate) fn of_recording(options: ObserverOptions, name: &str, now: Now) -> Self {
         let mut observer = Observer { clock: Clock::Recorded(now), ..Observer::new(options) };
         observer.sessions.name_after(name);
         observer
     }
 
-    /// What follows was recorded at this time.
+    /// Sets the time of what follows, as recorded.
     pub(crate) fn at(&mut self, now: Now) {
         self.clock = Clock::Recorded(now);
     }
 
-    /// When [`look`](Observer::look) should be called at the latest.
+    /// When [`look`](Observer::look) has to be called at the latest; `None` if nothing can expire.
     pub fn next_look(&self) -> Option<Instant> {
         let late = self.late.pause(self.session_idle).map(|pause| self.clock.now().instant + pause);
         self.sessions.next_look().into_iter().chain(late).min()
     }
 
-    /// An exchange has ended.
+    /// Observes a completed exchange.
     pub fn transaction(&mut self, transaction: Transaction, signals: &mut Vec<Signal>) {
         let observed = Observed::of(transaction);
         for (id, outcome) in observed.cancels().collect::<Vec<_>>() {
             let session = observed.transaction.session_name().unwrap_or_default();
             let upstream = &observed.transaction.upstream;
             if let Some(cancelled) = self.late.cancel(upstream, &session, &id, outcome) {
-                self.tell(cancelled, signals);
+                self.emit(cancelled, signals);
             }
         }
+        // The answers of an HTTP+SSE session arrive on its GET stream. When that stream has ended, they can't
+        // arrive any more.
         if observed.is_stream()
             && let Some(session) = observed.transaction.session_name()
         {
-            for left in self.late.leave(&observed.transaction.upstream, &session) {
-                self.tell(left, signals);
+            for abandoned in self.late.take_of_closed_stream(&observed.transaction.upstream, &session) {
+                self.emit(abandoned, signals);
             }
         }
         if let Some(whole) = self.late.hold(observed, self.clock.now().instant) {
-            self.tell(whole, signals);
+            self.emit(whole, signals);
         }
     }
 
-    /// An answer has come on a stream that a GET opened.
+    /// Observes an answer that arrived on a stream opened by a GET.
     pub fn streamed(&mut self, answer: Streamed, signals: &mut Vec<Signal>) {
         if let Some(whole) = self.late.answer(answer) {
-            self.tell(whole, signals);
+            self.emit(whole, signals);
         }
     }
 
-    fn tell(&mut self, mut observed: Observed, signals: &mut Vec<Signal>) {
+    fn emit(&mut self, mut observed: Observed, signals: &mut Vec<Signal>) {
         let now = self.clock.now();
         let visit = self.sessions.visit(&observed, now.instant);
         observed.session = visit.session.as_ref().map(|session| Arc::clone(&session.id));
         if let Some(session) = &visit.session {
             observed.learn_version(session.protocol_version.as_ref());
             if let Some(outcome) = self.sessions.take_cancelled(session, &observed) {
-                observed.was_cancelled(outcome);
+                observed.mark_cancelled(outcome);
             }
         }
         let ended_ms = observed.transaction.ended_ms();
         let mut ended = visit.ended;
         if let Some(began) = visit.began {
-            // One that is begun anew ends first.
+            // A session that is replaced by a new `initialize` ends before the new one begins.
             signals.extend(ended.take().map(|ending| end_line(&ending, ended_ms)));
             signals.push(self.session_event(&observed, began));
             let (upstream, session) = (&observed.transaction.upstream, observed.session.as_ref());
             signals.push(Signal::line(line(ended_ms, upstream, session, LineWhat::SessionStart)));
         }
-        self.tell_changes(&observed, signals);
+        // The order is part of the contract: a session begins before its requests, changes come before the request that revealed them, and the session ends last.
+        self.emit_changes(&observed, signals);
         if self.lines {
-            self.tell_lines(&observed, signals);
+            self.emit_lines(&observed, signals);
         }
         signals.push(Signal::event(Event::Request(Box::new(observed.into_event(self.ids.next())))));
         signals.extend(ended.map(|ending| end_line(&ending, ended_ms)));
     }
 
-    /// A browser has blocked something.
+    /// Observes a policy violation that a browser reported.
     pub fn violation(&mut self, violation: Violation, signals: &mut Vec<Signal>) {
         let Violation { blocked_uri, directive, session, upstream } = violation;
         let session = session.map(Arc::from);
@@ -148,18 +157,19 @@ impl Observer {
         signals.push(Signal::line(line));
     }
 
-    /// Time has passed: sessions may have fallen silent.
+    /// Ends sessions that were idle for too long, and gives up on answers that won't arrive. To be called
+    /// when no exchange does it.
     pub fn look(&mut self, signals: &mut Vec<Signal>) {
         let now = self.clock.now();
         for unanswered in self.late.give_up(self.session_idle, now.instant) {
-            self.tell(unanswered, signals);
+            self.emit(unanswered, signals);
         }
         for ending in self.sessions.end_silent(now.instant) {
             signals.push(end_line(&ending, now.wall_ms));
         }
     }
 
-    /// Nothing more will come.
+    /// Ends everything: no more exchanges will follow.
     pub fn finish(&mut self, signals: &mut Vec<Signal>) {
         self.give_up(signals);
         let now = self.clock.now().wall_ms;
@@ -168,14 +178,14 @@ impl Observer {
         }
     }
 
-    /// No answer will come any more; sessions may go on.
+    /// Gives up on all pending answers. Sessions stay open, because a recording may continue in another file.
     pub(crate) fn give_up(&mut self, signals: &mut Vec<Signal>) {
         for unanswered in self.late.give_up(Duration::ZERO, self.clock.now().instant) {
-            self.tell(unanswered, signals);
+            self.emit(unanswered, signals);
         }
     }
 
-    fn session_event(&self, observed: &Observed, began: session::Began) -> Signal {
+    fn session_event(&self, observed: &Observed, began: session::Introductions) -> Signal {
         let transaction = &observed.transaction;
         Signal::event(Event::Session(SessionEvent {
             v: VERSION,
@@ -195,7 +205,7 @@ impl Observer {
         }))
     }
 
-    fn tell_changes(&mut self, observed: &Observed, signals: &mut Vec<Signal>) {
+    fn emit_changes(&mut self, observed: &Observed, signals: &mut Vec<Signal>) {
         let upstream = &observed.transaction.upstream;
         let reader = observed.session.as_deref().unwrap_or_default();
         for listed in observed.lists() {
@@ -214,7 +224,7 @@ impl Observer {
         }
     }
 
-    fn tell_lines(&self, observed: &Observed, signals: &mut Vec<Signal>) {
+    fn emit_lines(&self, observed: &Observed, signals: &mut Vec<Signal>) {
         let transaction = &observed.transaction;
         let mut push = |what| {
             let mut line =
@@ -227,6 +237,7 @@ impl Observer {
                 push(what);
             }
         }
+        // A page or widget that was served, as opposed to a redirect or an error page.
         if transaction.is_html && transaction.status.is_some_and(|status| (200..300).contains(&status)) {
             let path = transaction.target.split('?').next().unwrap_or_default().to_owned();
             push(LineWhat::WidgetServe { path });
@@ -251,7 +262,7 @@ fn line(at_ms: i64, upstream: &Arc<str>, session: Option<&Arc<str>>, what: LineW
     }
 }
 
-/// `2026-04-02T10:15:30.142Z`.
+/// Formats milliseconds since 1970 as `2026-04-02T10:15:30.142Z`.
 pub(crate) fn iso(ms: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
     format!("{time:.3}")

@@ -1,20 +1,23 @@
-//! What of a message goes into an event: all of it, but for what is long and says little.
+//! Which parts of a message go into an event: everything, except what is long and of little use to a log. The
+//! trace has the rest.
 
 use crate::raw::Raw;
 use bytes::Bytes;
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
-/// Longer parameters, results and errors are left out.
+/// Parameters, results and errors longer than this, in bytes, are replaced by their length.
 const MAX: usize = 32 * 1024;
 
-/// A list, what it is called in a result, and what of its entries is kept.
+/// A list in a result, and the members of its entries that are kept.
 struct Slim {
     method: &'static str,
     list: &'static str,
     keep: &'static [&'static str],
 }
 
+// The lists whose entries can be large without telling a reader of events much: file contents and
+// descriptions.
 const SLIM: [Slim; 3] = [
     Slim { method: "resources/list", list: "resources", keep: &["uri", "name", "title"] },
     Slim {
@@ -25,7 +28,7 @@ const SLIM: [Slim; 3] = [
     Slim { method: "resources/read", list: "contents", keep: &["uri", "name", "title"] },
 ];
 
-/// What is logged of a request.
+/// The logged form of a request. Shares the bytes unless it is too long.
 pub(super) fn request(message: &Bytes) -> Raw {
     if message.len() <= MAX {
         return Raw(message.clone());
@@ -33,7 +36,7 @@ pub(super) fn request(message: &Bytes) -> Raw {
     shortened(message)
 }
 
-/// What is logged of the answer to a request.
+/// The logged form of the answer to a request with this method.
 pub(super) fn response(method: &str, message: &Bytes) -> Raw {
     if let Some(slim) = SLIM.iter().find(|slim| slim.method == method)
         && let Some(result) = Envelope::scan(message).result
@@ -81,7 +84,8 @@ impl Slim {
     }
 }
 
-/// A message without what makes it long.
+/// The message with its longest part replaced by `{"cut": length}`, so that it stays valid JSON with its id
+/// and method.
 fn shortened(message: &Bytes) -> Raw {
     let envelope = Envelope::scan(message);
     let parts = [envelope.params, envelope.result, envelope.error];
@@ -95,8 +99,9 @@ fn shortened(message: &Bytes) -> Raw {
     Raw::from(cut)
 }
 
-/// A message with a part of it replaced.
+/// The message with `part`, a slice of it, replaced.
 fn with(message: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
+    // `part` was cut out of `message` by `Envelope::scan`, so the difference of the pointers is its offset.
     let start = part.as_ptr() as usize - message.as_ptr() as usize;
     [&message[..start], by, &message[start + part.len()..]].concat()
 }

@@ -1,4 +1,5 @@
-//! What one exchange says.
+//! Interprets one exchange: its calls and their answers, its outcome, and the event made of it. What needs
+//! more than one exchange (sessions, late answers, changed lists) is left to the other modules.
 
 use super::project;
 use super::snapshot::listing;
@@ -16,10 +17,10 @@ use wiretape_trace::message::{Envelope, Id, MessageKind, payloads};
 use wiretape_trace::protocol::{Revision, cancellation, handshake_version, method, request_version};
 use wiretape_trace::value::Value;
 
-/// Error texts are cut here.
+/// The length at which error texts are cut, in bytes.
 const MAX_ERROR: usize = 500;
 
-/// An exchange, and what its messages say.
+/// An exchange, and the meaning of its messages.
 pub(super) struct Observed {
     pub(super) transaction: Transaction,
     pub(super) calls: Vec<Call>,
@@ -42,14 +43,14 @@ pub(super) struct Call {
     pub(super) answer: Option<Answer>,
 }
 
-/// An answer, and what it says of itself.
+/// A response, and the outcome it states.
 #[derive(Clone)]
 pub(super) struct Answer {
     pub(super) message: Bytes,
     verdict: Verdict,
 }
 
-/// How a call went, by its answer.
+/// The outcome of a call, according to its response.
 #[derive(Clone)]
 pub(crate) struct Verdict {
     pub(crate) status: Outcome,
@@ -60,7 +61,8 @@ pub(crate) struct Verdict {
 impl Observed {
     pub(super) fn of(mut transaction: Transaction) -> Self {
         let request = transaction.request.take();
-        // What the proxy has said in the server's stead is no answer.
+        // A response that the proxy made up itself (for an unreachable server, say) is not the server's
+        // answer.
         let response = transaction.response.take().filter(|_| transaction.timings.answered_us.is_some());
         let mut answers = response.map(split).unwrap_or_default();
         let is_batch = request.as_ref().is_some_and(|request| request.first() == Some(&b'['));
@@ -88,26 +90,28 @@ impl Observed {
         observed
     }
 
-    /// The revision that the session agreed on, if the exchange itself names none.
+    /// Sets the revision that the session agreed on, if the exchange itself has none.
     pub(super) fn learn_version(&mut self, version: Option<&Arc<str>>) {
         if self.protocol_version.is_none() {
             self.protocol_version = version.cloned();
         }
     }
 
-    /// Whether any of its requests has an answer.
+    /// Whether at least one of its requests has an answer.
     pub(super) fn is_answered(&self) -> bool {
         self.calls.iter().any(|call| call.answer.is_some())
     }
 
-    /// The client gave the request up before there was an answer.
-    pub(super) fn was_cancelled(&mut self, outcome: Outcome) {
+    /// Marks the request as cancelled by the client before there was an answer.
+    pub(super) fn mark_cancelled(&mut self, outcome: Outcome) {
         self.status = outcome;
         self.error_message = Some("the client has cancelled it".to_owned());
     }
 
-    /// The answer has come after the exchange, or shortly before its end.
+    /// Adds an answer that arrived on another stream, shortly before or any time after the end of the
+    /// exchange.
     pub(super) fn answer_late(&mut self, streamed: Streamed) {
+        // The duration becomes that of the answer, as if it had arrived in the request's own response.
         let timings = &mut self.transaction.timings;
         let ended_at = self.transaction.ended_at;
         let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -117,7 +121,7 @@ impl Observed {
         };
         self.transaction.ended_at = streamed.at;
         timings.responded_us = Some(timings.ended_us);
-        // What had come before was the body of the POST, which says nothing.
+        // The bytes before it were the body of the POST (`Accepted`), which isn't the answer.
         timings.first_byte_us = Some(timings.ended_us);
         self.transaction.response_bytes = streamed.message.len() as u64;
         if let Some(call) = self.calls.first_mut() {
@@ -127,7 +131,7 @@ impl Observed {
         self.judge();
     }
 
-    /// The requests that it cancels: their ids, and what that makes of them.
+    /// The requests that this exchange cancels: their ids, and the outcome this gives them.
     pub(super) fn cancels(&self) -> impl Iterator<Item = (String, Outcome)> {
         let calls = self.calls.iter().filter(|call| &*call.method == method::CANCELLED);
         calls.filter_map(|call| {
@@ -136,27 +140,27 @@ impl Observed {
         })
     }
 
-    /// When its answer had come; without one, when it ended.
+    /// When the answer had arrived; without an answer, when the exchange ended.
     pub(super) fn answered_at(&self) -> Instant {
         let timings = &self.transaction.timings;
         let answered = timings.responded_us.filter(|_| self.is_answered());
         self.transaction.instant(answered.unwrap_or(timings.ended_us))
     }
 
-    /// The stream that the answer was to come on is gone.
-    pub(super) fn was_left(&mut self) {
+    /// Marks the request as abandoned, because the stream for its answer has ended.
+    pub(super) fn mark_disconnected(&mut self) {
         self.status = Outcome::Disconnected;
         self.error_message = Some("the client went away".to_owned());
     }
 
-    /// Lists that a server gave.
+    /// The pages of lists among its answers.
     pub(super) fn lists(&self) -> impl Iterator<Item = Page<'_>> {
         self.calls
             .iter()
             .filter_map(|call| listing(&call.method, &call.message, &call.answer.as_ref()?.message))
     }
 
-    /// The status of one of its calls.
+    /// The outcome of one of its calls; without an answer, that of the whole exchange.
     pub(super) fn status_of<'a>(&'a self, call: &'a Call) -> (Outcome, Option<i64>, Option<&'a str>) {
         match &call.answer {
             Some(Answer { verdict, .. }) => {
@@ -167,6 +171,8 @@ impl Observed {
     }
 
     fn judge(&mut self) {
+        // One failure makes the whole batch a failure: an event has a single status, and a failure must not
+        // hide behind it.
         let verdicts = self.calls.iter().filter_map(|call| Some(&call.answer.as_ref()?.verdict));
         let failed = verdicts.clone().find(|verdict| verdict.status != Outcome::Ok);
         if let Some(verdict) = failed.or_else(|| verdicts.clone().next()) {
@@ -185,13 +191,14 @@ impl Observed {
         let transaction = &self.transaction;
         let has_request = self.calls.iter().any(|call| call.kind == MessageKind::Request);
         match transaction.ended {
-            // Without a request, nothing waits for an answer.
+            // A GET stream has no request, so no answer is missing when it is closed.
             Ended::ClientClosed | Ended::Stopped if self.is_stream() => Outcome::Ok,
             Ended::Upgraded => Outcome::Ok,
             Ended::Complete if !has_request && transaction.status.is_some_and(|status| status < 400) => {
                 Outcome::Ok
             }
-            // One that is only accepted here may be answered on another stream; then this is judged again.
+            // A request that was only accepted may be answered on another stream. Then the outcome is
+            // determined again.
             ended => {
                 Outcome::of_exchange(ended, transaction.status, self.closing()).unwrap_or(Outcome::Unanswered)
             }
@@ -200,6 +207,7 @@ impl Observed {
 
     fn closing(&self) -> ClosingMeans {
         let version = self.protocol_version.as_deref().and_then(Revision::parse);
+        // In the stateless revision (2026-07-28), closing the response's stream is how a client cancels.
         if version.is_some_and(Revision::is_stateless) {
             ClosingMeans::Cancelling
         } else {
@@ -207,7 +215,7 @@ impl Observed {
         }
     }
 
-    /// Streams that a GET opens end when either side has had enough.
+    /// Whether this is a stream opened by a GET. It ends whenever either side wants, which isn't a failure.
     pub(super) fn is_stream(&self) -> bool {
         &*self.transaction.method == "GET"
             && self.transaction.response_head.as_deref().is_some_and(|head| {
@@ -294,7 +302,8 @@ impl Observed {
     }
 
     fn logged_call(&self, call: &Call) -> LoggedCall {
-        // Only requests are answered, unless all was refused; of the others it is known that they were sent.
+        // Only requests are answered, unless the whole batch was refused. All other messages count as ok once
+        // they are sent.
         let (status, error_code, error_message) = match call.kind {
             MessageKind::Request => self.status_of(call),
             _ if call.answer.is_some() => self.status_of(call),
@@ -313,9 +322,10 @@ impl Observed {
         }
     }
 
-    /// What the server has answered; what we answered in its stead is no answer.
+    /// The server's response. One that the proxy made up itself doesn't count.
     fn logged_response(&self) -> Option<LoggedResponse> {
         let transaction = &self.transaction;
+        // With these endings the response is not the server's, or not complete.
         let has_failed = matches!(
             transaction.ended,
             Ended::Refused | Ended::Unreachable | Ended::UpstreamClosed | Ended::TooLarge | Ended::Timeout
@@ -367,7 +377,7 @@ impl Call {
         Some(Answer::of(answers.swap_remove(at)))
     }
 
-    /// What `--events` tells of it.
+    /// The `--events` line for this call; only tool calls and tool lists have one.
     pub(super) fn line(
         &self,
         transaction: &Transaction,
@@ -375,7 +385,7 @@ impl Call {
     ) -> Option<LineWhat> {
         let latency_ms = transaction.timings.ended_us as f64 / 1000.0;
         let failed = status != Outcome::Ok;
-        // Readers count on a code: where JSON-RPC has none, it is that of HTTP, or 0.
+        // Readers of the lines rely on a code: without a JSON-RPC error, it is the HTTP status, or 0.
         let http = || transaction.status.filter(|status| *status >= 400).map_or(0, i64::from);
         let code = failed.then(|| error_code.unwrap_or_else(http));
         let message = failed.then(|| error_message.unwrap_or(status.name()).to_owned());
@@ -410,7 +420,7 @@ impl Answer {
 }
 
 impl Verdict {
-    /// What an answer says of itself.
+    /// Reads the outcome from a response.
     pub(crate) fn of(envelope: &Envelope<'_>) -> Self {
         let (status, text) = if let Some(error) = envelope.error {
             let text = Value::parse(error).ok().and_then(|error| error.get("message")?.string());
@@ -425,7 +435,8 @@ impl Verdict {
     }
 }
 
-/// An error without an id: it is about all that was sent. A server that could not read a request can't know its id.
+/// An error without an id, which then applies to everything that was sent: a server that can't parse a
+/// request doesn't know its id (JSON-RPC 2.0, section 5).
 fn refusal(calls: &[Call], answers: Vec<Bytes>) -> Option<Answer> {
     if calls.iter().any(|call| call.answer.is_some()) {
         return None;
@@ -437,7 +448,7 @@ fn refusal(calls: &[Call], answers: Vec<Bytes>) -> Option<Answer> {
     answers.into_iter().find(is_refusal).map(Answer::of)
 }
 
-/// What a tool that failed says of it.
+/// The first text of a failed tool's result, which by convention is its error message.
 fn first_text(result: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     let mut first = None;
     Value::parse(result).ok()?.get("content")?.elements(|part| {
@@ -448,7 +459,7 @@ fn first_text(result: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     first
 }
 
-/// A payload, or those of a batch, without copying them.
+/// The payload, or the payloads of a batch, as slices of the same buffer.
 fn split(whole: Bytes) -> Vec<Bytes> {
     if whole.first() != Some(&b'[') {
         return vec![whole];
@@ -465,7 +476,7 @@ fn raw_head(head: &Head) -> Raw {
     Raw(Bytes::copy_from_slice(head.json()))
 }
 
-/// The value of a header, by its name in lower case.
+/// The value of a header; `name` is in lower case, as heads store it.
 pub(super) fn header(head: &Head, name: &str) -> Option<String> {
     let value = Value::parse(head.json()).ok()?.get("headers")?.get(name)?;
     Some(value.string()?.into_owned())
@@ -473,6 +484,7 @@ pub(super) fn header(head: &Head, name: &str) -> Option<String> {
 
 pub(super) fn cut(mut text: String) -> String {
     if text.len() > MAX_ERROR {
+        // Not in the middle of a character.
         let end = (0..=MAX_ERROR).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
@@ -491,10 +503,10 @@ fn protocol_version(transaction: &Transaction, calls: &[Call]) -> Option<Arc<str
     Some(request_version(Envelope::scan(&call.message).params?)?.into())
 }
 
-/// The members of `_meta` that begin with `openai/`, without that.
+/// The members of `_meta` that begin with `openai/`, without the prefix.
 fn openai(message: &[u8]) -> Option<Raw> {
     const PREFIX: &str = "openai/";
-    // Few messages have them, and looking is cheap.
+    // A substring search is cheap, and few messages contain it.
     memchr::memmem::find(message, b"\"openai/")?;
     let meta = Value::parse(Envelope::scan(message).params?).ok()?.get("_meta")?;
     let mut object = Vec::from(b"{");
@@ -503,7 +515,7 @@ fn openai(message: &[u8]) -> Option<Raw> {
             if object.len() > 1 {
                 object.push(b',');
             }
-            // A string can always be written.
+            // Serializing a string to memory can't fail.
             object.extend(serde_json::to_vec(short).unwrap_or_default());
             object.push(b':');
             object.extend_from_slice(value.raw);
@@ -513,14 +525,15 @@ fn openai(message: &[u8]) -> Option<Raw> {
     (object.len() > 2).then(|| Raw::from(object))
 }
 
-/// How long the server had the request, up to the last byte of its answer.
+/// How long the server had the request: from the connection to the last byte of its answer.
 fn upstream_us(transaction: &Transaction) -> u64 {
     let timings = &transaction.timings;
     let until = timings.responded_us.unwrap_or(timings.ended_us);
     timings.connected_us.map_or(0, |connected| until.saturating_sub(connected))
 }
 
-/// The stages of an exchange; together they take as long as it did. The stage in which it broke off takes the rest.
+/// The stages of an exchange. Their durations add up to the whole; the stage in which it broke off gets the
+/// remainder.
 fn spans(transaction: &Transaction) -> Vec<Span> {
     let timings = &transaction.timings;
     let stages = [
@@ -534,6 +547,7 @@ fn spans(transaction: &Transaction) -> Vec<Span> {
     for (at, (name, mark)) in stages.iter().enumerate() {
         let is_last = stages[at..].iter().all(|(_, mark)| mark.is_none());
         if let Some(mark) = mark.or(is_last.then_some(timings.ended_us)) {
+            // A late answer may move the end before marks that were taken earlier; a span can't be negative.
             let mark = mark.clamp(last, timings.ended_us.max(last));
             spans.push(Span(name, mark - last));
             last = mark;

@@ -1,8 +1,8 @@
-//! Which session an exchange belongs to, when it began, and when it is over.
+//! Assigns exchanges to sessions, and determines when sessions begin and end.
 //!
-//! A session is what the two sides call so: `Mcp-Session-Id`, or the query of an HTTP+SSE endpoint. Where they have none, it is
-//! our own grouping: in the stateless revision one client program at one address; before it, what follows an `initialize` on the
-//! same connection.
+//! A session is what the two sides name: `Mcp-Session-Id`, or the query of an HTTP+SSE endpoint. Without a
+//! name, exchanges are grouped: in the stateless revision by client program and address; before it, what
+//! follows an `initialize` on the same connection.
 
 use super::program::stateless_client as client_of;
 use super::request::{Observed, header};
@@ -15,46 +15,49 @@ use wiretape_trace::format::Head;
 use wiretape_trace::message::{Envelope, Id};
 use wiretape_trace::protocol::{Peer, method};
 
-/// More sessions are not remembered: the one that was silent for longest is over.
+/// The maximum number of open sessions. Beyond it, the one that was idle longest is ended.
 const MAX_SESSIONS: usize = 10_000;
-/// More cancellations are not remembered.
+/// The maximum number of remembered cancellations. Bounds what a client can make us store by cancelling ids
+/// that don't exist.
 const MAX_CANCELLED: usize = 1000;
 
-/// The sessions that are going on.
+/// The open sessions.
 pub(super) struct Sessions {
     idle: Duration,
-    open: HashMap<String, Open>,
-    /// Requests that clients have cancelled: the session's key, and the id.
+    open: HashMap<String, OpenSession>,
+    /// Requests that clients have cancelled, by the session's key and the request's id.
     cancelled: HashMap<(String, String), Cancellation>,
-    /// Counts our own groupings.
+    /// The number of groups so far, for their names.
     groups: u64,
     run: String,
     next_look: Option<Instant>,
 }
 
-/// That a client gave a request up.
+/// A client cancelled a request: when that was observed, when it was sent, and the outcome it gives the
+/// request.
 struct Cancellation {
     at: Instant,
     sent: Instant,
     outcome: Outcome,
 }
 
-struct Open {
+struct OpenSession {
     session: Session,
     upstream: Arc<str>,
-    heard: Instant,
-    beginning: Beginning,
+    last_seen: Instant,
+    start_report: StartReport,
 }
 
-/// Whether the beginning of a session was told. If not, its end is told only where one of the two sides ended it.
+/// Whether the beginning of a session was reported. If not, its end is reported only when one of the two
+/// sides ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beginning {
-    Told,
-    /// It began before us, or nobody but the client knows of it.
+enum StartReport {
+    Reported,
+    /// It began before the proxy was started, or its name was only seen in a request.
     Unseen,
 }
 
-/// A session.
+/// The identity of a session, as events report it.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
     pub(super) id: Arc<str>,
@@ -62,22 +65,22 @@ pub(super) struct Session {
     key: String,
 }
 
-/// What an exchange means to its session.
+/// What an exchange means for its session.
 #[derive(Default)]
 pub(super) struct Visit {
     pub(super) session: Option<Session>,
-    pub(super) began: Option<Began>,
+    pub(super) began: Option<Introductions>,
     pub(super) ended: Option<Ending>,
 }
 
-/// Who has met.
+/// The two sides of a new session, as they introduced themselves.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Began {
+pub(super) struct Introductions {
     pub(super) client: Peer,
     pub(super) server: Peer,
 }
 
-/// A session that is over.
+/// A session that has ended and whose end is to be reported.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) session: Arc<str>,
@@ -85,18 +88,19 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    fn of(open: Open) -> Self {
+    fn of(open: OpenSession) -> Self {
         Ending { session: open.session.id, upstream: open.upstream }
     }
 }
 
 impl Sessions {
     pub(super) fn new(idle: Duration) -> Self {
+        // Random, so that groups of two runs on one store don't share names.
         let run = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
         Sessions { idle, open: HashMap::new(), cancelled: HashMap::new(), groups: 0, run, next_look: None }
     }
 
-    /// What our own groupings are called after, so that they are called the same the next time.
+    /// Names groups after `name` instead of at random, so that loading a trace again yields the same names.
     pub(super) fn name_after(&mut self, name: &str) {
         name.clone_into(&mut self.run);
     }
@@ -105,9 +109,11 @@ impl Sessions {
         self.next_look.filter(|_| !self.open.is_empty())
     }
 
-    /// An exchange has ended.
+    /// Assigns an exchange to its session, which it may begin or end.
     pub(super) fn visit(&mut self, observed: &Observed, now: Instant) -> Visit {
         let transaction = &observed.transaction;
+        // The order matters: an `initialize` begins a session even if it names an old one, and a name beats
+        // any grouping.
         let mut visit = if let Some(handshake) = handshake(observed) {
             self.begin(observed, handshake, now)
         } else if is_refused_handshake(observed) {
@@ -129,15 +135,17 @@ impl Sessions {
         visit
     }
 
-    /// The outcome of an exchange that its client cancelled before there was an answer. That is asked once.
+    /// The outcome of an exchange that its client cancelled before the answer. The cancellation is consumed.
     pub(super) fn take_cancelled(&mut self, session: &Session, observed: &Observed) -> Option<Outcome> {
         let mut ids = observed.calls.iter().filter_map(|call| call.id.as_ref());
         let cancellation = ids.find_map(|id| self.cancelled.remove(&(session.key.clone(), text(id))))?;
+        // A cancellation that crosses the answer on the wire comes too late and changes nothing
+        // (specification, "Cancellation").
         let is_in_time = !observed.is_answered() || cancellation.sent <= observed.answered_at();
         is_in_time.then_some(cancellation.outcome)
     }
 
-    /// Ends sessions of which nothing was heard for long.
+    /// Ends the sessions that have been idle for too long.
     pub(super) fn end_silent(&mut self, now: Instant) -> Vec<Ending> {
         if self.next_look.is_none_or(|next| now < next) {
             return Vec::new();
@@ -145,14 +153,15 @@ impl Sessions {
         self.next_look = Some(now + self.pause());
         let idle = self.idle;
         self.cancelled.retain(|_, cancellation| now.duration_since(cancellation.at) < idle);
-        let silent = |open: &Open| now.duration_since(open.heard) >= idle;
+        let silent = |open: &OpenSession| now.duration_since(open.last_seen) >= idle;
         let mut keys: Vec<String> =
             self.open.iter().filter(|(_, open)| silent(open)).map(|(key, _)| key.clone()).collect();
+        // Sorted, because the order of a hash map would make events differ from run to run.
         keys.sort();
         keys.iter().filter_map(|key| self.end(key)).collect()
     }
 
-    /// Ends all sessions.
+    /// Ends all sessions, at shutdown.
     pub(super) fn end_all(&mut self) -> Vec<Ending> {
         let mut keys: Vec<String> = self.open.keys().cloned().collect();
         keys.sort();
@@ -160,20 +169,22 @@ impl Sessions {
     }
 
     fn pause(&self) -> Duration {
+        // A tenth of the timeout, so that ends are at most 10 % late; not below 100 ms, or short timeouts
+        // would scan all sessions all the time.
         (self.idle / 10).max(Duration::from_millis(100))
     }
 
-    /// Forgets a session of which nothing is heard any more. Its end is to be told if its beginning was.
+    /// Removes a session that has fallen silent. Its end is reported only if its beginning was.
     fn end(&mut self, key: &str) -> Option<Ending> {
-        self.close(key).filter(|open| open.beginning == Beginning::Told).map(Ending::of)
+        self.close(key).filter(|open| open.start_report == StartReport::Reported).map(Ending::of)
     }
 
-    /// Forgets a session, which may have begun before us.
-    fn close(&mut self, key: &str) -> Option<Open> {
+    /// Removes a session that one of the two sides ended. Its end is reported even if it began before us.
+    fn close(&mut self, key: &str) -> Option<OpenSession> {
         self.open.remove(key)
     }
 
-    fn begin(&mut self, observed: &Observed, began: Began, now: Instant) -> Visit {
+    fn begin(&mut self, observed: &Observed, began: Introductions, now: Instant) -> Visit {
         let transaction = &observed.transaction;
         let (key, id) = match transaction.session_name() {
             Some(name) => (named_key(&transaction.upstream, &name), name.into()),
@@ -181,17 +192,17 @@ impl Sessions {
         };
         let ended = self.end(&key);
         let session = Session { id, protocol_version: observed.protocol_version.clone(), key };
-        let crowded_out = self.open(session.clone(), Beginning::Told, transaction, now);
+        let crowded_out = self.open(session.clone(), StartReport::Reported, transaction, now);
         Visit { session: Some(session), began: Some(began), ended: ended.or(crowded_out) }
     }
 
     fn named(&mut self, transaction: &Transaction, name: &str, now: Instant) -> Visit {
         let key = named_key(&transaction.upstream, name);
-        if let Some(session) = self.hear(&key, now) {
+        if let Some(session) = self.touch(&key, now) {
             return Visit { session: Some(session), ..Visit::default() };
         }
         let session = Session { id: name.into(), protocol_version: None, key };
-        let ended = self.open(session.clone(), Beginning::Unseen, transaction, now);
+        let ended = self.open(session.clone(), StartReport::Unseen, transaction, now);
         Visit { session: Some(session), ended, ..Visit::default() }
     }
 
@@ -205,45 +216,49 @@ impl Sessions {
             part(&client.name),
             part(&client.version)
         );
-        if let Some(session) = self.hear(&key, now) {
+        if let Some(session) = self.touch(&key, now) {
             return Visit { session: Some(session), ..Visit::default() };
         }
-        // Clients ask servers of the older revisions first whether they know the new one. They don't, and no session begins.
+        // A client probes whether an older server knows the stateless revision. It fails, and must not begin
+        // a session.
         if !matches!(observed.status, Outcome::Ok | Outcome::ToolError) {
             return Visit::default();
         }
         let protocol_version = observed.protocol_version.clone();
         let session = Session { id: self.new_id("client"), protocol_version, key };
-        let ended = self.open(session.clone(), Beginning::Told, transaction, now);
-        let began = Some(Began { client, server: server_of(observed) });
+        let ended = self.open(session.clone(), StartReport::Reported, transaction, now);
+        let began = Some(Introductions { client, server: server_of(observed) });
         Visit { session: Some(session), began, ended }
     }
 
     fn on_connection(&mut self, transaction: &Transaction, now: Instant) -> Visit {
-        Visit { session: self.hear(&connection_key(transaction), now), ..Visit::default() }
+        Visit { session: self.touch(&connection_key(transaction), now), ..Visit::default() }
     }
 
-    fn hear(&mut self, key: &str, now: Instant) -> Option<Session> {
+    fn touch(&mut self, key: &str, now: Instant) -> Option<Session> {
         let open = self.open.get_mut(key)?;
-        open.heard = now;
+        open.last_seen = now;
         Some(open.session.clone())
     }
 
     fn open(
         &mut self,
         session: Session,
-        beginning: Beginning,
+        start_report: StartReport,
         transaction: &Transaction,
         now: Instant,
     ) -> Option<Ending> {
         let crowded_out = if self.open.len() >= MAX_SESSIONS {
-            let oldest = self.open.iter().min_by_key(|(_, open)| open.heard).map(|(key, _)| key.clone());
+            // A scan of all sessions, but only for a new session beyond the limit. Keeping an order would
+            // cost on every exchange.
+            let oldest = self.open.iter().min_by_key(|(_, open)| open.last_seen).map(|(key, _)| key.clone());
             oldest.and_then(|key| self.end(&key))
         } else {
             None
         };
         let upstream = Arc::clone(&transaction.upstream);
-        self.open.insert(session.key.clone(), Open { session, upstream, heard: now, beginning });
+        self.open
+            .insert(session.key.clone(), OpenSession { session, upstream, last_seen: now, start_report });
         crowded_out
     }
 
@@ -276,20 +291,22 @@ fn text(id: &Id<'static>) -> String {
     text.clone().into_owned()
 }
 
-/// Whether the client ended the session, or the server doesn't know it any more, or the stream is gone that it consists of.
+/// Whether the session is over: the client deleted it, the server no longer knows it (404), or the HTTP+SSE
+/// stream it consists of has ended.
 fn is_over(observed: &Observed) -> bool {
     let transaction = &observed.transaction;
     match transaction.status {
         Some(status) if &*transaction.method == "DELETE" => (200..300).contains(&status),
         Some(404) => transaction.session.is_some() && &*transaction.method == "POST",
-        // A session of HTTP+SSE lasts as long as its stream does. Over streamable HTTP a client may open another one.
+        // An HTTP+SSE session lasts as long as its stream. Over streamable HTTP, the client may open another
+        // one.
         _ if transaction.session.is_none() || asks_in_session(transaction) => false,
         _ => observed.is_stream() && !names_session(transaction.response_head.as_deref()),
     }
 }
 
-/// Whether this was an `initialize` that did not go well, and belongs to no session that was there before. A server may give
-/// a session its id in the same response; no client will use it.
+/// Whether this was an `initialize` that failed outside of any session. A server may assign a session id in
+/// the same response, but no client will use it.
 fn is_refused_handshake(observed: &Observed) -> bool {
     let is_initialize = observed.calls.first().is_some_and(|call| &*call.method == method::INITIALIZE);
     is_initialize && observed.status != Outcome::Ok && !asks_in_session(&observed.transaction)
@@ -304,8 +321,8 @@ fn names_session(head: Option<&Head>) -> bool {
     head.is_some_and(|head| header(head, wiretape_trace::protocol::header::SESSION_ID).is_some())
 }
 
-/// Who has met, if this was an `initialize` that went well.
-fn handshake(observed: &Observed) -> Option<Began> {
+/// The two sides, if this was a successful `initialize`.
+fn handshake(observed: &Observed) -> Option<Introductions> {
     let call = observed.calls.first().filter(|call| &*call.method == method::INITIALIZE)?;
     if observed.status != Outcome::Ok {
         return None;
@@ -314,10 +331,10 @@ fn handshake(observed: &Observed) -> Option<Began> {
     let params = Envelope::scan(&call.message).params?;
     let mut client = Peer::client(params).unwrap_or_default();
     client.platform = client.platform.or_else(|| platform(&observed.transaction));
-    Some(Began { client, server: Peer::server(answer).unwrap_or_default() })
+    Some(Introductions { client, server: Peer::server(answer).unwrap_or_default() })
 }
 
-/// The client of the stateless revision, which says in each request who it is.
+/// The client of the stateless revision, which introduces itself in every request.
 fn stateless_client(observed: &Observed) -> Option<Peer> {
     let mut client = client_of(Envelope::scan(&observed.calls.first()?.message).params?)?;
     client.platform = client.platform.or_else(|| platform(&observed.transaction));
@@ -331,7 +348,7 @@ fn server_of(observed: &Observed) -> Peer {
     result.and_then(Peer::server).unwrap_or_default()
 }
 
-/// The platform that a browser names.
+/// The platform from a browser's client hint (`Sec-CH-UA-Platform`), which is a quoted string.
 fn platform(transaction: &Transaction) -> Option<String> {
     let platform = header(transaction.request_head.as_deref()?, "sec-ch-ua-platform")?;
     Some(platform.trim_matches('"').to_owned())

@@ -1,4 +1,4 @@
-//! What servers offer, and how that changes.
+//! The last known lists of each server, and how new ones differ from them.
 
 use crate::event::{ChangeType, SchemaItem};
 use crate::raw::Raw;
@@ -9,65 +9,68 @@ use wiretape_analyze::definitions::{Gathered, Gatherer, ListKind, Page, cursor};
 use wiretape_analyze::fingerprint::fingerprint;
 use wiretape_trace::message::Envelope;
 
-/// What a server offered when it was last seen.
+/// The last known list of a server, for example from the store.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The server.
+    /// The server's URL, without a path.
     pub upstream: String,
-    /// Which list it is.
+    /// The method that lists it, such as `tools/list`.
     pub mcp_method: String,
-    /// Its entries.
+    /// All entries of the list.
     pub items: Vec<SchemaItem>,
 }
 
-/// What has happened to entries of a list.
+/// Entries of a list that changed in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What.
+    /// How they changed.
     pub kind: ChangeType,
-    /// To which.
+    /// The entries; for `Removed`, in their last form.
     pub items: Vec<SchemaItem>,
 }
 
-/// The page of a list that a request and its answer are, if they are one.
+/// The page of a list that a request and its answer make up; `None` for anything else.
 pub(super) fn listing<'a>(method: &str, request: &[u8], answer: &'a [u8]) -> Option<Page<'a>> {
     let result = Envelope::scan(answer).result?;
     Page::of(method, || cursor(Envelope::scan(request).params?), result)
 }
 
-/// The newest list of each kind that each server gave.
+/// The newest list of each kind from each server.
 #[derive(Debug, Default)]
 pub struct Snapshots {
-    known: HashMap<(String, String), Known>,
-    /// Lists of which more pages are to come, by who reads them.
+    known: HashMap<(String, String), KnownList>,
+    /// Lists with more pages to come. Keyed by session too, because two clients may page through a list at
+    /// the same time.
     gathering: Gatherer<(String, String, ListKind), Item>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownList {
     items: BTreeMap<String, Item>,
-    /// What the last list of one page looked like: most are the same again.
+    /// A hash of the last list of a single page, byte for byte. Most lists are unchanged, and are recognized
+    /// without parsing.
     last: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Item {
     definition: Raw,
-    /// The same for all that mean the same, however their members are ordered.
+    /// The fingerprint: equal for definitions that mean the same, whatever the order of their members.
     print: u64,
 }
 
 impl Snapshots {
-    /// What is known from before.
+    /// Starts with known lists, which are compared with the next ones.
     pub fn new(snapshots: Vec<Snapshot>) -> Self {
         let known = snapshots.into_iter().map(|snapshot| {
             let items = snapshot.items.into_iter().map(|item| (item.key, Item::of(item.definition.0)));
-            ((snapshot.upstream, snapshot.mcp_method), Known { items: items.collect(), last: None })
+            ((snapshot.upstream, snapshot.mcp_method), KnownList { items: items.collect(), last: None })
         });
         Snapshots { known: known.collect(), gathering: Gatherer::default() }
     }
 
-    /// A page has been read by `reader`. Once a list is whole, it is compared to the last one.
+    /// Adds a page that `reader` (a session) received. When the list is complete, returns how it differs from
+    /// the last one.
     pub fn observe(&mut self, upstream: &str, reader: &str, page: &Page<'_>) -> Vec<Change> {
         let looks = print(page.result);
         let place = (upstream.to_owned(), page.kind.method().to_owned());
@@ -80,9 +83,11 @@ impl Snapshots {
         let Gathered::Whole(items) = self.gathering.page(reader, page, entries) else { return Vec::new() };
         let changes = match self.known.get(&place) {
             Some(known) => compare(&known.items, &items),
+            // The first list is reported as a whole, so that receivers have something to apply later changes
+            // to.
             None => vec![Change { kind: ChangeType::Initial, items: all(&items) }],
         };
-        self.known.insert(place, Known { items, last: page.is_whole().then_some(looks) });
+        self.known.insert(place, KnownList { items, last: page.is_whole().then_some(looks) });
         changes
     }
 }

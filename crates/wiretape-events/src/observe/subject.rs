@@ -1,9 +1,9 @@
-//! What a request is for, where that is not a tool: the resource, the prompt.
+//! The resource or prompt that a request is about, where that is not a tool.
 
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
-/// The URI of a resource, or the name of a prompt, that a request names.
+/// The URI of the resource, or the name of the prompt, in a request.
 pub(crate) fn subject(envelope: &Envelope<'_>) -> Option<String> {
     let params = || Value::parse(envelope.params?).ok();
     let text = |value: Value<'_>, name| Some(value.get(name)?.string()?.into_owned());

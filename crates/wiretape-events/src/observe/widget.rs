@@ -4,7 +4,7 @@ use super::request::Call;
 use wiretape_trace::message::Envelope;
 use wiretape_trace::value::Value;
 
-/// The paths of the widgets that a call was answered with.
+/// The paths of the widgets in a call's answer.
 pub(super) fn served(call: &Call) -> Vec<String> {
     match &call.answer {
         Some(answer) if &*call.method == "resources/read" => html_in(&answer.message),
@@ -28,13 +28,14 @@ fn html_in(answer: &[u8]) -> Vec<String> {
     paths
 }
 
-/// Hosts have media types of their own for widgets: `text/html+skybridge`, `text/html;profile=mcp-app`.
+/// Whether a media type is HTML. Hosts have their own for widgets: `text/html+skybridge`,
+/// `text/html;profile=mcp-app`.
 fn is_html(media: &str) -> bool {
     let name = media.split([';', '+']).next().unwrap_or_default();
     name.trim().eq_ignore_ascii_case("text/html")
 }
 
-/// `/widget/clock.html` of `ui://widget/clock.html`; the URIs of other schemes as they are.
+/// `/widget/clock.html` for `ui://widget/clock.html`; URIs of other schemes are unchanged.
 fn path_of(uri: &str) -> String {
     uri.strip_prefix("ui:/").unwrap_or(uri).to_owned()
 }

@@ -1,9 +1,10 @@
-//! Figures for dashboards, in the text format of Prometheus.
+//! Request metrics in the Prometheus text format, for `/metrics`.
 //!
-//! The labels come from what clients send, so their number is bounded: what comes after [`MAX_SERIES`] names is counted
-//! under `other`.
+//! The label values come from clients, so their number has to be bounded: after [`MAX_SERIES`] combinations,
+//! further ones are counted under `other`. Otherwise a client that invents method names would grow the
+//! proxy's memory and the scraper's database.
 
-use super::{Signal, Sink, SinkError, What};
+use super::{Signal, SignalBody, Sink, SinkError};
 use crate::event::{Event, LoggedRequest, RequestEvent, SessionEvent};
 use crate::line::{Line, LineWhat};
 use crate::server_name::server_name;
@@ -12,13 +13,15 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wiretape_analyze::call::Outcome;
 
-/// How many combinations of server, method and tool have figures of their own.
+/// The maximum number of combinations of server, method and tool with series of their own.
 const MAX_SERIES: usize = 1000;
 
-/// What the figures are under for which there is no room.
+/// The label value for everything beyond [`MAX_SERIES`].
 const OTHER: &str = "other";
 
-/// The upper bounds of the histogram's buckets, in seconds and as they are written.
+/// The upper bounds of the histogram's buckets, in microseconds, and in seconds as they are printed. They
+/// follow Prometheus' defaults, with finer steps below 5 ms, where local tools are, and up to a minute for
+/// slow ones.
 const BUCKETS: [(u64, &str); 15] = [
     (1_000, "0.001"),
     (2_500, "0.0025"),
@@ -37,13 +40,13 @@ const BUCKETS: [(u64, &str); 15] = [
     (60_000_000, "60"),
 ];
 
-/// Counts what a proxy tells.
+/// The sink that counts requests and sessions.
 pub struct MetricsSink {
     metrics: Arc<RequestMetrics>,
 }
 
 impl MetricsSink {
-    /// Counts into `metrics`.
+    /// Counts into `metrics`, which `/metrics` reads at the same time.
     pub fn new(metrics: Arc<RequestMetrics>) -> Self {
         MetricsSink { metrics }
     }
@@ -55,13 +58,14 @@ impl Sink for MetricsSink {
     }
 
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
+        // Locked once per batch, not per signal; a scrape waits for at most one batch.
         let mut figures = self.metrics.lock();
         signals.iter().for_each(|signal| figures.count(signal));
         Ok(())
     }
 }
 
-/// The counts so far, shared by the sink and by /metrics.
+/// The counters, shared by the sink and `/metrics`.
 #[derive(Debug, Default)]
 pub struct RequestMetrics(Mutex<Figures>);
 
@@ -69,11 +73,12 @@ pub struct RequestMetrics(Mutex<Figures>);
 struct Figures {
     series: BTreeMap<Name, Series>,
     sessions: BTreeMap<Arc<str>, SessionFigures>,
-    /// The server of each open session; as many as the observer remembers.
+    /// The server of each open session. Bounded, because the observer limits the number of open sessions and
+    /// ends the others.
     open: HashMap<(Arc<str>, Arc<str>), Arc<str>>,
 }
 
-/// What requests are counted under.
+/// The labels that identify a series.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     server: Arc<str>,
@@ -84,7 +89,7 @@ struct Name {
 #[derive(Debug, Default)]
 struct Series {
     statuses: [u64; Outcome::ALL.len()],
-    /// How many took no longer than each bound, and longer than the one before.
+    /// How many requests fall into each bucket. Not cumulative; the sums are computed when printing.
     buckets: [u64; BUCKETS.len()],
     measured: u64,
     sum_us: u64,
@@ -97,7 +102,7 @@ struct SessionFigures {
 }
 
 impl RequestMetrics {
-    /// Adds the figures to a text.
+    /// Appends all metrics to a page.
     pub fn write(&self, out: &mut Exposition) {
         let figures = self.lock();
         figures.write_requests(out);
@@ -113,10 +118,10 @@ impl RequestMetrics {
 impl Figures {
     fn count(&mut self, signal: &Signal) {
         match &signal.what {
-            What::Event(Event::Request(event)) => self.request(event),
-            What::Event(Event::Session(event)) => self.session(event),
-            What::Event(Event::Schema(_) | Event::Heartbeat(_)) => {}
-            What::Line(line) => self.line(line),
+            SignalBody::Event(Event::Request(event)) => self.request(event),
+            SignalBody::Event(Event::Session(event)) => self.session(event),
+            SignalBody::Event(Event::Schema(_) | Event::Heartbeat(_)) => {}
+            SignalBody::Line(line) => self.line(line),
         }
     }
 
@@ -130,7 +135,8 @@ impl Figures {
                     self.call(event, &message.mcp_method, message.tool.as_ref(), message.status);
                 }
             }
-            // How long it took says nothing: a stream is as long as its client stays.
+            // Only counted: the duration of a GET stream is how long its client stayed, and would distort the
+            // histogram.
             LoggedRequest::Http { method, .. } => self.series(event, method, None).count(event.status),
         }
     }
@@ -163,12 +169,15 @@ impl Figures {
         let figures = self.sessions.entry(Arc::clone(&server)).or_default();
         figures.started += 1;
         let key = (Arc::clone(&event.upstream), Arc::clone(&event.session_id));
+        // A session whose end was missed may start again under the same id; it must not be counted as open
+        // twice.
         if self.open.insert(key, server).is_none() {
             figures.open += 1;
         }
     }
 
     fn line(&mut self, line: &Line) {
+        // The end of a session has a line but no event of its own, because the event schema has none.
         if !matches!(line.what, LineWhat::SessionEnd) {
             return;
         }
@@ -221,7 +230,8 @@ impl Figures {
     }
 }
 
-/// Whether the time that a message took is that of an answer.
+/// Whether the duration of a message is the time to its answer. Notifications have none, and
+/// `subscriptions/listen` is a stream that stays open.
 fn is_measured(method: &str) -> bool {
     !method.is_empty() && !method.starts_with("notifications/") && method != "subscriptions/listen"
 }
@@ -249,17 +259,19 @@ impl Series {
     }
 }
 
-/// A text in the exposition format of Prometheus.
+/// A page in the Prometheus text exposition format.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
 impl Exposition {
-    /// Begins a family of samples.
+    /// Starts a metric family: its `# HELP` and `# TYPE` lines. All of its samples have to follow before the
+    /// next family.
     pub fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a `String` can't fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// Adds a sample.
+    /// Adds one sample line; label values are escaped here.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
@@ -267,7 +279,7 @@ impl Exposition {
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    /// The text.
+    /// The finished page, as sent to the scraper.
     pub fn into_text(self) -> String {
         self.0
     }

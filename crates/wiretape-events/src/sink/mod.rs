@@ -1,4 +1,4 @@
-//! Where events go.
+//! Sinks: where events go. The bus calls them, each on its own thread; the store's sink lives with the store.
 
 mod metrics;
 mod ndjson;
@@ -15,17 +15,17 @@ use bytes::Bytes;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Something to tell, as sinks are given it.
+/// What sinks receive: an event or a line, with its JSON.
 #[derive(Debug)]
 pub struct Signal {
-    /// What it is.
-    pub what: What,
+    /// The event or line itself, for sinks that don't need JSON.
+    pub what: SignalBody,
     json: OnceLock<Bytes>,
 }
 
-/// What a signal is.
+/// The content of a signal. Sinks choose: the webhook sends only events, NDJSON only lines.
 #[derive(Debug)]
-pub enum What {
+pub enum SignalBody {
     /// One of the four events.
     Event(Event),
     /// A line of `--events`.
@@ -33,38 +33,39 @@ pub enum What {
 }
 
 impl Signal {
-    /// An event.
+    /// Wraps an event; it is serialized when a sink first needs it.
     pub fn event(event: Event) -> Self {
-        Signal { what: What::Event(event), json: OnceLock::new() }
+        Signal { what: SignalBody::Event(event), json: OnceLock::new() }
     }
 
-    /// A line.
+    /// Wraps a line; it is serialized when a sink first needs it.
     pub fn line(line: Line) -> Self {
-        Signal { what: What::Line(line), json: OnceLock::new() }
+        Signal { what: SignalBody::Line(line), json: OnceLock::new() }
     }
 
-    /// As JSON on one line, without its end: the same bytes for every sink, made when the first one asks.
+    /// The signal as one line of JSON, without a newline: serialized when the first sink needs it, and shared
+    /// by all.
     pub fn json(&self) -> &Bytes {
         self.json.get_or_init(|| {
             let json = match &self.what {
-                What::Event(event) => serde_json::to_vec(event),
-                What::Line(line) => serde_json::to_vec(line),
+                SignalBody::Event(event) => serde_json::to_vec(event),
+                SignalBody::Line(line) => serde_json::to_vec(line),
             };
-            // Numbers, strings and JSON that was checked: there is nothing that could not be written.
+            // Numbers, strings and JSON that was validated on arrival: serialization to memory can't fail.
             Bytes::from(json.unwrap_or_default())
         })
     }
 }
 
-/// Takes what a proxy tells. Each sink has a thread of its own, on which all of this is called; a sink that takes long
-/// keeps nobody waiting, but what it can't follow is dropped and counted.
+/// Consumes what a proxy reports. Each sink has its own thread, on which all methods are called. A slow sink
+/// holds up nothing but itself; what it can't keep up with is dropped and counted.
 ///
-/// A sink of your own is a type that implements this. It picks what it wants, and answers with a [`SinkError`] when
+/// To write your own sink, implement this trait. Pick the signals you want, and return a [`SinkError`] when
 /// something is lost:
 ///
 /// ```
 /// use std::sync::Arc;
-/// use wiretape_events::sink::What;
+/// use wiretape_events::sink::SignalBody;
 /// use wiretape_events::{Event, Signal, Sink, SinkError};
 ///
 /// /// Counts the sessions.
@@ -77,7 +78,7 @@ impl Signal {
 ///     }
 ///
 ///     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
-///         let is_session = |signal: &&Arc<Signal>| matches!(signal.what, What::Event(Event::Session(_)));
+///         let is_session = |signal: &&Arc<Signal>| matches!(signal.what, SignalBody::Event(Event::Session(_)));
 ///         self.0 += signals.iter().filter(is_session).count() as u64;
 ///         Ok(())
 ///     }
@@ -89,41 +90,41 @@ impl Signal {
 /// # Ok::<(), SinkError>(())
 /// ```
 ///
-/// `examples/custom_sink.rs` is a larger one, which also reports now and then.
+/// `examples/custom_sink.rs` is a larger example that also reports periodically.
 pub trait Sink: Send {
-    /// What it is called, in figures and warnings.
+    /// The sink's name in metrics, `/status` and warnings.
     fn name(&self) -> &str;
 
-    /// Takes what has come, in order.
+    /// Consumes the signals that have gathered, in order.
     fn take(&mut self, signals: &[std::sync::Arc<Signal>]) -> Result<(), SinkError>;
 
-    /// How soon [`wake`](Sink::wake) is to be called if nothing comes before; never, if that is `None`.
+    /// How soon [`wake`](Sink::wake) is to be called if no signal arrives before; `None` means never.
     fn wake_in(&self) -> Option<Duration> {
         None
     }
 
-    /// The time has come that [`wake_in`](Sink::wake_in) asked for.
+    /// Called when the time of [`wake_in`](Sink::wake_in) has passed without a signal.
     fn wake(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
 
-    /// How much it has taken and not brought to its end yet, for the figures.
+    /// How many signals the sink has accepted but not completed, for `/status`.
     fn held(&self) -> u64 {
         0
     }
 
-    /// Nothing more will come: what is held back goes where it belongs.
+    /// Called once at shutdown, after the last signal: flushes what is buffered.
     fn finish(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
 }
 
-/// A sink has trouble. It goes on all the same, and is given what comes next.
+/// A sink failed. The bus reports it, and keeps passing signals to the sink.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SinkError {
-    /// What is wrong, for the user, and without secrets.
+    /// What is wrong, for the user, and without secrets. Empty to count losses without another warning.
     pub message: String,
-    /// How many signals are lost by that.
+    /// How many signals were lost.
     pub lost: u64,
 }

@@ -1,10 +1,10 @@
-//! The lines of `--events`, to a file or standard output.
+//! The sink behind `--events`: lines of JSON, to a file or standard output.
 
-use super::{Signal, Sink, SinkError, What};
+use super::{Signal, SignalBody, Sink, SinkError};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Writes lines as they come.
+/// Writes lines as they arrive, one write per batch of signals.
 pub struct NdjsonSink {
     out: Box<dyn Write + Send>,
     place: String,
@@ -13,7 +13,7 @@ pub struct NdjsonSink {
 }
 
 impl NdjsonSink {
-    /// Writes to `out`, which is called `place` when something is wrong with it.
+    /// Writes to `out`; error messages call it `place`.
     pub fn new(out: Box<dyn Write + Send>, place: String) -> Self {
         NdjsonSink { out, place, buffer: Vec::new(), trouble: false }
     }
@@ -27,18 +27,19 @@ impl Sink for NdjsonSink {
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
         self.buffer.clear();
         let mut count = 0;
-        for signal in signals.iter().filter(|signal| matches!(signal.what, What::Line(_))) {
+        for signal in signals.iter().filter(|signal| matches!(signal.what, SignalBody::Line(_))) {
             self.buffer.extend_from_slice(signal.json());
             self.buffer.push(b'\n');
             count += 1;
         }
+        // Flushed per batch, so that a program that tails the file sees a line within milliseconds.
         let result = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());
         self.note(result, count)
     }
 }
 
 impl NdjsonSink {
-    /// The user is told when it begins to fail; what is lost is counted in any case.
+    /// Warns when writing begins to fail, not for every batch; losses are counted each time.
     fn note(&mut self, result: io::Result<()>, lost: u64) -> Result<(), SinkError> {
         let Err(error) = result else {
             self.trouble = false;

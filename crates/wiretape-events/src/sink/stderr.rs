@@ -1,6 +1,7 @@
-//! Events for people who watch a terminal.
+//! The sink that prints events to the terminal. Only the binary may use stderr directly, so it passes the
+//! writer in.
 
-use super::{Signal, Sink, SinkError, What};
+use super::{Signal, SignalBody, Sink, SinkError};
 use crate::event::{Event, LoggedRequest, RequestEvent, SchemaEvent, SessionEvent};
 use crate::line::{Line, LineWhat};
 use crate::observe::iso;
@@ -12,25 +13,25 @@ use std::sync::Arc;
 use wiretape_analyze::call::Outcome;
 use wiretape_analyze::glance::duration;
 
-/// How events look.
+/// The format in which events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// A line for people, with the colours of a terminal. A writer that is not a terminal has to strip them.
+    /// One line for people, with terminal colors. A writer that is not a terminal has to strip them.
     Pretty(Servers),
-    /// One JSON object in a line.
+    /// One JSON object per line, as in the schema.
     Json,
 }
 
-/// How many servers there are.
+/// Whether the lines have to name the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Servers {
-    /// It need not be named.
+    /// There is only one server, so naming it would be noise.
     One,
     /// Each line names its server.
     Several,
 }
 
-/// Writes events as they come.
+/// Prints events as they arrive.
 pub struct StderrSink {
     out: Box<dyn Write + Send>,
     look: Look,
@@ -39,15 +40,15 @@ pub struct StderrSink {
 }
 
 impl StderrSink {
-    /// Writes to `out`.
+    /// Prints to `out`, which also decides about colors.
     pub fn new(out: Box<dyn Write + Send>, look: Look) -> Self {
         StderrSink { out, look, names: HashMap::new() }
     }
 
     fn text(&mut self, signal: &Signal) -> Option<Vec<u8>> {
         match (self.look, &signal.what) {
-            (Look::Json, What::Event(_)) => Some(signal.json().to_vec()),
-            (Look::Json, What::Line(_)) => None,
+            (Look::Json, SignalBody::Event(_)) => Some(signal.json().to_vec()),
+            (Look::Json, SignalBody::Line(_)) => None,
             (Look::Pretty(Servers::One), what) => Some(PrettyLine::of(what)?.text("")),
             (Look::Pretty(Servers::Several), what) => {
                 let line = PrettyLine::of(what)?;
@@ -57,7 +58,7 @@ impl StderrSink {
         }
     }
 
-    /// What a server is called, by the listener of this event or an earlier one.
+    /// The server's display name, from the listener of this event or of an earlier one.
     fn name(&mut self, upstream: &Arc<str>, listener: Option<&Arc<str>>) -> String {
         if let Some(listener) = listener.filter(|listener| &***listener != FORWARD) {
             self.names.insert(Arc::clone(upstream), Arc::clone(listener));
@@ -73,6 +74,7 @@ impl Sink for StderrSink {
 
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
         let mut all = Vec::new();
+        // One write per batch: stderr is not buffered, so each write is a system call.
         for signal in signals {
             if let Some(text) = self.text(signal) {
                 all.extend_from_slice(&text);
@@ -91,19 +93,19 @@ struct PrettyLine<'a> {
     upstream: &'a Arc<str>,
     listener: Option<&'a Arc<str>>,
     what: String,
-    /// How a request went, and what follows.
+    /// The outcome of a request, and the text after it.
     status: Option<(Outcome, String)>,
 }
 
 impl<'a> PrettyLine<'a> {
-    /// The line for a signal. There is none for heartbeats, which say nothing to people.
-    fn of(what: &'a What) -> Option<Self> {
+    /// The line for a signal. Heartbeats have none: they are for programs.
+    fn of(what: &'a SignalBody) -> Option<Self> {
         match what {
-            What::Event(Event::Request(event)) => Some(request(event)),
-            What::Event(Event::Session(event)) => Some(session(event)),
-            What::Event(Event::Schema(event)) => Some(schema(event)),
-            What::Event(Event::Heartbeat(_)) => None,
-            What::Line(what) => line(what),
+            SignalBody::Event(Event::Request(event)) => Some(request(event)),
+            SignalBody::Event(Event::Session(event)) => Some(session(event)),
+            SignalBody::Event(Event::Schema(event)) => Some(schema(event)),
+            SignalBody::Event(Event::Heartbeat(_)) => None,
+            SignalBody::Line(what) => line(what),
         }
     }
 
@@ -111,6 +113,7 @@ impl<'a> PrettyLine<'a> {
         const DIM: &str = "\x1b[2m";
         const BOLD: &str = "\x1b[1m";
         const RESET: &str = "\x1b[0m";
+        // The time of day from an ISO timestamp: people watch live, so the date is the same on every line.
         let clock = self.time.get(11..23).unwrap_or(&self.time);
         let mut text = format!("{DIM}{clock}{RESET} ");
         if !server.is_empty() {
@@ -124,7 +127,7 @@ impl<'a> PrettyLine<'a> {
     }
 }
 
-/// As `logs` has it: green, red for what failed, yellow for what the client gave up.
+/// The colors that `logs` uses too: green, red for failures, yellow for what the client gave up.
 fn colour(status: Outcome) -> &'static str {
     match status {
         Outcome::Ok => "\x1b[32m",
@@ -191,7 +194,8 @@ fn request(event: &RequestEvent) -> PrettyLine<'_> {
     }
 }
 
-/// What came from peers can't move the cursor, nor turn the line around.
+/// Replaces control and bidirectional formatting characters, so that text from a peer can't move the cursor,
+/// change colors, or reverse the order of the line.
 fn printable(text: &str) -> String {
     let is_safe = |c: char| {
         !c.is_control()

@@ -1,4 +1,5 @@
-//! Gathers rows for the writer, and keeps them while the store can't be written.
+//! Collects rows for the writer, and keeps them while the store can't be written: a locked or full store must
+//! cost neither the traffic nor, if it lasts only briefly, any rows.
 
 use super::error::StoreError;
 use super::file;
@@ -9,32 +10,32 @@ use crate::sink::SinkError;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long rows wait for more.
+/// How long rows wait for more. A transaction costs far more than a row, and a query may well be a tenth of a second behind.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// So many rows wait no longer.
+/// The number of rows at which a batch is written without waiting.
 const BATCH: usize = 4096;
 
-/// So many rows are kept while the store can't be written; the oldest go first.
+/// The number of rows kept while the store can't be written. Beyond it, the oldest are dropped.
 const MAX_KEPT: usize = 100_000;
 
-/// How long a store that can't be written is left alone.
+/// The pause between attempts to write to a store that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Gathers rows, writes them together, and keeps them while there is trouble. It never waits for long.
+/// Collects rows and writes them in batches. It never blocks for longer than the writer's busy timeout.
 #[derive(Debug)]
 pub struct Batcher {
     path: PathBuf,
     writer: Option<Writer>,
     pending: Vec<Row>,
-    /// When what is pending is to be written.
+    /// When the pending rows have to be written.
     due: Option<Instant>,
     trouble: Option<Trouble>,
     pruner: Pruner,
     max_kept: usize,
 }
 
-/// Why the store can't be written at present.
+/// Why the store can't be written at the moment.
 #[derive(Debug)]
 struct Trouble {
     message: String,
@@ -43,7 +44,7 @@ struct Trouble {
 }
 
 impl Batcher {
-    /// A batcher for the store at a path. It is opened when the first rows come.
+    /// A batcher for the store at `path`, which is opened when the first rows are written.
     pub fn new(path: &Path, retention: Retention) -> Self {
         Batcher {
             path: path.to_owned(),
@@ -56,18 +57,18 @@ impl Batcher {
         }
     }
 
-    /// Opens the store now, so that trouble is known before there are rows.
+    /// Opens the store now, so that problems are reported at startup and not with the first call.
     pub fn open(&mut self) -> Result<(), SinkError> {
         self.attempt(Attempt::Open)
     }
 
-    /// Takes a row. Nothing is written yet.
+    /// Adds a row. It is written by [`write_due`](Self::write_due).
     pub fn push(&mut self, row: Row) {
         self.pending.push(row);
     }
 
-    /// Writes what was pushed, if it is enough or has waited for long enough.
-    pub fn settle(&mut self) -> Result<(), SinkError> {
+    /// Writes the pending rows, if there are enough or they have waited long enough.
+    pub fn write_due(&mut self) -> Result<(), SinkError> {
         let now = Instant::now();
         if let Some(trouble) = &self.trouble
             && now < trouble.retry_at
@@ -83,11 +84,11 @@ impl Batcher {
             return Ok(());
         }
         self.attempt(Attempt::Write)?;
-        // Under load nobody wakes us.
+        // Under load `wake` is never called, because there is always something to take.
         self.prune()
     }
 
-    /// How soon [`wake`](Self::wake) is to be called.
+    /// How soon [`wake`](Self::wake) is to be called; `None` if nothing is due.
     pub fn wake_in(&self) -> Option<Duration> {
         let now = Instant::now();
         let next = match &self.trouble {
@@ -97,24 +98,24 @@ impl Batcher {
         next.map(|at| at.saturating_duration_since(now))
     }
 
-    /// Writes what is due, and prunes a little if that is due.
+    /// Writes the rows that are due, and does one step of pruning if that is due.
     pub fn wake(&mut self) -> Result<(), SinkError> {
-        self.settle()?;
+        self.write_due()?;
         self.prune()
     }
 
-    /// Writes what is pending, whatever there was before.
+    /// Writes all pending rows, at shutdown. There is no later attempt.
     pub fn finish(&mut self) -> Result<(), SinkError> {
         let lost = self.pending.len() as u64;
         let result = self.attempt(Attempt::Write);
         if self.pending.is_empty() {
             return result;
         }
-        // Nobody comes back for them.
+        // The process is about to exit, so these rows are lost.
         self.pending.clear();
         let missing = format!("calls that are not in the store: {lost}");
         let message = match (&self.trouble, result) {
-            // The trouble is new: it was not told before.
+            // A new error, which was not reported before.
             (Some(trouble), Err(_)) => format!("{}; {missing}", trouble.message),
             _ => missing,
         };
@@ -131,7 +132,7 @@ impl Batcher {
 
     fn try_write(&mut self, attempt: Attempt) -> Result<(), StoreError> {
         if self.writer.as_ref().is_some_and(|writer| !writer.is_in_place()) {
-            // Somebody has moved or deleted it: what is written from now on must be found.
+            // The file was moved or deleted. Rows written to the old one would never be found.
             self.writer = None;
         }
         let writer = match &mut self.writer {
@@ -149,7 +150,7 @@ impl Batcher {
         Ok(())
     }
 
-    /// Says once that trouble is over.
+    /// Reports once that the store can be written again.
     fn recovered(&mut self) -> Result<(), SinkError> {
         let Some(trouble) = self.trouble.take() else { return Ok(()) };
         let path = self.path.display();
@@ -160,10 +161,10 @@ impl Batcher {
         Err(SinkError { message: format!("{path} is written again; {lost}"), lost: 0 })
     }
 
-    /// Says once what the trouble is.
+    /// Reports an error once, and schedules the next attempt.
     fn failed(&mut self, error: &StoreError) -> Result<(), SinkError> {
         if !matches!(error, StoreError::Locked { .. }) {
-            // A connection that has met an error of the disk may not get over it.
+            // After a disk error, SQLite may keep failing on this connection.
             self.writer = None;
         }
         let message = error.in_full();
@@ -181,7 +182,7 @@ impl Batcher {
         Err(SinkError { message: format!("{message}; {kept}"), lost: 0 })
     }
 
-    /// Lets the oldest rows go that are too many to keep.
+    /// Drops the oldest rows beyond the limit.
     fn shed(&mut self) -> Result<(), SinkError> {
         let Some(over) = self.pending.len().checked_sub(self.max_kept).filter(|over| *over > 0) else {
             return Ok(());
@@ -195,8 +196,10 @@ impl Batcher {
         })
     }
 
-    /// Moves a damaged store aside and writes to a new one.
+    /// Moves a damaged store aside, and continues with a new one.
     fn begin_anew(&mut self, damage: &StoreError) -> Result<(), SinkError> {
+        // If the path has another file already, another process has moved the damaged one: moving again would
+        // remove its new store.
         let in_place = self.writer.as_ref().is_none_or(Writer::is_in_place);
         self.writer = None;
         let path = self.path.clone();
@@ -232,7 +235,7 @@ impl Batcher {
         };
         match self.pruner.work(writer, now_ms()) {
             Ok(()) => Ok(()),
-            // It is tried again later, and a store that can't be written says so when rows are.
+            // Pruning can wait. If the store stays locked, the next rows report it.
             Err(StoreError::Locked { .. }) => Ok(()),
             Err(error @ StoreError::Corrupt { .. }) => self.begin_anew(&error),
             Err(error) => self.failed(&error),
@@ -240,14 +243,14 @@ impl Batcher {
     }
 }
 
-/// What is tried.
+/// What to attempt: only opening, or also writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
     Open,
     Write,
 }
 
-/// Milliseconds since 1970.
+/// The wall clock, in milliseconds since 1970.
 pub(super) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
@@ -278,7 +281,7 @@ mod tests {
     fn retry(batcher: &mut Batcher) -> Result<(), SinkError> {
         batcher.trouble.as_mut().unwrap().retry_at = Instant::now();
         batcher.due = Some(Instant::now());
-        batcher.settle()
+        batcher.write_due()
     }
 
     #[test]
@@ -296,7 +299,7 @@ mod tests {
         (0..100).for_each(|time| batcher.push(row(time)));
         let full = batcher.attempt(Attempt::Write).unwrap_err();
         assert!(full.message.contains("no room") && full.lost == 0, "{full}");
-        batcher.settle().unwrap();
+        batcher.write_due().unwrap();
         let over = retry(&mut batcher).unwrap_err();
         assert!(over.message.contains("nothing was lost"), "{over}");
         assert_eq!(times(&path), (0..100).collect::<Vec<_>>());
@@ -312,8 +315,8 @@ mod tests {
         (0..8).for_each(|time| batcher.push(row(time)));
         assert_eq!(batcher.attempt(Attempt::Write).unwrap_err().lost, 0);
         (8..13).for_each(|time| batcher.push(row(time)));
-        assert_eq!(batcher.settle().unwrap_err().lost, 3);
-        batcher.settle().unwrap();
+        assert_eq!(batcher.write_due().unwrap_err().lost, 3);
+        batcher.write_due().unwrap();
         std::fs::remove_dir(&path).unwrap();
         let over = retry(&mut batcher).unwrap_err();
         assert!(over.message.contains("3 rows were lost") && over.lost == 0, "{over}");

@@ -1,123 +1,124 @@
-//! What can be wrong with a store.
+//! The errors of the store, with a hint about what to do in each message.
 
 use super::file;
 use rusqlite::ErrorCode;
 use std::io;
 use std::path::PathBuf;
 
-/// A store can't be read or written.
+/// Why a store can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is none yet.
+    /// The file doesn't exist.
     #[error("there is no store at {path} yet: a proxy with a store, or loading a trace, makes one")]
     Missing {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
     },
-    /// A later version of this program wrote it.
+    /// A newer version of Wiretape wrote it.
     #[error(
         "{path} was written by a newer wiretape (store version {version}, this one knows {known}): upgrade to use it"
     )]
     Newer {
-        /// The store.
+        /// The path of the store.
         path: PathBuf,
-        /// Its version.
+        /// The version found in the file.
         version: i64,
-        /// The latest version known here.
+        /// The newest version that this program supports.
         known: i64,
     },
-    /// A database, but another program's.
+    /// An SQLite database of another program.
     #[error("{path} is a database of another program: name another file for the store")]
     Foreign {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
     },
-    /// No file at all.
+    /// The path is a directory.
     #[error("{path} is a directory: name a file for the store")]
     Directory {
-        /// The directory.
+        /// The path that was given.
         path: PathBuf,
     },
-    /// A file that never was a database.
+    /// A file that is not an SQLite database.
     #[error(
         "{path} is no store, and no database at all: name another file for the store, or move this one away"
     )]
     NotADatabase {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// A database with damage.
+    /// SQLite found the database to be damaged.
     #[error("{path} is damaged: move it away, and a new one is begun")]
     Corrupt {
-        /// The store.
+        /// The path of the store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error that SQLite returned.
         #[source]
         source: rusqlite::Error,
     },
-    /// Another program holds it.
+    /// Another process held the lock for too long.
     #[error("{path} is locked by another program: try again")]
     Locked {
-        /// The store.
+        /// The path of the store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error that SQLite returned.
         #[source]
         source: rusqlite::Error,
     },
-    /// It may not be written.
+    /// The file or its directory isn't writable.
     #[error("{path} can't be written: check its permissions and those of its directory")]
     ReadOnly {
-        /// The store.
+        /// The path of the store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error that SQLite returned.
         #[source]
         source: rusqlite::Error,
     },
-    /// There is no room.
+    /// The disk is full.
     #[error("there is no room to write {path}: free some, or give the store a limit")]
     Full {
-        /// The store.
+        /// The path of the store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error that SQLite returned.
         #[source]
         source: rusqlite::Error,
     },
-    /// The file or its directory can't be made or opened.
+    /// The file or its directory can't be created or opened.
     #[error("can't open {path}")]
     Open {
-        /// The store.
+        /// The path of the store.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },
-    /// Anything else that SQLite says.
+    /// Any other error of SQLite.
     #[error("can't use {path}")]
     Sqlite {
-        /// The store.
+        /// The path of the store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error that SQLite returned.
         #[source]
         source: rusqlite::Error,
     },
-    /// No session has that id.
+    /// No session's id begins with the given text.
     #[error("no session's id begins with `{id}`")]
     UnknownSession {
-        /// What was asked for.
+        /// The id, or its beginning, as given.
         id: String,
     },
-    /// Several sessions have an id that begins so.
+    /// Several sessions' ids begin with the given text.
     #[error("`{id}` is the beginning of several sessions' ids: {}", .candidates.join(", "))]
     AmbiguousSession {
-        /// What was asked for.
+        /// The beginning of an id, as given.
         id: String,
-        /// Some that it could be.
+        /// Some of the ids that match.
         candidates: Vec<String>,
     },
 }
 
 impl StoreError {
-    /// What SQLite says of a file.
+    /// Classifies an error of SQLite, because each kind needs another reaction: retry, move aside, or give
+    /// up.
     pub(crate) fn from_sqlite(path: PathBuf, source: rusqlite::Error) -> Self {
         match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -132,8 +133,8 @@ impl StoreError {
         }
     }
 
-    /// What was meant, of an error that came while a file was opened. The file itself is looked at only now: closing it gives
-    /// up the locks that this process holds on it.
+    /// Refines an error from opening a file. The file itself is read only after SQLite has failed, because
+    /// closing it drops the POSIX locks of this process on it.
     pub(super) fn while_opening(self) -> Self {
         match self {
             StoreError::Corrupt { path, source }
@@ -146,7 +147,7 @@ impl StoreError {
         }
     }
 
-    /// With all causes, on one line.
+    /// The error with all its causes, on one line.
     pub(crate) fn in_full(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);

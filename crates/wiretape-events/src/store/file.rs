@@ -1,12 +1,12 @@
-//! The store's files: made for their owner only, recognized again, and moved aside.
+//! The store's files: created for their owner only, recognized, and moved aside when damaged.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use wiretape_library::private;
 
-/// Makes the file, and its directory, if they are missing. Only their owner may read them; SQLite gives the files beside
-/// it the same mode.
+/// Creates the file and its directory if they are missing, readable only by their owner. SQLite gives its
+/// `-wal` and `-shm` files the same mode.
 pub(super) fn create(path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         private::create_dir(directory)?;
@@ -15,16 +15,17 @@ pub(super) fn create(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     match private::create_file(path) {
+        // Another process may have created it between the check and here.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map(drop),
     }
 }
 
-/// Which file stands at a path: another one has another identity. Unknown where the system has none.
+/// Identifies a file: after a file is replaced or deleted, its path has another identity, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity(u64, u64);
 
-/// The identity of the file at a path.
+/// The identity of the file at a path: its device and inode.
 #[cfg(unix)]
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
@@ -32,23 +33,25 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
     Some(Identity(metadata.dev(), metadata.ino()))
 }
 
-/// The identity of the file at a path: an open file can't be moved or deleted here, so it is always the same.
+/// Constant, because on Windows an open file can't be moved or deleted, so the path always names the same
+/// file.
 #[cfg(not(unix))]
 pub(super) fn identity(_: &Path) -> Option<Identity> {
     Some(Identity(0, 0))
 }
 
-/// The files that SQLite has beside a database.
+/// The files that SQLite keeps next to a database.
 pub(super) fn companions(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|suffix| with_suffix(path, suffix))
 }
 
-/// Moves a damaged store aside, with what stands beside it, and tells where to.
+/// Renames a damaged store and its companions, and returns the new path. Nothing is deleted, so that the data
+/// may be recovered.
 pub(super) fn move_aside(path: &Path, now_ms: i64) -> io::Result<PathBuf> {
     let aside = free_name(path, now_ms);
     fs::rename(path, &aside)?;
     for (from, to) in companions(path).iter().zip(companions(&aside)) {
-        // They hold what was not yet brought into the file; where there is none, there is nothing to keep.
+        // The WAL has changes that are not in the main file yet. If there is none, there is nothing to keep.
         match fs::rename(from, to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -71,23 +74,25 @@ fn free_name(path: &Path, now_ms: i64) -> PathBuf {
         .unwrap_or_else(|| with_suffix(path, ".corrupt"))
 }
 
-/// Whether the directory of a file can't be written: then SQLite can't make the files that a reader needs.
+/// Whether SQLite's companion files exist. If they don't and the directory isn't writable, SQLite can't
+/// create what a reader needs.
 pub(super) fn has_companions(path: &Path) -> bool {
     companions(path).iter().any(|companion| companion.exists())
 }
 
-/// Whether nobody may write the file.
+/// Whether the file has no write permission for anyone.
 pub(super) fn is_read_only(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.permissions().readonly())
 }
 
-/// Whether the file can be opened for reading. Closing it gives up all locks that this process holds on it, so this is only for
-/// files that SQLite can't use.
+/// Whether the file can be opened for reading. Only for files that SQLite can't use: closing any descriptor
+/// of a file drops all POSIX locks of this process on it, also those of SQLite.
 pub(super) fn readable(path: &Path) -> io::Result<()> {
     File::open(path).map(drop)
 }
 
-/// Whether a file begins as every database of SQLite does. One that can't be read may. The same as for [`readable`] holds.
+/// Whether a file has the header of an SQLite database. An unreadable file is assumed to. With the same
+/// restriction as [`readable`].
 pub(super) fn looks_like_sqlite(path: &Path) -> bool {
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
     let mut head = [0; MAGIC.len()];

@@ -1,7 +1,7 @@
 //! The store: the database behind `logs`, `slow`, `stats`, `sessions`, `clients` and `schema`.
 //!
-//! It holds a row for each call and no payloads: these are in the traces. It is made from traffic, or from traces, and
-//! is never the truth.
+//! It has one row per call and no payloads: those are in the traces. It is built from traffic or from traces,
+//! and is never the source of truth.
 //!
 //! ```text
 //! signals ─▶ StoreSink ─┐
@@ -11,16 +11,17 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`schema`] | the tables, and how older stores are brought up to date |
-//! | [`row`] | what is written |
-//! | [`writer`] | one transaction for many rows |
-//! | [`batcher`] | gathers rows, and keeps them while the store can't be written |
-//! | [`sink`] | [`StoreSink`]: rows made from signals |
-//! | [`load`](mod@load) | rows made from the lines of a trace |
-//! | [`retention`] | what is too old or too much goes |
-//! | [`query`] | [`Store`]: reading |
+//! | [`schema`] | the tables, and the migrations of older stores |
+//! | [`row`] | what can be written |
+//! | [`writer`] | writes many rows in one transaction |
+//! | [`batcher`] | collects rows, and keeps them while the store can't be written |
+//! | [`sink`] | [`StoreSink`]: rows from signals |
+//! | [`load`](mod@load) | rows from the lines of a trace |
+//! | [`retention`] | deletes what is too old or too much |
+//! | [`query`] | [`Store`]: reads |
 //!
-//! The file is SQLite in WAL mode: any number of programs read while others write, one at a time.
+//! The file is an SQLite database in WAL mode: any number of processes read while others write, one at a
+//! time.
 
 pub mod batcher;
 pub mod error;

@@ -1,4 +1,5 @@
-//! What is too old or too much goes, oldest first, in small steps between which others write.
+//! Deletes what is too old or too much, oldest first, in small steps. Each step is a transaction of its own,
+//! so that rows can be written in between, by this process and by others.
 
 use super::error::StoreError;
 use super::row::{IS_CALL, Progress};
@@ -9,67 +10,67 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// How many calls go at a time.
+/// The number of calls deleted per step.
 const STEP: i64 = 2000;
 
-/// How many pages are given back at a time.
+/// The number of free pages returned to the file system per step.
 const VACUUM_PAGES: i64 = 2000;
 
-/// How often it is looked whether something must go: after so much time, or so many rows.
+/// How often a run starts: after this much time, or after this many rows.
 const EVERY: Duration = Duration::from_mins(10);
 const EVERY_ROWS: usize = 100_000;
 
-/// How long a writer is left alone between two steps.
+/// The pause between two steps, in which other processes can get the write lock.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// How much is kept.
+/// The limits of a store; the default is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// What is older goes.
+    /// Calls older than this are deleted.
     pub max_age: Option<Duration>,
-    /// If the store is larger, the oldest goes.
+    /// The size above which the oldest calls are deleted, in bytes.
     pub max_bytes: Option<u64>,
 }
 
 impl Retention {
-    /// Whether everything is kept.
+    /// Whether there are no limits.
     pub fn keeps_all(&self) -> bool {
         *self == Retention::default()
     }
 }
 
-/// What has gone.
+/// The number of deleted rows, by table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PruneResult {
-    /// Calls.
+    /// Deleted calls and plumbing requests.
     pub calls: u64,
-    /// Sessions.
+    /// Deleted sessions without calls.
     pub sessions: u64,
-    /// Changes of what servers offer.
+    /// Deleted entries of the history of servers' lists.
     pub schema_changes: u64,
-    /// What servers offered that nobody uses any more.
+    /// Deleted definitions of servers that nothing else in the store refers to.
     pub schema_items: u64,
-    /// What browsers had blocked.
+    /// Deleted policy violations.
     pub violations: u64,
-    /// Names of methods and tools that nothing uses any more.
+    /// Deleted combinations of server, method and tool without calls.
     pub operations: u64,
-    /// Bytes that the file has become smaller by.
+    /// Bytes by which the file became smaller.
     pub bytes_freed: u64,
 }
 
-/// What came of writing a store anew.
+/// The effect of a vacuum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VacuumResult {
-    /// The size before.
+    /// The size of the file before, in bytes.
     pub before_bytes: u64,
-    /// The size after.
+    /// The size of the file after, in bytes.
     pub after_bytes: u64,
 }
 
 impl Writer {
-    /// Lets everything go that is too old or too much.
+    /// Deletes everything beyond the limits, and truncates the file.
     pub fn prune(&mut self, retention: Retention, now_ms: i64) -> Result<PruneResult, StoreError> {
         let mut run = Run::new(retention, now_ms);
         while self.prune_step(&mut run)? == Step::More {}
@@ -77,7 +78,7 @@ impl Writer {
         Ok(run.result)
     }
 
-    /// Writes the store anew, without the room that is free in it. Nobody else can write meanwhile.
+    /// Rewrites the store without free pages. Blocks all other writers meanwhile.
     pub fn vacuum(&mut self) -> Result<VacuumResult, StoreError> {
         let before_bytes = self.bytes().map_err(|source| self.error(source))?;
         self.connection.execute_batch("VACUUM").map_err(|source| self.error(source))?;
@@ -93,17 +94,18 @@ impl Writer {
 
     fn prune_step(&mut self, run: &mut Run) -> Result<Step, StoreError> {
         let step = run.step(&mut self.connection);
+        // Ids of sessions and operations may have been deleted, so cached ones can't be trusted.
         self.forget_names();
         step.map_err(|source| self.error(source))
     }
 
-    /// Brings everything into the file, which thereby gets its real size.
+    /// Checkpoints the WAL into the file and truncates it; only then does the file have its real size.
     fn shrink(&self) -> rusqlite::Result<()> {
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 }
 
-/// Prunes now and then, a little at a time.
+/// Prunes periodically, a small step at a time, so that pruning never delays rows noticeably.
 #[derive(Debug)]
 pub(super) struct Pruner {
     retention: Retention,
@@ -117,12 +119,13 @@ impl Pruner {
         Pruner { retention, run: None, due: None, rows: 0 }
     }
 
-    /// When there is something to do.
+    /// When the next step is due; `None` before the first rows.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// So many rows were written. The first ones begin it: what was left of the last run may be old.
+    /// Counts written rows. The first ones start a run at once, because a store that wasn't used for long is
+    /// full of old rows.
     pub(super) fn written(&mut self, rows: usize) {
         self.rows += rows;
         if !self.retention.keeps_all() && (self.due.is_none() || self.rows >= EVERY_ROWS) {
@@ -131,15 +134,16 @@ impl Pruner {
         }
     }
 
-    /// There is nothing to prune yet.
+    /// Postpones pruning, because no store is open.
     pub(super) fn wait(&mut self) {
         self.due = self.due.map(|_| Instant::now() + EVERY);
     }
 
-    /// Does a little, if it is time.
+    /// Does one step, if it is due.
     pub(super) fn work(&mut self, writer: &mut Writer, now_ms: i64) -> Result<(), StoreError> {
         let Some(due) = self.due.filter(|due| *due <= Instant::now()) else { return Ok(()) };
         let mut run = self.run.take().unwrap_or_else(|| Run::new(self.retention, now_ms));
+        // Set before the step: if it fails, the next attempt is a whole interval later, and not at once.
         self.due = Some(due.max(Instant::now()) + EVERY);
         if writer.prune_step(&mut run)? == Step::More {
             self.run = Some(run);
@@ -155,7 +159,7 @@ enum Step {
     Done,
 }
 
-/// Which part of the work is next.
+/// The stages of a run, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     OldCalls,
@@ -164,11 +168,11 @@ enum Stage {
     Vacuum,
 }
 
-/// One pruning, from its first step to its last.
+/// One run, from its first step to its last.
 #[derive(Debug)]
 struct Run {
     retention: Retention,
-    /// All before this time goes.
+    /// Everything older than this is deleted, in milliseconds since 1970.
     before: i64,
     stage: Stage,
     result: PruneResult,
@@ -204,12 +208,13 @@ impl Run {
 
     fn is_too_large(&self, connection: &Connection) -> rusqlite::Result<bool> {
         let Some(max) = self.retention.max_bytes else { return Ok(false) };
+        // Free pages don't count: deleting rows frees pages, but the file shrinks only in the last stage.
         let pages = pragma(connection, "page_count")? - pragma(connection, "freelist_count")?;
         let bytes = pages.saturating_mul(pragma(connection, "page_size")?);
         Ok(u64::try_from(bytes).is_ok_and(|bytes| bytes > max))
     }
 
-    /// A step's worth of the oldest calls, and all that is as old.
+    /// Deletes one step's worth of the oldest calls, and everything else of that age.
     fn delete_oldest(&mut self, connection: &mut Connection) -> rusqlite::Result<u64> {
         let gone = self.delete_calls(connection, i64::MAX)?;
         let oldest: Option<i64> = connection.query_row("SELECT min(time) FROM call", [], |row| row.get(0))?;
@@ -225,7 +230,7 @@ impl Run {
         Ok(gone)
     }
 
-    /// What is old besides calls, and what nothing refers to any more.
+    /// Deletes what is old besides calls, and what nothing refers to any more.
     fn delete_rest(&mut self, connection: &mut Connection) -> rusqlite::Result<u64> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let before = [self.before];
@@ -236,19 +241,21 @@ impl Run {
         let changes = delete("DELETE FROM schema_change WHERE time < ?1", params![before[0]])?;
         let violations = delete("DELETE FROM violation WHERE time < ?1", params![before[0]])?;
         let operations = delete("DELETE FROM operation WHERE calls = 0", &[])?;
-        // What a server offers now is kept, however old, as long as anything else of that server is.
+        // The current list of a server is kept, however old, while the store has anything else about that
+        // server: the next list is compared with it.
         delete(
             "DELETE FROM schema_list WHERE last_seen < ?1 \
              AND server NOT IN (SELECT server FROM operation) AND server NOT IN (SELECT server FROM session)",
             params![before[0]],
         )?;
         let items = delete("DELETE FROM schema_item WHERE list NOT IN (SELECT id FROM schema_list)", &[])?;
-        // Of these nothing is left, so they may be loaded again.
+        // Nothing of these traces is left, so they may be loaded again.
         let traces = delete(
             "DELETE FROM trace WHERE loaded < ?1 AND id NOT IN (SELECT trace FROM session WHERE trace IS NOT NULL) \
              AND id NOT IN (SELECT trace FROM call WHERE trace IS NOT NULL)",
             params![before[0]],
         )?;
+        // Other processes cache ids of these rows, and compare this counter before they use them.
         if sessions + operations + traces > 0 {
             delete("UPDATE pruning SET count = count + 1", &[])?;
         }
@@ -261,7 +268,7 @@ impl Run {
         Ok(sessions + changes + violations + operations + items)
     }
 
-    /// Gives free pages back.
+    /// Returns free pages to the file system.
     fn vacuum(&mut self, connection: &Connection) -> rusqlite::Result<Step> {
         let free = pragma(connection, "freelist_count")?;
         if free == 0 {
@@ -273,13 +280,14 @@ impl Run {
         let freed = free - pragma(connection, "freelist_count")?;
         let page = pragma(connection, "page_size")?;
         self.result.bytes_freed += u64::try_from(freed * page).unwrap_or(0);
-        // A store from which nothing can be given back stays as large as it is.
+        // A store that was created without `auto_vacuum` can't shrink; without this, the stage would never
+        // end.
         Ok(if freed > 0 { Step::More } else { Step::Done })
     }
 }
 
-/// Deletes a step's worth of calls that are older. Their traces are in the store only in part from then on, so that loading
-/// them again brings back what went.
+/// Deletes one step's worth of calls older than `before`. Their traces are marked as incomplete, so that
+/// loading them again restores what was deleted.
 fn delete_calls(transaction: &Transaction<'_>, before: i64) -> rusqlite::Result<u64> {
     let removal = CallRemoval::by(
         transaction,
@@ -290,18 +298,18 @@ fn delete_calls(transaction: &Transaction<'_>, before: i64) -> rusqlite::Result<
     Ok(removal.calls)
 }
 
-/// The deletion of calls, with what has to be subtracted from the counts of operations and sessions.
+/// A deletion of calls, and what to subtract from the counters of operations and sessions.
 #[derive(Debug, Default)]
 pub(super) struct CallRemoval {
     pub(super) calls: u64,
     operations: BTreeMap<i64, i64>,
-    /// By session: calls, and failed calls.
+    /// For each session: calls, and failed calls.
     sessions: BTreeMap<i64, (i64, i64)>,
     traces: BTreeSet<String>,
 }
 
 impl CallRemoval {
-    /// Deletes the calls that match a condition, and subtracts them from the counts.
+    /// Deletes the calls that match a condition, and updates the counters.
     pub(super) fn by(
         transaction: &Transaction<'_>,
         condition: &str,
@@ -322,7 +330,7 @@ impl CallRemoval {
         Ok(removal)
     }
 
-    /// Takes a deleted row. `counted` are the operations that sessions count.
+    /// Counts a deleted row. `counted` are the operations that sessions count; plumbing is not among them.
     fn add(&mut self, row: &Row<'_>, counted: &BTreeSet<i64>) -> rusqlite::Result<()> {
         self.calls += 1;
         let operation = row.get(0)?;
@@ -351,16 +359,16 @@ impl CallRemoval {
     }
 
     fn mark_traces(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-        let begun = Progress::Begun.code();
+        let partial = Progress::Partial.code();
         let mut named = transaction.prepare_cached("UPDATE trace SET complete = ?2 WHERE id = ?1")?;
         for trace in &self.traces {
-            named.execute(params![trace, begun])?;
+            named.execute(params![trace, partial])?;
         }
         let mut of_session = transaction.prepare_cached(
             "UPDATE trace SET complete = ?2 WHERE id = (SELECT trace FROM session WHERE id = ?1)",
         )?;
         for session in self.sessions.keys() {
-            of_session.execute(params![session, begun])?;
+            of_session.execute(params![session, partial])?;
         }
         Ok(())
     }

@@ -1,122 +1,124 @@
-//! What is written: rows that own what they need, and no payloads.
+//! The rows that can be written to the store. They own their data, because they wait in the batcher, and
+//! carry no payloads.
 
 use crate::event::{ChangeType, EventId, SchemaItem};
 use serde::Serialize;
 use std::sync::Arc;
 use wiretape_analyze::call::Outcome;
 
-/// Something to write.
+/// One thing to write to the store.
 #[derive(Debug, Clone)]
 pub enum Row {
-    /// A call has ended.
+    /// A completed call.
     Call(Box<CallRow>),
-    /// A session has begun, or more is known of it.
+    /// A session has begun, or more is known about it.
     Session(Box<SessionRow>),
     /// A session has ended.
     SessionEnd {
-        /// Which.
+        /// The session that ended.
         session: SessionKey,
         /// When, in milliseconds since 1970.
         time: i64,
     },
-    /// A server's list is new, or has changed.
+    /// A server's list is new or has changed.
     Schema(SchemaRow),
-    /// A browser has blocked something.
+    /// A browser blocked something because of a policy.
     Violation(ViolationRow),
-    /// The lines of a trace are being loaded, or all are.
+    /// How far a trace is loaded.
     Trace {
-        /// Its id.
+        /// The id of the trace.
         id: Arc<str>,
         /// When, in milliseconds since 1970.
         time: i64,
-        /// Whether all of it was loaded.
+        /// Whether all of it is loaded.
         progress: Progress,
     },
 }
 
-/// How far a trace was loaded.
+/// How far a trace is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// More is to come, or the program ended in the middle.
-    Begun,
-    /// All of it is there.
+    /// Loading has begun; it may have been interrupted, or part of it was pruned.
+    Partial,
+    /// The whole trace is loaded.
     Complete,
-    /// The proxy that wrote it has told of its calls, and of those in its later parts.
-    Told,
+    /// The proxy that recorded the trace reported its calls itself, including those in its later parts.
+    ReportedByProxy,
 }
 
 impl Progress {
-    /// As it is in the store.
+    /// The value in the `complete` column.
     pub(super) fn code(self) -> i64 {
         match self {
-            Progress::Begun => 0,
+            Progress::Partial => 0,
             Progress::Complete => 1,
-            Progress::Told => 2,
+            Progress::ReportedByProxy => 2,
         }
     }
 
     pub(super) fn of(code: i64) -> Self {
         match code {
-            0 => Progress::Begun,
-            2 => Progress::Told,
+            0 => Progress::Partial,
+            2 => Progress::ReportedByProxy,
             _ => Progress::Complete,
         }
     }
 }
 
-/// A call.
+/// A call, or a plumbing request.
 #[derive(Debug, Clone)]
 pub struct CallRow {
     /// When it began, in milliseconds since 1970.
     pub time: i64,
-    /// What was called, and where.
+    /// What was called, on which server.
     pub operation: Operation,
-    /// The session, if there is one.
+    /// The session; `None` if it belongs to none.
     pub session: Option<SessionKey>,
-    /// The trace that it is recorded in.
+    /// The id of the trace it is recorded in.
     pub trace: Option<Arc<str>>,
-    /// How it went.
+    /// How it ended.
     pub status: Outcome,
-    /// From the request to the end of the answer, or until it was given up.
+    /// Microseconds from the request to the end of the answer, or until it was given up. `None` if the trace
+    /// has no times.
     pub latency_us: Option<u64>,
-    /// How much of it the server took.
+    /// Microseconds during which the server had the request; `None` if not known.
     pub upstream_us: Option<u64>,
-    /// From the request to the first byte of the answer's body.
+    /// Microseconds from the request to the first byte of the response's body.
     pub first_byte_us: Option<u64>,
-    /// The request's length.
+    /// The length of the request in bytes.
     pub request_bytes: u64,
-    /// The answer's length.
+    /// The length of the response in bytes; 0 if there is none.
     pub response_bytes: u64,
-    /// The status of HTTP.
+    /// The HTTP status; `None` over stdio or without a response.
     pub http_status: Option<u16>,
-    /// The code of a JSON-RPC error.
+    /// The JSON-RPC error code, if the answer is an error.
     pub error_code: Option<i64>,
-    /// What went wrong, in words.
+    /// What went wrong, for people.
     pub error_message: Option<String>,
     /// The JSON-RPC id, as text; empty if there is none.
     pub request_id: String,
-    /// The path, where no method of MCP was called.
+    /// The path of an HTTP request that is not an MCP message.
     pub path: Option<String>,
-    /// The resource's URI or the prompt's name, where it is for one.
+    /// The resource's URI or the prompt's name that the request is about.
     pub subject: Option<String>,
-    /// The event that told of it.
+    /// The event that reported it; `None` if it was loaded from a trace.
     pub event: Option<EventId>,
 }
 
-/// What calls have in common.
+/// What many calls have in common, stored once. Also what statistics are grouped by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Operation {
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: Arc<str>,
-    /// The listener, if it came through one.
+    /// The name of the proxy's listener; `None` over stdio.
     pub listener: Option<Arc<str>>,
     /// How client and server are connected.
     pub transport: Transport,
     /// What kind of request it is.
     pub kind: Kind,
-    /// The method of JSON-RPC, or that of HTTP.
+    /// The JSON-RPC method, or the HTTP method if it is not an MCP message.
     pub method: Arc<str>,
-    /// The tool.
+    /// The name of the called tool.
     pub tool: Option<Arc<str>>,
 }
 
@@ -124,15 +126,15 @@ pub struct Operation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// By HTTP.
+    /// Over HTTP, streamable or with the old SSE transport.
     Http,
-    /// By pipes.
+    /// Over the pipes of a child process.
     #[default]
     Stdio,
 }
 
 impl Transport {
-    /// Its name.
+    /// The name in the store and in output.
     pub fn name(self) -> &'static str {
         match self {
             Transport::Http => "http",
@@ -141,23 +143,23 @@ impl Transport {
     }
 }
 
-/// What kind of request it is.
+/// The form of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// One JSON-RPC message.
+    /// A single JSON-RPC message.
     Mcp,
-    /// One message of several at once.
+    /// One message of a JSON-RPC batch.
     Batch,
-    /// Anything else.
+    /// An HTTP request without a JSON-RPC message.
     Http,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds, in a fixed order.
     pub const ALL: [Kind; 3] = [Kind::Mcp, Kind::Batch, Kind::Http];
 
-    /// Its name.
+    /// The name in the store and in output.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Mcp => "mcp",
@@ -168,8 +170,8 @@ impl Kind {
 }
 
 impl Operation {
-    /// Whether it is a client's request. The rest is plumbing: streams that a GET opens, DELETE, notifications, and what a
-    /// client answers to the server's own requests.
+    /// Whether it is a client's request. Everything else is plumbing: GET streams, DELETE, notifications, and
+    /// responses to the server's own requests.
     pub fn is_call(&self) -> bool {
         self.kind != Kind::Http && !self.method.is_empty() && !self.method.starts_with("notifications/")
     }
@@ -178,75 +180,75 @@ impl Operation {
 /// The same as [`Operation::is_call`], in the columns of `operation`.
 pub(super) const IS_CALL: &str = "kind != 'http' AND method != '' AND method NOT LIKE 'notifications/%'";
 
-/// What tells a session from all others: two servers may give the same id.
+/// Identifies a session. The id alone doesn't: two servers may assign the same one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey {
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: Arc<str>,
-    /// The session's id.
+    /// The session's id, or the name of our grouping.
     pub id: Arc<str>,
 }
 
-/// A session. What is unknown leaves what was known before.
+/// A session. Fields that are `None` don't overwrite what the store has.
 #[derive(Debug, Clone)]
 pub struct SessionRow {
-    /// Which.
+    /// The server and the id.
     pub key: SessionKey,
     /// When it began, in milliseconds since 1970.
     pub started: i64,
-    /// The listener, if it came through one.
+    /// The name of the proxy's listener; `None` over stdio.
     pub listener: Option<Arc<str>>,
     /// How client and server are connected.
     pub transport: Transport,
-    /// The client's name.
+    /// The client's name, from its introduction.
     pub client_name: Option<String>,
-    /// The client's version.
+    /// The client's version, from its introduction.
     pub client_version: Option<String>,
-    /// The client's platform.
+    /// The client's platform, if it or the browser says.
     pub client_platform: Option<String>,
-    /// The revision of MCP.
+    /// The MCP revision that was agreed on.
     pub protocol_version: Option<Arc<str>>,
-    /// The server's name, as it says itself.
+    /// The server's name, from its introduction.
     pub server_name: Option<String>,
-    /// The server's version, as it says itself.
+    /// The server's version, from its introduction.
     pub server_version: Option<String>,
-    /// The trace that it is recorded in.
+    /// The id of the trace that the session was first seen in.
     pub trace: Option<Arc<str>>,
 }
 
 /// Entries of a server's list that are new or have changed.
 #[derive(Debug, Clone)]
 pub struct SchemaRow {
-    /// When, in milliseconds since 1970.
+    /// When it was observed, in milliseconds since 1970.
     pub time: i64,
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: Arc<str>,
-    /// Which list.
+    /// The method that lists them, such as `tools/list`.
     pub method: &'static str,
-    /// The session in which it was seen.
+    /// The session in which it was observed.
     pub session: Option<Arc<str>>,
-    /// What has happened to them.
+    /// How the entries changed.
     pub change: ChangeType,
-    /// The entries.
+    /// The changed entries.
     pub items: Vec<SchemaItem>,
 }
 
-/// A browser has blocked something.
+/// A browser's report that a Content-Security-Policy blocked something.
 #[derive(Debug, Clone)]
 pub struct ViolationRow {
-    /// When, in milliseconds since 1970.
+    /// When it was reported, in milliseconds since 1970.
     pub time: i64,
-    /// The server.
+    /// The URL of the server whose page it was.
     pub server: Arc<str>,
     /// The session, if it is known.
     pub session: Option<Arc<str>>,
-    /// What was blocked.
+    /// The blocked URI, as the browser reports it.
     pub blocked_uri: String,
-    /// The directive that forbids it.
+    /// The directive that blocked it.
     pub directive: String,
 }
 
-/// The number of an outcome in the store; never given to another.
+/// The code of an outcome in the store. Codes are never reused.
 pub(super) fn status_code(status: Outcome) -> i64 {
     match status {
         Outcome::Ok => 0,
@@ -262,14 +264,14 @@ pub(super) fn status_code(status: Outcome) -> i64 {
     }
 }
 
-/// The outcome with this number in the store.
+/// The outcome with this code.
 pub(super) fn status_of(code: i64) -> Outcome {
     let known = Outcome::ALL.into_iter().find(|outcome| status_code(*outcome) == code);
-    // A later version may know more of them.
+    // A newer version may have written outcomes that this one doesn't know.
     known.unwrap_or(Outcome::Unanswered)
 }
 
-/// The beginning of a text that may be long.
+/// The text, cut to at most `max` bytes at a character boundary.
 pub(super) fn bounded(text: &str, max: usize) -> &str {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {

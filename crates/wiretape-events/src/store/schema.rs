@@ -1,42 +1,42 @@
-//! The tables, and how older stores are brought up to date.
+//! The tables, and the migrations of older stores.
 //!
-//! `PRAGMA user_version` says which version a store has. Each step of [`MIGRATIONS`] makes the next one, in a
-//! transaction of its own; none is ever changed once it was released.
+//! `PRAGMA user_version` has the version of a store. Each step of [`MIGRATIONS`] leads to the next version,
+//! in its own transaction; a released step is never changed.
 
 use super::error::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
 
-/// `PRAGMA application_id`: "wtap".
+/// `PRAGMA application_id` of a store: "wtap" in ASCII.
 pub const APPLICATION_ID: i64 = 0x7774_6170;
 
-/// The steps, each from the version of its index to the next.
+/// The migrations: each leads from the version that is its index to the next.
 pub const MIGRATIONS: &[&str] =
     &[include_str!("version1.sql"), include_str!("version2.sql"), include_str!("version3.sql")];
 
-/// The version that is written.
+/// The version that this program reads and writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// What a file says of itself.
+/// What a database file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nothing is in it yet.
+pub(super) enum Content {
+    /// A new file without tables.
     Empty,
-    /// A store of that version.
+    /// A store with this version, not newer than ours.
     Store(i64),
 }
 
-/// Distrusts what a file brings along: functions with side effects can't be called from its schema, and its schema can't be
-/// rewritten by writing to it.
+/// Protects against a prepared file: its schema can't call functions with side effects, and can't be modified
+/// by writing to `sqlite_schema`.
 pub(super) fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     Ok(())
 }
 
-/// Finds out what a file is, and refuses what is another program's or a newer one's.
-pub(super) fn standing(connection: &Connection, path: &Path, known: i64) -> Result<Standing, StoreError> {
+/// Determines what a file contains. Databases of other programs and newer stores are refused.
+pub(super) fn content(connection: &Connection, path: &Path, known: i64) -> Result<Content, StoreError> {
     let of_sqlite = |source| StoreError::from_sqlite(path.to_owned(), source);
     let application = pragma(connection, "application_id").map_err(of_sqlite)?;
     let version = pragma(connection, "user_version").map_err(of_sqlite)?;
@@ -51,16 +51,18 @@ pub(super) fn standing(connection: &Connection, path: &Path, known: i64) -> Resu
         // A store has no views and no triggers. In a file from someone else they are SQL that would run under our queries: a
         // view in the place of a table can take forever, and a trigger runs on every row that is loaded.
         _ if programs > 0 => Err(StoreError::Foreign { path: path.to_owned() }),
-        (0, 0) if tables == 0 => Ok(Standing::Empty),
+        (0, 0) if tables == 0 => Ok(Content::Empty),
         (APPLICATION_ID, version) if version > known => {
             Err(StoreError::Newer { path: path.to_owned(), version, known })
         }
-        (APPLICATION_ID, version) => Ok(Standing::Store(version)),
+        (APPLICATION_ID, version) => Ok(Content::Store(version)),
         _ => Err(StoreError::Foreign { path: path.to_owned() }),
     }
 }
 
-/// Brings a store up to date, step by step. Another program may do so at the same time.
+/// Migrates a store step by step.
+/// Another process may do the same concurrently: each step locks the database first, and reads the version
+/// under that lock.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
     loop {
         let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -77,7 +79,7 @@ fn apply(step: &Transaction<'_>, sql: &str, version: usize) -> rusqlite::Result<
     step.pragma_update(None, "user_version", version as i64)
 }
 
-/// A setting that is a number.
+/// Reads a pragma whose value is an integer.
 pub(super) fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
@@ -117,11 +119,11 @@ mod tests {
         let check = |sql: &str| {
             let connection = Connection::open_in_memory().unwrap();
             connection.execute_batch(sql).unwrap();
-            standing(&connection, Path::new("store.db"), 1)
+            content(&connection, Path::new("store.db"), 1)
         };
-        assert_eq!(check("").unwrap(), Standing::Empty);
+        assert_eq!(check("").unwrap(), Content::Empty);
         let ours = format!("PRAGMA application_id = {APPLICATION_ID};");
-        assert_eq!(check(&format!("{ours} PRAGMA user_version = 1;")).unwrap(), Standing::Store(1));
+        assert_eq!(check(&format!("{ours} PRAGMA user_version = 1;")).unwrap(), Content::Store(1));
         assert!(matches!(check(&format!("{ours} PRAGMA user_version = 2;")), Err(StoreError::Newer { .. })));
         assert!(matches!(check("CREATE TABLE notes (text TEXT);"), Err(StoreError::Foreign { .. })));
         assert!(matches!(check("PRAGMA application_id = 7;"), Err(StoreError::Foreign { .. })));

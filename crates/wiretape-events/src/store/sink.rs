@@ -1,4 +1,4 @@
-//! Rows made from signals.
+//! The store's sink: turns signals into rows. The batcher decides when they are written.
 
 use super::batcher::{Batcher, now_ms};
 use super::retention::Retention;
@@ -8,26 +8,26 @@ use crate::event::{
 };
 use crate::line::{Line, LineWhat};
 use crate::observe::subject;
-use crate::sink::{Signal, Sink, SinkError, What};
+use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use wiretape_analyze::call::Outcome;
 use wiretape_trace::message::Envelope;
 
-/// Writes what a proxy tells into the store.
+/// Writes what a proxy reports to the store.
 #[derive(Debug)]
 pub struct StoreSink {
     batcher: Batcher,
 }
 
 impl StoreSink {
-    /// A sink for the store at a path, which is opened when the first signal comes.
+    /// A sink for the store at `path`, which is opened when the first rows are written.
     pub fn new(path: &Path, retention: Retention) -> Self {
         StoreSink { batcher: Batcher::new(path, retention) }
     }
 
-    /// Opens the store now. What is wrong with it is worth a warning; the sink goes on all the same.
+    /// Opens the store now. An error is worth a warning, but the sink keeps working: it retries.
     pub fn open(&mut self) -> Result<(), SinkError> {
         self.batcher.open()
     }
@@ -42,7 +42,7 @@ impl Sink for StoreSink {
         for signal in signals {
             rows(signal, |row| self.batcher.push(row));
         }
-        self.batcher.settle()
+        self.batcher.write_due()
     }
 
     fn wake_in(&self) -> Option<Duration> {
@@ -58,14 +58,14 @@ impl Sink for StoreSink {
     }
 }
 
-/// The rows that a signal makes.
+/// Calls `each` with the rows for a signal.
 pub fn rows(signal: &Signal, mut each: impl FnMut(Row)) {
     match &signal.what {
-        What::Event(Event::Request(event)) => request(event, each),
-        What::Event(Event::Session(event)) => each(session(event)),
-        What::Event(Event::Schema(event)) => each(schema(event)),
-        What::Event(Event::Heartbeat(_)) => {}
-        What::Line(told) => line(told, each),
+        SignalBody::Event(Event::Request(event)) => request(event, each),
+        SignalBody::Event(Event::Session(event)) => each(session(event)),
+        SignalBody::Event(Event::Schema(event)) => each(schema(event)),
+        SignalBody::Event(Event::Heartbeat(_)) => {}
+        SignalBody::Line(body) => line(body, each),
     }
 }
 
@@ -81,7 +81,8 @@ fn request(event: &RequestEvent, mut each: impl FnMut(Row)) {
         }
         LoggedRequest::Http { method, uri, .. } => {
             let mut row = call(event, Kind::Http, Arc::clone(method), None);
-            // What follows is different for each, and may be long.
+            // Queries differ for each request and may be long, so they would make `path` useless for
+            // grouping.
             row.path = Some(uri.split('?').next().unwrap_or_default().to_owned());
             each(Row::Call(Box::new(row)));
         }
@@ -120,13 +121,14 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
     }
 }
 
-/// How long the answer took, or how long it was waited for. A server that can't be reached, or that breaks off, is not fast.
+/// The duration of the call, or of the wait for it. `None` if the server can't be reached or breaks off: such
+/// a failure is quick, and would make the server look fast.
 fn latency_us(event: &RequestEvent) -> Option<u64> {
     let has_failed = event.status == Outcome::HttpError && event.response.is_none();
     (!has_failed).then_some(event.latency_us)
 }
 
-/// The batch's times are those of each of its messages. The bytes are each message's own.
+/// The row for one message of a batch: the times are those of the batch, the bytes its own.
 fn one_of_batch(event: &RequestEvent, message: &LoggedCall) -> CallRow {
     CallRow {
         status: message.status,
@@ -189,7 +191,7 @@ fn line(line: &Line, mut each: impl FnMut(Row)) {
             blocked_uri: blocked_uri.clone(),
             directive: directive.clone(),
         })),
-        // The events tell more of these.
+        // Events carry the same with more detail.
         LineWhat::ToolCall { .. }
         | LineWhat::ToolList { .. }
         | LineWhat::SessionStart

@@ -1,4 +1,4 @@
-//! Writing: one transaction for many rows.
+//! Writes rows, many in one transaction: a commit costs far more than an insert.
 
 use super::error::StoreError;
 use super::file::{self, Identity};
@@ -6,7 +6,7 @@ use super::retention::CallRemoval;
 use super::row::{
     CallRow, Operation, Progress, Row, SchemaRow, SessionKey, SessionRow, ViolationRow, bounded, status_code,
 };
-use super::schema::{self, MIGRATIONS, Standing, VERSION, pragma};
+use super::schema::{self, Content, MIGRATIONS, VERSION, pragma};
 use crate::event::{ChangeType, SchemaItem};
 use rusqlite::{
     CachedStatement, Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
@@ -16,16 +16,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long another program's transaction is waited for.
+/// How long to wait for another process's transaction. Longer would let rows pile up for no benefit: the
+/// batcher keeps them and retries.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// How many ids of sessions and of operations are remembered.
+/// The number of cached ids, for sessions and for operations. When it is reached, the cache is cleared:
+/// simpler than an LRU, and rare.
 const MAX_REMEMBERED: usize = 16 * 1024;
 
-/// The longest id, path or message that is kept in full.
+/// The length at which ids, paths and messages are cut, in bytes.
 const MAX_TEXT: usize = 500;
 
-/// Writes a store.
+/// The write connection to a store.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -34,24 +36,24 @@ pub struct Writer {
     names: Names,
 }
 
-/// The ids of what rows refer to, so that they need not be looked up for each.
+/// Caches the ids that rows refer to, so that an insert needs no lookup.
 #[derive(Debug, Default)]
 struct Names {
     operations: HashMap<Operation, i64>,
     sessions: HashMap<SessionKey, KnownSession>,
-    /// Traces of which a proxy tells.
-    told: HashSet<Arc<str>>,
-    /// Changes whenever another connection has written.
+    /// Traces whose calls a proxy reports.
+    proxy_reported: HashSet<Arc<str>>,
+    /// `PRAGMA data_version`, which changes whenever another connection has committed.
     data_version: i64,
-    /// Changes whenever ids may have gone.
+    /// The counter in the table `pruning`, which changes whenever ids may have been deleted.
     prunings: i64,
 }
 
-/// A session that is in the store.
+/// A session in the store.
 #[derive(Debug, Clone)]
 struct KnownSession {
     id: i64,
-    /// The trace in which it was first seen.
+    /// The trace in which it was first seen. Calls of the same trace don't repeat it.
     trace: Option<Arc<str>>,
 }
 
@@ -62,11 +64,13 @@ impl KnownSession {
 }
 
 impl Names {
-    /// Forgets ids that may be gone, and makes room.
+    /// Drops ids that another process may have deleted, and bounds the cache.
     fn refresh(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         if self.operations.len() >= MAX_REMEMBERED || self.sessions.len() >= MAX_REMEMBERED {
             self.clear();
         }
+        // `data_version` needs no table access, so the usual case of a single writer costs one pragma per
+        // batch.
         let data_version = pragma(transaction, "data_version")?;
         if data_version == self.data_version {
             return Ok(());
@@ -82,12 +86,12 @@ impl Names {
     fn clear(&mut self) {
         self.operations.clear();
         self.sessions.clear();
-        self.told.clear();
+        self.proxy_reported.clear();
     }
 }
 
 impl Writer {
-    /// Opens a store, made for its owner only if there is none, and brought up to date if it is older.
+    /// Opens a store for writing: created for its owner only if it doesn't exist, migrated if it is older.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if path.is_dir() {
             return Err(StoreError::Directory { path: path.to_owned() });
@@ -98,55 +102,57 @@ impl Writer {
 
     fn open_file(path: &Path) -> Result<Self, StoreError> {
         let of_sqlite = |source| StoreError::from_sqlite(path.to_owned(), source);
+        // Before connecting: if the file is replaced in between, `is_in_place` notices. The other way round
+        // it would not.
         let identity = file::identity(path);
         let mut connection = connect(path).map_err(of_sqlite)?;
-        let standing = schema::standing(&connection, path, VERSION)?;
-        prepare(&mut connection, standing).map_err(of_sqlite)?;
+        let content = schema::content(&connection, path, VERSION)?;
+        prepare(&mut connection, content).map_err(of_sqlite)?;
         Ok(Writer { path: path.to_owned(), connection, identity, names: Names::default() })
     }
 
-    /// A store that nobody else sees, and that is gone with its writer.
+    /// A private store in memory, which is gone with its writer. For commands that query traces instead of the store, and for tests.
     pub fn in_memory() -> Result<Self, StoreError> {
         let path = PathBuf::from(":memory:");
         let of_sqlite = |source| StoreError::from_sqlite(PathBuf::from(":memory:"), source);
         let mut connection = Connection::open_in_memory().map_err(of_sqlite)?;
-        prepare(&mut connection, Standing::Empty).map_err(of_sqlite)?;
+        prepare(&mut connection, Content::Empty).map_err(of_sqlite)?;
         Ok(Writer { path, connection, identity: None, names: Names::default() })
     }
 
-    /// Where the store is.
+    /// The path of the store; `:memory:` for one in memory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes all rows, or none.
+    /// Writes all rows in one transaction, or none.
     pub fn write(&mut self, rows: &[Row]) -> Result<(), StoreError> {
         let result = write_all(&mut self.connection, &mut self.names, rows);
         result.map_err(|source| {
-            // What was looked up may have been rolled back.
+            // Ids of rows that were inserted in this transaction were rolled back with it.
             self.names.clear();
             self.error(source)
         })
     }
 
-    /// Whether the file that is written is still the one at its path.
+    /// Whether the open file is still the one at its path.
     pub(super) fn is_in_place(&self) -> bool {
         file::identity(&self.path) == self.identity
     }
 
-    /// How far a trace was loaded; `None` if the store knows nothing of it.
+    /// How far a trace is loaded; `None` if the store doesn't know it.
     pub fn trace(&self, id: &str) -> Result<Option<Progress>, StoreError> {
         trace_progress(&self.connection, id).map_err(|source| self.error(source))
     }
 
-    /// Takes out what was loaded of a trace.
+    /// Deletes what was loaded of a trace.
     pub(super) fn forget_trace(&mut self, id: &str) -> Result<(), StoreError> {
         let result = forget_trace(&mut self.connection, id);
         self.names.clear();
         result.map_err(|source| self.error(source))
     }
 
-    /// How many calls of a trace are in the store.
+    /// The number of a trace's calls in the store.
     pub(super) fn calls_of_trace(&self, id: &str) -> Result<u64, StoreError> {
         let count: rusqlite::Result<i64> =
             self.connection
@@ -154,7 +160,7 @@ impl Writer {
         count.map(|count| u64::try_from(count).unwrap_or(0)).map_err(|source| self.error(source))
     }
 
-    /// Forgets the ids of rows that have gone.
+    /// Drops all cached ids, because rows were deleted.
     pub(super) fn forget_names(&mut self) {
         self.names.clear();
     }
@@ -165,10 +171,11 @@ impl Writer {
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    // The connection is owned by one thread at a time, so SQLite's own mutex is not needed.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     if connection.is_readonly("main")? {
-        // Were it read, files would be made beside it that can't be written either, and that nobody would take away.
+        // If we only read it, SQLite would create companion files that can't be written or removed either.
         let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         return Err(rusqlite::Error::SqliteFailure(error, None));
     }
@@ -177,15 +184,18 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn prepare(connection: &mut Connection, standing: Standing) -> rusqlite::Result<()> {
-    if standing == Standing::Empty {
-        // It can't be changed later: without it a file never shrinks.
+fn prepare(connection: &mut Connection, content: Content) -> rusqlite::Result<()> {
+    if content == Content::Empty {
+        // Can't be changed once there are tables, and without it a file never shrinks.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    // What was committed survives the end of the program, however it ends; not always that of the machine.
+    // Committed rows survive a crash of the process; a power failure may lose the last ones. The traces have
+    // them.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // Negative means KiB: 8 MiB of page cache.
     connection.pragma_update(None, "cache_size", -8192)?;
+    // After a burst, the WAL is truncated to 16 MiB instead of keeping its peak size.
     connection.pragma_update_and_check(None, "journal_size_limit", 16 << 20, |_| Ok(()))?;
     schema::migrate(connection, MIGRATIONS)
 }
@@ -197,14 +207,15 @@ fn trace_progress(connection: &Connection, id: &str) -> rusqlite::Result<Option<
     if let Some(code) = loaded {
         return Ok(Some(Progress::of(code)));
     }
-    // A proxy that wrote the trace has told of its calls, too.
-    let told = connection
+    // A proxy reports the calls of the traces it writes. A trace without a row of its own is known from its sessions.
+    let proxy_reported = connection
         .query_row("SELECT 1 FROM session WHERE trace = ?1 LIMIT 1", [id], |_| Ok(()))
         .optional()?;
-    Ok(told.map(|()| Progress::Told))
+    Ok(proxy_reported.map(|()| Progress::ReportedByProxy))
 }
 
-/// The calls of a trace: those that name it, and those of its sessions that name none.
+/// The calls of a trace: those that name it, and those of its sessions that name none. The range of ids keeps
+/// SQLite from scanning all calls for a session.
 const OF_TRACE: &str = "id IN (SELECT id FROM call WHERE trace = ?1 UNION ALL \
      SELECT call.id FROM session JOIN call ON call.session = session.id \
      AND call.id BETWEEN session.first_call AND session.last_call WHERE session.trace = ?1 AND call.trace IS NULL)";
@@ -213,7 +224,7 @@ fn forget_trace(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     CallRemoval::by(&transaction, OF_TRACE, [id])?;
     transaction.execute("DELETE FROM session WHERE trace = ?1 AND calls = 0", [id])?;
-    // It goes on in other traces, which its calls name.
+    // These sessions continue in other traces, which their calls name.
     transaction.execute("UPDATE session SET trace = NULL WHERE trace = ?1", [id])?;
     transaction.execute("DELETE FROM trace WHERE id = ?1", [id])?;
     transaction.execute("UPDATE pruning SET count = count + 1", [])?;
@@ -221,6 +232,7 @@ fn forget_trace(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
 }
 
 fn write_all(connection: &mut Connection, names: &mut Names, rows: &[Row]) -> rusqlite::Result<()> {
+    // Immediate: a deferred transaction would fail with "busy" when it upgrades from reading to writing.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     names.refresh(&transaction)?;
     let mut batch = Batch {
@@ -241,24 +253,24 @@ const INSERT_CALL: &str = "INSERT INTO call (time, operation, session, status, l
      path, error_message, trace, subject) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
-/// Rows on their way into the store.
+/// One transaction: the rows being written, and the counters they change.
 struct Batch<'a> {
     transaction: &'a Transaction<'a>,
     names: &'a mut Names,
     insert: CachedStatement<'a>,
-    /// How many calls each operation has got.
+    /// The number of new calls for each operation.
     operations: BTreeMap<i64, i64>,
     sessions: BTreeMap<i64, SessionTally>,
 }
 
-/// What a session has got.
+/// What a transaction adds to a session. Updated once at the end, not with every call.
 struct SessionTally {
     calls: i64,
     errors: i64,
     last_seen: i64,
     first_call: i64,
     last_call: i64,
-    /// When the last of its calls began.
+    /// When the latest of its calls began.
     began: i64,
 }
 
@@ -275,14 +287,17 @@ impl Batch<'_> {
     }
 
     fn call(&mut self, call: &CallRow) -> rusqlite::Result<()> {
+        // Only calls reported by events come from a proxy. Calls loaded from the trace set its progress
+        // through `Row::Trace`.
         if let (Some(trace), Some(_)) = (&call.trace, &call.event) {
-            self.told(trace, call.time)?;
+            self.mark_proxy_reported(trace, call.time)?;
         }
         let operation = self.operation_id(&call.operation)?;
         let session = match &call.session {
             Some(key) => Some(self.session_of(key, call)?),
             None => None,
         };
+        // A call doesn't repeat the trace of its session, which is nearly always the same.
         let trace = call.trace.as_ref().filter(|&trace| {
             let of_session = session.as_ref().and_then(|session| session.trace.as_ref());
             of_session != Some(trace)
@@ -373,7 +388,7 @@ impl Batch<'_> {
         Ok(id)
     }
 
-    /// The session of a call; it may be the first that is heard of it.
+    /// The session of a call, created if this is its first.
     fn session_of(&mut self, key: &SessionKey, call: &CallRow) -> rusqlite::Result<KnownSession> {
         if let Some(known) = self.names.sessions.get(key) {
             return Ok(known.clone());
@@ -477,7 +492,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// An initial list is a whole one: what the store has besides is gone.
+    /// An initial list is complete, so whatever else the store has is removed.
     fn remove_others(&mut self, list: i64, schema: &SchemaRow) -> rusqlite::Result<()> {
         let here: HashSet<&str> = schema.items.iter().map(|item| item.key.as_str()).collect();
         let gone: Vec<SchemaItem> = self
@@ -505,7 +520,7 @@ impl Batch<'_> {
             .query_row(params![list, item.key], |row| row.get(0))
             .optional()?;
         let change = match (&before, schema.change) {
-            // Another proxy on this store has told of it already.
+            // Another proxy on this store has already reported the same change.
             (Some(before), _) if before == item.definition.as_bytes() => return Ok(()),
             (Some(_), _) => ChangeType::Modified,
             (None, change) => change,
@@ -552,21 +567,21 @@ impl Batch<'_> {
             .map(drop)
     }
 
-    /// Remembers that a proxy tells of the calls in a trace, so that they are not loaded from it again.
-    fn told(&mut self, trace: &Arc<str>, time: i64) -> rusqlite::Result<()> {
-        if self.names.told.contains(trace) {
+    /// Records that a proxy reports the calls of a trace, so that they are not loaded from it a second time.
+    fn mark_proxy_reported(&mut self, trace: &Arc<str>, time: i64) -> rusqlite::Result<()> {
+        if self.names.proxy_reported.contains(trace) {
             return Ok(());
         }
-        if self.names.told.len() >= MAX_REMEMBERED {
-            self.names.told.clear();
+        if self.names.proxy_reported.len() >= MAX_REMEMBERED {
+            self.names.proxy_reported.clear();
         }
-        self.names.told.insert(Arc::clone(trace));
-        // One that was pruned in part stays incomplete.
+        self.names.proxy_reported.insert(Arc::clone(trace));
+        // Not overwritten: a trace that was pruned in part has to stay incomplete.
         self.transaction
             .prepare_cached(
                 "INSERT INTO trace (id, loaded, complete) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
             )?
-            .execute(params![trace, time, Progress::Told.code()])
+            .execute(params![trace, time, Progress::ReportedByProxy.code()])
             .map(drop)
     }
 
@@ -580,7 +595,7 @@ impl Batch<'_> {
             .map(drop)
     }
 
-    /// Brings the counts on sessions and operations up to date.
+    /// Adds up the counters of sessions and operations.
     fn tally(&mut self) -> rusqlite::Result<()> {
         let mut update =
             self.transaction.prepare_cached("UPDATE operation SET calls = calls + ?2 WHERE id = ?1")?;
@@ -608,13 +623,13 @@ impl Batch<'_> {
     }
 }
 
-/// When a call was over: a session lasts at least until then.
+/// When a call ended, in milliseconds since 1970. Its session lasts at least until then.
 fn ended(call: &CallRow) -> i64 {
     let ms = call.latency_us.map_or(0, |us| integer(us / 1000));
     call.time.saturating_add(ms)
 }
 
-/// Numbers in a store have a sign.
+/// SQLite's integers are signed.
 pub(super) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

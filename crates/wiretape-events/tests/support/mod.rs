@@ -1,4 +1,4 @@
-//! Exchanges that never were, and what is told of them.
+//! Made-up exchanges, and the signals they produce.
 #![allow(dead_code, reason = "not every test needs everything")]
 
 use bytes::Bytes;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wiretape_events::event::EventIds;
 use wiretape_events::observe::{Observer, ObserverOptions};
-use wiretape_events::sink::What;
+use wiretape_events::sink::SignalBody;
 use wiretape_events::{Ended, Signal, Streamed, Timings, Transaction, Violation, schema};
 use wiretape_trace::format::{Head, Moment};
 
-/// What an observer has told.
+/// The signals of an observer.
 pub(crate) struct Told {
     observer: Observer,
     signals: Vec<Signal>,
@@ -75,15 +75,15 @@ impl Told {
 
     /// The events of one type, each of which is what the schema says.
     pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
-        self.told(&self.events, kind, |what| matches!(what, What::Event(_)))
+        self.told(&self.events, kind, |what| matches!(what, SignalBody::Event(_)))
     }
 
     /// The lines of one type, each of which is what the schema says.
     pub(crate) fn lines(&self, kind: &str) -> Vec<Value> {
-        self.told(&self.lines, kind, |what| matches!(what, What::Line(_)))
+        self.told(&self.lines, kind, |what| matches!(what, SignalBody::Line(_)))
     }
 
-    fn told(&self, schema: &Validator, kind: &str, is: fn(&What) -> bool) -> Vec<Value> {
+    fn told(&self, schema: &Validator, kind: &str, is: fn(&SignalBody) -> bool) -> Vec<Value> {
         let signals = self.signals.iter().filter(|signal| is(&signal.what));
         let values = signals.map(|signal| serde_json::from_slice::<Value>(signal.json()).unwrap());
         let values = values.inspect(|value| {

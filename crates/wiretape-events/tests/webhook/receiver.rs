@@ -1,4 +1,4 @@
-//! An HTTP receiver on loopback that does as it is told.
+//! An HTTP receiver on loopback that answers as scripted.
 
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -165,7 +165,7 @@ impl Shared {
         for connection in self.connections.lock().unwrap().drain(..) {
             let _ = connection.shutdown(Shutdown::Both);
         }
-        // So that `accept` looks up; the listener is gone when nobody answers any more.
+        // Wakes `accept`; when connecting fails, the listener is gone.
         let end = Instant::now() + LONG;
         while TcpStream::connect(address).is_ok() && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));

@@ -198,14 +198,14 @@ pub(crate) fn sink_for(receiver: &Receiver, place: &Place) -> WebhookSink {
     WebhookSink::new(&options(receiver.url(), &place.spool())).unwrap()
 }
 
-/// Where nobody listens yet. Where loopback has more than one address, no other test comes upon the same.
+/// An address without a listener yet. If loopback has more than one address, no other test uses the same.
 pub(crate) fn nobody() -> SocketAddr {
     let [.., a, b] = std::process::id().to_be_bytes();
     let ip = if cfg!(target_os = "linux") { [127, a | 1, b, 2] } else { [127, 0, 0, 1] };
     TcpListener::bind(SocketAddr::from((ip, 0))).unwrap().local_addr().unwrap()
 }
 
-/// Where nobody ever listens.
+/// An address that never has a listener.
 pub(crate) fn url_of_nobody() -> String {
     "http://127.0.0.1:1/".to_owned()
 }

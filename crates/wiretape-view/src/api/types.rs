@@ -1,265 +1,264 @@
-//! What the page is told. The page's own types are made from these, by a test.
+//! The types of the page's API. A test generates the page's TypeScript from them, with these comments.
 //!
-//! Times are microseconds since 1970, and durations microseconds. Calls and lines are named by a trace and a number:
-//! `trace` counts the traces of the set that was asked for, from 0, in the order of the URL.
+//! Times are microseconds since 1970, durations microseconds. Calls and lines are identified by a trace and a
+//! number: `trace` is the index of a trace in the requested set, from 0, in the order of the URL.
 
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
 use wiretape_library::TraceStateKind;
 
-/// The first page: what there is to look at.
+/// The start page: all traces.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Home {
-    /// The version of the program.
+    /// The version of Wiretape.
     pub version: String,
-    /// The traces that were found, those that are being recorded first, then the newest; 500 at most.
+    /// The matching traces: those being recorded first, then the newest; at most 500.
     pub traces: Vec<TraceCard>,
-    /// How many were found.
+    /// The number of matching traces.
     pub found: u64,
-    /// How many traces there are.
+    /// The number of all traces.
     pub total: u64,
-    /// Whether there is a store of events.
+    /// Whether there is a store.
     pub has_store: bool,
-    /// The traces that the program was started with; they are to be opened at once.
+    /// The keys of the traces named on the command line, which are opened at once.
     pub given: Vec<String>,
-    /// Files that are named like traces and can't be read, in words.
+    /// Messages about files that are named like traces and can't be read.
     pub unreadable: Vec<String>,
 }
 
-/// One trace among others.
+/// A trace in a list.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct TraceCard {
-    /// What it goes by in URLs.
+    /// The key that identifies it in URLs.
     pub key: String,
     /// A short name for people.
     pub label: String,
     /// The name of its file.
     pub file: String,
-    /// The client's name and version, once they are known.
+    /// The client's name and version, once known.
     pub client: Option<String>,
-    /// The server's name and version, once they are known.
+    /// The server's name and version, once known.
     pub server: Option<String>,
     /// When it began.
     pub started_us: Option<i64>,
-    /// How long it took, or has taken so far.
+    /// Its duration, so far.
     pub duration_us: Option<u64>,
-    /// How many calls it has; unknown until somebody has counted.
+    /// The number of calls; unknown until they are counted.
     pub calls: Option<u64>,
-    /// How many of these failed.
+    /// The number of failed calls.
     pub errors: Option<u64>,
-    /// How many messages it has.
+    /// The number of messages in both directions.
     pub messages: Option<u64>,
-    /// The size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Where it stands.
+    /// Whether it has ended, continues, or is being recorded.
     #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
     pub state: TraceStateKind,
-    /// The same in a few words, as `exit 1`.
+    /// The state in a few words, such as `exit 1`.
     pub state_text: String,
 }
 
-/// The traces that a URL names.
+/// The traces named by a URL.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct TraceSet {
-    /// In the order of the URL.
+    /// The traces, in the order of the URL.
     pub traces: Vec<TraceInfo>,
     /// When the first of them began.
     pub from_us: i64,
-    /// When the last line of all was seen.
+    /// When the last line of all of them was observed.
     pub to_us: i64,
-    /// Whether secrets were taken out again, as in a report.
+    /// Whether this is a report, in which secrets were redacted once more.
     pub is_report: bool,
 }
 
-/// One trace, as far as it was read.
+/// A trace, as far as it is indexed.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct TraceInfo {
-    /// What it goes by in URLs.
+    /// The key that identifies it in URLs.
     pub key: String,
     /// A short name for people.
     pub label: String,
     /// The name of its file.
     pub file: String,
-    /// The client's name and version.
+    /// The client's name and version, once known.
     pub client: Option<String>,
-    /// The server's name and version.
+    /// The server's name and version, once known.
     pub server: Option<String>,
-    /// The revision of the protocol that was agreed on.
+    /// The MCP revision that was agreed on.
     pub revision: Option<String>,
-    /// `stdio`, `http` …
+    /// The transport: `stdio`, `http` …
     pub transport: Option<String>,
-    /// The command or the URL of the server.
+    /// The server's command or URL.
     pub command: Option<String>,
     /// When it began.
     pub started_us: i64,
-    /// When its last line was seen.
+    /// When its last line was observed.
     pub last_us: i64,
-    /// Where it stands.
+    /// Whether it has ended, continues, or is being recorded.
     #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
     pub state: TraceStateKind,
-    /// The same in a few words.
+    /// The state in a few words, such as `exit 1`.
     pub state_text: String,
-    /// What is worth telling: damaged lines, lines of an unknown type, a missing end.
+    /// Remarks: damaged lines, lines of an unknown type, a missing end.
     pub notices: Vec<String>,
-    /// How many lines were read.
+    /// The number of indexed lines.
     pub lines: u64,
-    /// How many messages.
+    /// The number of messages.
     pub messages: u64,
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of these failed.
+    /// The number of failed calls.
     pub errors: u64,
-    /// How far it was read.
+    /// How much of it is indexed.
     pub progress: Progress,
 }
 
-/// How far something was read.
+/// The progress of reading something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
-    /// Bytes that were read.
+    /// The bytes read so far.
     pub done: u64,
-    /// Bytes that there are.
+    /// The bytes to read.
     pub total: u64,
-    /// Whether all that is there was read.
+    /// Whether everything was read.
     pub is_complete: bool,
 }
 
-/// Something has changed: sent by `/api/watch`.
+/// A change, sent by `/api/watch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
-    /// Grows with each change of the list of traces.
+    /// Increases with each change of the list of traces.
     pub home: u64,
-    /// For each trace of the set, in order.
+    /// One for each trace of the set, in order.
     pub traces: Vec<TraceChange>,
 }
 
-/// How far a trace is.
+/// The current extent of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct TraceChange {
-    /// How many lines there are.
+    /// The number of lines.
     pub lines: u64,
-    /// How many calls there are.
+    /// The number of calls.
     pub calls: u64,
-    /// Grows with everything that changes, as when a call is answered.
+    /// Increases with every change, for example when a call is answered.
     pub version: u64,
-    /// How far it was read.
+    /// How much of it is indexed.
     pub progress: Progress,
-    /// How far the check is, once somebody asked for it.
+    /// The progress of the linter, once it was requested.
     pub lint: Option<Progress>,
-    /// How far the counting of tokens is, once somebody asked for it.
+    /// The progress of counting tokens, once it was requested.
     pub tokens: Option<Progress>,
-    /// Where it stands.
+    /// Whether it has ended, continues, or is being recorded.
     #[cfg_attr(test, ts(type = "\"ended\" | \"rotated\" | \"running\" | \"no-end\""))]
     pub state: TraceStateKind,
 }
 
-/// Some of the calls that pass a filter.
+/// A page of the calls that match a filter.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct CallPage {
-    /// How many pass.
+    /// The number of matching calls.
     pub total: u64,
-    /// How many calls there are in all.
+    /// The number of all calls.
     pub all: u64,
-    /// The number of the first row, from 0.
+    /// The index of the first row, from 0.
     pub from: u64,
-    /// The rows.
+    /// The rows of this page.
     pub rows: Vec<CallRow>,
 }
 
-/// A call.
+/// A call in a list.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct CallRow {
-    /// Which trace of the set.
+    /// The index of its trace in the set.
     pub trace: u32,
-    /// Counts the requests of the trace from 1.
+    /// Its number in the trace: requests are counted from 1.
     pub call: u64,
-    /// The line of the request.
+    /// The line of the request, from 1.
     pub line: u64,
-    /// The line of the response.
+    /// The line of the response, from 1.
     pub response_line: Option<u64>,
-    /// When it was asked.
+    /// When the request was sent.
     pub at_us: i64,
-    /// Who asked.
+    /// The direction of the request.
     pub direction: Dir,
     /// The request's id, as text.
     pub id: Option<String>,
-    /// The session.
+    /// The session's id.
     pub session: Option<String>,
-    /// The method.
+    /// The JSON-RPC method.
     pub method: String,
     /// The tool of a `tools/call`.
     pub tool: Option<String>,
-    /// What became of it: `ok`, `tool-error`, `protocol-error`, `http-error`, `cancelled`, `timed-out`, `late`,
-    /// `disconnected`, `no-response`, `abandoned`.
+    /// The name of the outcome, see `docs/calls.md`.
     pub status: String,
-    /// Whether that is a failure.
+    /// Whether the outcome is a failure.
     pub is_error: bool,
-    /// Whether the call is still open in a recording that goes on.
+    /// Whether the call is open in a recording that is still running.
     pub is_open: bool,
-    /// The code of a protocol error, or the HTTP status.
+    /// The JSON-RPC error code, or the HTTP status.
     pub code: Option<i64>,
     /// From request to response.
     pub latency_us: Option<u64>,
-    /// The part of it during which a person was asked.
+    /// The part of the latency during which a person was asked.
     pub person_us: u64,
-    /// The part of it during which the client answered requests of the server.
+    /// The part of the latency during which the client answered requests of the server.
     pub client_us: u64,
-    /// The size of the request.
+    /// The size of the request in bytes.
     pub request_bytes: u64,
-    /// The size of the response.
+    /// The size of the response in bytes.
     pub response_bytes: Option<u64>,
-    /// How many progress notifications it has.
+    /// The number of its progress notifications.
     pub progress: u64,
-    /// How many requests the other side made during it.
+    /// The number of requests that the other side sent during it.
     pub nested: u64,
-    /// The call during which the other side made this one.
+    /// The call during which the other side sent this one.
     pub parent: Option<u64>,
-    /// The first call of the operation that it belongs to.
+    /// The first call of the operation it belongs to.
     pub operation: Option<u64>,
-    /// What it asks, in a few words.
+    /// A one-line summary of the request.
     pub about: String,
 }
 
-/// Who said something.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Dir {
-    /// The client, to the server.
+    /// From client to server.
     In,
-    /// The server, to the client.
+    /// From server to client.
     Out,
-    /// It is unknown which side sent it.
+    /// The direction is not known.
     Unknown,
 }
 
-/// The calls of a part of the timeline.
+/// The calls in a range of the timeline.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Timeline {
-    /// The calls, in the order of their time; of too many those that took longest.
+    /// The calls in the order of their time; if there are too many, failed and long ones first.
     pub bars: Vec<Bar>,
-    /// How many there are in that part.
+    /// The number of calls in the range.
     pub total: u64,
 }
 
@@ -268,29 +267,29 @@ pub struct Timeline {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Bar {
-    /// Which trace of the set.
+    /// The index of its trace in the set.
     pub trace: u32,
-    /// The call.
+    /// Its number in the trace.
     pub call: u64,
-    /// When it was asked.
+    /// When the request was sent.
     pub at_us: i64,
-    /// How long it took; unknown if it was not answered.
+    /// Its duration; unknown if it was not answered.
     pub latency_us: Option<u64>,
-    /// What became of it.
+    /// The name of the outcome.
     pub status: String,
-    /// Whether that is a failure.
+    /// Whether the outcome is a failure.
     pub is_error: bool,
-    /// Who asked.
+    /// The direction of the request.
     pub direction: Dir,
     /// The tool, or the method.
     pub name: String,
-    /// The call during which the other side made this one.
+    /// The call during which the other side sent this one.
     pub parent: Option<u64>,
-    /// How many progress notifications it has.
+    /// The number of its progress notifications.
     pub progress: u64,
 }
 
-/// How much happened when: the map above the timeline.
+/// Activity over time: the map above the timeline.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -299,26 +298,26 @@ pub struct Density {
     pub from_us: i64,
     /// When the last bucket ends.
     pub to_us: i64,
-    /// Calls that began, by bucket.
+    /// The number of calls that began, by bucket.
     pub calls: Vec<u32>,
-    /// Those of them that failed.
+    /// The number of these that failed, by bucket.
     pub errors: Vec<u32>,
-    /// Lines of standard error, by bucket.
+    /// The number of stderr lines, by bucket.
     pub stderr: Vec<u32>,
 }
 
-/// Some of the lines that pass a filter.
+/// A page of the lines that match a filter.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct MessagePage {
-    /// How many pass.
+    /// The number of matching lines.
     pub total: u64,
-    /// How many lines there are in all.
+    /// The number of all lines.
     pub all: u64,
-    /// The number of the first row, from 0.
+    /// The index of the first row, from 0.
     pub from: u64,
-    /// The rows.
+    /// The rows of this page.
     pub rows: Vec<MessageRow>,
 }
 
@@ -327,54 +326,54 @@ pub struct MessagePage {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageRow {
-    /// Which trace of the set.
+    /// The index of its trace in the set.
     pub trace: u32,
-    /// The line, from 1.
+    /// Its number in the trace, from 1.
     pub line: u64,
-    /// When it was seen.
+    /// When it was observed.
     pub at_us: i64,
-    /// Who said it.
+    /// The direction of the message.
     pub direction: Dir,
-    /// What it is.
+    /// The kind of line.
     pub kind: LineKind,
-    /// The method; a response's is that of its request.
+    /// The method; for a response, that of its request.
     pub method: Option<String>,
-    /// The tool; a response's is that of its request.
+    /// The tool; for a response, that of its request.
     pub tool: Option<String>,
     /// The request's id, as text.
     pub id: Option<String>,
     /// The call that it belongs to.
     pub call: Option<u64>,
-    /// What a response says of its call.
+    /// For a response, the outcome of its call.
     pub status: Option<String>,
-    /// Whether that is a failure.
+    /// Whether the outcome is a failure.
     pub is_error: bool,
-    /// The size of the line.
+    /// The size of the line in bytes.
     pub bytes: u64,
-    /// What it says, in a few words.
+    /// A one-line summary of the content.
     pub about: String,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum LineKind {
-    /// The first line.
+    /// The first line, with facts about the recording.
     Meta,
-    /// A request.
+    /// A JSON-RPC request.
     Request,
-    /// A response.
+    /// A JSON-RPC response.
     Response,
-    /// A notification.
+    /// A JSON-RPC notification.
     Notification,
-    /// Several messages in one.
+    /// A JSON-RPC batch.
     Batch,
-    /// A payload that is no JSON-RPC.
+    /// JSON that is not a JSON-RPC message.
     Odd,
     /// A line on the wire that is not JSON.
     Text,
-    /// A line of the server's standard error.
+    /// A line of the server's stderr.
     Stderr,
     /// Something about an HTTP exchange.
     Http,
@@ -382,44 +381,44 @@ pub enum LineKind {
     Gap,
     /// The recording continues in another file.
     Rotated,
-    /// The last line.
+    /// The last line of a recording that has ended.
     End,
     /// A line of a type that this version doesn't know.
     Unknown,
-    /// A line that is not JSON.
+    /// A line of the trace that is not JSON.
     Damaged,
-    /// An event of an HTTP stream that is not meant to be a message.
+    /// An SSE event that is not meant to be a message.
     Stream,
 }
 
-/// One call whole.
+/// Everything about one call.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct CallDetail {
-    /// The call.
+    /// The call, as in a list.
     pub row: CallRow,
-    /// What was asked.
+    /// The request's JSON.
     pub request: Payload,
-    /// What was answered.
+    /// The response's JSON.
     pub response: Option<Payload>,
-    /// What came in between, in order.
+    /// What happened during the call, in order.
     pub meanwhile: Vec<Meanwhile>,
-    /// How much more came in between.
+    /// The number of further entries, which are left out.
     pub more: u64,
-    /// The requests that the other side made during it.
+    /// The requests that the other side sent during the call.
     pub nested: Vec<CallRow>,
     /// The operation that it belongs to.
     pub operation: Option<OperationView>,
-    /// What the check finds on its lines; empty until the check, which asking for a call begins, is complete.
+    /// The linter's findings on its lines; empty until the linter, which this request starts, is done.
     pub findings: Vec<Finding>,
-    /// The HTTP exchange, if it went over HTTP.
+    /// The HTTP exchange, if it was sent over HTTP.
     pub http: Option<HttpView>,
-    /// The request as a command line for curl, if it went over HTTP.
+    /// The request as a curl command line, if it was sent over HTTP.
     pub curl: Option<String>,
-    /// The call before it in the trace.
+    /// The number of the previous call in the trace.
     pub previous: Option<u64>,
-    /// The call after it in the trace.
+    /// The number of the next call in the trace.
     pub next: Option<u64>,
 }
 
@@ -428,47 +427,47 @@ pub struct CallDetail {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Payload {
-    /// The line that it stands in.
+    /// The number of its line.
     pub line: u64,
-    /// Its text, as it was written; the beginning only if it is very long.
+    /// The JSON as it was on the wire; only the beginning if it is very long.
     pub text: String,
-    /// How many bytes it has.
+    /// The full length in bytes.
     pub bytes: u64,
-    /// Whether `text` is only its beginning.
+    /// Whether `text` is only the beginning.
     pub is_cut: bool,
 }
 
-/// Something that came while a call was open.
+/// Something that happened during a call.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Meanwhile {
-    /// The line.
+    /// The number of its line.
     pub line: u64,
-    /// How long after the request.
+    /// The time since the request.
     pub after_us: Option<u64>,
-    /// What it is.
+    /// The kind of entry.
     pub kind: MeanwhileKind,
     /// The call that a request or an answer belongs to.
     pub call: Option<u64>,
-    /// What it says, in a few words.
+    /// A one-line summary.
     pub about: String,
 }
 
-/// What came while a call was open.
+/// What happened during a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum MeanwhileKind {
-    /// Progress.
+    /// A progress notification.
     Progress,
-    /// Its cancellation.
+    /// The cancellation of the call.
     Cancellation,
-    /// A request of the other side.
+    /// A request from the other side.
     Request,
-    /// The answer to that.
+    /// The answer to a request from the other side.
     Answer,
-    /// A line of standard error.
+    /// A line of the server's stderr.
     Stderr,
 }
 
@@ -477,9 +476,9 @@ pub enum MeanwhileKind {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct OperationView {
-    /// The number of its first call.
+    /// The number of the first call.
     pub first: u64,
-    /// Its calls, in order.
+    /// The calls, in order.
     pub calls: Vec<CallRow>,
 }
 
@@ -490,13 +489,13 @@ pub struct OperationView {
 pub struct HttpView {
     /// The HTTP method.
     pub method: Option<String>,
-    /// The address.
+    /// The URL of the request.
     pub url: Option<String>,
-    /// The status.
+    /// The HTTP status code.
     pub status: Option<u16>,
-    /// The request's header fields.
+    /// The headers of the request.
     pub request_headers: Vec<HeaderField>,
-    /// The response's.
+    /// The headers of the response.
     pub response_headers: Vec<HeaderField>,
 }
 
@@ -505,106 +504,106 @@ pub struct HttpView {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct HeaderField {
-    /// Its name.
+    /// The name, in lower case.
     pub name: String,
-    /// Its value.
+    /// The value, with secrets redacted.
     pub value: String,
 }
 
-/// Lines of a file, as they are.
+/// Lines of the file, unchanged.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct RawPage {
-    /// How many lines there are.
+    /// The number of all lines.
     pub total: u64,
-    /// The lines.
+    /// The requested lines.
     pub lines: Vec<RawLine>,
 }
 
-/// A line of a file, as it is.
+/// A line of the file, unchanged.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct RawLine {
-    /// Counts from 1.
+    /// Its number, from 1.
     pub line: u64,
-    /// Its text; the beginning only if it is very long.
+    /// The text; only the beginning if it is very long.
     pub text: String,
-    /// How many bytes it has.
+    /// The full length in bytes.
     pub bytes: u64,
-    /// Whether `text` is only its beginning.
+    /// Whether `text` is only the beginning.
     pub is_cut: bool,
 }
 
-/// The tools and the methods of a set of traces.
+/// The tools and methods of a set of traces.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsReport {
-    /// Tools, the most called first, those that nobody called last.
+    /// The tools, the most called first, unused ones last.
     pub tools: Vec<ToolRow>,
-    /// Other methods.
+    /// The other methods, the most called first.
     pub methods: Vec<ToolRow>,
-    /// The encoding by which tokens are counted.
+    /// The name of the encoding that tokens are counted with.
     pub encoding: String,
-    /// How far the counting of tokens in results is.
+    /// The progress of counting tokens in results.
     pub tokens: Progress,
-    /// The upper bounds of the buckets of histograms, in microseconds; the last bucket has none.
+    /// The upper bounds of the histograms' buckets, in microseconds; the last bucket has none.
     pub buckets_us: Vec<u64>,
 }
 
-/// A tool, or a method.
+/// A tool or a method.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolRow {
-    /// Which trace of the set.
+    /// The index of its trace in the set.
     pub trace: u32,
-    /// Its name.
+    /// The name of the tool or method.
     pub name: String,
-    /// Who calls it.
+    /// The direction of its requests.
     pub direction: Dir,
-    /// How often it was called.
+    /// The number of calls.
     pub calls: u64,
-    /// Of all calls, from 0 to 1.
+    /// The share of all calls, from 0 to 1.
     pub share: f64,
-    /// How many of the calls failed.
+    /// The number of failed calls.
     pub errors: u64,
-    /// How many were not answered.
+    /// The number of calls without an answer.
     pub unanswered: u64,
     /// The mean latency.
     pub mean_us: Option<u64>,
-    /// Half of the calls took no longer.
+    /// The median latency.
     pub p50_us: Option<u64>,
-    /// 95 of 100 took no longer.
+    /// The 95th percentile of the latency.
     pub p95_us: Option<u64>,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile of the latency.
     pub p99_us: Option<u64>,
-    /// The longest.
+    /// The longest latency.
     pub max_us: Option<u64>,
-    /// How many calls took how long, by bucket.
+    /// The number of calls by latency, see `buckets_us`.
     pub histogram: Vec<u32>,
-    /// How many calls there were when, in equal parts of the whole time.
+    /// The number of calls over time, in equal parts of the whole.
     pub sparkline: Vec<u32>,
-    /// The size of all requests.
+    /// The total size of the requests in bytes.
     pub request_bytes: u64,
-    /// The size of all responses.
+    /// The total size of the responses in bytes.
     pub response_bytes: u64,
-    /// How many tokens the definition has, if it was listed.
+    /// The number of tokens of the definition, if it was listed.
     pub definition_tokens: Option<u64>,
-    /// How many tokens all results have, once they are counted.
+    /// The number of tokens of all results, once they are counted.
     pub result_tokens: Option<u64>,
-    /// The definition's JSON, as it was written, if it was listed.
+    /// The definition's JSON as it was on the wire, if it was listed.
     pub definition: Option<String>,
 }
 
-/// The sessions of a set of traces.
+/// A session of a set of traces.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
-    /// Which trace of the set.
+    /// The index of its trace in the set.
     pub trace: u32,
     /// The session's id, if it has one.
     pub session: Option<String>,
@@ -612,72 +611,72 @@ pub struct SessionRow {
     pub client: Option<String>,
     /// The server's name and version.
     pub server: Option<String>,
-    /// The revision that was agreed on.
+    /// The MCP revision that was agreed on.
     pub revision: Option<String>,
-    /// When its first call was.
+    /// When its first call began.
     pub from_us: i64,
-    /// When its last call was.
+    /// When its last call ended.
     pub to_us: i64,
-    /// How many calls it has.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of these failed.
+    /// The number of failed calls.
     pub errors: u64,
-    /// How many were not answered.
+    /// The number of calls without an answer.
     pub unanswered: u64,
 }
 
-/// What departs from the specification.
+/// The linter's findings.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct LintReport {
-    /// How far the check is.
+    /// The progress of the linter.
     pub progress: Progress,
-    /// The rules that are broken, the worst first.
+    /// The violated rules, the most severe first.
     pub rules: Vec<RuleFindings>,
-    /// How many errors.
+    /// The number of errors.
     pub errors: u64,
-    /// How many warnings.
+    /// The number of warnings.
     pub warnings: u64,
-    /// How many remarks.
+    /// The number of informational findings.
     pub infos: u64,
 }
 
-/// A rule that is broken, and where.
+/// A violated rule, with its findings.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct RuleFindings {
-    /// Its code.
+    /// The rule's code, such as `L014`.
     pub code: String,
-    /// Its name.
+    /// The rule's name.
     pub name: String,
-    /// What it is about.
+    /// The group that the rule belongs to.
     pub family: String,
     /// `error`, `warning` or `info`.
     pub severity: String,
-    /// What is found.
+    /// What the rule checks.
     pub what: String,
     /// Why it matters.
     pub why: String,
-    /// What to do about it.
+    /// How to fix a violation.
     pub fix: String,
-    /// The title of the section of the specification.
+    /// The title of the specification's section.
     pub section: String,
-    /// Where it is read.
+    /// The URL of the specification's section.
     pub url: String,
-    /// How often it is broken.
+    /// The number of findings.
     pub count: u64,
-    /// Where; no more than some hundred.
+    /// The findings; at most some hundred.
     pub findings: Vec<Finding>,
 }
 
-/// A place where a rule is broken.
+/// One violation of a rule.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// Which trace of the set.
+    /// The index of its trace in the set.
     pub trace: u32,
     /// The rule's code.
     pub code: String,
@@ -685,102 +684,102 @@ pub struct Finding {
     pub rule: String,
     /// `error`, `warning` or `info`.
     pub severity: String,
-    /// The line.
+    /// The number of the line.
     pub line: u64,
     /// The call that the line belongs to.
     pub call: Option<u64>,
-    /// A JSON pointer into that line.
+    /// A JSON pointer into the line's message.
     pub pointer: String,
     /// What is wrong here.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub fix: String,
-    /// What stands before what is meant.
+    /// The text before the marked part.
     pub before: String,
-    /// What is meant.
+    /// The part of the JSON that the finding is about.
     pub marked: String,
-    /// What stands after it.
+    /// The text after the marked part.
     pub after: String,
 }
 
-/// Two traces side by side.
+/// The comparison of two traces.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffReport {
-    /// How far both traces were read; there are rows only when both are complete.
+    /// How much of both traces is indexed. There are rows only when both are complete.
     pub progress: Progress,
-    /// Calls that are the same in both.
+    /// The number of calls that are equal in both.
     pub same: u64,
-    /// Calls in both that are not the same.
+    /// The number of calls that differ.
     pub changed: u64,
-    /// Calls in the first only.
+    /// The number of calls only in the first trace.
     pub removed: u64,
-    /// Calls in the second only.
+    /// The number of calls only in the second trace.
     pub added: u64,
-    /// Calls that are slower in the second.
+    /// The number of calls that are slower in the second trace.
     pub slower: u64,
-    /// Calls that are faster in the second.
+    /// The number of calls that are faster in the second trace.
     pub faster: u64,
-    /// How the definitions differ.
+    /// The differences between the definitions.
     pub definitions: Vec<DefinitionChange>,
-    /// How many rows pass.
+    /// The number of matching rows.
     pub total: u64,
-    /// The number of the first row, from 0.
+    /// The index of the first row, from 0.
     pub from: u64,
-    /// The rows.
+    /// The rows of this page.
     pub rows: Vec<DiffRow>,
 }
 
-/// A definition that has changed.
+/// A changed definition.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionChange {
-    /// What it is: `tool`, `prompt` …
+    /// What is defined: `tool`, `prompt` …
     pub of: String,
-    /// Its name.
+    /// The name of the definition.
     pub name: String,
-    /// What became of it.
+    /// How it changed.
     pub change: String,
-    /// Whom it hurts: `breaking` …
+    /// The effect on users: `breaking` …
     pub effect: String,
-    /// Where in the definition.
+    /// A JSON pointer into the definition.
     pub pointer: String,
-    /// What has changed.
+    /// A description of the change.
     pub message: String,
     /// What to do about it.
     pub advice: String,
-    /// What it was.
+    /// The old value.
     pub before: Option<String>,
-    /// What it is.
+    /// The new value.
     pub after: Option<String>,
 }
 
-/// A call of either trace, or one of each.
+/// A row of a comparison: a call of one trace, or a pair.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffRow {
-    /// Counts all rows from 0; `/api/diff/row` takes it.
+    /// Its index among all rows, from 0, for `/api/diff/row`.
     pub row: u64,
     /// `same`, `changed`, `removed` or `added`.
     pub status: String,
-    /// `slower` or `faster`, if it is much so.
+    /// `slower` or `faster`, if the difference is significant.
     pub pace: Option<String>,
-    /// Who asked.
+    /// The direction of the request.
     pub direction: Dir,
-    /// The method.
+    /// The JSON-RPC method.
     pub method: String,
-    /// The tool or prompt.
+    /// The name of the tool or prompt.
     pub name: Option<String>,
-    /// The call of the first trace.
+    /// The call in the first trace.
     pub a: Option<DiffSide>,
-    /// The call of the second.
+    /// The call in the second trace.
     pub b: Option<DiffSide>,
 }
 
-/// One of two calls.
+/// One side of a pair of calls.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -789,247 +788,247 @@ pub struct DiffSide {
     pub call: u64,
     /// The line of its request.
     pub line: u64,
-    /// What became of it.
+    /// The name of the outcome.
     pub status: String,
-    /// Whether that is a failure.
+    /// Whether the outcome is a failure.
     pub is_error: bool,
-    /// How long the side that was asked took.
+    /// The time that the answering side itself took.
     pub took_us: Option<u64>,
-    /// What it asks, in a few words.
+    /// A one-line summary of the request.
     pub about: String,
 }
 
-/// How two calls differ.
+/// The differences between two calls.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffDetail {
-    /// The differences.
+    /// The differing values.
     pub differences: Vec<DifferenceView>,
-    /// Whether there are more.
+    /// Whether there are more, which are left out.
     pub has_more: bool,
 }
 
-/// A value that is another in the second trace.
+/// A value that differs between two traces.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct DifferenceView {
-    /// `params`, `result` or `error`.
+    /// The part of the message: `params`, `result` or `error`.
     pub part: String,
-    /// A JSON pointer into that part.
+    /// A JSON pointer into the part.
     pub pointer: String,
-    /// The value's JSON in the first trace, if it is there.
+    /// The JSON in the first trace, if the value exists there.
     pub before: Option<String>,
-    /// The value's JSON in the second, if it is there.
+    /// The JSON in the second trace, if the value exists there.
     pub after: Option<String>,
-    /// Where a text is JSON in itself: how that differs.
+    /// If the value is a text that contains JSON: the differences within that.
     pub inside: Vec<DifferenceView>,
 }
 
-/// What the store tells.
+/// The Activity view: what the store knows.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreReport {
-    /// Calls per second in the last minutes, the newest last.
+    /// Call rates in the last minutes, the newest last.
     pub rates: Vec<StoreRate>,
-    /// All calls of the time that was asked for.
+    /// The number of calls in the requested time.
     pub calls: u64,
-    /// Those that failed.
+    /// The number of failed calls.
     pub errors: u64,
-    /// By server and tool or method.
+    /// Statistics by server and tool or method.
     pub rows: Vec<StoreStat>,
     /// The slowest calls.
     pub slow: Vec<StoreCall>,
     /// The newest calls.
     pub newest: Vec<StoreCall>,
-    /// The clients.
+    /// The clients, most recently active first.
     pub clients: Vec<StoreClient>,
-    /// What servers have changed in what they offer, the newest first.
+    /// Changes of servers' definitions, the newest first.
     pub changes: Vec<StoreChange>,
 }
 
-/// Calls in a piece of time.
+/// The calls in one interval.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreRate {
-    /// When it begins, in milliseconds since 1970.
+    /// When the interval begins, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Those that failed.
+    /// The number of failed calls.
     pub errors: u64,
 }
 
-/// The calls of one kind that the store knows of.
+/// Statistics of one tool or method on one server.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreStat {
-    /// The server.
+    /// The name of the server.
     pub server: String,
-    /// The method.
+    /// The JSON-RPC method.
     pub method: String,
-    /// The tool.
+    /// The name of the tool, if one is called.
     pub tool: Option<String>,
-    /// How many.
+    /// The number of calls.
     pub calls: u64,
-    /// How many failed.
+    /// The number of failed calls.
     pub errors: u64,
-    /// Half took no longer.
+    /// The median latency.
     pub p50_us: Option<u64>,
-    /// 95 of 100 took no longer.
+    /// The 95th percentile of the latency.
     pub p95_us: Option<u64>,
-    /// The longest.
+    /// The longest latency.
     pub max_us: Option<u64>,
 }
 
-/// A call that the store knows of.
+/// A call in the store.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreCall {
-    /// When, in milliseconds since 1970.
+    /// When it began, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The server.
+    /// The name of the server.
     pub server: String,
-    /// The method.
+    /// The JSON-RPC method.
     pub method: String,
-    /// The tool.
+    /// The name of the tool, if one is called.
     pub tool: Option<String>,
-    /// The request's id.
+    /// The request's id, as text.
     pub id: String,
-    /// What became of it.
+    /// The name of the outcome.
     pub status: String,
-    /// Whether that is a failure.
+    /// Whether the outcome is a failure.
     pub is_error: bool,
-    /// The error's words.
+    /// The error message.
     pub error: Option<String>,
-    /// How long it took.
+    /// From request to response.
     pub latency_us: Option<u64>,
-    /// The session.
+    /// The session's id.
     pub session: Option<String>,
-    /// The trace that it is in, if this program can open it: the key for the URL.
+    /// The key of the trace it is recorded in, if this server can open it.
     pub trace: Option<String>,
 }
 
-/// A client that the store knows of.
+/// A client in the store.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreClient {
-    /// Its name.
+    /// The client's name.
     pub name: String,
-    /// Its version.
+    /// The client's version.
     pub version: Option<String>,
-    /// How many sessions it had.
+    /// The number of sessions.
     pub sessions: u64,
-    /// How many calls it made.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of these failed.
+    /// The number of failed calls.
     pub errors: u64,
     /// When it was last seen, in milliseconds since 1970.
     pub last_ms: i64,
 }
 
-/// A change in what a server offers.
+/// A change of a server's definitions.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreChange {
-    /// When, in milliseconds since 1970.
+    /// When it was observed, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The server.
+    /// The name of the server.
     pub server: String,
-    /// What it is about.
+    /// The method that lists the definition.
     pub method: String,
-    /// What became of it.
+    /// How it changed: `initial`, `added`, `modified` or `removed`.
     pub change: String,
-    /// The name of what has changed.
+    /// The name of the changed definition.
     pub name: Option<String>,
 }
 
-/// A trace that was brought in: by a drop, a URL, or a live recorder.
+/// A trace that was opened from the page: dropped, from a URL, or from a live recorder.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Opened {
-    /// What it goes by in URLs.
+    /// The key that identifies it in URLs.
     pub key: String,
 }
 
-/// A live recorder to be listened to.
+/// A request to connect to a live recorder.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct LiveRequest {
-    /// Its address, on this machine: `ws://127.0.0.1:PORT/…`.
+    /// The recorder's address on this machine: `ws://127.0.0.1:PORT/…`.
     pub url: String,
 }
 
-/// A trace and all that is known of it, as a report carries it.
+/// A report: traces with all answers that the page needs.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The version of the program.
+    /// The version of Wiretape.
     pub version: String,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: i64,
-    /// In how many lines something secret was taken out on the way.
+    /// The number of lines in which secrets were redacted for the report.
     pub redacted: u64,
-    /// The traces.
+    /// The traces of the report.
     pub set: TraceSet,
-    /// Their calls, in the order of time.
+    /// All calls, in the order of their time.
     pub calls: Vec<CallRow>,
-    /// Their lines, in the order of time.
+    /// All lines, in the order of their time.
     pub messages: Vec<MessageRow>,
-    /// What else is known of each call.
+    /// Further facts about each call.
     pub details: Vec<ReportDetail>,
-    /// Their tools.
+    /// The tools and methods.
     pub tools: ToolsReport,
-    /// Their sessions.
+    /// The sessions.
     pub sessions: Vec<SessionRow>,
-    /// What departs from the specification.
+    /// The linter's findings.
     pub lint: LintReport,
 }
 
-/// What is known of a call beside its row and its lines.
+/// Facts about a call that are not in its row or lines.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ReportDetail {
-    /// Which trace of the set.
+    /// The index of its trace in the set.
     pub trace: u32,
-    /// The call.
+    /// The call's number in its trace.
     pub call: u64,
-    /// Which message of a batch the request is, from 0; unknown if its line has one message.
+    /// The index of the request in its batch, from 0; unknown if it is not in a batch.
     pub request_index: Option<u32>,
-    /// Which message of a batch the response is.
+    /// The index of the response in its batch, from 0.
     pub response_index: Option<u32>,
-    /// What came in between.
+    /// What happened during the call.
     pub meanwhile: Vec<Meanwhile>,
-    /// How much more came in between.
+    /// The number of further entries, which are left out.
     pub more: u64,
-    /// The HTTP exchange.
+    /// The HTTP exchange, if it was sent over HTTP.
     pub http: Option<HttpView>,
-    /// The request as a command line for curl.
+    /// The request as a curl command line.
     pub curl: Option<String>,
 }
 
-/// Some lines of a trace, packed.
+/// A compressed chunk of a trace's lines.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ReportLines {
-    /// The number of the first.
+    /// The number of its first line.
     pub first: u64,
-    /// The lines, each ended by a newline: gzip, in base64.
+    /// The lines, each with a newline: gzip in base64.
     pub data: String,
 }
 
-/// Why something was refused.
+/// Why a request was refused.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -1038,6 +1037,6 @@ pub struct Problem {
     pub error: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// Where in the filter, if that is wrong: the first byte, and the one after the last.
+    /// If the filter is invalid: the byte range of the error in it.
     pub span: Option<[u32; 2]>,
 }

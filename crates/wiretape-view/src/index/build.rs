@@ -18,7 +18,7 @@ pub(crate) struct Batch {
     pub(crate) calls: Vec<(u64, CallEntry)>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) messages: u64,
-    /// The client's calls; those of the server are part of them.
+    /// The client's calls; the server's own requests are not counted.
     pub(crate) client_calls: u64,
     pub(crate) errors: u64,
     pub(crate) meta: Option<Box<Meta>>,
@@ -54,7 +54,7 @@ impl Builder {
     }
 
     /// Updates the open calls when there are no more lines for now.
-    pub(crate) fn settle(&mut self, state: RecordingState) {
+    pub(crate) fn update_open_calls(&mut self, state: RecordingState) {
         let open: Vec<(Call, i64)> =
             self.reading.pending(state).map(|(call, at_us)| (call, *at_us)).collect();
         for (call, at_us) in open {
@@ -98,6 +98,7 @@ impl Analysis for Indexing {
         self.batch.messages += 1;
         let is_request = matches!(seen.meaning, Meaning::Request { .. });
         self.batch.client_calls += u64::from(is_request && seen.direction == Some(Direction::ClientToServer));
+        // A batch has several calls; its line names the first.
         if self.summary.call == 0 {
             self.summary.call = seen.meaning.call().unwrap_or(0);
         }
@@ -127,6 +128,7 @@ impl Analysis for Indexing {
         }
         self.batch.errors +=
             u64::from(call.outcome.is_error() && call.direction == Direction::ClientToServer);
+        // 0 if the request was not in the trace: the response is then the only time there is.
         let at_us = if at_us == 0 { closed.line.map_or(0, |view| view.at_us) } else { at_us };
         self.put(call, at_us);
     }

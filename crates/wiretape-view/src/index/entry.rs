@@ -20,6 +20,8 @@ pub(crate) struct LineEntry {
 }
 
 impl LineEntry {
+    /// `method` takes 24 bits, `kind` 6 and `dir` 2. The limit of distinct names ([`super::names`]) fits into
+    /// the 24.
     pub(crate) fn new(offset: u64, at_us: i64, call: u64, method: NameId, kind: LineKind, dir: Dir) -> Self {
         let packed = method.pack() << 8 | (kind as u32) << 2 | dir as u32;
         LineEntry { offset, at_us, call: narrow(call), packed }

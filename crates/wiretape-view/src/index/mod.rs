@@ -24,7 +24,7 @@ pub(crate) struct Index {
     calls: Chunked<CallEntry>,
     pub(crate) names: Names,
     pub(crate) messages: u64,
-    /// The client's calls.
+    /// The client's calls. The server's requests have entries too, but are not counted.
     pub(crate) client_calls: u64,
     pub(crate) errors: u64,
     pub(crate) meta: Option<Box<Meta>>,
@@ -42,7 +42,9 @@ impl Index {
         self.messages += batch.messages;
         self.client_calls += batch.client_calls;
         self.errors += batch.errors;
+        // Only the first `meta` describes the file.
         self.meta = self.meta.take().or(batch.meta);
+        // The last ending counts, because more may follow an `end`.
         self.ending = batch.ending.or(self.ending.take());
         self.end = self.end.max(batch.end);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 const MOST: usize = 200_000;
 /// The limit of a name's length in bytes; longer ones are truncated.
 const LONGEST: usize = 512;
-/// What stands for those that are too many.
+/// The name under which further ones are counted.
 const OTHERS: &str = "(other names)";
 
 /// The number of an interned name; 0 means no name.

@@ -33,6 +33,7 @@ fn of_row(set: &Set, row: Row) -> io::Result<Option<CallRow>> {
 /// The row of a call, with a short description of its request.
 pub(crate) fn call_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Option<CallRow>> {
     let Some(mut row) = bare_row(trace, at, number) else { return Ok(None) };
+    // Only the beginning: a summary needs a few hundred characters, and a request may have megabytes.
     if let Some((line, _)) = trace.line(row.line, GLANCE)? {
         let nth = nth_in_line(&trace.index(), number);
         if let Some((raw, envelope)) = request_in(&line, nth) {
@@ -45,6 +46,7 @@ pub(crate) fn call_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Op
 
 /// The row of a call from the index alone.
 fn bare_row(trace: &OpenTrace, at: u32, number: u64) -> Option<CallRow> {
+    // Before the index is locked, which must not be held while taking another lock.
     let is_live = trace.is_live();
     let index = trace.index();
     let call = index.call(number)?;

@@ -26,6 +26,7 @@ pub(crate) fn command(request: &HttpRequest, body: &[u8]) -> String {
         }
         words.extend(values_of(values).map(|value| format!("-H {}", quoted(&format!("{name}: {value}")))));
     }
+    // Command lines have a limit (128 KiB for one argument on Linux).
     if body.len() > LONGEST_BODY {
         words.push("--data-binary @request.json".to_owned());
     } else if !body.is_empty() {
@@ -39,6 +40,7 @@ pub(crate) fn url(request: &HttpRequest) -> String {
     if !request.target.starts_with('/') {
         return request.target.clone();
     }
+    // The scheme is not recorded.
     let host = request.headers.get("host").and_then(|values| values_of(values).next());
     format!("http://{}{}", host.unwrap_or("localhost"), request.target)
 }

@@ -32,6 +32,7 @@ pub(crate) fn detail(trace: &Arc<OpenTrace>, at: u32, number: u64) -> io::Result
         None => None,
     };
     let (meanwhile, more) = meanwhile(trace, &row)?;
+    // Derived from the lines found above, so that a trace with many calls isn't scanned again.
     let nested = nested(trace, at, &meanwhile)?;
     let http = http(trace, &row)?;
     let curl = curl_of(trace, row.line, request.bytes())?;
@@ -64,6 +65,8 @@ pub(crate) struct LocatedPayload {
 impl LocatedPayload {
     fn new(line: u64, whole: Vec<u8>, find: impl FnOnce(&[u8]) -> Option<&[u8]>) -> Option<Self> {
         let raw = find(&whole)?;
+        // `raw` is a slice of `whole`, so the difference of the addresses is its offset. A range survives
+        // moving `whole`; a reference would not.
         let begin = raw.as_ptr().addr() - whole.as_ptr().addr();
         let place = begin..begin + raw.len();
         Some(LocatedPayload { line, whole, place })
@@ -85,6 +88,7 @@ impl LocatedPayload {
         let end = bytes.len().min(SHOWN);
         let is_cut = end < bytes.len();
         let mut text = text_of(&bytes[..end]);
+        // Cut in the middle of a character.
         if is_cut && text.ends_with('\u{fffd}') {
             text.pop();
         }
@@ -140,20 +144,20 @@ fn describe_lines(
     row: &CallRow,
     (lines, more): (Vec<(u64, MeanwhileKind)>, u64),
 ) -> io::Result<(Vec<Meanwhile>, u64)> {
-    let mut told = Vec::new();
+    let mut entries = Vec::new();
     for (line, kind) in lines {
-        let Some(said) = message_row(trace, row.trace, line)? else { continue };
-        let after_us = u64::try_from(said.at_us.saturating_sub(row.at_us)).ok();
-        let call = said.call.filter(|_| matches!(kind, MeanwhileKind::Request | MeanwhileKind::Answer));
-        let about = match (kind, &said.method) {
+        let Some(message) = message_row(trace, row.trace, line)? else { continue };
+        let after_us = u64::try_from(message.at_us.saturating_sub(row.at_us)).ok();
+        let call = message.call.filter(|_| matches!(kind, MeanwhileKind::Request | MeanwhileKind::Answer));
+        let about = match (kind, &message.method) {
             (MeanwhileKind::Request | MeanwhileKind::Answer, Some(method)) => {
-                format!("{method} {}", said.about)
+                format!("{method} {}", message.about)
             }
-            _ => said.about,
+            _ => message.about,
         };
-        told.push(Meanwhile { line, after_us, kind, call, about });
+        entries.push(Meanwhile { line, after_us, kind, call, about });
     }
-    Ok((told, more))
+    Ok((entries, more))
 }
 
 fn lines_meanwhile(index: &Index, row: &CallRow) -> (Vec<(u64, MeanwhileKind)>, u64) {

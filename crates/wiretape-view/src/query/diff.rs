@@ -58,6 +58,7 @@ impl Comparisons {
     pub(crate) fn of(&self, first: &Arc<OpenTrace>, second: &Arc<OpenTrace>) -> Arc<Comparison> {
         let of = [first, second].map(|trace| (trace.key.clone(), trace.progress().done));
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        // Also finds a comparison that is still running, so that polling doesn't start another one.
         if let Some(known) = kept.iter().find(|comparison| comparison.of == of) {
             return Arc::clone(known);
         }
@@ -186,6 +187,7 @@ impl ComparisonResult {
         let (first, second) = (index(ours, 0)?, index(theirs, ours.progress().done)?);
         let mut rows = diff::align(&first, &second);
         let comparer = Comparer::new(ignored, &first, &second, MadeUp::LeftOut);
+        // Fingerprints differ, but that may be due to values that are ignored. Only the payloads show it.
         for row in rows.iter_mut().filter(|row| row.status == Status::Changed) {
             let (Some(one), Some(other)) = (row.first, row.second) else { continue };
             let before = payloads(ours, one as u64 + 1)?;

@@ -95,8 +95,10 @@ pub(crate) fn introduction(
     is_meant: impl Fn(Option<&str>) -> bool,
 ) -> io::Result<Introduction> {
     let call = {
+        // In a block, so that the index is not locked while lines are read.
         let index = trace.index();
         let mut calls = index.all_calls().take(SEARCHED);
+        // A handshake names both sides. Without one, the first call may name the client in its `_meta`.
         let introduces = |method: Option<&str>| matches!(method, Some(method::INITIALIZE | method::DISCOVER));
         let of_session = |call: &crate::index::entry::CallEntry| is_meant(index.names.get(call.session));
         calls

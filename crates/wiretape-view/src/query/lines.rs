@@ -33,6 +33,7 @@ fn of_row(set: &Set, row: Row) -> io::Result<Option<MessageRow>> {
 pub(crate) fn message_row(trace: &OpenTrace, at: u32, number: u64) -> io::Result<Option<MessageRow>> {
     let Some((bytes, length)) = trace.line(number, GLANCE)? else { return Ok(None) };
     let is_cut = (bytes.len() as u64) < length;
+    // Locked after the file was read: reading under the lock would hold up the indexer.
     let index = trace.index();
     let Some(entry) = index.line(number) else { return Ok(None) };
     let call = index.call(u64::from(entry.call));

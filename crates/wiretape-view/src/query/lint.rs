@@ -1,4 +1,4 @@
-//! What departs from the specification.
+//! The linter's findings, by rule and by line.
 
 use super::Set;
 use crate::api::types::{Finding, LintReport, Progress, RuleFindings};
@@ -29,6 +29,7 @@ pub(crate) fn lint(set: &Set) -> LintReport {
             let place = place.or_insert_with(|| rule_findings(rule));
             place.findings.push(finding(trace, at, diagnostic));
         }
+        // Counted separately, because findings are limited for each rule and counts are not.
         for (code, count) in &findings.counts {
             let of_code = rules.iter_mut().find(|((_, other), _)| other == code);
             let Some(((severity, _), rule)) = of_code else { continue };

@@ -120,6 +120,7 @@ struct SelectionKey {
     sort: Option<Sort>,
 }
 
+/// The limit of cached selections.
 const KEPT: usize = 8;
 
 /// A filter as typed and as parsed.
@@ -147,26 +148,29 @@ impl Selections {
         select: impl FnOnce() -> io::Result<Rows>,
     ) -> io::Result<Arc<Rows>> {
         let traces = set.traces.iter().map(|trace| (trace.key.clone(), trace.version())).collect();
-        let asked = SelectionKey { traces, filter: filter.text.clone(), sort };
+        let key = SelectionKey { traces, filter: filter.text.clone(), sort };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(|(other, _)| *other == asked) {
+        if let Some(at) = kept.iter().position(|(other, _)| *other == key) {
             let found = kept.remove(at);
             let rows = Arc::clone(&found.1);
             kept.push(found);
             return Ok(rows);
         }
+        // Not held while selecting, which may read the whole file. Two equal requests at the same time then
+        // both select.
         drop(kept);
         let rows = Arc::new(select()?);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT {
             kept.remove(0);
         }
-        kept.push((asked, Arc::clone(&rows)));
+        kept.push((key, Arc::clone(&rows)));
         Ok(rows)
     }
 }
 
 fn select_calls(set: &Set, filter: &Filter, sort: Sort) -> io::Result<Rows> {
+    // The common case: opening a trace needs no list of a million rows.
     if let ([trace], true, true) = (set.traces.as_slice(), filter.is_empty(), sort == Sort::default()) {
         return Ok(Rows::All(trace.index().calls() as u64));
     }
@@ -243,6 +247,7 @@ fn sort_calls(set: &Set, rows: &mut [Row], sort: Sort) {
 
 /// The numbers of matching calls in order.
 fn passing_calls(trace: &OpenTrace, filter: &Filter) -> io::Result<Vec<u32>> {
+    // Everything else that a filter can ask for is in the index.
     if filter.asks_for_ids() || filter.needles().next().is_some() {
         return listed_calls(trace, filter);
     }
@@ -307,7 +312,7 @@ fn lines_of_calls(index: &Index, calls: &[u32]) -> HashSet<u32> {
 fn line_subject<'a>(index: &'a Index, line: LineEntry, label: &'a str) -> Subject<'a> {
     use LineKind::{Batch, Notification, Odd, Request, Response, Stderr, Text};
     let is_message = matches!(line.kind(), Request | Response | Notification | Batch | Odd);
-    let is_said = is_message || matches!(line.kind(), Stderr | Text);
+    let has_text = is_message || matches!(line.kind(), Stderr | Text);
     Subject {
         method: index.names.get(line.method()),
         direction: match line.dir() {
@@ -315,7 +320,7 @@ fn line_subject<'a>(index: &'a Index, line: LineEntry, label: &'a str) -> Subjec
             crate::api::types::Dir::Out => Some(Direction::ServerToClient),
             crate::api::types::Dir::Unknown => None,
         },
-        server: is_said.then_some(label),
+        server: has_text.then_some(label),
         ..Subject::default()
     }
 }
@@ -330,6 +335,7 @@ struct Texts<'f> {
 impl<'f> Texts<'f> {
     /// Reads the trace if the filter has texts.
     fn find(trace: &OpenTrace, filter: &'f Filter) -> io::Result<Self> {
+        // One bit per text; beyond 64, texts match no line without a call.
         let needles: Vec<&Needle> = filter.needles().take(64).collect();
         let mut texts = Texts { needles, ..Texts::default() };
         if texts.needles.is_empty() {
@@ -338,6 +344,7 @@ impl<'f> Texts<'f> {
         let finders: Vec<TextFinder> =
             texts.needles.iter().map(|needle| TextFinder::literal(&needle.text)).collect();
         trace.scan(&AtomicU64::new(0), |line| {
+            // The texts of calls were already checked by `passing_calls`.
             let is_alone = trace.index().line(line.number).is_some_and(|entry| entry.call == 0);
             let found = if is_alone { bits(&finders, &line.record) } else { 0 };
             if let (1.., Ok(number)) = (found, u32::try_from(line.number)) {
@@ -357,6 +364,7 @@ fn bits(finders: &[TextFinder], record: &Record<'_>) -> u64 {
     let is_in = |finder: &TextFinder| match record {
         Record::Message(message) => finder.is_in(message.raw),
         Record::Text(text) | Record::Stderr(text) => {
+            // As JSON, because the finder expects JSON text, as in messages.
             serde_json::to_vec(&text.text).is_ok_and(|json| finder.is_in(&json))
         }
         _ => false,

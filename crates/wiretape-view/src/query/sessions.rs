@@ -33,7 +33,7 @@ fn of_trace(trace: &OpenTrace, at: u32) -> io::Result<Vec<SessionRow>> {
     let mut rows = Vec::new();
     for (many, (id, seen)) in gather(trace).into_iter().enumerate() {
         let session = trace.index().names.get(id).map(str::to_owned);
-        let told = if many < INTRODUCED {
+        let peers = if many < INTRODUCED {
             introduction(trace, |name| name == session.as_deref())?
         } else {
             Default::default()
@@ -41,9 +41,9 @@ fn of_trace(trace: &OpenTrace, at: u32) -> io::Result<Vec<SessionRow>> {
         rows.push(SessionRow {
             trace: at,
             session,
-            client: told.client,
-            server: told.server,
-            revision: told.revision,
+            client: peers.client,
+            server: peers.server,
+            revision: peers.revision,
             from_us: seen.from_us,
             to_us: seen.to_us,
             calls: seen.counts.calls,
@@ -61,7 +61,7 @@ fn gather(trace: &OpenTrace) -> BTreeMap<NameId, SessionCalls> {
         let seen = sessions.entry(call.session).or_insert_with(fresh);
         seen.from_us = seen.from_us.min(call.at_us);
         seen.to_us = seen.to_us.max(call.end_us());
-        // The server's requests are part of the client's calls.
+        // Requests of the server happen during the client's calls and are not counted separately.
         if call.direction == Direction::ClientToServer {
             seen.counts.add(call.outcome);
         }

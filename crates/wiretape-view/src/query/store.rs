@@ -74,7 +74,8 @@ fn view(call: &CallRecord, key_of: impl Fn(&str) -> Option<String>) -> StoreCall
         is_error: call.status.is_error(),
         error: call.error_message.clone(),
         latency_us: call.latency_us,
-        // A recording over stdio is one session, which the store calls by the trace's id; the trace itself has no name for it.
+        // The store names the single session of a stdio recording after its trace; the trace itself has no
+        // name for it.
         session: call.session.clone().filter(|session| Some(session) != call.trace.as_ref()),
         trace: call.trace.as_deref().and_then(key_of),
     }

@@ -110,7 +110,7 @@ fn check_row(row: &CallRow, call: &Call, path: &Path) {
     );
 }
 
-/// Whoever waits until a trace is read finds what became of its calls, however soon they look.
+/// A request that waits until a trace is read sees the final outcomes of its calls, however soon it asks.
 #[test]
 fn a_trace_is_complete_when_it_is_known_what_became_of_its_calls() {
     let (began, has_begun) = mpsc::channel();

@@ -6,7 +6,7 @@ use crate::api::types::{Bar, Density, Dir, LineKind, Timeline};
 use crate::index::entry::CallEntry;
 use std::ops::RangeInclusive;
 
-/// The calls that were open in a section of the timeline; if there are too many, the longest ones.
+/// The calls that were open in a section of the timeline; if there are too many, failed and long ones first.
 pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit: usize) -> Timeline {
     let indexes = set.indexes();
     let call = |row: Row| indexes.get(row.trace as usize)?.call(u64::from(row.number)).copied();
@@ -15,6 +15,7 @@ pub(crate) fn timeline(set: &Set, rows: &Rows, part: &RangeInclusive<i64>, limit
         rows.iter().filter_map(|row| call(row).filter(is_in).map(|call| (row, call))).collect();
     let total = found.len() as u64;
     if found.len() > limit {
+        // A partial selection takes linear time; only the selected ones are then sorted.
         found.select_nth_unstable_by_key(limit, |(_, call)| {
             std::cmp::Reverse((call.outcome.is_error(), call.duration_us()))
         });
@@ -67,6 +68,7 @@ pub(crate) fn density(set: &Set, buckets: usize) -> Density {
 
 /// The index of the interval that a time falls into.
 pub(crate) fn bucket(from_us: i64, to_us: i64, buckets: usize, at_us: i64) -> usize {
+    // In 128 bits: microseconds times buckets can overflow 64, with absurd times in a trace.
     let span = i128::from(to_us) - i128::from(from_us);
     let at = (i128::from(at_us) - i128::from(from_us)).max(0);
     let bucket = usize::try_from(at * buckets as i128 / span.max(1)).unwrap_or(usize::MAX);

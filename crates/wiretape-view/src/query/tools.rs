@@ -138,12 +138,14 @@ fn row(called: &StatsKey, seen: &CallStats, all: u64) -> ToolRow {
 
 /// The server's definitions, found by reading only the lines that contain them.
 fn definitions(trace: &OpenTrace) -> io::Result<Definitions> {
+    // In a block, so that the index is not locked while lines are read.
     let lines: Vec<u64> = {
         let index = trace.index();
         let lists = ListKind::Tools.method();
         let wanted = index.names.find(lists);
-        let tells = |kind| matches!(kind, LineKind::Request | LineKind::Response | LineKind::Batch);
-        let lines = index.all_lines().filter(|(_, line)| tells(line.kind()) && Some(line.method()) == wanted);
+        let may_list = |kind| matches!(kind, LineKind::Request | LineKind::Response | LineKind::Batch);
+        let lines =
+            index.all_lines().filter(|(_, line)| may_list(line.kind()) && Some(line.method()) == wanted);
         lines.map(|(number, _)| number).collect()
     };
     let mut reading = Reading::new(Collector::new());

@@ -40,6 +40,7 @@ pub(super) fn gather(set: &Set, redacted: u64, now_ms: i64) -> io::Result<Report
 fn wait_for_jobs(set: &Set) {
     for trace in &set.traces {
         while !(trace.findings().0.is_complete && trace.tools().0.is_complete) {
+            // Polled: a report is made once, and the jobs have no way to wake a waiting thread.
             thread::sleep(Duration::from_millis(2));
         }
     }

@@ -15,6 +15,8 @@ use std::io::{self, Write};
 const PIECE: usize = 512 * 1024;
 
 pub(super) fn write(page: &Page, set: &Set, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    // Within a script element, these sequences would end it or open a comment. The backslash changes nothing
+    // in a string.
     let script = page.script.replace("</script", "<\\/script").replace("<!--", "<\\!--");
     let style = page.style.replace("</style", "<\\/style");
     let title = report.set.traces.iter().map(|trace| escaped(&trace.label)).collect::<Vec<_>>().join(", ");
@@ -28,6 +30,7 @@ pub(super) fn write(page: &Page, set: &Set, report: &Report, out: &mut dyn Write
         hash(&script),
         hash(&style),
     )?;
+    // Compressed and in base64, so that nothing in the report can be taken for markup.
     write!(out, "<script type=\"application/json\" id=\"wiretape-report\">")?;
     out.write_all(packed(&serde_json::to_vec(report)?)?.as_bytes())?;
     writeln!(out, "</script>")?;

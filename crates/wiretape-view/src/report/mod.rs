@@ -1,7 +1,8 @@
 //! Reports: a trace and the page that shows it, in one file that needs no server and no network.
 //!
 //! The trace is first copied and redacted with the current rules; everything in the report is computed from
-//! that copy. The responses that the page would get from a server are written into the file, and the lines in compressed pieces.
+//! that copy. The responses that the page would get from a server are written into the file, and the lines in
+//! compressed pieces.
 
 mod gather;
 mod html;
@@ -77,6 +78,7 @@ pub fn write(options: &ReportOptions<'_>, out: &mut dyn Write) -> Result<Written
     for trace in options.traces {
         let failed = |source| ReportError::Read { path: trace.path.clone(), source };
         let copy = copy(trace, options.redact, &mut written).map_err(failed)?;
+        // Checked after copying: the size of a compressed trace is only known then.
         let length = copy.len();
         room = room.checked_sub(length).ok_or(ReportError::TooLarge(LARGEST - room + length))?;
         traces.push(open(trace, copy).map_err(failed)?);

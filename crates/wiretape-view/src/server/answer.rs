@@ -83,13 +83,15 @@ impl From<StoreError> for Refusal {
 }
 
 /// Runs blocking work on another thread and returns its result as JSON.
-pub(crate) async fn answer<T, F>(find_out: F) -> Result<Json<T>, Refusal>
+pub(crate) async fn answer<T, F>(work: F) -> Result<Json<T>, Refusal>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, Refusal> + Send + 'static,
 {
-    match tokio::task::spawn_blocking(find_out).await {
+    // Queries read files and scan indexes; on the server's only thread they would block all other requests.
+    match tokio::task::spawn_blocking(work).await {
         Ok(answer) => answer.map(Json),
+        // The query panicked, or the runtime is shutting down.
         Err(_) => {
             Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error: this is a bug in wiretape"))
         }

@@ -28,8 +28,10 @@ pub(crate) async fn upload(
     Query(called): Query<UploadQuery>,
     body: Body,
 ) -> Result<Json<Opened>, Refusal> {
+    // A named file, because the trace is opened by path like any other.
     let mut file = NamedTempFile::with_prefix("wiretape-")?;
     let mut pieces = body.into_data_stream();
+    // In pieces: a trace can be larger than memory.
     while let Some(piece) = pieces.next().await {
         let interrupted = |_| {
             Refusal::new(StatusCode::BAD_REQUEST, "the upload was interrupted").hint("drop the file again")
@@ -37,6 +39,7 @@ pub(crate) async fn upload(
         file.write_all(&piece.map_err(interrupted)?)?;
     }
     file.flush()?;
+    // Checked only now, because the first line may span several pieces.
     if head(file.path()).is_err() {
         let refusal = Refusal::new(StatusCode::BAD_REQUEST, format!("`{}` is not a trace", called.name));
         return Err(refusal.hint(

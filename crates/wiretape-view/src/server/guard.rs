@@ -21,6 +21,7 @@ pub(crate) struct Guard {
 impl Guard {
     /// A guard with a new random token.
     pub(crate) fn new(address: SocketAddr) -> Result<Self, getrandom::Error> {
+        // 128 random bits: guessing is hopeless even for a local process that can try all day.
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
         let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -35,6 +36,7 @@ impl Guard {
 
     fn check(&self, headers: &HeaderMap, is_api: bool) -> Result<(), Refusal> {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        // Against DNS rebinding: a foreign name that resolves to 127.0.0.1 has another `Host`.
         if !text(HOST).is_some_and(|host| self.hosts.iter().any(|own| own == host)) {
             let hint = format!("open http://{}/", self.address);
             return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "unexpected Host header").hint(hint));
@@ -42,12 +44,17 @@ impl Guard {
         let is_own = |origin: &str| {
             origin.strip_prefix("http://").is_some_and(|host| self.hosts.iter().any(|own| own == host))
         };
+        // Browsers send `Origin` with cross-site requests that could have side effects; other clients don't
+        // send it at all.
         if text(ORIGIN).is_some_and(|origin| !is_own(origin)) {
             return Err(Refusal::new(StatusCode::FORBIDDEN, "requests from other sites are not allowed"));
         }
+        // The document and its script contain nothing secret, and the browser has to load them before it can
+        // send the token.
         if !is_api {
             return Ok(());
         }
+        // A second line of defense, for requests without `Origin` such as images.
         let site = text(HeaderName::from_static("sec-fetch-site"));
         if site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
             return Err(Refusal::new(StatusCode::FORBIDDEN, "requests from other sites are not allowed"));

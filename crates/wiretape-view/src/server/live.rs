@@ -50,14 +50,14 @@ fn without_number(line: &str) -> String {
 }
 
 /// Connects to a recorder and starts storing its lines.
-pub(crate) async fn listen(
+pub(crate) async fn connect(
     State(app): State<Arc<App>>,
     Json(request): Json<LiveRequest>,
 ) -> Result<Json<Opened>, Refusal> {
     let port = loopback(&request.url)?;
     let connected = tokio_tungstenite::connect_async(&request.url).await;
     let (socket, _) = connected.map_err(|error| {
-        // The address has a token in it, so that it is not repeated.
+        // The error must not repeat the address, which contains a token.
         Refusal::new(StatusCode::BAD_GATEWAY, format!("no recorder is listening on port {port}: {error}"))
             .hint("`wiretape record --serve` prints the address to use, including the token")
     })?;
@@ -67,7 +67,7 @@ pub(crate) async fn listen(
     let key = app.library.bring(&format!("live-{port}"), file, Arc::clone(&is_live));
     tokio::spawn(async move {
         // If the disk is full, the lines written so far remain visible.
-        let _ = write_down(socket, writer).await;
+        let _ = store_lines(socket, writer).await;
         is_live.store(false, Ordering::Release);
     });
     Ok(Json(Opened { key }))
@@ -90,14 +90,16 @@ fn loopback(url: &str) -> Result<u16, Refusal> {
     uri.port_u16().ok_or_else(|| refused("the port is missing"))
 }
 
-async fn write_down(
+/// Appends the recorder's lines to the file until the connection ends.
+async fn store_lines(
     mut socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     mut file: File,
 ) -> io::Result<()> {
     while let Some(Ok(message)) = socket.next().await {
+        // Pings are answered by the library; anything else that is not text has no lines.
         let Message::Text(text) = message else { continue };
-        if let Ok(told) = serde_json::from_str::<LiveMessage>(&text) {
-            file.write_all(told.written().as_bytes())?;
+        if let Ok(message) = serde_json::from_str::<LiveMessage>(&text) {
+            file.write_all(message.written().as_bytes())?;
         }
     }
     Ok(())

@@ -66,6 +66,7 @@ pub fn serve(options: ViewOptions, ready: impl FnOnce(&PageAddress)) -> Result<(
     if !options.listen.ip().is_loopback() {
         return Err(ViewError::NotLoopback(options.listen));
     }
+    // One thread is enough: queries run on the blocking pool.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let address = options.listen;

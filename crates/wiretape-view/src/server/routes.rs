@@ -48,13 +48,14 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/diff/row", get(diff_row))
         .route("/api/store", get(store_report))
         .route("/api/upload", post(bring::upload))
-        .route("/api/live", post(live::listen))
+        .route("/api/live", post(live::connect))
+        // Uploaded traces may have any size; the guard runs first, so only the page can upload.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::check_access))
         .with_state(app)
 }
 
-/// The query parameters that most routes share.
+/// The query parameters that most routes share. Each route ignores those that it doesn't use.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ApiQuery {
     #[serde(default)]
@@ -78,7 +79,8 @@ pub(crate) struct ApiQuery {
     buckets: Option<usize>,
 }
 
-/// The limit of rows of a page.
+/// The limits of what one response contains: the page asks for what is visible, and a mistyped limit must not
+/// use up all memory.
 const MOST_ROWS: u64 = 1000;
 const MOST_BARS: u64 = 10_000;
 const MOST_BUCKETS: usize = 4000;
@@ -236,7 +238,7 @@ async fn lint_report(State(app): Shared, Query(query): Query<ApiQuery>) -> Answe
 
 /// The query parameters of a comparison.
 #[derive(Debug, Deserialize)]
-struct Compare {
+struct DiffQuery {
     a: String,
     b: String,
     #[serde(default)]
@@ -248,7 +250,7 @@ struct Compare {
     row: u64,
 }
 
-async fn diff(State(app): Shared, Query(query): Query<Compare>) -> Answer<DiffReport> {
+async fn diff(State(app): Shared, Query(query): Query<DiffQuery>) -> Answer<DiffReport> {
     answer(move || {
         let (first, second) = (app.library.trace(&query.a)?, app.library.trace(&query.b)?);
         let comparison = app.library.comparisons.of(&first, &second);
@@ -272,7 +274,7 @@ fn statuses(text: &str) -> Result<Vec<Status>, Refusal> {
     text.split(',').filter(|name| !name.is_empty()).map(named).collect()
 }
 
-async fn diff_row(State(app): Shared, Query(query): Query<Compare>) -> Answer<DiffDetail> {
+async fn diff_row(State(app): Shared, Query(query): Query<DiffQuery>) -> Answer<DiffDetail> {
     answer(move || {
         let (first, second) = (app.library.trace(&query.a)?, app.library.trace(&query.b)?);
         let detail = app.library.comparisons.of(&first, &second).detail(query.row)?;
@@ -283,14 +285,14 @@ async fn diff_row(State(app): Shared, Query(query): Query<Compare>) -> Answer<Di
 
 /// The query parameters of the activity view.
 #[derive(Debug, Deserialize)]
-struct Minutes {
+struct ActivityQuery {
     minutes: Option<i64>,
 }
 
 /// The limit of the activity view: one year.
 const MOST_MINUTES: i64 = 366 * 24 * 60;
 
-async fn store_report(State(app): Shared, Query(query): Query<Minutes>) -> Answer<StoreReport> {
+async fn store_report(State(app): Shared, Query(query): Query<ActivityQuery>) -> Answer<StoreReport> {
     answer(move || {
         let Some(path) = app.library.store() else {
             let refusal = Refusal::new(StatusCode::NOT_FOUND, "there is no store on this machine");

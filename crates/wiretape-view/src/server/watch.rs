@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The poll interval: a call appears without noticeable delay, and polling costs next to nothing.
-const LOOK: Duration = Duration::from_millis(80);
+const POLL_INTERVAL: Duration = Duration::from_millis(80);
 
 /// The query parameters of a subscription.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Watched {
+pub(crate) struct WatchQuery {
     #[serde(default)]
     trace: String,
 }
@@ -26,20 +26,20 @@ pub(crate) struct Watched {
 struct Watcher {
     app: Arc<App>,
     set: Set,
-    told: Option<Change>,
+    sent: Option<Change>,
 }
 
 /// A stream with one event for each change.
 pub(crate) async fn watch(
     State(app): State<Arc<App>>,
-    Query(watched): Query<Watched>,
+    Query(watched): Query<WatchQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let set = if watched.trace.is_empty() {
         Set { traces: Vec::new() }
     } else {
         app.library.set(&watched.trace)?
     };
-    let watcher = Watcher { app, set, told: None };
+    let watcher = Watcher { app, set, sent: None };
     let changes = stream::unfold(watcher, |mut watcher| async {
         let change = watcher.next().await;
         let event = Event::default().json_data(&change).unwrap_or_default();
@@ -52,12 +52,14 @@ impl Watcher {
     /// The next change; the first one is the current state.
     async fn next(&mut self) -> Change {
         loop {
+            // Polled and not notified: a page watches few traces, and comparing counters costs less than a
+            // channel to each index.
             let now = info::change(&self.set, self.app.library.home_version());
-            if self.told.as_ref() != Some(&now) {
-                self.told = Some(now.clone());
+            if self.sent.as_ref() != Some(&now) {
+                self.sent = Some(now.clone());
                 return now;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -314,7 +314,7 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
         let ids: Vec<&str> = recording.parts.iter().filter_map(|part| part.id.as_deref()).collect();
         let failed = |error| load_error(Path::new(""), error);
         loader.forget_half_loaded(&ids).map_err(failed)?;
-        if loader.is_told(&ids).map_err(failed)? {
+        if loader.is_reported_by_proxy(&ids).map_err(failed)? {
             loader.forget_if_fewer(&ids, count_calls(recording)?).map_err(failed)?;
         }
     }

@@ -1,19 +1,20 @@
-//! How long to wait after a failure.
+//! The pauses between attempts: exponential backoff with jitter, and `Retry-After`.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// The longest that a receiver can make us wait.
+/// The longest `Retry-After` that is honored. A receiver that asks for a day would otherwise fill the spool.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 
-/// Longer than anybody waits, and no danger to the arithmetic of clocks.
+/// A limit for configured durations, because adding to an `Instant` panics on overflow.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The moment so much later, whatever the user has asked for.
-pub(super) fn in_time(wait: Duration) -> Instant {
+/// The instant after `wait`, which comes from the configuration and may be absurdly long.
+pub(super) fn deadline_after(wait: Duration) -> Instant {
     Instant::now() + wait.min(YEAR)
 }
 
-/// Pauses that grow, with full jitter, so that many senders don't come back at once.
+/// Exponential backoff with full jitter: the pause is random between zero and a ceiling that doubles with
+/// each failure, so that many senders don't retry at the same moment.
 pub(super) struct Backoff {
     base: Duration,
     cap: Duration,
@@ -25,12 +26,12 @@ impl Backoff {
         Backoff { base, cap, failures: 0 }
     }
 
-    /// It went well.
+    /// Starts over with the shortest pause, after a success.
     pub(super) fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// It went wrong: the pause until the next attempt.
+    /// Counts a failure, and returns the pause before the next attempt.
     pub(super) fn next(&mut self) -> Duration {
         let ceiling = self.ceiling();
         self.failures = self.failures.saturating_add(1);
@@ -42,17 +43,17 @@ impl Backoff {
     }
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn random_fraction() -> f64 {
     let mut random = [0; 4];
-    // Without randomness the middle has to do.
+    // Without a source of randomness, half of the ceiling is still a reasonable pause.
     match getrandom::fill(&mut random) {
         Ok(()) => f64::from(u32::from_le_bytes(random)) / f64::from(u32::MAX),
         Err(_) => 0.5,
     }
 }
 
-/// What `Retry-After` says: seconds, or a date (RFC 9110, 10.2.3).
+/// Parses `Retry-After`: seconds or a date (RFC 9110, section 10.2.3).
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let wait = match value.parse::<u64>() {

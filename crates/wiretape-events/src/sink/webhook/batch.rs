@@ -1,9 +1,9 @@
-//! The events that are not sealed yet.
+//! Events that are not sealed yet, in memory.
 
 use crate::event::EventId;
 use std::time::{Duration, Instant};
 
-/// Lines, and when the first of them came.
+/// The open batch: NDJSON, and the id and arrival of its first event.
 pub(super) struct Batch {
     max_events: u64,
     max_bytes: u64,
@@ -20,13 +20,15 @@ impl Batch {
 
     pub(super) fn push(&mut self, id: EventId, json: &[u8], now: Instant) {
         self.first.get_or_insert((id, now));
-        // Between tokens a line end means as little as a space does, but here it would end the event.
+        // The events contain bytes from the wire, which may be pretty-printed. Between tokens a newline means
+        // the same as a space, but in NDJSON it would end the event; within strings JSON has no raw newlines.
         self.lines.extend(json.iter().map(|&byte| if byte == b'\n' { b' ' } else { byte }));
         self.lines.push(b'\n');
         self.events += 1;
     }
 
-    /// Whether so many bytes more would be too many. The first event is never too large.
+    /// Whether this event would exceed the size limit. An empty batch accepts any event, or one that is
+    /// larger than the limit could never be sent.
     pub(super) fn has_no_room_for(&self, json: &[u8]) -> bool {
         self.events > 0 && (self.lines.len() + json.len() + 1) as u64 > self.max_bytes
     }
@@ -35,20 +37,21 @@ impl Batch {
         self.events > 0 && (self.events >= self.max_events || self.lines.len() as u64 >= self.max_bytes)
     }
 
-    /// How long until it is old enough; `None` if there is nothing in it.
+    /// How long until the batch is old enough to be sealed; `None` if it is empty.
     pub(super) fn due_in(&self, now: Instant) -> Option<Duration> {
         let (_, since) = self.first?;
         Some(self.max_age.saturating_sub(now.saturating_duration_since(since)))
     }
 
-    /// Gives it its time once more, for it could not be sealed.
-    pub(super) fn put_off(&mut self, now: Instant) {
+    /// Restarts the batch's age, because it could not be sealed: the next attempt is a whole `max_age` later,
+    /// and not at once in a loop.
+    pub(super) fn restart_age(&mut self, now: Instant) {
         if let Some((_, since)) = &mut self.first {
             *since = now;
         }
     }
 
-    /// The id of the first event; `None` if there is nothing in it.
+    /// The id of the first event, which names the segment; `None` if the batch is empty.
     pub(super) fn first(&self) -> Option<EventId> {
         self.first.map(|(id, _)| id)
     }
@@ -63,7 +66,7 @@ impl Batch {
 
     pub(super) fn clear(&mut self) {
         self.lines.clear();
-        // One huge event is no reason to keep so much for ever.
+        // One huge event must not keep its memory allocated for as long as the proxy runs.
         self.lines.shrink_to(usize::try_from(self.max_bytes).unwrap_or(usize::MAX));
         self.events = 0;
         self.first = None;

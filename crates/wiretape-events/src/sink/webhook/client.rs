@@ -1,4 +1,5 @@
-//! One request, and what its answer means.
+//! One request to the receiver, and the meaning of its response. What is retried, and when, is left to the
+//! sender.
 
 use super::backoff::retry_after;
 use super::options::{Endpoint, WebhookError, WebhookOptions};
@@ -12,10 +13,12 @@ use ureq::http::{Response, StatusCode};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::{Agent, Body};
 
-/// As much of an answer's body is read as it takes to use the connection again; longer ones cost the connection.
+/// How much of a response's body is read so that the connection can be reused; after a longer body it is
+/// closed.
 const MAX_ANSWER: u64 = 64 * 1024;
 
-/// Receivers close a connection that is idle, often after 5 s. One that is about to be closed is not used again.
+/// Idle connections older than this are not reused. Receivers close idle connections, often after 5 s, and a
+/// POST on a connection that is just being closed fails.
 const MAX_IDLE: Duration = Duration::from_secs(2);
 
 const USER_AGENT: &str = concat!("wiretape/", env!("CARGO_PKG_VERSION"));
@@ -25,12 +28,12 @@ pub(super) struct Client {
     endpoint: Endpoint,
 }
 
-/// What has become of a request.
+/// The meaning of a response.
 pub(super) enum Answer {
     Delivered,
     TooLarge,
     Rejected(StatusCode),
-    /// It may go better later.
+    /// Not delivered, but a later attempt may succeed.
     Retry {
         reason: String,
         after: Option<Duration>,
@@ -43,18 +46,19 @@ impl Client {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            // The environment is the caller's to read.
+            // Libraries don't read the environment; proxy variables are the binary's business.
             .proxy(None)
             .user_agent(USER_AGENT)
             .max_idle_connections(1)
             .max_idle_age(MAX_IDLE);
         if endpoint.uri.scheme_str() == Some("https") {
+            // Only for https: loading the system's certificates takes time and may fail.
             config = config.tls_config(tls(options.ca_file.as_deref())?);
         }
         Ok(Client { agent: config.build().new_agent(), endpoint })
     }
 
-    /// What of the URL may be shown.
+    /// The part of the URL that may be shown: scheme, host and port.
     pub(super) fn origin(&self) -> &str {
         &self.endpoint.origin
     }
@@ -71,6 +75,8 @@ impl Client {
         }
         match request.config().timeout_global(Some(timeout)).build().send(&part.body[..]) {
             Ok(response) => answer(response),
+            // After a timeout the batch may have arrived. It is sent again all the same: at least once, with
+            // the same key.
             Err(error) => Answer::Retry { reason: describe(&error), after: None },
         }
     }
@@ -80,12 +86,14 @@ fn answer(mut response: Response<Body>) -> Answer {
     let status = response.status();
     let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let after = after.and_then(|value| retry_after(value, SystemTime::now()));
-    // What it says is of no interest, and whether it came to its end isn't either: the status has been said.
+    // The content doesn't matter, nor whether it is complete: the status decides. Reading only frees the
+    // connection.
     let _ = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
     match status.as_u16() {
         200..=299 => Answer::Delivered,
         413 => Answer::TooLarge,
-        // A token that has expired will be replaced; what waits must not be thrown away until then.
+        // 401 and 403 are retried, because an expired token will be replaced, and events must not be dropped
+        // until then.
         401 | 403 | 408 | 425 | 429 | 500..=599 => {
             Answer::Retry { reason: format!("it answers {status}"), after }
         }
@@ -93,7 +101,8 @@ fn answer(mut response: Response<Body>) -> Answer {
     }
 }
 
-/// In words that can't hold a part of the URL.
+/// Describes an error without any part of the URL. The errors of ureq can contain it, and the paths and
+/// queries of webhooks are often secrets.
 fn describe(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Timeout(_) => "it takes too long".to_owned(),
@@ -115,6 +124,7 @@ fn tls(ca_file: Option<&Path>) -> Result<TlsConfig, WebhookError> {
     Ok(TlsConfig::builder()
         .provider(TlsProvider::Rustls)
         .root_certs(RootCerts::Specific(Arc::new(roots)))
+        // Named explicitly, so that it doesn't depend on which providers other crates compile in.
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build())
 }
@@ -137,7 +147,7 @@ fn not_pem(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// A certificate that can't be read is one that isn't trusted.
+/// The system's trusted certificates. Unreadable ones are skipped, so they are just not trusted.
 fn system_certificates() -> Vec<Certificate<'static>> {
     let found = rustls_native_certs::load_native_certs().certs;
     found.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect()

@@ -1,13 +1,14 @@
-//! The spool's directory: its lock, its files, and those of processes that are gone.
+//! The spool's directory: its lock, its files, and directories left by processes that have ended.
 //!
 //! ```text
-//! SPOOL/lock               held by the process that the directory belongs to
+//! SPOOL/lock               held by the process that owns the directory
 //! SPOOL/*.ndjson.gz        its segments
-//! SPOOL/*.torn             segments that were found damaged
+//! SPOOL/*.torn             segments that were damaged
 //! SPOOL/extra-1/…          the same for a second process, and so on
 //! ```
 //!
-//! Lock files are never removed: whoever has one open could lock a file that the next process can't see.
+//! Lock files are never removed: another process may have the file open already, and would then lock a file
+//! that the next process can't see.
 
 use super::segment::SegmentName;
 use std::fs::{self, File, TryLockError};
@@ -20,26 +21,27 @@ const EXTRA: &str = "extra-";
 const TEMPORARY: &str = "tmp";
 const TORN: &str = "torn";
 
-/// More processes than this don't share a spool.
+/// A limit for the search for a free directory; no machine runs that many proxies on one spool.
 const MAX_EXTRAS: u32 = 1000;
 
-/// A directory that nobody else writes to or sends from while we have it.
+/// A directory locked by this process: no other process writes to it or sends from it.
 pub(super) struct Directory {
     path: PathBuf,
     _lock: File,
 }
 
-/// What was found in a directory.
+/// The result of listing a directory.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// In order, with the length of each file.
+    /// In the order in which they were sealed, with the length of each file in bytes.
     pub(super) segments: Vec<(SegmentName, u64)>,
-    /// What isn't ours.
+    /// Files that Wiretape did not write, which are never touched.
     pub(super) foreign: Vec<PathBuf>,
 }
 
 impl Directory {
-    /// The directory itself, or one within it if another process has it.
+    /// Locks the directory itself, or the first free one within it if another process owns it. Two proxies
+    /// can share a configured spool that way, without sending each other's segments.
     pub(super) fn open(root: &Path) -> io::Result<Self> {
         if let Some(directory) = Self::try_open(root)? {
             return Ok(directory);
@@ -52,7 +54,7 @@ impl Directory {
         Err(io::Error::other("too many other processes use it"))
     }
 
-    /// Those within `root` that belonged to processes that are gone.
+    /// Locks the directories within `root` whose processes have ended.
     pub(super) fn orphans(root: &Path) -> io::Result<Vec<Self>> {
         let mut orphans = Vec::new();
         for entry in fs::read_dir(root)? {
@@ -65,9 +67,11 @@ impl Directory {
         Ok(orphans)
     }
 
-    /// `None` if another process has it.
+    /// `None` if another process owns it.
     fn try_open(path: &Path) -> io::Result<Option<Self>> {
         private::create_dir(path)?;
+        // An advisory lock of the kernel is released even if the process is killed; a pid file would have to
+        // be checked for staleness.
         let lock = private::options().write(true).create(true).truncate(false).open(path.join(LOCK))?;
         match lock.try_lock() {
             Ok(()) => Ok(Some(Directory { path: path.to_owned(), _lock: lock })),
@@ -80,7 +84,7 @@ impl Directory {
         &self.path
     }
 
-    /// Looks at what is there, and clears away what was not written to its end.
+    /// Lists the directory, and removes files that were not written completely.
     pub(super) fn contents(&self) -> io::Result<Contents> {
         let mut contents = Contents::default();
         for entry in fs::read_dir(&self.path)? {
@@ -101,7 +105,8 @@ impl Directory {
         Ok(contents)
     }
 
-    /// The file has its name when it is complete, and not before.
+    /// Writes a segment. The file gets its name only when it is complete, so a crash never leaves a truncated
+    /// segment to be sent.
     pub(super) fn write(&self, name: SegmentName, body: &[u8]) -> io::Result<()> {
         let path = self.file(name);
         let temporary = path.with_extension(TEMPORARY);
@@ -113,7 +118,8 @@ impl Directory {
             .and_then(|mut file| file.write_all(body))
             .and_then(|()| fs::rename(&temporary, &path));
         if written.is_err() {
-            // On a full disk the half of it must not stay; if it does, the next start clears it away.
+            // On a full disk, half a file must not take up the rest of the space. If removing fails too, the
+            // next start does it.
             let _ = fs::remove_file(&temporary);
         }
         written
@@ -123,7 +129,7 @@ impl Directory {
         fs::read(self.file(name))
     }
 
-    /// What is gone already is fine, too.
+    /// Removes a segment's file. It is fine if a person has already removed it.
     pub(super) fn remove(&self, name: SegmentName) -> io::Result<()> {
         match fs::remove_file(self.file(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -131,14 +137,14 @@ impl Directory {
         }
     }
 
-    /// Puts a damaged segment where it isn't sent again.
+    /// Renames a damaged segment so that it is kept for inspection but not read again.
     pub(super) fn set_aside(&self, name: SegmentName) -> io::Result<PathBuf> {
         let torn = self.file(name).with_extension(TORN);
         fs::rename(self.file(name), &torn)?;
         Ok(torn)
     }
 
-    /// Takes a segment of another directory that is ours as well.
+    /// Moves a segment here from another directory that we have locked.
     pub(super) fn adopt(&self, from: &Directory, old: SegmentName, new: SegmentName) -> io::Result<()> {
         fs::rename(from.file(old), self.file(new))
     }
@@ -153,7 +159,8 @@ fn is_extra(entry: &fs::DirEntry) -> bool {
     number.is_some() && entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
-/// A segment's name without its last ending, as `with_extension` leaves it, and another ending.
+/// Whether a path is a segment's name with `ending` instead of `gz`, which is what `with_extension` makes of
+/// it.
 fn has_segment_name_and(path: &Path, ending: &str) -> bool {
     let segment = path.with_extension("gz");
     path.extension().is_some_and(|extension| extension == ending)

@@ -4,32 +4,33 @@
 //! take ──▶ batch in memory ──▶ a file in the spool ──▶ sender's thread ──▶ POST, until a 2xx
 //! ```
 //!
-//! A batch is sealed when it is large enough or old enough: it becomes a file of the spool, and only what is in the spool
-//! is sent. A file is removed when the receiver has said 2xx. So what was sealed survives the end of the process, and may
-//! arrive twice: the receiver knows an event again by its `event_id`.
+//! A batch is sealed when it is large enough or old enough: it becomes a file in the spool, and only files in
+//! the spool are sent. A file is removed after the receiver has answered 2xx. So a sealed batch survives the
+//! end of the process, and may be delivered twice: the receiver recognizes an event by its `event_id`.
 //!
-//! The body is NDJSON in gzip, an event on each line. `Idempotency-Key` is the same for every attempt at a batch.
+//! The body is gzipped NDJSON, one event per line. `Idempotency-Key` is the same for every attempt at a
+//! batch.
 //!
 //! | answer | what follows |
 //! |---|---|
 //! | 2xx | delivered |
-//! | 408, 425, 429, 5xx, none at all | tried again, with growing pauses or after what `Retry-After` says |
+//! | 401, 403, 408, 425, 429, 5xx, or no answer | retried with backoff, or after the time in `Retry-After` |
 //! | 413 | sent in halves |
-//! | any other | the batch is dropped and counted as lost. Redirects aren't followed |
+//! | any other | the batch is dropped and counted as lost. Redirects are not followed |
 //!
 //! | module | holds |
 //! |---|---|
-//! | `options` | what the user can choose, and what is refused |
-//! | `batch` | the events that are not sealed yet |
-//! | `segment` | a sealed batch: the name and the content of its file |
-//! | `directory` | the spool's directory: its lock, its files, those of dead processes |
-//! | `spool` | what waits to be sent, shared by both threads |
+//! | `options` | the user's settings and their validation |
+//! | `batch` | events that are not sealed yet |
+//! | `segment` | a sealed batch: the name and content of its file |
+//! | `directory` | the spool's directory: its lock, its files, directories left by dead processes |
+//! | `spool` | the queue of segments, shared by both threads |
 //! | `sender` | the thread that sends |
-//! | `client` | one request and what its answer means |
-//! | `backoff` | how long to wait |
-//! | `trouble` | what to tell the user, once |
+//! | `client` | one request, and the meaning of its response |
+//! | `backoff` | the pauses between attempts |
+//! | `trouble` | warnings for the user, once per problem |
 //!
-//! In memory are the open batch and the segment that is being sent, whatever the receiver does.
+//! Memory is bounded whatever the receiver does: only the open batch and the segment being sent are in it.
 
 mod backoff;
 mod batch;

@@ -1,4 +1,4 @@
-//! What the user can choose, and what is refused.
+//! The user's settings and their validation.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,37 +6,37 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ureq::http::{HeaderValue, Uri};
 
-/// Where events are sent, and how.
+/// Where events are sent, and how. [`new`](Self::new) has the defaults.
 #[derive(Clone)]
 pub struct WebhookOptions {
-    /// Where to: `https://…`, or `http://…`.
+    /// The receiver's URL: `https://…`, or `http://…`.
     pub url: String,
-    /// What is sent as the bearer token.
+    /// The bearer token for the `Authorization` header.
     pub token: Option<Secret>,
-    /// A PEM file with the certificates to trust, instead of the system's.
+    /// A PEM file with the CA certificates to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// A batch is sealed when it has so many events,
+    /// A batch is sealed when it has this many events,
     pub batch_events: u64,
-    /// or when its lines would be longer than this,
+    /// or when another event would make it longer than this, in bytes before compression,
     pub batch_bytes: u64,
-    /// or when its first event has waited for so long.
+    /// or when its first event is this old.
     pub batch_time: Duration,
-    /// How long one attempt may take.
+    /// The timeout of one attempt, from connecting to the end of the response.
     pub timeout: Duration,
-    /// The pause after a failure is random, and at most this at first;
+    /// The longest first pause after a failure. The pause itself is random.
     pub backoff_base: Duration,
-    /// it doubles with each failure until it is this.
+    /// The limit up to which the longest pause doubles with each further failure.
     pub backoff_cap: Duration,
-    /// Where batches wait. Made if it isn't there.
+    /// The spool's directory, where sealed batches wait. Created if it doesn't exist.
     pub spool_dir: PathBuf,
-    /// How much of the disk the spool may take, in blocks of 4 KiB. Beyond it the oldest batches are dropped.
+    /// The size limit of the spool, counted in blocks of 4 KiB. Beyond it, the oldest batches are dropped.
     pub spool_bytes: u64,
-    /// How long to go on sending at the end.
+    /// How long to keep sending at shutdown. What remains is sent at the next start.
     pub shutdown: Duration,
 }
 
 impl WebhookOptions {
-    /// The defaults.
+    /// The default settings for this URL and spool.
     pub fn new(url: impl Into<String>, spool_dir: impl Into<PathBuf>) -> Self {
         WebhookOptions {
             url: url.into(),
@@ -54,7 +54,7 @@ impl WebhookOptions {
         }
     }
 
-    /// Whether a sink could be made with them, as far as that can be told without touching anything.
+    /// Checks the URL and the token, without touching the network or the disk.
     pub fn check(&self) -> Result<(), WebhookError> {
         self.endpoint().map(drop)
     }
@@ -64,13 +64,14 @@ impl WebhookOptions {
         let origin = origin(&uri)?;
         let authorization = self.token.as_ref().map(Secret::bearer).transpose()?;
         if authorization.is_some() && uri.scheme_str() == Some("http") && !is_loopback(&uri) {
+            // Only loopback is exempt: anything else may be read on the way.
             return Err(WebhookError::PlainToken { origin });
         }
         Ok(Endpoint { uri, origin, authorization })
     }
 }
 
-/// Paths and queries of webhooks are often secrets: only the origin is shown.
+/// The path and query of a webhook's URL are often secrets, so only the origin is shown.
 impl fmt::Debug for WebhookOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let origin = self.url.parse().ok().and_then(|uri| origin(&uri).ok());
@@ -91,12 +92,13 @@ impl fmt::Debug for WebhookOptions {
     }
 }
 
-/// A text that is never shown.
+/// A token, which `Debug` never shows.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text. White space around it, such as a file's last line end, is left out.
+    /// Wraps a token. Surrounding white space is removed, such as the final newline of a file it was read
+    /// from.
     pub fn new(text: &str) -> Self {
         Secret(text.trim().to_owned())
     }
@@ -118,48 +120,48 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why a webhook can't be used. Never tells the token, nor more of the URL than its origin.
+/// Why a webhook can't be used. The messages contain neither the token nor more of the URL than its origin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebhookError {
-    /// It is no URL.
+    /// The URL can't be parsed.
     #[error("the webhook's URL can't be understood: it must look like https://host/path")]
     Url,
-    /// It is a URL of something else.
+    /// The URL's scheme is neither `https` nor `http`.
     #[error("the webhook's URL must begin with https:// or http://")]
     Scheme,
-    /// It has a name and password in it.
+    /// The URL contains a user name or password, which would end up in logs.
     #[error("the webhook's URL holds a user name or password: take it out, and give the secret as the token")]
     Credentials,
-    /// The token would be readable by others.
+    /// The token would be sent unencrypted to another host.
     #[error(
         "the webhook's token would go to {origin} without encryption, for everyone on the way to read: use https:// \
          (plain http:// is for receivers on this machine, or without a token)"
     )]
     PlainToken {
-        /// Where it would go.
+        /// The scheme, host and port it would be sent to.
         origin: String,
     },
-    /// It can't be sent.
+    /// The token isn't a valid header value.
     #[error("the webhook's token is empty, or has spaces or characters other than ASCII in it")]
     Token,
-    /// The certificates can't be had.
+    /// The CA certificates can't be loaded.
     #[error("the webhook's certificates can't be read from {}", path.display())]
     Certificates {
-        /// The file.
+        /// The configured PEM file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system, or that it isn't PEM.
         source: std::io::Error,
     },
-    /// The spool can't be had.
+    /// The spool's directory can't be created, locked or listed.
     #[error("the webhook's spool {} can't be used", path.display())]
     Spool {
-        /// The directory.
+        /// The directory that failed.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// There are no more threads.
+    /// The operating system refused to start the sender's thread.
     #[error("the webhook's thread can't be started")]
     Thread(#[source] std::io::Error),
 }
@@ -170,10 +172,10 @@ impl WebhookError {
     }
 }
 
-/// A URL and a token that were checked.
+/// A validated URL and token.
 pub(super) struct Endpoint {
     pub(super) uri: Uri,
-    /// What of the URL may be shown.
+    /// The part of the URL that may be shown: scheme, host and port.
     pub(super) origin: String,
     pub(super) authorization: Option<HeaderValue>,
 }

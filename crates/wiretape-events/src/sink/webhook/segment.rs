@@ -1,4 +1,6 @@
-//! A sealed batch: the name and the content of its file.
+//! A sealed batch: the name and content of its file.
+//!
+//! The name carries everything the queue needs, so that a restart lists the directory and reads no file.
 
 use crate::event::EventId;
 use flate2::Compression;
@@ -9,7 +11,8 @@ use std::io::{self, Read, Write};
 
 const ENDING: &str = ".ndjson.gz";
 
-/// What a segment's file is called: its place in the order, how many events are in it, and the id of the first.
+/// The name of a segment's file: its position in the queue, its number of events, and the id of the first
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentName {
     pub(super) number: u64,
@@ -18,13 +21,15 @@ pub(super) struct SegmentName {
 }
 
 impl SegmentName {
-    /// `None` if it is no name of ours.
+    /// `None` if Wiretape did not write this name.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut fields = text.strip_suffix(ENDING)?.splitn(3, '-');
         let number = u64::from_str_radix(fields.next()?, 16).ok()?;
         let events = fields.next()?.parse().ok()?;
         let first = EventId::parse(fields.next()?)?;
         let name = SegmentName { number, events, first };
+        // Compared with the canonical form, because parsing accepts more (a plus sign, missing zeros), and
+        // the file is later found by the canonical name.
         (events > 0 && name.to_string() == text).then_some(name)
     }
 }
@@ -35,22 +40,23 @@ impl fmt::Display for SegmentName {
     }
 }
 
-/// What is sent at once: a segment, or a part of one that the receiver finds too large.
+/// The payload of one request: a segment, or a part of one that was too large for the receiver.
 pub(super) struct Part {
-    /// The same for every attempt, and in every run.
+    /// The idempotency key: the same for every attempt, also after a restart.
     pub(super) key: String,
     pub(super) events: u64,
     pub(super) body: Vec<u8>,
 }
 
 impl Part {
-    /// A whole segment; `None` if its file is not what was written.
+    /// A whole segment; `None` if the file is damaged: truncated, a wrong checksum, or another number of
+    /// lines than its name says.
     pub(super) fn whole(name: SegmentName, body: Vec<u8>) -> Option<Self> {
         let part = Part { key: format!("{}-{}", name.first, name.events), events: name.events, body };
         (count_lines(&part.body).ok()? == part.events).then_some(part)
     }
 
-    /// Two halves; `None` if it is a single event.
+    /// The two halves; `None` if it is a single event.
     pub(super) fn halves(&self) -> Option<[Part; 2]> {
         let half = self.events / 2;
         if half == 0 {
@@ -60,17 +66,19 @@ impl Part {
         let (first, second) = lines.split_at(end_of_line(&lines, half));
         let part = |number, events, lines| {
             let body = pack(lines);
+            // Derived from the whole's key, so that the same halves have the same keys after a restart.
             Part { key: format!("{}.{number}", self.key), events, body }
         };
         Some([part(1, half, first), part(2, self.events - half, second)])
     }
 }
 
-/// Lines as they are stored and sent.
+/// Compresses lines to the form in which they are stored and sent.
 pub(super) fn pack(lines: &[u8]) -> Vec<u8> {
+    // Fast, because sealing is on the sink's thread, which must keep up with the traffic.
     let mut encoder = GzEncoder::new(Vec::with_capacity(lines.len() / 4), Compression::fast());
-    encoder.write_all(lines).expect("memory can always be written to");
-    encoder.finish().expect("memory can always be written to")
+    encoder.write_all(lines).expect("writing to a Vec can't fail");
+    encoder.finish().expect("writing to a Vec can't fail")
 }
 
 fn unpack(body: &[u8]) -> io::Result<Vec<u8>> {
@@ -79,7 +87,7 @@ fn unpack(body: &[u8]) -> io::Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// Reads to the end, where the checksum is, and holds nothing.
+/// Counts the lines without keeping them. Reads to the end, where gzip has its checksum.
 fn count_lines(body: &[u8]) -> io::Result<u64> {
     let mut decoder = MultiGzDecoder::new(body);
     let mut buffer = [0; 16 * 1024];

@@ -1,4 +1,5 @@
-//! The thread that sends.
+//! The sender's thread: takes segments from the spool in order, posts them, and decides by the response what
+//! happens to them.
 
 use super::backoff::Backoff;
 use super::client::{Answer, Client};
@@ -23,9 +24,9 @@ impl Sender {
         Sender { spool, client, backoff, timeout: options.timeout, is_last_effort: false }
     }
 
-    /// Sends what is in the spool, in order, until it is told to stop.
+    /// Sends segments in order until the spool is stopped.
     pub(super) fn run(mut self) {
-        let _ended = TellEnd(Arc::clone(&self.spool));
+        let _ended = EndGuard(Arc::clone(&self.spool));
         while let Some(name) = self.spool.next() {
             if let Some(part) = self.spool.read(name) {
                 self.send(name, part);
@@ -33,10 +34,13 @@ impl Sender {
         }
     }
 
-    /// Returns when all of the segment was dealt with, or it is not to be sent any more.
+    /// Sends one segment. Returns when all of it is delivered or rejected, or when it must not be sent any
+    /// more.
     fn send(&mut self, name: SegmentName, whole: Part) {
         let mut parts = VecDeque::from([whole]);
         while let Some(part) = parts.pop_front() {
+            // Asked before every attempt: the segment may have been dropped to make room, or the shutdown's
+            // time may be over.
             let Some(timeout) = self.spool.begin_attempt(name, self.timeout) else { return };
             match self.client.post(&part, timeout) {
                 Answer::Delivered => {
@@ -44,6 +48,7 @@ impl Sender {
                     self.spool.delivered(name, part.events);
                 }
                 Answer::TooLarge => match part.halves() {
+                    // The order of events is kept: the first half goes next, then the second, then the rest.
                     Some([first, second]) => {
                         parts.push_front(second);
                         parts.push_front(first);
@@ -61,6 +66,7 @@ impl Sender {
     }
 
     fn reject(&mut self, name: SegmentName, part: &Part, status: &str) {
+        // A rejection is an answer: the receiver is up, so the next segment needs no pause.
         self.backoff.reset();
         self.spool.rejected(name, part.events, || {
             format!(
@@ -71,13 +77,16 @@ impl Sender {
     }
 
     fn pause(&mut self, name: SegmentName, reason: &str, after: Option<Duration>) {
-        // In the little time that is left, long pauses are of no use.
+        // At shutdown the backoff starts over: after long failures, its pauses would use up the little time
+        // that is left.
         if !self.is_last_effort && self.spool.is_stopping() {
             self.is_last_effort = true;
             self.backoff.reset();
         }
         let backoff = self.backoff.next();
         let pause = match after {
+            // `Retry-After` may be zero; our own backoff is the minimum, so that a failing receiver isn't
+            // hammered.
             Some(asked) => Pause::Asked(asked.max(backoff)),
             None => Pause::Backoff(backoff),
         };
@@ -88,10 +97,11 @@ impl Sender {
     }
 }
 
-/// Says that the thread has ended, however it ends.
-struct TellEnd(Arc<Spool>);
+/// Reports the end of the thread when dropped, even if it panics. Otherwise shutdown would wait for a dead
+/// thread.
+struct EndGuard(Arc<Spool>);
 
-impl Drop for TellEnd {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         self.0.sender_ended();
     }

@@ -1,6 +1,9 @@
-//! What waits to be sent, shared by the thread that seals and the thread that sends.
+//! The queue of segments, shared by the sink's thread, which seals, and the sender's thread, which sends.
+//!
+//! One mutex guards the queue and the warnings. It is never held during a request, so a slow receiver doesn't
+//! block the sink.
 
-use super::backoff::in_time;
+use super::backoff::deadline_after;
 use super::batch::Batch;
 use super::directory::{Contents, Directory};
 use super::options::{WebhookError, WebhookOptions};
@@ -14,10 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A file takes at least this of a disk. Without it, many small files would take many times what was allowed.
+/// The size that a file is rounded up to. Many small files would otherwise take many times the configured
+/// size on disk.
 const BLOCK: u64 = 4096;
 
-/// How a webhook is doing. Cheap to ask at any time.
+/// The counters of a webhook. Lock-free, so they can be read at any time.
 #[derive(Debug, Default)]
 pub struct WebhookFigures {
     pending: AtomicU64,
@@ -26,17 +30,17 @@ pub struct WebhookFigures {
 }
 
 impl WebhookFigures {
-    /// Events in the spool. Those of the batch that is still open aren't among them.
+    /// Events in the spool, not counting the open batch.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Events that the receiver has taken since the start.
+    /// Events that the receiver has accepted since the start.
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Events that were lost since the start.
+    /// Events that were dropped, rejected or could not be written since the start.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -46,13 +50,13 @@ pub(super) struct Spool {
     directory: Directory,
     limit: u64,
     figures: Arc<WebhookFigures>,
-    state: Mutex<State>,
-    /// Something is new: a segment, the wish to stop, or the sender's end.
+    state: Mutex<SpoolState>,
+    /// Notified about a new segment, a request to stop, and the sender's end.
     changed: Condvar,
 }
 
-struct State {
-    waiting: VecDeque<Waiting>,
+struct SpoolState {
+    waiting: VecDeque<QueuedSegment>,
     bytes: u64,
     next_number: u64,
     stop: Stop,
@@ -60,12 +64,12 @@ struct State {
     troubles: Troubles,
 }
 
-struct Waiting {
+struct QueuedSegment {
     name: SegmentName,
     bytes: u64,
-    /// Those that aren't delivered yet.
+    /// Those that are not delivered yet: a segment sent in halves may be delivered in part.
     events: u64,
-    /// A request with it is on its way. Only the first one is ever sent.
+    /// A request with it is in flight. Only the first segment is ever sent.
     sending: bool,
 }
 
@@ -75,22 +79,22 @@ enum Stop {
     By(Instant),
 }
 
-/// Why to wait before the next attempt.
+/// The reason for the pause before the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// The receiver has asked for it.
+    /// The receiver sent `Retry-After`, which is respected even during shutdown.
     Asked(Duration),
-    /// To go easy on a receiver that fails. When the end is near, it is cut short once.
+    /// The receiver failed. A shutdown interrupts this pause once, for a last attempt.
     Backoff(Duration),
 }
 
 impl Spool {
-    /// Opens the spool and takes over what was left in it.
+    /// Opens the spool, and queues the segments that are already in it.
     pub(super) fn open(options: &WebhookOptions) -> Result<Self, WebhookError> {
         let root = &options.spool_dir;
         let directory = Directory::open(root).map_err(WebhookError::spool(root))?;
         let contents = directory.contents().map_err(WebhookError::spool(directory.path()))?;
-        let state = State {
+        let state = SpoolState {
             waiting: VecDeque::new(),
             bytes: 0,
             next_number: contents.segments.last().map_or(0, |(name, _)| name.number.saturating_add(1)),
@@ -106,10 +110,11 @@ impl Spool {
             changed: Condvar::new(),
         };
         spool.take_over(contents);
+        // Not fatal: this process can still spool and send its own events.
         if let Err(error) = spool.adopt_orphans(root) {
             let message =
                 format!("what another process has left in {} can't be taken over: {error}", root.display());
-            spool.lock().troubles.tell(message, 0);
+            spool.lock().troubles.report(message, 0);
         }
         Ok(spool)
     }
@@ -120,7 +125,7 @@ impl Spool {
             self.enqueue(&mut state, name, bytes);
         }
         if !contents.foreign.is_empty() {
-            state.troubles.tell(describe_foreign(&contents.foreign), 0);
+            state.troubles.report(describe_foreign(&contents.foreign), 0);
         }
     }
 
@@ -129,6 +134,8 @@ impl Spool {
             let contents = orphan.contents()?;
             let mut adopted = Contents { segments: Vec::new(), foreign: contents.foreign };
             for (old, bytes) in contents.segments {
+                // Renumbered, because numbers are unique only within a directory. The key for the receiver
+                // doesn't depend on them.
                 let new = SegmentName { number: self.next_number(), ..old };
                 self.directory.adopt(&orphan, old, new)?;
                 adopted.segments.push((new, bytes));
@@ -142,16 +149,17 @@ impl Spool {
         &self.figures
     }
 
-    /// Where it is, for the user.
+    /// The spool's path, for messages.
     pub(super) fn place(&self) -> String {
         self.directory.path().display().to_string()
     }
 
-    /// Writes a batch down. When this is `Ok`, it survives our end.
+    /// Writes a batch to disk and queues it. After `Ok`, it survives the end of the process.
     pub(super) fn add(&self, batch: &Batch) -> io::Result<()> {
         let Some(first) = batch.first() else { return Ok(()) };
         let body = pack(batch.lines());
         let name = SegmentName { number: self.next_number(), events: batch.events(), first };
+        // Written without the lock, so that the sender isn't blocked by a slow disk.
         self.directory.write(name, &body)?;
         let mut state = self.lock();
         state.troubles.written();
@@ -161,42 +169,42 @@ impl Spool {
         Ok(())
     }
 
-    /// A batch could not be written down.
+    /// Counts a batch that could not be written, and warns.
     pub(super) fn unwritable(&self, error: &io::Error, lost: u64) {
         self.figures.lost.fetch_add(lost, Ordering::Relaxed);
         let message = || format!("events can't be written to the spool {}: {error}", self.place());
         self.lock().troubles.unwritable(lost, message);
     }
 
-    /// What the user is to be told now.
+    /// The warnings that are due now, as an error with the number of lost events.
     pub(super) fn troubles(&self) -> Result<(), SinkError> {
         self.lock().troubles.take()
     }
 
-    /// The same, at the end.
+    /// All remaining warnings, at shutdown.
     pub(super) fn all_troubles(&self) -> Result<(), SinkError> {
         let mut state = self.lock();
         let waiting: u64 = state.waiting.iter().map(|segment| segment.events).sum();
         if waiting > 0 {
             let place = self.place();
             let message = format!("{waiting} events wait in {place} and are sent at the next start");
-            state.troubles.tell(message, 0);
+            state.troubles.report(message, 0);
         }
         state.troubles.take_all()
     }
 
-    /// Lets the sender end when all is sent, or at that time.
+    /// Makes the sender stop when everything is sent, or at `by`.
     pub(super) fn stop(&self, by: Instant) {
         self.lock().stop = Stop::By(by);
         self.changed.notify_all();
     }
 
-    /// Whether the sender is to end.
+    /// Whether a shutdown has begun.
     pub(super) fn is_stopping(&self) -> bool {
         self.lock().stop != Stop::No
     }
 
-    /// Waits until the sender has ended, but not beyond that time. Whether it has.
+    /// Waits for the sender to end, at most until `until`. Whether it has.
     pub(super) fn await_sender(&self, until: Instant) -> bool {
         let mut state = self.lock();
         while !state.sender_ended {
@@ -209,7 +217,7 @@ impl Spool {
         true
     }
 
-    /// The sender is no more.
+    /// Called by the sender when its thread ends.
     pub(super) fn sender_ended(&self) {
         self.lock().sender_ended = true;
         self.changed.notify_all();
@@ -232,7 +240,7 @@ impl Spool {
         }
     }
 
-    /// Reads a segment. One that can't be read or isn't complete is skipped, and `None`.
+    /// Reads a segment. A damaged or unreadable one is removed from the queue and counted as lost.
     pub(super) fn read(&self, name: SegmentName) -> Option<Part> {
         let why = match self.directory.read(name) {
             Ok(body) => match Part::whole(name, body) {
@@ -244,7 +252,7 @@ impl Spool {
         let mut state = self.lock();
         let lost = self.forget(&mut state, name);
         self.count_lost(lost);
-        state.troubles.tell(format!("{why}; its {lost} events are skipped"), lost);
+        state.troubles.report(format!("{why}; its {lost} events are skipped"), lost);
         None
     }
 
@@ -256,7 +264,8 @@ impl Spool {
         }
     }
 
-    /// How long an attempt may take; `None` if there is to be none, for the segment was dropped or it is time to stop.
+    /// The timeout of the next attempt; `None` if there must be none, because the segment was dropped or time
+    /// is up.
     pub(super) fn begin_attempt(&self, name: SegmentName, timeout: Duration) -> Option<Duration> {
         let mut state = self.lock();
         let left = state.stop.time_left(Instant::now());
@@ -269,44 +278,47 @@ impl Spool {
         Some(timeout)
     }
 
-    /// So many events of the segment have arrived.
+    /// Counts events of a segment as delivered.
     pub(super) fn delivered(&self, name: SegmentName, events: u64) {
         let mut state = self.lock();
         self.figures.delivered.fetch_add(events, Ordering::Relaxed);
-        self.settle(&mut state, name, events);
+        self.account_for(&mut state, name, events);
         state.troubles.delivered();
     }
 
-    /// So many events of the segment can never be delivered.
+    /// Counts events of a segment that the receiver will never accept.
     pub(super) fn rejected(&self, name: SegmentName, events: u64, message: impl FnOnce() -> String) {
         let mut state = self.lock();
         self.count_lost(events);
-        self.settle(&mut state, name, events);
+        self.account_for(&mut state, name, events);
         state.troubles.rejected(events, message);
     }
 
-    fn settle(&self, state: &mut State, name: SegmentName, events: u64) {
+    fn account_for(&self, state: &mut SpoolState, name: SegmentName, events: u64) {
         if let Some(first) = state.waiting.front_mut().filter(|first| first.name == name) {
             first.events = first.events.saturating_sub(events);
             self.figures.pending.fetch_sub(events, Ordering::Relaxed);
         }
     }
 
-    /// Nothing of the segment is left to be sent.
+    /// Removes a segment that was sent completely.
     pub(super) fn done(&self, name: SegmentName) {
         let mut state = self.lock();
         self.forget(&mut state, name);
+        // At half the limit and not at once: around the limit, "full" and "room again" would be reported for
+        // every segment.
         if state.bytes <= self.limit / 2 {
             state.troubles.has_room();
         }
         if let Err(error) = self.directory.remove(name) {
             let file = self.directory.file(name);
             let message = format!("{} was sent but can't be removed: {error}", file.display());
-            state.troubles.tell(message, 0);
+            state.troubles.report(message, 0);
         }
     }
 
-    /// Waits before the next attempt. A wait that would end after the end is not begun: the sender stops instead.
+    /// Waits before the next attempt. If the pause would last beyond the shutdown's deadline, the sender
+    /// stops instead.
     pub(super) fn pause(&self, name: SegmentName, pause: Pause, message: impl FnOnce() -> String) {
         let mut state = self.lock();
         state.troubles.failing(message);
@@ -314,7 +326,7 @@ impl Spool {
             first.sending = false;
         }
         let (Pause::Asked(wait) | Pause::Backoff(wait)) = pause;
-        let until = in_time(wait);
+        let until = deadline_after(wait);
         let stop_before = state.stop;
         loop {
             let now = Instant::now();
@@ -332,7 +344,7 @@ impl Spool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SpoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -343,16 +355,17 @@ impl Spool {
         number
     }
 
-    fn enqueue(&self, state: &mut State, name: SegmentName, bytes: u64) {
+    fn enqueue(&self, state: &mut SpoolState, name: SegmentName, bytes: u64) {
         self.figures.pending.fetch_add(name.events, Ordering::Relaxed);
         let bytes = bytes.next_multiple_of(BLOCK);
         state.bytes += bytes;
-        state.waiting.push_back(Waiting { name, bytes, events: name.events, sending: false });
+        state.waiting.push_back(QueuedSegment { name, bytes, events: name.events, sending: false });
         self.make_room(state);
     }
 
-    /// Drops the oldest until the rest is small enough. What is on its way stays.
-    fn make_room(&self, state: &mut State) {
+    /// Drops the oldest segments until the spool is within its limit. A segment in flight stays: it may be
+    /// delivered already.
+    fn make_room(&self, state: &mut SpoolState) {
         while state.bytes > self.limit {
             let Some(oldest) = state.waiting.iter().find(|segment| !segment.sending) else { return };
             let name = oldest.name;
@@ -365,13 +378,13 @@ impl Spool {
             state.troubles.full(lost, message);
             if let Err(error) = self.directory.remove(name) {
                 let message = format!("{} can't be removed: {error}", self.directory.file(name).display());
-                state.troubles.tell(message, 0);
+                state.troubles.report(message, 0);
             }
         }
     }
 
-    /// Takes a segment out of the queue, and says how many events of it were not delivered.
-    fn forget(&self, state: &mut State, name: SegmentName) -> u64 {
+    /// Removes a segment from the queue, and returns how many of its events were not delivered.
+    fn forget(&self, state: &mut SpoolState, name: SegmentName) -> u64 {
         let Some(at) = state.waiting.iter().position(|segment| segment.name == name) else { return 0 };
         let Some(segment) = state.waiting.remove(at) else { return 0 };
         state.bytes -= segment.bytes;

@@ -1,38 +1,38 @@
-//! What to tell the user: at the beginning of a trouble and at its end, not for each batch in between.
+//! Warnings for the user: one when a problem begins and one when it ends, not one for each batch in between.
 
 use crate::sink::SinkError;
 
-/// If nobody asks for them, there are never more than so many.
+/// The most messages kept until the sink collects them, which it does every few seconds.
 const MAX_MESSAGES: usize = 20;
 
-/// What is to be told, and which troubles go on.
+/// The messages to report, and the problems that are ongoing.
 #[derive(Default)]
 pub(super) struct Troubles {
     messages: Vec<String>,
-    /// Lost, and not yet said so; that is said at once, in words or without.
+    /// Events lost since the last report. They are counted at once, even if there is no message.
     lost: u64,
     failing: bool,
-    full: Spell,
-    rejected: Spell,
-    unwritable: Spell,
+    full: OngoingProblem,
+    rejected: OngoingProblem,
+    unwritable: OngoingProblem,
 }
 
-/// A trouble that goes on.
+/// A problem that may last.
 #[derive(Default)]
-struct Spell {
-    told: bool,
-    /// Lost since it was told in words.
+struct OngoingProblem {
+    reported: bool,
+    /// Events lost since its message.
     lost: u64,
 }
 
-impl Spell {
-    fn goes_on(&mut self, lost: u64) -> bool {
-        let goes_on = self.told;
-        if goes_on {
+impl OngoingProblem {
+    fn continues(&mut self, lost: u64) -> bool {
+        let continues = self.reported;
+        if continues {
             self.lost += lost;
         }
-        self.told = true;
-        goes_on
+        self.reported = true;
+        continues
     }
 
     fn end(&mut self) -> u64 {
@@ -41,72 +41,72 @@ impl Spell {
 }
 
 impl Troubles {
-    /// Something that is told once by its nature.
-    pub(super) fn tell(&mut self, message: String, lost: u64) {
+    /// Reports something that happens only once.
+    pub(super) fn report(&mut self, message: String, lost: u64) {
         self.lost += lost;
         if self.messages.len() < MAX_MESSAGES {
             self.messages.push(message);
         }
     }
 
-    /// The receiver can't be reached, or not now.
+    /// The receiver can't be reached, or asks to retry later.
     pub(super) fn failing(&mut self, message: impl FnOnce() -> String) {
         if !std::mem::replace(&mut self.failing, true) {
-            self.tell(message(), 0);
+            self.report(message(), 0);
         }
     }
 
-    /// The spool is full.
+    /// The spool is full, and events were dropped.
     pub(super) fn full(&mut self, lost: u64, message: impl FnOnce() -> String) {
         self.lost += lost;
-        if !self.full.goes_on(lost) {
-            self.tell(message(), 0);
+        if !self.full.continues(lost) {
+            self.report(message(), 0);
         }
     }
 
-    /// The receiver doesn't want what it was sent.
+    /// The receiver rejected events for good.
     pub(super) fn rejected(&mut self, lost: u64, message: impl FnOnce() -> String) {
         self.failing = false;
         self.lost += lost;
-        if !self.rejected.goes_on(lost) {
-            self.tell(message(), 0);
+        if !self.rejected.continues(lost) {
+            self.report(message(), 0);
         }
     }
 
-    /// The spool can't be written to.
+    /// The spool's disk can't be written to.
     pub(super) fn unwritable(&mut self, lost: u64, message: impl FnOnce() -> String) {
         self.lost += lost;
-        if !self.unwritable.goes_on(lost) {
-            self.tell(message(), 0);
+        if !self.unwritable.continues(lost) {
+            self.report(message(), 0);
         }
     }
 
-    /// The receiver has taken something.
+    /// The receiver accepted events, so it neither fails nor rejects everything.
     pub(super) fn delivered(&mut self) {
         self.failing = false;
         let lost = self.rejected.end();
-        self.tell_rest(lost, "were refused by the receiver");
+        self.report_rest(lost, "were refused by the receiver");
     }
 
     /// The spool has room again.
     pub(super) fn has_room(&mut self) {
         let lost = self.full.end();
-        self.tell_rest(lost, "were dropped because the spool was full");
+        self.report_rest(lost, "were dropped because the spool was full");
     }
 
-    /// The spool can be written to.
+    /// The spool can be written to again.
     pub(super) fn written(&mut self) {
         let lost = self.unwritable.end();
-        self.tell_rest(lost, "were lost because the spool could not be written to");
+        self.report_rest(lost, "were lost because the spool could not be written to");
     }
 
-    fn tell_rest(&mut self, lost: u64, what: &str) {
+    fn report_rest(&mut self, lost: u64, what: &str) {
         if lost > 0 {
-            self.tell(format!("{lost} more events {what}"), 0);
+            self.report(format!("{lost} more events {what}"), 0);
         }
     }
 
-    /// All that is to be told now.
+    /// All messages that are due.
     pub(super) fn take(&mut self) -> Result<(), SinkError> {
         if self.messages.is_empty() && self.lost == 0 {
             return Ok(());
@@ -115,7 +115,7 @@ impl Troubles {
         Err(SinkError { message, lost: std::mem::take(&mut self.lost) })
     }
 
-    /// The same, at the end: troubles that go on are told to their end.
+    /// All messages at shutdown, including the losses of ongoing problems.
     pub(super) fn take_all(&mut self) -> Result<(), SinkError> {
         self.delivered();
         self.has_room();
@@ -128,7 +128,7 @@ impl Troubles {
 mod tests {
     use super::*;
 
-    fn told(result: Result<(), SinkError>) -> Option<(String, u64)> {
+    fn reported(result: Result<(), SinkError>) -> Option<(String, u64)> {
         result.err().map(|error| (error.message, error.lost))
     }
 
@@ -137,16 +137,16 @@ mod tests {
         let mut troubles = Troubles::default();
         troubles.full(3, || "full".into());
         troubles.full(4, || "full".into());
-        assert_eq!(told(troubles.take()), Some(("full".into(), 7)));
+        assert_eq!(reported(troubles.take()), Some(("full".into(), 7)));
         troubles.full(5, || "full".into());
-        assert_eq!(told(troubles.take()), Some((String::new(), 5)), "losses are counted at once");
-        assert_eq!(told(troubles.take()), None);
+        assert_eq!(reported(troubles.take()), Some((String::new(), 5)), "losses are counted at once");
+        assert_eq!(reported(troubles.take()), None);
         troubles.has_room();
-        let (message, lost) = told(troubles.take()).unwrap();
+        let (message, lost) = reported(troubles.take()).unwrap();
         assert!(message.starts_with("9 more events"), "{message}");
         assert_eq!(lost, 0);
         troubles.full(1, || "full again".into());
-        assert_eq!(told(troubles.take()), Some(("full again".into(), 1)));
+        assert_eq!(reported(troubles.take()), Some(("full again".into(), 1)));
     }
 
     #[test]
@@ -155,9 +155,9 @@ mod tests {
         for _ in 0..1000 {
             troubles.rejected(1, || "400".into());
             troubles.unwritable(1, || "full disk".into());
-            troubles.tell("torn".into(), 1);
+            troubles.report("torn".into(), 1);
         }
-        let (message, lost) = told(troubles.take_all()).unwrap();
+        let (message, lost) = reported(troubles.take_all()).unwrap();
         assert_eq!(lost, 3000);
         assert!(message.len() < 1000, "{message}");
     }

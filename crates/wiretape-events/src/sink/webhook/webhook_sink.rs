@@ -1,28 +1,29 @@
-//! The sink: fills batches and seals them.
+//! The sink: fills batches and seals them. Sending is left to the sender's thread, so a slow receiver never
+//! blocks the sink.
 
-use super::backoff::in_time;
+use super::backoff::deadline_after;
 use super::batch::Batch;
 use super::client::Client;
 use super::options::{WebhookError, WebhookOptions};
 use super::sender::Sender;
 use super::spool::{Spool, WebhookFigures};
 use crate::event::EventId;
-use crate::sink::{Signal, Sink, SinkError, What};
+use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long the sender may take to notice that its time is over.
+/// How long the sender may take to notice its deadline.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often the sender is asked for its troubles while it has something to send.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often warnings are collected from the sender while it has something to send.
+const TROUBLE_POLL: Duration = Duration::from_secs(2);
 
 /// Sends events to a receiver over HTTP, each at least once. [How](super).
 ///
-/// What goes wrong while sending is told by the next call of [`take`](Sink::take), [`wake`](Sink::wake) or
-/// [`finish`](Sink::finish). If it is dropped without `finish`, what it holds goes to the spool and is sent at the next
-/// start.
+/// Problems while sending are reported by the next call of [`take`](Sink::take), [`wake`](Sink::wake) or
+/// [`finish`](Sink::finish). If the sink is dropped without `finish`, its open batch goes to the spool and is
+/// sent at the next start.
 pub struct WebhookSink {
     batch: Batch,
     spool: Arc<Spool>,
@@ -31,7 +32,7 @@ pub struct WebhookSink {
 }
 
 impl WebhookSink {
-    /// Opens the spool, and begins to send what was left in it.
+    /// Opens the spool, and starts sending what is in it.
     pub fn new(options: &WebhookOptions) -> Result<Self, WebhookError> {
         let client = Client::new(options)?;
         let spool = Arc::new(Spool::open(options)?);
@@ -45,7 +46,7 @@ impl WebhookSink {
         })
     }
 
-    /// How it is doing, to be asked from anywhere.
+    /// The counters, which can be read from any thread.
     pub fn figures(&self) -> Arc<WebhookFigures> {
         Arc::clone(self.spool.figures())
     }
@@ -60,7 +61,8 @@ impl WebhookSink {
         }
     }
 
-    /// Seals the batch. It can't wait any longer: if that fails, it is lost.
+    /// Seals a batch that is full. If that fails, its events are lost: keeping them would exceed the memory
+    /// limit.
     fn seal(&mut self) {
         if let Err(error) = self.spool.add(&self.batch) {
             self.spool.unwritable(&error, self.batch.events());
@@ -68,7 +70,8 @@ impl WebhookSink {
         self.batch.clear();
     }
 
-    /// Seals the batch if it is old enough. If that fails, it has room for more, and is kept until later.
+    /// Seals the batch if it is old enough. If that fails, nothing is lost: there is room for more, and it is
+    /// tried again later.
     fn seal_if_due(&mut self) {
         let now = Instant::now();
         if self.batch.due_in(now) != Some(Duration::ZERO) {
@@ -78,7 +81,7 @@ impl WebhookSink {
             Ok(()) => self.batch.clear(),
             Err(error) => {
                 self.spool.unwritable(&error, 0);
-                self.batch.put_off(now);
+                self.batch.restart_age(now);
             }
         }
     }
@@ -91,7 +94,7 @@ impl Sink for WebhookSink {
 
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
         for signal in signals {
-            if let What::Event(event) = &signal.what {
+            if let SignalBody::Event(event) = &signal.what {
                 self.push(*event.id(), signal.json());
             }
         }
@@ -99,8 +102,9 @@ impl Sink for WebhookSink {
     }
 
     fn wake_in(&self) -> Option<Duration> {
-        // While something waits to be sent, there may be trouble to tell.
-        let trouble = (self.held() > 0).then_some(LOOK);
+        // The sender's thread has no way to call the bus, so its warnings have to be polled while it has
+        // work.
+        let trouble = (self.held() > 0).then_some(TROUBLE_POLL);
         self.batch.due_in(Instant::now()).into_iter().chain(trouble).min()
     }
 
@@ -115,12 +119,14 @@ impl Sink for WebhookSink {
 
     fn finish(&mut self) -> Result<(), SinkError> {
         self.seal();
-        let end = in_time(self.shutdown);
+        let end = deadline_after(self.shutdown);
         self.spool.stop(end);
-        // A request that is on its way and takes longer than that is left behind; its batch stays in the spool.
+        // A request that takes longer is abandoned with the process; its batch stays in the spool for the
+        // next start.
         if self.spool.await_sender(end + GRACE)
             && let Some(sender) = self.sender.take()
         {
+            // It has ended, so this doesn't wait; a panic in it has already been printed.
             let _ = sender.join();
         }
         self.spool.all_troubles()
@@ -129,6 +135,8 @@ impl Sink for WebhookSink {
 
 impl Drop for WebhookSink {
     fn drop(&mut self) {
+        // After `finish` the batch is empty, and this does nothing. Not joined: `drop` must not wait for a
+        // request.
         self.seal();
         self.spool.stop(Instant::now());
     }

@@ -1,4 +1,5 @@
-//! Requests with their answers, where no exchanges of HTTP carry them: over pipes, and in what other programs wrote.
+//! Requests with their answers, where no HTTP exchanges carry them: over stdio, and in imported traces.
+//! Pairing is left to `Reading`; this turns the closed calls into rows.
 
 use super::timeline::Tick;
 use crate::observe::{Change, Snapshot, Snapshots, Verdict, stateless_client, subject};
@@ -18,42 +19,42 @@ pub(super) struct Calls {
     reading: Reading<CallRows>,
 }
 
-/// Makes rows of calls.
+/// The analysis that turns calls into rows.
 #[derive(Debug, Default)]
 struct CallRows {
-    around: Surroundings,
-    /// The sessions whose client is known.
+    context: RecordingContext,
+    /// The sessions whose client has introduced itself.
     introduced: BTreeSet<Arc<str>>,
-    /// The sessions that have been heard of.
+    /// All sessions so far, which end with the recording.
     sessions: BTreeSet<Arc<str>>,
     known: Vec<Snapshot>,
     snapshots: Option<Snapshots>,
     rows: Vec<Row>,
 }
 
-/// What the calls of a recording have in common.
+/// What the calls of a recording have in common, and the time of the current line.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Surroundings {
+pub(super) struct RecordingContext {
     pub(super) server: Arc<str>,
     pub(super) transport: Transport,
     pub(super) trace: Option<Arc<str>>,
-    /// The name of a session where none is named.
+    /// The name of a session where the trace names none.
     pub(super) grouping: Arc<str>,
     pub(super) now: Tick,
 }
 
-/// What is kept of a request until it is answered.
+/// What is kept of a request until it is answered. Small, because many requests may be open.
 #[derive(Debug, Default)]
 pub(super) struct RequestFacts {
     time: i64,
     introduction: Option<Box<Introduction>>,
-    /// Where in a list it begins to read.
+    /// The list's cursor, if this asks for a further page.
     cursor: Option<Box<str>>,
-    /// The resource or prompt that it is for.
+    /// The resource or prompt it is about.
     subject: Option<Box<str>>,
 }
 
-/// What client and server say of themselves.
+/// How client and server introduced themselves.
 #[derive(Debug, Clone, Default)]
 struct Introduction {
     client: Peer,
@@ -63,7 +64,7 @@ struct Introduction {
 
 impl Introduction {
     fn of_initialize(params: &[u8]) -> Self {
-        // The requested revision counts until there is an answer.
+        // The requested revision, until the answer has the one that the server chose.
         let protocol_version = handshake_version(params).map(Into::into);
         Introduction {
             client: Peer::client(params).unwrap_or_default(),
@@ -72,7 +73,7 @@ impl Introduction {
         }
     }
 
-    /// In revisions without `initialize`, each request introduces the client.
+    /// In the stateless revision, each request introduces the client.
     fn of_meta(params: &[u8]) -> Option<Self> {
         let protocol_version = request_version(params).map(Into::into);
         Some(Introduction { client: stateless_client(params)?, server: Peer::default(), protocol_version })
@@ -80,37 +81,37 @@ impl Introduction {
 
     fn add_server(&mut self, result: &[u8]) {
         self.server = Peer::server(result).unwrap_or_default();
-        // The server decides on the revision.
+        // The server chooses the revision.
         self.protocol_version = handshake_version(result).map(Into::into).or(self.protocol_version.take());
     }
 }
 
 impl Calls {
-    /// The calls of a recording whose server was seen before, with what it offered then.
+    /// Sets the last known lists of the server, which new ones are compared with.
     pub(super) fn set_known(&mut self, known: Vec<Snapshot>) {
         self.reading.analysis_mut().known = known;
     }
 
-    /// Takes the next line, and hands out the rows that it completes.
-    pub(super) fn line(&mut self, line: &Line<'_>, around: Surroundings, rows: &mut Vec<Row>) {
-        self.reading.analysis_mut().around = around;
+    /// Reads the next line, and appends the rows that it completes.
+    pub(super) fn line(&mut self, line: &Line<'_>, context: RecordingContext, rows: &mut Vec<Row>) {
+        self.reading.analysis_mut().context = context;
         self.reading.observe(line);
         rows.append(&mut self.reading.analysis_mut().rows);
     }
 
-    /// The recording has come to its end, and with it all sessions.
-    pub(super) fn end(&mut self, around: Surroundings, rows: &mut Vec<Row>) {
-        self.finish(around, rows);
-        let CallRows { sessions, around, .. } = self.reading.analysis_mut();
+    /// Ends the recording, and with it all sessions.
+    pub(super) fn end(&mut self, context: RecordingContext, rows: &mut Vec<Row>) {
+        self.finish(context, rows);
+        let CallRows { sessions, context, .. } = self.reading.analysis_mut();
         for id in std::mem::take(sessions) {
-            let session = SessionKey { server: Arc::clone(&around.server), id };
-            rows.push(Row::SessionEnd { session, time: around.now.wall_ms });
+            let session = SessionKey { server: Arc::clone(&context.server), id };
+            rows.push(Row::SessionEnd { session, time: context.now.wall_ms });
         }
     }
 
-    /// What is open stays unanswered.
-    pub(super) fn finish(&mut self, around: Surroundings, rows: &mut Vec<Row>) {
-        self.reading.analysis_mut().around = around;
+    /// Closes open requests as unanswered. Sessions stay open, because their end wasn't seen.
+    pub(super) fn finish(&mut self, context: RecordingContext, rows: &mut Vec<Row>) {
+        self.reading.analysis_mut().context = context;
         self.reading.end_recording(RecordingState::Over);
         rows.append(&mut self.reading.analysis_mut().rows);
     }
@@ -121,13 +122,14 @@ impl Analysis for CallRows {
 
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut RequestFacts>) {
         let (Meaning::Request { .. }, Some(facts)) = (seen.meaning, own) else { return };
+        // Only the client's requests are calls in the store; requests of the server are not.
         if seen.direction == Some(Direction::ClientToServer) {
             let envelope = seen.envelope;
             let is_list = envelope.method.as_deref().is_some_and(|method| method.ends_with("/list"));
             facts.cursor = envelope.params.filter(|_| is_list).and_then(cursor).map(String::into_boxed_str);
             facts.introduction = self.introduction(envelope).map(Box::new);
             facts.subject = subject(envelope).map(String::into_boxed_str);
-            facts.time = self.around.now.wall_ms;
+            facts.time = self.context.now.wall_ms;
         }
     }
 
@@ -136,7 +138,7 @@ impl Analysis for CallRows {
         if call.direction != Direction::ClientToServer {
             return;
         }
-        let session = call.session.clone().unwrap_or_else(|| Arc::clone(&self.around.grouping));
+        let session = call.session.clone().unwrap_or_else(|| Arc::clone(&self.context.grouping));
         if let Some(result) = closed.answer.and_then(|answer| answer.result) {
             if &*call.method == method::INITIALIZE {
                 facts.introduction.get_or_insert_default().add_server(result);
@@ -153,14 +155,14 @@ impl Analysis for CallRows {
 }
 
 impl CallRows {
-    /// A page of a server's list was seen.
+    /// Compares a page of a server's list with the last known one.
     fn listed(&mut self, session: &Arc<str>, listed: &Page<'_>) {
-        let around = &self.around;
+        let context = &self.context;
         let snapshots = self.snapshots.get_or_insert_with(|| Snapshots::new(std::mem::take(&mut self.known)));
-        for Change { kind, items } in snapshots.observe(&around.server, session, listed) {
+        for Change { kind, items } in snapshots.observe(&context.server, session, listed) {
             self.rows.push(Row::Schema(SchemaRow {
-                time: around.now.wall_ms,
-                server: Arc::clone(&around.server),
+                time: context.now.wall_ms,
+                server: Arc::clone(&context.server),
                 method: listed.kind.method(),
                 session: Some(Arc::clone(session)),
                 change: kind,
@@ -169,7 +171,8 @@ impl CallRows {
         }
     }
 
-    /// What a request says of the client; looked for until it is known.
+    /// How a request introduces the client. Only searched until one has: parsing `_meta` of each request
+    /// would cost more than the rest.
     fn introduction(&self, envelope: &Envelope<'_>) -> Option<Introduction> {
         let params = envelope.params?;
         match envelope.method.as_deref() {
@@ -180,22 +183,23 @@ impl CallRows {
     }
 
     fn row(&mut self, call: &Call, session: Arc<str>, facts: RequestFacts, answer: Option<&Envelope<'_>>) {
-        let around = &self.around;
-        let session = SessionKey { server: Arc::clone(&around.server), id: session };
-        let time = if facts.time == 0 { around.now.wall_ms } else { facts.time };
+        let context = &self.context;
+        let session = SessionKey { server: Arc::clone(&context.server), id: session };
+        // 0 if the request was not seen, because the trace began after it.
+        let time = if facts.time == 0 { context.now.wall_ms } else { facts.time };
         self.sessions.insert(Arc::clone(&session.id));
         let row = CallRow {
             time,
             operation: Operation {
-                server: Arc::clone(&around.server),
+                server: Arc::clone(&context.server),
                 listener: None,
-                transport: around.transport,
+                transport: context.transport,
                 kind: Kind::Mcp,
                 method: Arc::clone(&call.method),
                 tool: call.tool.clone(),
             },
             session: Some(session.clone()),
-            trace: around.trace.clone(),
+            trace: context.trace.clone(),
             status: call.outcome,
             latency_us: call.duration_us,
             upstream_us: None,
@@ -222,14 +226,14 @@ impl CallRows {
             key: key.clone(),
             started,
             listener: None,
-            transport: self.around.transport,
+            transport: self.context.transport,
             client_name: introduction.client.name,
             client_version: introduction.client.version,
             client_platform: introduction.client.platform,
             protocol_version: introduction.protocol_version,
             server_name: introduction.server.name,
             server_version: introduction.server.version,
-            trace: self.around.trace.clone(),
+            trace: self.context.trace.clone(),
         })));
     }
 }

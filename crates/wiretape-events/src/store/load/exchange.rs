@@ -1,4 +1,5 @@
-//! One exchange of HTTP, put together again from what the lines of a trace say of it.
+//! Reassembles one HTTP exchange from the trace lines that mention it, into the same [`Transaction`] that the
+//! proxy hands over.
 
 use super::timeline::{Tick, Timeline};
 use crate::transaction::{Timings, Transaction, is_answer, session_in};
@@ -10,9 +11,9 @@ use wiretape_trace::format::{Ended, Head, Moment};
 use wiretape_trace::message::Direction;
 use wiretape_trace::value::Value;
 
-/// What a line says of its exchange.
+/// What a line's `http` member says about its exchange.
 #[derive(Debug, Default)]
-pub(super) struct Note<'a> {
+pub(super) struct HttpNote<'a> {
     pub(super) x: u64,
     request: Option<Value<'a>>,
     response: Option<Value<'a>>,
@@ -27,10 +28,11 @@ pub(super) struct Note<'a> {
     duration_us: Option<u64>,
 }
 
-impl<'a> Note<'a> {
-    /// What a line's `http` says; nothing if it doesn't say which exchange it is about.
+impl<'a> HttpNote<'a> {
+    /// Parses a line's `http` member; `None` if it doesn't name an exchange.
     pub(super) fn parse(http: &'a [u8]) -> Option<Self> {
-        let (mut note, mut x) = (Note::default(), None);
+        let (mut note, mut x) = (HttpNote::default(), None);
+        // One pass over the members, because `Value::get` scans from the start each time.
         Value::parse(http).ok()?.members(|name, value| match &*name.decode() {
             "x" => x = number(value),
             "request" => note.request = Some(value),
@@ -50,49 +52,50 @@ impl<'a> Note<'a> {
         Some(note)
     }
 
-    /// Whether an exchange begins here.
+    /// Whether this line begins the exchange: it has the request's head.
     pub(super) fn begins(&self) -> bool {
         self.request.is_some()
     }
 
-    /// How the exchange ended, if this line tells of the end.
+    /// How the exchange ended, if this line says so.
     pub(super) fn ended(&self) -> Option<Ended> {
         let name = self.ended.as_deref().filter(|name| *name != "open")?;
         Some(Ended::named(name).unwrap_or_default())
     }
 }
 
-/// An exchange whose end was not seen yet.
+/// An exchange whose end was not read yet.
 #[derive(Debug)]
-pub(super) struct Open {
-    /// What is known of it; times, and how it ended, are not.
+pub(super) struct OpenExchange {
+    /// What is known so far. Times and the ending are set at the end.
     transaction: Transaction,
     first: Tick,
     last: Tick,
-    /// When the server's head had come.
+    /// When the server's head arrived.
     answered: Option<Tick>,
-    /// The response has come to its end.
+    /// Whether the response is complete.
     response: Response,
 }
 
-/// How far a response has come.
+/// How much of a response was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Response {
-    /// It may go on.
-    Open,
-    /// All of it is there.
+    /// More may follow.
+    Partial,
+    /// The whole body was read.
     Whole,
 }
 
-/// What an answer on a stream that a GET opened is known by.
+/// The stream on which an answer to another exchange arrived.
 pub(super) struct OnStream {
     pub(super) upstream: Arc<str>,
     pub(super) session: String,
 }
 
-impl Open {
-    /// An exchange with the server at this URL, unless the request itself names another.
-    pub(super) fn begin(note: &Note<'_>, server: &Arc<str>, trace: Option<Arc<str>>, at: Tick) -> Self {
+impl OpenExchange {
+    /// Begins an exchange with the server at this URL, unless the request's target names another, as in a
+    /// forward proxy.
+    pub(super) fn begin(note: &HttpNote<'_>, server: &Arc<str>, trace: Option<Arc<str>>, at: Tick) -> Self {
         let head = note.request;
         let text = |name| head.and_then(|head| head.get(name)?.string()).unwrap_or_default();
         let target = text("target");
@@ -102,7 +105,7 @@ impl Open {
         };
         let transaction = Transaction {
             x: note.x,
-            // What a trace has no place for.
+            // A trace doesn't record these.
             listener: Arc::from(""),
             client: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             connection: 0,
@@ -128,11 +131,11 @@ impl Open {
             ended: Ended::Complete,
             error: None,
         };
-        Open { transaction, first: at, last: at, answered: None, response: Response::Open }
+        OpenExchange { transaction, first: at, last: at, answered: None, response: Response::Partial }
     }
 
-    /// What any line says of it.
-    pub(super) fn note(&mut self, note: &Note<'_>, at: Tick) {
+    /// Adds what a line says about the exchange.
+    pub(super) fn note(&mut self, note: &HttpNote<'_>, at: Tick) {
         self.last = at;
         self.transaction.is_resumable |= note.sse.is_some_and(|sse| sse.get("id").is_some());
         if let Some(head) = note.response {
@@ -147,7 +150,7 @@ impl Open {
         }
     }
 
-    fn response_head(&mut self, head: Value<'_>, note: &Note<'_>, at: Tick) {
+    fn response_head(&mut self, head: Value<'_>, note: &HttpNote<'_>, at: Tick) {
         let transaction = &mut self.transaction;
         transaction.status =
             head.get("status").and_then(number).and_then(|status| u16::try_from(status).ok());
@@ -160,29 +163,31 @@ impl Open {
         }
     }
 
-    /// A message of either side. An answer on a stream that a GET opened belongs to another exchange.
-    pub(super) fn message(&mut self, note: &Note<'_>, dir: Direction, raw: &[u8]) -> Option<OnStream> {
+    /// Adds a message. Returns the stream if it is an answer on a GET stream, which belongs to another
+    /// exchange.
+    pub(super) fn message(&mut self, note: &HttpNote<'_>, dir: Direction, raw: &[u8]) -> Option<OnStream> {
         match dir {
             Direction::ClientToServer => {
                 self.transaction.request_bytes = note.bytes.unwrap_or(raw.len() as u64);
                 self.transaction.request = Some(Bytes::copy_from_slice(raw));
                 None
             }
+            // `own`: the proxy answered in the server's place, so this isn't the server's answer.
             Direction::ServerToClient if note.own => None,
             Direction::ServerToClient => {
                 if note.sse.is_none() {
                     self.response = Response::Whole;
                     self.transaction.response_bytes = note.bytes.unwrap_or(raw.len() as u64);
                 } else {
-                    // Until the end tells the length of the whole stream.
+                    // A sum of messages, until the line about the end has the length of the whole stream.
                     self.transaction.response_bytes += raw.len() as u64;
                 }
-                self.said(raw)
+                self.answer(raw)
             }
         }
     }
 
-    fn said(&mut self, raw: &[u8]) -> Option<OnStream> {
+    fn answer(&mut self, raw: &[u8]) -> Option<OnStream> {
         let transaction = &mut self.transaction;
         if !is_answer(raw) {
             return None;
@@ -195,43 +200,46 @@ impl Open {
         None
     }
 
-    /// An event that is no message. Over HTTP+SSE the first names the session.
-    pub(super) fn event(&mut self, note: &Note<'_>, text: &str) {
+    /// Adds an SSE event that is not a message. Over HTTP+SSE, the first one names the session.
+    pub(super) fn event(&mut self, note: &HttpNote<'_>, text: &str) {
         let kind = note.sse.and_then(|sse| sse.get("event")?.string());
         if kind.as_deref() == Some("endpoint") && self.transaction.session.is_none() {
             self.transaction.session = session_in(text);
         }
     }
 
-    /// It sends again what another has sent.
+    /// Sets the request to what an earlier exchange sent, which is not recorded a second time.
     pub(super) fn repeat(&mut self, message: Bytes) {
         self.transaction.request_bytes = message.len() as u64;
         self.transaction.request = Some(message);
     }
 
-    /// What the client sent.
+    /// The client's message or batch.
     pub(super) fn into_request(self) -> Option<Bytes> {
         self.transaction.request
     }
 
-    /// Whether it has come to its end, though no line says so: both sides have said all.
+    /// Whether the exchange is complete although no line says so: traces of older versions have no such
+    /// lines.
     pub(super) fn is_over(&self) -> bool {
         let asked = self.transaction.request.is_some() || &*self.transaction.method != "POST";
         self.response == Response::Whole && asked
     }
 
-    /// When it was last heard of.
+    /// The time of its last line.
     pub(super) fn last(&self) -> Tick {
         self.last
     }
 
-    /// Whether it waits for nothing but its end.
+    /// Whether only its end is missing.
     pub(super) fn is_answered(&self) -> bool {
         self.transaction.response.is_some()
     }
 
-    /// It has ended, and this line tells how.
-    pub(super) fn told(self, note: &Note<'_>, ended: Ended, timeline: &Timeline) -> Rebuilt {
+    /// Ends the exchange with the line that says how.
+    pub(super) fn end_as_noted(self, note: &HttpNote<'_>, ended: Ended, timeline: &Timeline) -> Rebuilt {
+        // The duration on the line is more precise than the lines' own times: a line is written when its
+        // message is complete.
         let started = note.duration_us.map_or(self.first, |us| self.last.before(us));
         let error = note.error.as_deref().map(str::to_owned);
         let bytes = note.bytes;
@@ -243,14 +251,14 @@ impl Open {
         rebuilt
     }
 
-    /// It has ended with its last line.
+    /// Ends the exchange with its last line, because no line says how it ended.
     pub(super) fn ended(self, ended: Ended, timeline: &Timeline) -> Rebuilt {
         let started = self.first;
         self.end(started, ended, timeline)
     }
 
     fn end(self, started: Tick, ended: Ended, timeline: &Timeline) -> Rebuilt {
-        let Open { mut transaction, last, answered, .. } = self;
+        let OpenExchange { mut transaction, last, answered, .. } = self;
         let us = |at: Tick| at.us.saturating_sub(started.us);
         transaction.timings = Timings {
             started: Moment { wall_ms: started.wall_ms, us: started.us },
@@ -267,13 +275,13 @@ impl Open {
     }
 }
 
-/// An exchange as the proxy has handed it on, but for what a trace doesn't say.
+/// An exchange as the proxy would hand it over, except for what a trace doesn't record.
 pub(super) struct Rebuilt {
     pub(super) transaction: Transaction,
     pub(super) times: Times,
 }
 
-/// Whether it is known how long something took.
+/// Whether durations are known. Imported and hand-written lines may have no times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Times {
     Known,
@@ -284,7 +292,7 @@ fn own_head(head: Value<'_>) -> Arc<Head> {
     Arc::new(Head::from_json(head.raw.to_vec()))
 }
 
-/// The only value of a header.
+/// The value of a header.
 fn header(head: Value<'_>, name: &str) -> Option<String> {
     Some(head.get("headers")?.get(name)?.string()?.into_owned())
 }
@@ -293,7 +301,7 @@ fn number(value: Value<'_>) -> Option<u64> {
     std::str::from_utf8(value.raw).ok()?.parse().ok()
 }
 
-/// A URL without its path.
+/// A URL without its path, query and fragment.
 pub(super) fn origin(url: &str) -> &str {
     let host = url.find("://").map_or(0, |at| at + 3);
     let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
@@ -313,11 +321,11 @@ mod tests {
 
     #[test]
     fn a_note_without_a_number_is_none() {
-        assert!(Note::parse(br#"{"context":{}}"#).is_none());
-        assert!(Note::parse(br#"{"x":"1"}"#).is_none());
-        assert!(Note::parse(b"7").is_none());
-        let note = Note::parse(br#"{"x":1,"ended":"client-closed","own":true,"bytes":9}"#).unwrap();
+        assert!(HttpNote::parse(br#"{"context":{}}"#).is_none());
+        assert!(HttpNote::parse(br#"{"x":"1"}"#).is_none());
+        assert!(HttpNote::parse(b"7").is_none());
+        let note = HttpNote::parse(br#"{"x":1,"ended":"client-closed","own":true,"bytes":9}"#).unwrap();
         assert_eq!((note.ended(), note.own, note.bytes), (Some(Ended::ClientClosed), true, Some(9)));
-        assert_eq!(Note::parse(br#"{"x":1,"ended":"open"}"#).unwrap().ended(), None);
+        assert_eq!(HttpNote::parse(br#"{"x":1,"ended":"open"}"#).unwrap().ended(), None);
     }
 }

@@ -1,6 +1,7 @@
-//! The exchanges of a recording: put together again, observed as the proxy's are, and made rows of.
+//! All HTTP exchanges of a recording: reassembled, observed like the proxy's, and turned into rows. Using the
+//! same observer is what makes a loaded trace and a watched one agree.
 
-use super::exchange::{Note, Open, Rebuilt, Times};
+use super::exchange::{HttpNote, OpenExchange, Rebuilt, Times};
 use super::timeline::{Tick, Timeline};
 use crate::event::EventIds;
 use crate::observe::{Observer, ObserverOptions, Snapshot};
@@ -15,22 +16,22 @@ use std::time::Duration;
 use wiretape_trace::format::Ended;
 use wiretape_trace::message::Direction;
 
-/// As long as the proxy's, unless that was told otherwise.
+/// The idle time after which a session ends: the proxy's default, because a trace doesn't record the setting.
 const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
 
-/// Exchanges that have their answers may wait for the line that tells of their end; in traces that were written before there were
-/// such lines, it never comes.
+/// How many answered exchanges may wait for the line about their end. Traces of older versions don't have
+/// such lines, so without a limit all exchanges would be kept.
 const MAX_ANSWERED: usize = 64;
 
 /// The exchanges of a recording.
 pub(super) struct Exchanges {
     observer: Observer,
-    open: BTreeMap<u64, Open>,
-    /// Those of them that have their answers, the oldest first.
+    open: BTreeMap<u64, OpenExchange>,
+    /// Those of them that have answers, the oldest first.
     answered: VecDeque<u64>,
-    /// What was sent last and not answered: it may be sent again.
+    /// The last unanswered message: an exchange that sends it again refers to it.
     refused: Option<(u64, Bytes)>,
-    /// Whether it is known how long that took which is observed.
+    /// Whether the durations of what is being observed are known.
     times: Times,
 }
 
@@ -41,7 +42,7 @@ impl std::fmt::Debug for Exchanges {
 }
 
 /// What the exchanges of a recording have in common, and where their rows go.
-pub(super) struct Surroundings<'a> {
+pub(super) struct RecordingContext<'a> {
     pub(super) server: &'a Arc<str>,
     pub(super) trace: Option<&'a Arc<str>>,
     pub(super) timeline: &'a Timeline,
@@ -49,7 +50,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Exchanges {
-    /// Those of a recording of this name, with what servers offered before it.
+    /// For a recording with this name, and the last known lists of its servers.
     pub(super) fn new(name: &str, snapshots: Vec<Snapshot>, timeline: &Timeline) -> Self {
         let options = ObserverOptions {
             lines: false,
@@ -57,6 +58,7 @@ impl Exchanges {
             snapshots,
             ids: Arc::new(EventIds::new()),
         };
+        // As short as the random name in a running proxy; the names of groups are shown to people.
         let name: String = name.chars().take(8).collect();
         Exchanges {
             observer: Observer::of_recording(options, &name, timeline.now(timeline.last())),
@@ -67,16 +69,16 @@ impl Exchanges {
         }
     }
 
-    /// A message.
+    /// Reads a message.
     pub(super) fn message(
         &mut self,
-        note: &Note<'_>,
+        note: &HttpNote<'_>,
         dir: Direction,
         raw: &[u8],
         at: Tick,
-        mut around: Surroundings<'_>,
+        mut context: RecordingContext<'_>,
     ) {
-        let Some(open) = self.line(note, at, &around) else { return };
+        let Some(open) = self.line(note, at, &context) else { return };
         let was_answered = open.is_answered();
         let on_stream = open.message(note, dir, raw);
         let (is_over, is_answered) = (open.is_over(), open.is_answered());
@@ -85,62 +87,73 @@ impl Exchanges {
                 upstream: stream.upstream,
                 session: stream.session,
                 message: Bytes::copy_from_slice(raw),
-                at: around.timeline.now(at).instant,
+                at: context.timeline.now(at).instant,
             };
-            self.observe(at, &mut around, |observer, signals| observer.streamed(streamed, signals));
+            self.observe(at, &mut context, |observer, signals| observer.streamed(streamed, signals));
         }
         if is_over {
-            self.end_untold(note.x, Ended::Complete, &mut around);
+            self.end_at_last_line(note.x, Ended::Complete, &mut context);
         } else if is_answered && !was_answered {
             self.answered.push_back(note.x);
-            self.make_room(&mut around);
+            self.make_room(&mut context);
         }
     }
 
-    /// An event that is no message.
-    pub(super) fn event(&mut self, note: &Note<'_>, text: &str, at: Tick, around: &Surroundings<'_>) {
-        if let Some(open) = self.line(note, at, around) {
+    /// Reads an SSE event that is not a message.
+    pub(super) fn event(
+        &mut self,
+        note: &HttpNote<'_>,
+        text: &str,
+        at: Tick,
+        context: &RecordingContext<'_>,
+    ) {
+        if let Some(open) = self.line(note, at, context) {
             open.event(note, text);
         }
     }
 
-    /// A line about an exchange itself.
-    pub(super) fn about(&mut self, note: &Note<'_>, at: Tick, mut around: Surroundings<'_>) {
-        if self.line(note, at, &around).is_none() {
+    /// Reads a line about an exchange itself.
+    pub(super) fn about(&mut self, note: &HttpNote<'_>, at: Tick, mut context: RecordingContext<'_>) {
+        if self.line(note, at, &context).is_none() {
             return;
         }
         if let Some(ended) = note.ended()
             && let Some(open) = self.take(note.x)
         {
-            let rebuilt = open.told(note, ended, around.timeline);
-            self.finished(rebuilt, at, &mut around);
+            let rebuilt = open.end_as_noted(note, ended, context.timeline);
+            self.finished(rebuilt, at, &mut context);
         }
     }
 
-    /// The recording has come to its end, and with it all sessions.
-    pub(super) fn end(&mut self, at: Tick, mut around: Surroundings<'_>) {
-        self.end_open(&mut around);
-        self.observe(at, &mut around, Observer::finish);
+    /// Ends the recording, and with it all sessions.
+    pub(super) fn end(&mut self, at: Tick, mut context: RecordingContext<'_>) {
+        self.end_open(&mut context);
+        self.observe(at, &mut context, Observer::finish);
     }
 
-    /// Nothing more is known of the recording.
-    pub(super) fn finish(&mut self, at: Tick, mut around: Surroundings<'_>) {
-        self.end_open(&mut around);
-        self.observe(at, &mut around, Observer::give_up);
+    /// The trace ends here without an `end` line. OpenExchange exchanges are ended, sessions may continue.
+    pub(super) fn finish(&mut self, at: Tick, mut context: RecordingContext<'_>) {
+        self.end_open(&mut context);
+        self.observe(at, &mut context, Observer::give_up);
     }
 
-    fn end_open(&mut self, around: &mut Surroundings<'_>) {
+    fn end_open(&mut self, context: &mut RecordingContext<'_>) {
         for x in self.open.keys().copied().collect::<Vec<_>>() {
-            let is_answered = self.open.get(&x).is_some_and(Open::is_answered);
+            let is_answered = self.open.get(&x).is_some_and(OpenExchange::is_answered);
             let ended = if is_answered { Ended::Complete } else { Ended::Stopped };
-            self.end_untold(x, ended, around);
+            self.end_at_last_line(x, ended, context);
         }
     }
 
-    /// The exchange that a line is about. Of one that began before the recording nothing can be said.
-    fn line(&mut self, note: &Note<'_>, at: Tick, around: &Surroundings<'_>) -> Option<&mut Open> {
+    /// The exchange that a line is about; `None` if it began before the recording.
+    fn line(
+        &mut self,
+        note: &HttpNote<'_>,
+        at: Tick,
+        context: &RecordingContext<'_>,
+    ) -> Option<&mut OpenExchange> {
         if note.begins() {
-            let mut open = Open::begin(note, around.server, around.trace.cloned(), at);
+            let mut open = OpenExchange::begin(note, context.server, context.trace.cloned(), at);
             if let Some(message) = note.again.and_then(|x| self.sent_by(x)) {
                 open.repeat(message);
             }
@@ -151,66 +164,68 @@ impl Exchanges {
         Some(open)
     }
 
-    /// What an exchange has sent that another sends again. What the first was answered is nothing to the message any more.
+    /// The message of an earlier exchange that is sent again. The earlier one is dropped: its answer (such as
+    /// 401) no longer matters.
     fn sent_by(&mut self, x: u64) -> Option<Bytes> {
         if let Some(open) = self.take(x) {
             return open.into_request();
         }
-        // In traces that were written before, it has ended by now.
+        // In traces of older versions, that exchange has ended by now.
         self.refused.as_ref().filter(|(refused, _)| *refused == x).map(|(_, message)| message.clone())
     }
 
-    fn make_room(&mut self, around: &mut Surroundings<'_>) {
+    fn make_room(&mut self, context: &mut RecordingContext<'_>) {
         while self.answered.len() > MAX_ANSWERED
             && let Some(x) = self.answered.pop_front()
         {
-            self.end_untold(x, Ended::Complete, around);
+            self.end_at_last_line(x, Ended::Complete, context);
         }
     }
 
-    fn take(&mut self, x: u64) -> Option<Open> {
+    fn take(&mut self, x: u64) -> Option<OpenExchange> {
         self.answered.retain(|answered| *answered != x);
         self.open.remove(&x)
     }
 
-    fn end_untold(&mut self, x: u64, ended: Ended, around: &mut Surroundings<'_>) {
+    fn end_at_last_line(&mut self, x: u64, ended: Ended, context: &mut RecordingContext<'_>) {
         if let Some(open) = self.take(x) {
             let at = open.last();
-            let rebuilt = open.ended(ended, around.timeline);
-            self.finished(rebuilt, at, around);
+            let rebuilt = open.ended(ended, context.timeline);
+            self.finished(rebuilt, at, context);
         }
     }
 
-    fn finished(&mut self, rebuilt: Rebuilt, at: Tick, around: &mut Surroundings<'_>) {
+    fn finished(&mut self, rebuilt: Rebuilt, at: Tick, context: &mut RecordingContext<'_>) {
         let Rebuilt { transaction, times } = rebuilt;
         if let Some(request) = transaction.request.clone().filter(|_| transaction.response.is_none()) {
             self.refused = Some((transaction.x, request));
         }
         self.times = times;
-        self.observe(at, around, |observer, signals| observer.transaction(transaction, signals));
+        self.observe(at, context, |observer, signals| observer.transaction(transaction, signals));
     }
 
-    /// Lets the observer do something at this time, and makes rows of what it tells.
+    /// Runs the observer at a recorded time, and turns its signals into rows.
     fn observe(
         &mut self,
         at: Tick,
-        around: &mut Surroundings<'_>,
+        context: &mut RecordingContext<'_>,
         what: impl FnOnce(&mut Observer, &mut Vec<Signal>),
     ) {
-        let now = around.timeline.now(at);
+        let now = context.timeline.now(at);
         self.observer.at(now);
         let mut signals = Vec::new();
+        // A recorded clock has no thread that wakes the observer, so timeouts are checked before each step.
         if self.observer.next_look().is_some_and(|look| look <= now.instant) {
             self.observer.look(&mut signals);
         }
         what(&mut self.observer, &mut signals);
         for signal in &signals {
-            sink::rows(signal, |row| around.rows.push(as_recorded(row, self.times)));
+            sink::rows(signal, |row| context.rows.push(as_recorded(row, self.times)));
         }
     }
 }
 
-/// A row without what a trace doesn't say.
+/// The row without what a trace doesn't record. The observer had to fill these with something.
 fn as_recorded(mut row: Row, times: Times) -> Row {
     match &mut row {
         Row::Call(call) => {

@@ -1,7 +1,7 @@
-//! Which lines of a trace go which way: messages that an exchange of HTTP carries to [`Exchanges`], all others to [`Calls`].
+//! Routes the lines of a trace: messages in HTTP exchanges go to [`Exchanges`], all others to [`Calls`].
 
 use super::calls::{self, Calls};
-use super::exchange::{Note, origin};
+use super::exchange::{HttpNote, origin};
 use super::exchanges::{self, Exchanges};
 use super::timeline::{Tick, Timeline};
 use crate::observe::Snapshot;
@@ -9,18 +9,18 @@ use crate::store::row::{Progress, Row, Transport};
 use std::sync::Arc;
 use wiretape_trace::format::{End, Exchange, Line, Message, Meta, OtherText, Record, parse_line};
 
-/// Makes rows of a trace, line by line. Lines of all parts of a recording may follow each other.
+/// Turns the lines of a trace into rows. All parts of a recording may be fed one after another.
 #[derive(Debug)]
 pub struct TraceFeed {
     line: u64,
     rows: Vec<Row>,
-    /// The part that is read.
+    /// The part being read, until it is complete.
     part: Option<Arc<str>>,
-    /// The first part that was read: rows name it.
+    /// The first part that was read, which rows name as their trace.
     trace: Option<Arc<str>>,
     server: Arc<str>,
     transport: Transport,
-    /// What stands for a session where none is named.
+    /// The name of a session where the trace names none.
     grouping: Arc<str>,
     carriers: Carriers,
     timeline: Timeline,
@@ -30,32 +30,32 @@ pub struct TraceFeed {
     ending: Ending,
 }
 
-/// What carries messages.
+/// How messages are carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Carriers {
-    /// Exchanges of HTTP, as a proxy sees them.
+    /// In HTTP exchanges, as recorded by a proxy.
     Exchanges,
-    /// Something else, or nobody knows.
+    /// Otherwise: stdio, or an import that doesn't say.
     Unknown,
 }
 
-/// How far a recording is from its end.
+/// Whether the feed is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     GoesOn,
-    /// There is nothing more to say of it.
+    /// Everything was read. `finish` may be called again, by `end` and by the owner.
     Finished,
 }
 
-/// What a file is known by.
+/// The ids of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TraceIds {
     pub(super) id: String,
-    /// That of the recording's first part.
+    /// The id of the recording's first part.
     pub(super) first: String,
 }
 
-/// What a file is known by, if its line tells.
+/// The ids of a file, from its first line.
 pub(super) fn trace_id(record: &Record<'_>) -> Option<TraceIds> {
     match record {
         Record::Meta(meta) => {
@@ -64,7 +64,7 @@ pub(super) fn trace_id(record: &Record<'_>) -> Option<TraceIds> {
             Some(TraceIds { id, first })
         }
         Record::Message(message) => {
-            // A file without `meta`: when it began is all that tells it from others.
+            // A file without `meta` has no id. The time of its first message is the best substitute.
             let id = format!("@{}", message.stamp.t.as_deref().unwrap_or_default());
             Some(TraceIds { first: id.clone(), id })
         }
@@ -73,7 +73,7 @@ pub(super) fn trace_id(record: &Record<'_>) -> Option<TraceIds> {
 }
 
 impl TraceFeed {
-    /// At the beginning of a trace, with what servers offered before it.
+    /// At the start of a trace, with the last known lists of its servers.
     pub fn new(known: Vec<Snapshot>) -> Self {
         TraceFeed {
             line: 0,
@@ -92,32 +92,32 @@ impl TraceFeed {
         }
     }
 
-    /// Takes the next line.
+    /// Reads the next line.
     pub fn line(&mut self, line: &[u8]) {
         self.record(&Line { number: self.line + 1, offset: 0, bytes: line, record: parse_line(line) });
     }
 
-    /// The rows that have been made since the last time.
+    /// The rows since the last call.
     pub fn take_rows(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
     }
 
-    /// How many rows there are to take.
+    /// The number of rows to take.
     pub(super) fn waiting(&self) -> usize {
         self.rows.len()
     }
 
-    /// Nothing more will come: what is unanswered stays so.
+    /// Ends the input: open requests stay unanswered.
     pub fn finish(&mut self) {
         if std::mem::replace(&mut self.ending, Ending::Finished) == Ending::Finished {
             return;
         }
         let now = self.timeline.last();
-        // The end may have been told; if it was not, sessions may go on, for all that is known.
-        let around = self.surroundings(now);
-        self.calls.finish(around, &mut self.rows);
+        // Sessions are not ended here: if there was no `end` line, they may continue for all we know.
+        let context = self.context(now);
+        self.calls.finish(context, &mut self.rows);
         if self.exchanges.is_some() {
-            self.with_exchanges(|exchanges, around| exchanges.finish(now, around));
+            self.with_exchanges(|exchanges, context| exchanges.finish(now, context));
         }
         self.complete_part(now);
     }
@@ -155,13 +155,13 @@ impl TraceFeed {
     fn begin_part(&mut self, record: &Record<'_>) {
         let Some(TraceIds { id, first }) = trace_id(record) else { return };
         let (id, now): (Arc<str>, Tick) = (Arc::from(id), self.timeline.last());
-        // While a recording goes on, the next part is the end of the one before.
+        // While a recording is running, the next part marks the end of the previous one.
         self.complete_part(now);
         self.trace.get_or_insert_with(|| Arc::clone(&id));
-        // All parts of a recording are one session.
+        // All parts of a recording are one session, so it is named after the first.
         self.grouping = Arc::from(first);
         self.part = Some(Arc::clone(&id));
-        self.rows.push(Row::Trace { id, time: now.wall_ms, progress: Progress::Begun });
+        self.rows.push(Row::Trace { id, time: now.wall_ms, progress: Progress::Partial });
     }
 
     fn complete_part(&mut self, now: Tick) {
@@ -178,27 +178,27 @@ impl TraceFeed {
         let Some((note, dir)) = self.note(message.http).zip(message.dir.known()) else {
             return self.call_line(line, now);
         };
-        self.with_exchanges(|exchanges, around| exchanges.message(&note, dir, message.raw, now, around));
+        self.with_exchanges(|exchanges, context| exchanges.message(&note, dir, message.raw, now, context));
     }
 
     fn text(&mut self, text: &OtherText<'_>) {
         let now = self.timeline.line(&text.stamp);
         if let Some(note) = self.note(text.http) {
-            self.with_exchanges(|exchanges, around| exchanges.event(&note, &text.text, now, &around));
+            self.with_exchanges(|exchanges, context| exchanges.event(&note, &text.text, now, &context));
         }
     }
 
     fn about(&mut self, line: &Line<'_>, exchange: &Exchange<'_>) {
         let now = self.timeline.line(&exchange.stamp);
         match self.note(Some(exchange.http)) {
-            Some(note) => self.with_exchanges(|exchanges, around| exchanges.about(&note, now, around)),
+            Some(note) => self.with_exchanges(|exchanges, context| exchanges.about(&note, now, context)),
             None => self.call_line(line, now),
         }
     }
 
-    /// What a line says of its exchange, if it has one.
-    fn note<'a>(&self, http: Option<&'a [u8]>) -> Option<Note<'a>> {
-        Note::parse(http.filter(|_| self.carriers == Carriers::Exchanges)?)
+    /// The exchange that a line belongs to, if any.
+    fn note<'a>(&self, http: Option<&'a [u8]>) -> Option<HttpNote<'a>> {
+        HttpNote::parse(http.filter(|_| self.carriers == Carriers::Exchanges)?)
     }
 
     fn end(&mut self, line: &Line<'_>, end: &End) {
@@ -207,25 +207,25 @@ impl TraceFeed {
         }
         let now = self.timeline.last();
         self.call_line(line, now);
-        let around = self.surroundings(now);
-        self.calls.end(around, &mut self.rows);
+        let context = self.context(now);
+        self.calls.end(context, &mut self.rows);
         if self.exchanges.is_some() {
-            self.with_exchanges(|exchanges, around| exchanges.end(now, around));
+            self.with_exchanges(|exchanges, context| exchanges.end(now, context));
         }
     }
 
-    /// A line that no exchange of ours carries.
+    /// Reads a line that doesn't belong to an HTTP exchange.
     fn call_line(&mut self, line: &Line<'_>, now: Tick) {
-        // Of both kinds of lines, the first needs what servers offered before.
+        // The known lists are needed by only one of the two: whichever reads the first message takes them.
         if !self.known.is_empty() && matches!(line.record, Record::Message(_)) {
             self.calls.set_known(std::mem::take(&mut self.known));
         }
-        let around = self.surroundings(now);
-        self.calls.line(line, around, &mut self.rows);
+        let context = self.context(now);
+        self.calls.line(line, context, &mut self.rows);
     }
 
-    fn surroundings(&self, now: Tick) -> calls::Surroundings {
-        calls::Surroundings {
+    fn context(&self, now: Tick) -> calls::RecordingContext {
+        calls::RecordingContext {
             server: Arc::clone(&self.server),
             transport: self.transport,
             trace: self.trace.clone(),
@@ -234,17 +234,17 @@ impl TraceFeed {
         }
     }
 
-    fn with_exchanges(&mut self, what: impl FnOnce(&mut Exchanges, exchanges::Surroundings<'_>)) {
+    fn with_exchanges(&mut self, what: impl FnOnce(&mut Exchanges, exchanges::RecordingContext<'_>)) {
         let exchanges = self.exchanges.get_or_insert_with(|| {
             Exchanges::new(&self.grouping, std::mem::take(&mut self.known), &self.timeline)
         });
-        let around = exchanges::Surroundings {
+        let context = exchanges::RecordingContext {
             server: &self.server,
             trace: self.trace.as_ref(),
             timeline: &self.timeline,
             rows: &mut self.rows,
         };
-        what(exchanges, around);
+        what(exchanges, context);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A trace that is brought into the store while it is written.
+//! Loads a trace into the store while it is being written.
 
 use super::feed::TraceFeed;
 use super::loader::known;
@@ -8,7 +8,7 @@ use crate::store::retention::Retention;
 use std::path::Path;
 use std::time::Duration;
 
-/// Brings a trace into the store while it is written. What is wrong with the store never harms the trace.
+/// Loads a trace into the store while it is being written. Errors of the store never affect the trace.
 #[derive(Debug)]
 pub struct LiveTrace {
     feed: TraceFeed,
@@ -16,38 +16,38 @@ pub struct LiveTrace {
 }
 
 impl LiveTrace {
-    /// For the store at a path.
+    /// For the store at `path`, which is opened when the first rows are written.
     pub fn new(path: &Path, retention: Retention) -> Self {
         LiveTrace { feed: TraceFeed::new(known(path)), batcher: Batcher::new(path, retention) }
     }
 
-    /// Takes the trace's next line.
+    /// Reads the trace's next line.
     pub fn line(&mut self, line: &[u8]) -> Result<(), SinkError> {
         self.feed.line(line);
-        self.settle()
+        self.write_due()
     }
 
-    /// How soon [`wake`](Self::wake) is to be called if no line comes before.
+    /// How soon [`wake`](Self::wake) is to be called if no line arrives before.
     pub fn wake_in(&self) -> Option<Duration> {
         self.batcher.wake_in()
     }
 
-    /// Writes what is due.
+    /// Writes the rows that are due.
     pub fn wake(&mut self) -> Result<(), SinkError> {
         self.batcher.wake()
     }
 
-    /// The trace has ended.
+    /// The trace has ended: writes all remaining rows.
     pub fn finish(&mut self) -> Result<(), SinkError> {
         self.feed.finish();
-        let result = self.settle();
+        let result = self.write_due();
         self.batcher.finish().and(result)
     }
 
-    fn settle(&mut self) -> Result<(), SinkError> {
+    fn write_due(&mut self) -> Result<(), SinkError> {
         for row in self.feed.take_rows() {
             self.batcher.push(row);
         }
-        self.batcher.settle()
+        self.batcher.write_due()
     }
 }

@@ -1,4 +1,4 @@
-//! Whole recordings: which of their parts are in the store already, and what is done about the others.
+//! Loads whole recordings: decides which parts are already in the store, and what to do about the others.
 
 use super::feed::{TraceFeed, trace_id};
 use crate::observe::Snapshot;
@@ -11,31 +11,31 @@ use std::io::Read;
 use std::path::Path;
 use wiretape_trace::format::{Line, ReadError, TraceReader};
 
-/// How many rows are written at a time.
+/// The number of rows per transaction.
 const BATCH: usize = 4096;
 
-/// What came of loading a trace.
+/// The result of loading a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "outcome")]
 pub enum Loaded {
-    /// It is in the store now.
+    /// The trace is now in the store.
     Loaded {
-        /// Its id.
+        /// The id of the trace.
         trace: String,
-        /// How many calls it has.
+        /// The number of its calls.
         calls: u64,
     },
-    /// It was in the store already, and nothing was done.
+    /// The trace was already in the store; nothing was done.
     AlreadyThere {
-        /// Its id.
+        /// The id of the trace.
         trace: String,
     },
 }
 
-/// A trace can't be loaded.
+/// Why a trace can't be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It can't be read.
+    /// The trace can't be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The store can't be written.
@@ -43,13 +43,13 @@ pub enum LoadError {
     Store(#[from] StoreError),
 }
 
-/// Loads a whole trace. One that was loaded before, or that a proxy has told of, is left as it is; one of which only a
-/// part was loaded is loaded anew.
+/// Loads a whole trace. A trace that was loaded before, or whose calls a proxy has reported, is skipped; one
+/// that was loaded in part is loaded again.
 pub fn load<R: Read>(mut reader: TraceReader<R>, writer: &mut Writer) -> Result<Loaded, LoadError> {
     load_from(&mut reader, writer)
 }
 
-/// Like [`load`], and leaves the reader, which knows what is wrong with the trace.
+/// Like [`load`], but leaves the reader to the caller, which can ask it for problems of the trace.
 pub fn load_from<R: Read>(reader: &mut TraceReader<R>, writer: &mut Writer) -> Result<Loaded, LoadError> {
     let mut loader = Loader::new(writer);
     let loaded = loader.part(reader)?;
@@ -60,7 +60,7 @@ pub fn load_from<R: Read>(reader: &mut TraceReader<R>, writer: &mut Writer) -> R
     })
 }
 
-/// Loads the parts of one recording, in their order. A call may begin in one part and end in a later one.
+/// Loads the parts of one recording, in order. A call may begin in one part and end in a later one.
 #[derive(Debug)]
 pub struct Loader<'a> {
     writer: &'a mut Writer,
@@ -73,24 +73,27 @@ impl<'a> Loader<'a> {
         Loader { writer, feed: None }
     }
 
-    /// If only some of a recording was loaded, or a part of it to the half, takes that out again, so that all of it can be loaded
-    /// as one. For this all its parts must be at hand; these are their ids.
+    /// If only some parts of a recording were loaded, or one of them incompletely, deletes them, so that the
+    /// recording can be loaded as a whole. `parts` are the ids of all its parts, which must all be available.
     pub fn forget_half_loaded(&mut self, parts: &[&str]) -> Result<(), LoadError> {
         let progress: Vec<_> =
             parts.iter().map(|id| self.writer.trace(id)).collect::<Result<_, StoreError>>()?;
-        if progress.contains(&Some(Progress::Begun)) && !progress.contains(&Some(Progress::Told)) {
+        if progress.contains(&Some(Progress::Partial)) && !progress.contains(&Some(Progress::ReportedByProxy))
+        {
             parts.iter().try_for_each(|id| self.writer.forget_trace(id))?;
         }
         Ok(())
     }
 
-    /// Whether a proxy has told of a recording. It may have been killed before all of that was in the store.
-    pub fn is_told(&self, parts: &[&str]) -> Result<bool, LoadError> {
+    /// Whether a proxy has reported the calls of a recording. It may have been killed before all of them were
+    /// in the store.
+    pub fn is_reported_by_proxy(&self, parts: &[&str]) -> Result<bool, LoadError> {
         let first = parts.first().map(|id| self.writer.trace(id)).transpose()?;
-        Ok(first.flatten() == Some(Progress::Told))
+        Ok(first.flatten() == Some(Progress::ReportedByProxy))
     }
 
-    /// Takes out what a proxy has told of a recording if that is less than the recording has, so that all of it can be loaded.
+    /// Deletes what a proxy has reported of a recording if the recording has more calls, so that all of it
+    /// can be loaded.
     pub fn forget_if_fewer(&mut self, parts: &[&str], calls: u64) -> Result<(), LoadError> {
         let Some(first) = parts.first() else { return Ok(()) };
         if self.writer.calls_of_trace(first)? < calls {
@@ -99,7 +102,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Loads the next part. One that is in the store already is left as it is.
+    /// Loads the next part. A part that is already in the store is skipped.
     pub fn part<R: Read>(&mut self, reader: &mut TraceReader<R>) -> Result<Loaded, LoadError> {
         let (mut trace, mut calls) = (String::new(), 0);
         while let Some(line) = reader.next_line()? {
@@ -118,7 +121,7 @@ impl<'a> Loader<'a> {
         Ok(Loaded::Loaded { trace, calls })
     }
 
-    /// There are no more parts: what is unanswered stays so. Returns how many calls this ends.
+    /// Ends the recording: open requests stay unanswered. Returns the number of calls this closes.
     pub fn finish(mut self) -> Result<u64, LoadError> {
         self.finish_feed()
     }
@@ -133,15 +136,15 @@ impl<'a> Loader<'a> {
 
     fn is_there(&mut self, id: &str, first: &str) -> Result<bool, LoadError> {
         match self.writer.trace(id)? {
-            Some(Progress::Complete | Progress::Told) => return Ok(true),
-            Some(Progress::Begun) => self.writer.forget_trace(id)?,
+            Some(Progress::Complete | Progress::ReportedByProxy) => return Ok(true),
+            Some(Progress::Partial) => self.writer.forget_trace(id)?,
             None => {}
         }
-        // A proxy names the first part of what it tells.
-        Ok(first != id && self.writer.trace(first)? == Some(Progress::Told))
+        // A proxy names the first part in everything it reports.
+        Ok(first != id && self.writer.trace(first)? == Some(Progress::ReportedByProxy))
     }
 
-    /// Returns how many calls were written.
+    /// Reads a line; returns how many calls were written.
     fn line(&mut self, line: &Line<'_>) -> Result<u64, LoadError> {
         let feed = match &mut self.feed {
             Some(feed) => feed,
@@ -159,7 +162,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Counts the calls of a recording, part by part, and writes nothing.
+/// Counts the calls of a recording, part by part, without writing anything.
 #[derive(Debug)]
 pub struct CallCounter {
     feed: TraceFeed,
@@ -173,25 +176,25 @@ impl Default for CallCounter {
 }
 
 impl CallCounter {
-    /// Counts those of the next part.
+    /// Counts the calls of the next part.
     pub fn part<R: Read>(&mut self, reader: &mut TraceReader<R>) -> Result<(), ReadError> {
         while let Some(line) = reader.next_line()? {
             self.feed.record(&line);
             if self.feed.waiting() >= BATCH {
-                self.settle();
+                self.count_rows();
             }
         }
         Ok(())
     }
 
-    /// How many there are, those included that were never answered.
+    /// The number of calls, including those that were never answered.
     pub fn finish(mut self) -> u64 {
         self.feed.finish();
-        self.settle();
+        self.count_rows();
         self.calls
     }
 
-    fn settle(&mut self) {
+    fn count_rows(&mut self) {
         self.calls += count_calls(&self.feed.take_rows());
     }
 }
@@ -200,7 +203,7 @@ fn count_calls(rows: &[Row]) -> u64 {
     rows.iter().filter(|row| matches!(row, Row::Call(_))).count() as u64
 }
 
-/// What servers offered when they were last seen. A store that isn't there yet, or is in memory, knows of nothing.
+/// The last known lists in the store at `path`. Empty if there is no store yet, or if it is in memory.
 pub(super) fn known(path: &Path) -> Vec<Snapshot> {
     Store::open_read(path).and_then(|store| store.snapshots()).unwrap_or_default()
 }

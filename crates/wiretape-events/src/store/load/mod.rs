@@ -1,12 +1,13 @@
-//! Rows made from the lines of a trace: the same that a proxy's signals become, and one for each request of a client over pipes.
+//! Rows from the lines of a trace: HTTP exchanges are reassembled and become the same rows as through the
+//! proxy; over stdio, each of the client's requests becomes a row.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `loader` | [`Loader`]: whole recordings, part by part |
 //! | `live` | [`LiveTrace`]: a trace while it is written |
-//! | `feed` | [`TraceFeed`]: which lines go which way |
-//! | `exchanges` | exchanges of HTTP, put together again and observed as the proxy's are |
-//! | `calls` | requests with their answers, where there are no exchanges |
+//! | `feed` | [`TraceFeed`]: routes lines to one of the two below |
+//! | `exchanges` | HTTP exchanges, reassembled and observed like the proxy's |
+//! | `calls` | requests with their answers, where there are no HTTP exchanges |
 
 mod calls;
 mod exchange;

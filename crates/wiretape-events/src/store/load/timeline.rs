@@ -1,35 +1,35 @@
-//! When the lines of a recording were written, on a clock that never runs backwards.
+//! The times of a recording's lines, as a monotonic clock for the observer.
 
 use crate::observe::Now;
 use std::time::{Duration, Instant};
 use wiretape_trace::format::Stamp;
 
-/// Where in a recording we are.
+/// The current time of a recording.
 #[derive(Debug)]
 pub(super) struct Timeline {
     base: Instant,
-    /// The first wall time, for recordings that have no other.
+    /// The first wall-clock time, the origin for recordings without microseconds.
     first_ms: Option<i64>,
     last: Tick,
 }
 
-/// When a line was written.
+/// The time of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tick {
     /// Microseconds since the recording began.
     pub(super) us: u64,
     /// Milliseconds since 1970.
     pub(super) wall_ms: i64,
-    /// Whether the line says so itself.
+    /// Whether the line has a time of its own.
     pub(super) source: Source,
 }
 
-/// Where a time is from.
+/// Where a time comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Source {
-    /// The line has it.
+    /// From the line itself.
     Line,
-    /// The line before had it.
+    /// From the line before, because this one has none.
     #[default]
     Before,
 }
@@ -39,12 +39,12 @@ impl Timeline {
         Timeline { base: Instant::now(), first_ms: None, last: Tick::default() }
     }
 
-    /// A line that was written at this wall time, and says no more.
+    /// Sets the wall-clock time, for lines that have no other.
     pub(super) fn wall(&mut self, wall_ms: i64) {
         self.last.wall_ms = wall_ms;
     }
 
-    /// The next line.
+    /// Advances to the next line.
     pub(super) fn line(&mut self, stamp: &Stamp<'_>) -> Tick {
         let wall = stamp.wall_ms();
         let by_wall = wall.map(|ms| {
@@ -58,12 +58,12 @@ impl Timeline {
         self.last
     }
 
-    /// The last line.
+    /// The time of the last line.
     pub(super) fn last(&self) -> Tick {
         self.last
     }
 
-    /// The same moment for an observer. A time that no clock could show is that of the beginning.
+    /// The same time for an observer. A time that `Instant` can't represent becomes that of the beginning.
     pub(super) fn now(&self, tick: Tick) -> Now {
         let instant = self.base.checked_add(Duration::from_micros(tick.us)).unwrap_or(self.base);
         Now { instant, wall_ms: tick.wall_ms }
@@ -71,13 +71,13 @@ impl Timeline {
 }
 
 impl Tick {
-    /// Microseconds since an earlier line, if both say when they were written.
+    /// Microseconds since an earlier line; `None` if one of them has no time.
     pub(super) fn since(self, earlier: Tick) -> Option<u64> {
         let both = self.source == Source::Line && earlier.source == Source::Line;
         both.then(|| self.us.saturating_sub(earlier.us))
     }
 
-    /// So long before.
+    /// The time `us` microseconds earlier.
     pub(super) fn before(self, us: u64) -> Tick {
         let ms = i64::try_from(us / 1000).unwrap_or(i64::MAX);
         Tick { us: self.us.saturating_sub(us), wall_ms: self.wall_ms.saturating_sub(ms), ..self }

@@ -1,4 +1,4 @@
-//! Calls, for `logs` and `slow`.
+//! Queries calls, for `logs` and `slow`.
 
 use super::filter::{Conditions, Filter};
 use super::{Store, count, count_or_none};
@@ -10,60 +10,60 @@ use rusqlite::{Row, params_from_iter};
 use serde::Serialize;
 use wiretape_analyze::call::Outcome;
 
-/// A call, as it is told.
+/// A call, with the names it refers to. The JSON output of `logs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecord {
-    /// Its number in the store: later ones are higher.
+    /// The row's id in the store, which increases with each call.
     pub row: i64,
     /// When it began, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub time: i64,
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: String,
-    /// The listener, if it came through one.
+    /// The name of the proxy's listener; `None` over stdio.
     pub listener: Option<String>,
     /// `http` or `stdio`.
     pub transport: String,
     /// `mcp`, `batch` or `http`.
     pub kind: String,
-    /// The method of JSON-RPC, or that of HTTP.
+    /// The JSON-RPC method, or the HTTP method if it is not an MCP message.
     pub method: String,
-    /// The tool.
+    /// The name of the called tool.
     pub tool: Option<String>,
-    /// The path, where no method of MCP was called.
+    /// The path of an HTTP request that is not an MCP message.
     pub path: Option<String>,
-    /// The resource's URI or the prompt's name, where it is for one.
+    /// The resource's URI or the prompt's name that the request is about.
     pub subject: Option<String>,
-    /// The JSON-RPC id, as text; empty, and `null` in JSON, if there is none.
+    /// The JSON-RPC id as text; empty, and `null` in JSON, if there is none.
     #[serde(serialize_with = "super::text_or_null")]
     pub request_id: String,
-    /// How it went.
+    /// How it ended.
     #[serde(serialize_with = "by_name")]
     pub status: Outcome,
-    /// The code of a JSON-RPC error.
+    /// The JSON-RPC error code, if the answer is an error.
     pub error_code: Option<i64>,
-    /// What went wrong, in words.
+    /// What went wrong, for people.
     pub error_message: Option<String>,
-    /// From the request to the end of the answer, or until it was given up.
+    /// Microseconds from the request to the end of the answer, or until it was given up.
     pub latency_us: Option<u64>,
-    /// How much of it the server took.
+    /// Microseconds during which the server had the request.
     pub upstream_us: Option<u64>,
-    /// From the request to the first byte of the answer's body.
+    /// Microseconds from the request to the first byte of the response's body.
     pub first_byte_us: Option<u64>,
-    /// The request's length.
+    /// The length of the request in bytes.
     pub request_bytes: u64,
-    /// The answer's length.
+    /// The length of the response in bytes; 0 if there is none.
     pub response_bytes: u64,
-    /// The status of HTTP.
+    /// The HTTP status; `None` over stdio or without a response.
     pub http_status: Option<u16>,
-    /// The session.
+    /// The id of its session.
     pub session: Option<String>,
-    /// The client's name.
+    /// The client's name, from its session.
     pub client: Option<String>,
-    /// The trace that it is recorded in.
+    /// The id of the trace it is recorded in.
     pub trace: Option<String>,
-    /// The event that told of it.
+    /// The event that reported it; `None` if it was loaded from a trace.
     pub event_id: Option<EventId>,
 }
 
@@ -71,14 +71,14 @@ fn by_name<S: serde::Serializer>(outcome: &Outcome, serializer: S) -> Result<S::
     serializer.serialize_str(outcome.name())
 }
 
-/// Which calls come first.
+/// The order of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The latest.
+    /// By start, the latest first.
     Newest,
-    /// The earliest.
+    /// By start, the earliest first.
     Oldest,
-    /// Those that took longest.
+    /// By duration, the longest first. Calls without a duration are left out.
     Slowest,
 }
 
@@ -100,7 +100,7 @@ const SELECT: &str = "SELECT call.id AS id, call.time AS time, operation.server,
      FROM call LEFT JOIN operation ON operation.id = call.operation LEFT JOIN session ON session.id = call.session";
 
 impl Store {
-    /// The first calls in an order.
+    /// The first `limit` calls in an order.
     pub fn calls(&self, filter: &Filter, order: Order, limit: u32) -> Result<Vec<CallRecord>, StoreError> {
         let mut conditions = filter.of_calls();
         if order == Order::Slowest {
@@ -109,20 +109,22 @@ impl Store {
         self.select(&conditions, "INDEXED BY call_by_time", order.sql(), limit)
     }
 
-    /// The calls of one session, in the order in which they came.
+    /// The calls of one session, in the order of their start. `rows` is the range of ids between its first
+    /// and last call.
     pub(super) fn calls_of_session(
         &self,
         session: i64,
         rows: (i64, i64),
     ) -> Result<Vec<CallRecord>, StoreError> {
         let mut conditions = Conditions::default();
+        // There is no index by session: the range of rows is what keeps this from scanning the whole table.
         conditions.add_with("id BETWEEN ? AND ?", [rows.0.into(), rows.1.into()]);
         conditions.add_with("session = ?", [session.into()]);
         self.select(&conditions, "NOT INDEXED", Order::Oldest.sql(), u32::MAX)
     }
 
-    /// Calls that have come since a row, in the order in which they came. If the store has only lower rows, it was
-    /// emptied or begun anew, and all of them have come since.
+    /// Calls added after a row, in the order in which they were added. If the store has only lower rows, it
+    /// was emptied or replaced, and all its calls are new.
     pub fn calls_after(&self, row: i64, filter: &Filter, limit: u32) -> Result<Vec<CallRecord>, StoreError> {
         let row = if self.newest_row()? < row { 0 } else { row };
         let mut conditions = filter.of_calls();
@@ -130,24 +132,24 @@ impl Store {
         self.select(&conditions, "NOT INDEXED", "id", limit)
     }
 
-    /// The call in this row, if there is one.
+    /// The call in this row; `None` if it doesn't exist, or no longer.
     pub fn call(&self, row: i64) -> Result<Option<CallRecord>, StoreError> {
         let mut conditions = Conditions::default();
         conditions.add_with("id = ?", [row.into()]);
         Ok(self.select(&conditions, "NOT INDEXED", "id", 1)?.pop())
     }
 
-    /// The number of the row that was written last; 0 if there is none.
+    /// The id of the newest row; 0 if there is none.
     pub fn newest_row(&self) -> Result<i64, StoreError> {
         self.row("SELECT coalesce(max(id), 0) FROM call", [], |row| row.get(0))
     }
 
-    /// Changes whenever anything was written.
+    /// A number that changes whenever another connection has written. Cheaper to poll than a query.
     pub fn data_version(&self) -> Result<i64, StoreError> {
         pragma(&self.connection, "data_version").map_err(|source| self.error(source))
     }
 
-    /// First the rows are found, then only those that are wanted are read.
+    /// Selects ids from the index first, and then reads only the wanted rows.
     fn select(
         &self,
         conditions: &Conditions,
@@ -155,6 +157,8 @@ impl Store {
         order: &str,
         limit: u32,
     ) -> Result<Vec<CallRecord>, StoreError> {
+        // `INDEXED BY` keeps SQLite from choosing the index by trace or a full scan, whatever its statistics
+        // say.
         let clause = conditions.clause();
         let found = format!("SELECT id FROM call {index}{clause} ORDER BY {order} LIMIT {limit}");
         let sql = format!("{SELECT} WHERE call.id IN ({found}) ORDER BY {}", qualified(order));

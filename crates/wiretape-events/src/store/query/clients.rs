@@ -1,4 +1,4 @@
-//! Who calls.
+//! Queries clients, for `clients`: sessions grouped by who opened them.
 
 use super::filter::Filter;
 use super::{Store, count};
@@ -10,28 +10,28 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRecord {
-    /// Its name; unknown for sessions whose beginning was not seen.
+    /// The client's name; unknown for sessions whose beginning was not seen.
     pub name: Option<String>,
-    /// Its version.
+    /// The client's version, from its introduction.
     pub version: Option<String>,
-    /// Its platform.
+    /// The client's platform, if it or the browser says.
     pub platform: Option<String>,
-    /// How many sessions it had.
+    /// The number of its sessions.
     pub sessions: u64,
-    /// How many calls there were in these.
+    /// The number of calls in these sessions.
     pub calls: u64,
-    /// How many of the calls failed.
+    /// The number of these calls that failed.
     pub errors: u64,
     /// When it was first seen, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub first_seen: i64,
-    /// When it was last seen.
+    /// When it was last seen, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub last_seen: i64,
 }
 
 impl Store {
-    /// The clients of the sessions that a filter means; the one last heard of first.
+    /// The clients of the sessions that match a filter, the most recently active first.
     pub fn clients(&self, filter: &Filter) -> Result<Vec<ClientRecord>, StoreError> {
         let conditions = filter.of_sessions();
         let sql = format!(

@@ -1,38 +1,38 @@
-//! Which calls or sessions are asked for.
+//! Filters, and their translation to SQL conditions. Values are always bound, never spliced into the SQL.
 
 use super::names::add_server;
 use crate::store::row::{IS_CALL, Kind, status_code};
 use rusqlite::types::Value;
 use wiretape_analyze::call::Outcome;
 
-/// Which calls are meant. What is not given is not asked for.
+/// Selects calls. Fields that are not set match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// From this time on, in milliseconds since 1970.
+    /// Calls that began at this time or later, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// Before this time, in milliseconds since 1970.
+    /// Calls that began before this time, in milliseconds since 1970.
     pub until_ms: Option<i64>,
-    /// At this server: by the name that a listener or a recording gave it, by host and port, or by its URL.
+    /// Calls on this server: the name that a listener or a recording gave it, its host and port, or its URL.
     pub server: Option<String>,
-    /// Of this tool.
+    /// Calls of this tool, by its exact name.
     pub tool: Option<String>,
-    /// With this method.
+    /// Calls with this JSON-RPC or HTTP method.
     pub method: Option<String>,
-    /// By a client of this name.
+    /// Calls of clients with this name.
     pub client: Option<String>,
-    /// In sessions whose id begins so.
+    /// Calls in sessions whose id begins with this.
     pub session: Option<String>,
-    /// That went one of these ways; any, if there are none.
+    /// Calls that ended in one of these ways; empty matches all.
     pub statuses: Vec<Outcome>,
-    /// Only those that failed.
+    /// Only failed calls.
     pub errors_only: bool,
-    /// Of this kind.
+    /// Calls of this kind.
     pub kind: Option<Kind>,
-    /// Only requests of clients: no streams, no notifications, no answers to the server's own requests.
+    /// Only requests of clients, no plumbing.
     pub calls_only: bool,
 }
 
-/// Conditions of SQL, with their values.
+/// SQL conditions with their bound values.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     conditions: Vec<String>,
@@ -55,7 +55,7 @@ impl Conditions {
         }
     }
 
-    /// ` WHERE …`, or nothing.
+    /// The `WHERE` clause with a leading space; empty if there are no conditions.
     pub(super) fn clause(&self) -> String {
         match self.conditions.as_slice() {
             [] => String::new(),
@@ -65,17 +65,20 @@ impl Conditions {
 }
 
 impl Filter {
-    /// What calls must fulfil, in the columns of `call`.
+    /// The conditions for calls, in the columns of `call`.
     pub(super) fn of_calls(&self) -> Conditions {
         let mut conditions = Conditions::default();
         self.add_times(&mut conditions);
         self.add_statuses(&mut conditions);
+        // Subqueries and not joins: operations and sessions are few, and the scan of calls stays within the
+        // covering index.
         conditions.add_inner("operation IN (SELECT id FROM operation", self.of_operations());
         conditions.add_inner("session IN (SELECT id FROM session", self.of_who());
         conditions
     }
 
-    /// What sessions must fulfil, in the columns of `session`: they were alive in that time, and have such calls.
+    /// The conditions for sessions, in the columns of `session`: active in that time, and with matching
+    /// calls.
     pub(super) fn of_sessions(&self) -> Conditions {
         let mut conditions = self.of_who();
         self.add_server(&mut conditions);
@@ -91,7 +94,7 @@ impl Filter {
         conditions
     }
 
-    /// What changes must fulfil, in columns `time`, `server` and `session`.
+    /// The conditions for schema changes and violations, in the columns `time`, `server` and `session`.
     pub(super) fn of_incidents(&self) -> Conditions {
         let mut conditions = Conditions::default();
         self.add_times(&mut conditions);
@@ -102,7 +105,7 @@ impl Filter {
         conditions
     }
 
-    /// Whether it says something that the sessions' own rows don't tell.
+    /// Whether the filter needs more than the session's own row, and so has to look at calls.
     fn asks_for_calls(&self) -> bool {
         self.tool.is_some()
             || self.method.is_some()
@@ -111,7 +114,7 @@ impl Filter {
             || !self.statuses.is_empty()
     }
 
-    /// What is at its server, in a column `server`.
+    /// Restricts a column `server` to the filter's server.
     pub(super) fn add_server(&self, conditions: &mut Conditions) {
         if let Some(name) = &self.server {
             add_server(conditions, name);
@@ -172,7 +175,8 @@ impl Filter {
     }
 }
 
-/// All texts that begin so are from the first to before the second.
+/// The range of all texts with a prefix: from the first value, up to but not including the second. Unlike
+/// `LIKE`, it is case-sensitive, has no wildcards and can use an index.
 pub(super) fn prefix_range(prefix: &str) -> [Value; 2] {
     [prefix.to_owned().into(), format!("{prefix}{}", char::MAX).into()]
 }

@@ -1,4 +1,4 @@
-//! The store itself.
+//! Facts about the store itself, for `store info`.
 
 use super::{Store, count};
 use crate::store::error::StoreError;
@@ -6,50 +6,50 @@ use crate::store::schema::pragma;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What there is to say of a store.
+/// Facts about a store. The JSON output of `store info`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Info {
-    /// Where it is.
+    /// The path of the store's main file.
     pub path: PathBuf,
-    /// The version of its tables.
+    /// The version of its tables, see the migrations.
     pub version: i64,
-    /// Its size, with pages that are free.
+    /// Its size in bytes, including free pages.
     pub bytes: u64,
-    /// How much of that is free.
+    /// How much of the size is free pages, in bytes.
     pub free_bytes: u64,
-    /// How many rows each table has.
+    /// The number of rows in each table.
     pub rows: TableRows,
     /// When the oldest call began, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso_or_null")]
     pub oldest: Option<i64>,
-    /// When the latest call began.
+    /// When the latest call began, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso_or_null")]
     pub newest: Option<i64>,
 }
 
-/// How many rows each table has.
+/// The number of rows in each table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TableRows {
-    /// Calls.
+    /// Calls and plumbing requests.
     pub calls: u64,
-    /// Sessions.
+    /// Sessions, named or grouped.
     pub sessions: u64,
-    /// Methods and tools, each at a server and listener.
+    /// Combinations of server, listener, method and tool.
     pub operations: u64,
-    /// What servers offer.
+    /// Current definitions of servers.
     pub schema_items: u64,
-    /// What has changed of that.
+    /// Entries in the history of definitions.
     pub schema_changes: u64,
-    /// What browsers have blocked.
+    /// Policy violations that browsers reported.
     pub violations: u64,
-    /// Traces that were loaded.
+    /// Traces that were loaded or reported.
     pub traces: u64,
 }
 
 impl Store {
-    /// What there is to say of it.
+    /// Facts about this store.
     pub fn info(&self) -> Result<Info, StoreError> {
         let pragma = |name| pragma(&self.connection, name).map_err(|source| self.error(source));
         let page = pragma("page_size")?;
@@ -70,7 +70,7 @@ impl Store {
     }
 
     fn table_rows(&self) -> Result<TableRows, StoreError> {
-        // The operations' own counts, for counting calls one by one takes long.
+        // Uses the counters of the operations, because counting calls scans a whole index.
         let sql = "SELECT (SELECT coalesce(sum(calls), 0) FROM operation), (SELECT count(*) FROM session), \
                    (SELECT count(*) FROM operation), (SELECT count(*) FROM schema_item), \
                    (SELECT count(*) FROM schema_change), (SELECT count(*) FROM violation), \

@@ -1,4 +1,4 @@
-//! Reading the store: typed answers, while others write.
+//! Reads the store: typed queries, while other processes write.
 
 mod calls;
 mod clients;
@@ -22,17 +22,17 @@ pub use stats::{Stats, StatsRecord};
 
 use super::error::StoreError;
 use super::file;
-use super::schema::{self as tables, Standing, VERSION};
+use super::schema::{self as tables, Content, VERSION};
 use super::writer::Writer;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long another program is waited for. Readers wait for nobody but who brings a store up to date.
+/// How long to wait for another process. In WAL mode, readers only have to wait for a migration.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A store, to read.
+/// The read connection to a store.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -40,7 +40,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store for reading. A writer may write meanwhile. One that is older is brought up to date first.
+    /// Opens a store for reading, while others may write. An older store is migrated first.
     pub fn open_read(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
@@ -49,9 +49,9 @@ impl Store {
             return Err(StoreError::Directory { path: path.to_owned() });
         }
         match Self::open_current(path).map_err(StoreError::while_opening) {
-            Ok(Standing::Store(version)) if version < VERSION => drop(Writer::open(path)?),
-            Ok(Standing::Store(_)) => {}
-            Ok(Standing::Empty) => return Err(StoreError::Missing { path: path.to_owned() }),
+            Ok(Content::Store(version)) if version < VERSION => drop(Writer::open(path)?),
+            Ok(Content::Store(_)) => {}
+            Ok(Content::Empty) => return Err(StoreError::Missing { path: path.to_owned() }),
             Err(error @ StoreError::ReadOnly { .. }) => {
                 file::readable(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
                 return Err(error);
@@ -62,16 +62,16 @@ impl Store {
         Ok(Store { path: path.to_owned(), connection })
     }
 
-    /// Reads what a writer has written, in memory or in a file.
+    /// Queries what a writer has written, in memory or in a file.
     pub fn of(writer: Writer) -> Self {
         Store { path: writer.path().to_owned(), connection: writer.connection }
     }
 
-    fn open_current(path: &Path) -> Result<Standing, StoreError> {
-        tables::standing(&connect(path)?, path, VERSION)
+    fn open_current(path: &Path) -> Result<Content, StoreError> {
+        tables::content(&connect(path)?, path, VERSION)
     }
 
-    /// Where it is.
+    /// The path of the store; `:memory:` for one in memory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -102,7 +102,8 @@ impl Store {
     }
 }
 
-/// Opens a file for reading. Where the files that readers share can't be made, a store that nobody writes is read alone.
+/// Opens a file for reading. If the companion files that WAL readers share can't be created, and there are
+/// none, the store is opened as immutable: no process writes to it.
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let of_sqlite = |source| StoreError::from_sqlite(path.to_owned(), source);
@@ -110,7 +111,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     let alone =
         || Connection::open_with_flags(immutable(path), flags | OpenFlags::SQLITE_OPEN_URI).and_then(usable);
     if file::is_read_only(path) && !file::has_companions(path) {
-        // They would be as read-only as the store, and stay so.
+        // SQLite would create companion files with the store's read-only mode, and could never remove them.
         return alone().map_err(of_sqlite);
     }
     match shared().map_err(of_sqlite) {
@@ -122,7 +123,9 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 fn usable(connection: Connection) -> rusqlite::Result<Connection> {
     tables::harden(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    // Negative means KiB: 32 MiB of page cache, because statistics scan the whole index.
     connection.pragma_update(None, "cache_size", -32_768)?;
+    // Opening is lazy: only a query shows whether the file can be read.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
@@ -139,7 +142,7 @@ fn immutable(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// A time as programs are told it: ISO 8601, in UTC.
+/// Serializes a time as ISO 8601 in UTC.
 fn iso<S: Serializer>(ms: &i64, serializer: S) -> Result<S::Ok, S::Error> {
     iso_or_null(&Some(*ms), serializer)
 }
@@ -149,12 +152,12 @@ fn iso_or_null<S: Serializer>(ms: &Option<i64>, serializer: S) -> Result<S::Ok, 
     time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()).serialize(serializer)
 }
 
-/// A text that is empty where there is none.
+/// Serializes an empty text as null.
 fn text_or_null<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     Some(text).filter(|text| !text.is_empty()).serialize(serializer)
 }
 
-/// Numbers that can't be negative, as they stand in the store.
+/// Reads a number that can't be negative; SQLite's integers are signed.
 fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
 }

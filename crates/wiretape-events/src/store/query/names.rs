@@ -1,4 +1,4 @@
-//! Names that people use and see: of servers and tools, and the shortest one of a session.
+//! The names that people use and see: of servers, of tools, and the shortest unique prefix of a session id.
 
 use super::Store;
 use super::filter::Conditions;
@@ -7,21 +7,21 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What calls have in common, as far as it has a name.
+/// A combination of server, listener, method and tool that was called.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OperationRecord {
     /// The label of a recording, or the URL of a server.
     pub server: String,
     /// The listener's name, if the calls came through one.
     pub listener: Option<String>,
-    /// The method of JSON-RPC, or that of HTTP.
+    /// The JSON-RPC method, or the HTTP method if it is not an MCP message.
     pub method: String,
-    /// The tool.
+    /// The name of the tool, if one is called.
     pub tool: Option<String>,
 }
 
 impl Store {
-    /// All that was called, the first that was seen first.
+    /// All operations, in the order in which they were first seen.
     pub fn operations(&self) -> Result<Vec<OperationRecord>, StoreError> {
         self.rows("SELECT server, listener, method, tool FROM operation ORDER BY id", [], |row| {
             Ok(OperationRecord {
@@ -33,14 +33,14 @@ impl Store {
         })
     }
 
-    /// The tools that were called or are offered.
+    /// The names of all tools that were called or are offered.
     pub fn tools(&self) -> Result<BTreeSet<String>, StoreError> {
         let sql = "SELECT tool FROM operation WHERE tool IS NOT NULL UNION \
                    SELECT key FROM schema_item JOIN schema_list ON schema_list.id = list AND method = 'tools/list'";
         Ok(self.rows(sql, [], |row| row.get(0))?.into_iter().collect())
     }
 
-    /// The servers that a name means: see [`Filter::server`](super::Filter).
+    /// The servers that a name refers to, see [`Filter::server`](super::Filter).
     pub fn servers_named(&self, name: &str) -> Result<BTreeSet<String>, StoreError> {
         let mut conditions = Conditions::default();
         add_server(&mut conditions, name);
@@ -48,14 +48,16 @@ impl Store {
         Ok(self.rows(&sql, params_from_iter(&conditions.values), |row| row.get(0))?.into_iter().collect())
     }
 
-    /// The name that each server was last given by a listener.
+    /// The name that a listener last gave to each server, by URL.
     pub fn listeners(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let operations = self.operations()?.into_iter();
         Ok(operations.filter_map(|operation| Some((operation.server, operation.listener?))).collect())
     }
 
-    /// The shortest beginning of a session's id that no other session has, but no shorter than `least`.
+    /// The shortest unique prefix of a session's id, with at least `least` characters.
     pub fn short_session_id(&self, id: &str, least: usize) -> Result<String, StoreError> {
+        // In sorted order, only the two neighbours can share the longest prefix, so two index lookups are
+        // enough.
         let neighbours = self.rows(
             "SELECT max(name) FROM session WHERE name < ?1 UNION ALL SELECT min(name) FROM session WHERE name > ?1",
             [id],
@@ -67,8 +69,8 @@ impl Store {
     }
 }
 
-/// Only what is at the servers of a name, in a column `server`: the name that a listener or a recording gave it, its host
-/// and port, or its URL with or without a path.
+/// Restricts a column `server` to the servers with a name: the name that a listener or a recording gave it,
+/// its host and port, or its URL with or without a path.
 pub(super) fn add_server(conditions: &mut Conditions, name: &str) {
     let origin = origin(name).to_owned();
     let values = [origin.clone(), format!("http://{origin}"), format!("https://{origin}"), name.to_owned()];

@@ -1,4 +1,4 @@
-//! How many calls there were when.
+//! Call rates over time, for the page's chart.
 
 use super::filter::Filter;
 use super::{Store, count};
@@ -8,19 +8,19 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 use wiretape_analyze::call::Outcome;
 
-/// The calls of a piece of time.
+/// The calls in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateRecord {
-    /// Which piece, counted from 0 at the beginning of the time.
+    /// The index of the interval; 0 begins at the start of the range.
     pub part: i64,
-    /// How many calls.
+    /// The number of calls in it.
     pub calls: u64,
-    /// How many of them failed.
+    /// The number of these that failed.
     pub errors: u64,
 }
 
 impl Store {
-    /// How many calls there were since a time, in pieces of so many milliseconds; pieces without calls are left out.
+    /// The calls since a time, counted in intervals of `width_ms`. Intervals without calls are omitted.
     pub fn rates(&self, since_ms: i64, width_ms: i64) -> Result<Vec<RateRecord>, StoreError> {
         let conditions = Filter { since_ms: Some(since_ms), ..Filter::default() }.of_calls();
         let failed: Vec<String> = Outcome::ALL

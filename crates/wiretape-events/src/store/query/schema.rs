@@ -1,4 +1,5 @@
-//! What servers offer, what has changed, and what nobody uses; and what browsers have blocked.
+//! Queries servers' definitions: the current ones, their history, and tools without calls; and policy
+//! violations.
 
 use super::Store;
 use super::filter::{Conditions, Filter};
@@ -10,18 +11,18 @@ use crate::store::error::StoreError;
 use rusqlite::params_from_iter;
 use serde::Serialize;
 
-/// A list of a server, as it is now.
+/// A server's current list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SchemaListRecord {
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: String,
-    /// Which list.
+    /// The method that lists it, such as `tools/list`.
     pub method: String,
-    /// When it was last new or changed, in milliseconds since 1970.
+    /// When it last was new or changed, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub last_seen: i64,
-    /// What is on it.
+    /// The entries, in the order in which they were first seen.
     pub items: Vec<SchemaItemRecord>,
 }
 
@@ -29,71 +30,71 @@ pub struct SchemaListRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SchemaItemRecord {
-    /// What it goes by.
+    /// What identifies the entry: a name, or a URI.
     pub key: String,
-    /// The entry, as the server gave it.
+    /// The entry's JSON as the server sent it.
     pub definition: Raw,
     /// When it was first seen, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub first_seen: i64,
-    /// When it was seen to change last.
+    /// When it last changed, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub changed: i64,
 }
 
-/// Something that has changed on a list.
+/// One change of a server's list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SchemaChangeRecord {
-    /// When, in milliseconds since 1970.
+    /// When it was observed, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub time: i64,
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: String,
-    /// Which list.
+    /// The method that lists it, such as `tools/list`.
     pub method: String,
-    /// The session in which it was seen.
+    /// The session in which it was observed.
     pub session: Option<String>,
     /// `initial`, `added`, `modified` or `removed`.
     pub change: String,
-    /// What the entry goes by.
+    /// What identifies the entry: a name, or a URI.
     pub key: String,
-    /// The entry after that; before it, if it was removed.
+    /// The entry's JSON after the change; before it, if it was removed.
     pub definition: Raw,
 }
 
-/// A tool that nobody has called.
+/// A tool without calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnusedTool {
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: String,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
     /// When it was first seen, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub first_seen: i64,
 }
 
-/// Something that a browser has blocked.
+/// A browser's report that a Content-Security-Policy blocked something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViolationRecord {
-    /// When, in milliseconds since 1970.
+    /// When it was reported, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub time: i64,
-    /// The server.
+    /// The URL of the server whose page it was.
     pub server: String,
     /// The session, if it is known.
     pub session: Option<String>,
-    /// What was blocked.
+    /// The blocked URI, as the browser reports it.
     pub blocked_uri: String,
-    /// The directive that forbids it.
+    /// The directive that blocked it.
     pub directive: String,
 }
 
 impl Store {
-    /// What servers offer, or one of them, as far as it was seen. The server goes by any of its names.
+    /// The current lists of all servers, or of one server, given by any of its names.
     pub fn schema(&self, server: Option<&str>) -> Result<Vec<SchemaListRecord>, StoreError> {
         let mut conditions = Conditions::default();
         server.inspect(|name| add_server(&mut conditions, name));
@@ -128,7 +129,7 @@ impl Store {
         )
     }
 
-    /// What has changed, in the filter's time, at its server and in its session; the latest first.
+    /// The changes that match the filter's time, server, session, method and tool, the latest first.
     pub fn schema_changes(&self, filter: &Filter, limit: u32) -> Result<Vec<SchemaChangeRecord>, StoreError> {
         let mut conditions = filter.of_incidents();
         if let Some(method) = &filter.method {
@@ -155,7 +156,7 @@ impl Store {
         })
     }
 
-    /// Tools that are offered now, and that no call that the filter means has used.
+    /// The tools that are currently offered and that no call matching the filter has used.
     pub fn unused_tools(&self, filter: &Filter) -> Result<Vec<UnusedTool>, StoreError> {
         let used = filter.of_calls();
         let mut conditions = Conditions::default();
@@ -178,7 +179,7 @@ impl Store {
         })
     }
 
-    /// What is known of each list, so that a proxy that is started again can go on comparing.
+    /// The last known lists, so that a proxy notices changes that happened while none was running.
     pub fn snapshots(&self) -> Result<Vec<Snapshot>, StoreError> {
         let item = |item: SchemaItemRecord| SchemaItem { key: item.key, definition: item.definition };
         let snapshot = |list: SchemaListRecord| Snapshot {
@@ -189,7 +190,7 @@ impl Store {
         Ok(self.schema(None)?.into_iter().map(snapshot).collect())
     }
 
-    /// What browsers have blocked, in the filter's time, at its server and in its session; the latest first.
+    /// The violations that match the filter's time, server and session, the latest first.
     pub fn violations(&self, filter: &Filter, limit: u32) -> Result<Vec<ViolationRecord>, StoreError> {
         let conditions = filter.of_incidents();
         let sql = format!(

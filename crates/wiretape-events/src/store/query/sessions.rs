@@ -1,4 +1,4 @@
-//! Sessions, and what was called in one.
+//! Queries sessions, and the calls of one session.
 
 use super::calls::CallRecord;
 use super::filter::{Filter, prefix_range};
@@ -7,47 +7,47 @@ use crate::store::error::StoreError;
 use rusqlite::{Row, params_from_iter};
 use serde::Serialize;
 
-/// How many sessions are named where one was meant.
+/// How many candidates an error about an ambiguous id names.
 const MAX_CANDIDATES: u32 = 5;
 
-/// A session.
+/// A session. The JSON output of `sessions`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRecord {
-    /// Its id.
+    /// The session's id, or the name of our grouping.
     pub id: String,
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: String,
-    /// The listener, if it came through one.
+    /// The name of the proxy's listener; `None` over stdio.
     pub listener: Option<String>,
     /// `http` or `stdio`.
     pub transport: String,
-    /// The client's name.
+    /// The client's name, from its introduction.
     pub client_name: Option<String>,
-    /// The client's version.
+    /// The client's version, from its introduction.
     pub client_version: Option<String>,
-    /// The client's platform.
+    /// The client's platform, if it or the browser says.
     pub client_platform: Option<String>,
-    /// The revision of MCP.
+    /// The MCP revision that was agreed on.
     pub protocol_version: Option<String>,
-    /// The server's name, as it says itself.
+    /// The server's name, from its introduction.
     pub server_name: Option<String>,
-    /// The server's version, as it says itself.
+    /// The server's version, from its introduction.
     pub server_version: Option<String>,
-    /// The trace that it is recorded in.
+    /// The id of the trace that it was first seen in.
     pub trace: Option<String>,
     /// When it began, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub started: i64,
-    /// When its last call began.
+    /// When its last call ended, in milliseconds since 1970.
     #[serde(serialize_with = "super::iso")]
     pub last_seen: i64,
-    /// When it ended, if that was seen.
+    /// When it ended, if that was observed.
     #[serde(serialize_with = "super::iso_or_null")]
     pub ended: Option<i64>,
-    /// How many of its calls are in the store.
+    /// The number of its calls in the store.
     pub calls: u64,
-    /// How many of these failed.
+    /// The number of these that failed.
     pub errors: u64,
     #[serde(skip)]
     row: i64,
@@ -55,11 +55,11 @@ pub struct SessionRecord {
     rows: (Option<i64>, Option<i64>),
 }
 
-/// A session and its calls.
+/// A session with its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCalls {
-    /// The session.
+    /// The session itself.
     pub session: SessionRecord,
     /// Its calls, in the order in which they began.
     pub calls: Vec<CallRecord>,
@@ -70,15 +70,15 @@ const SELECT: &str = "SELECT name, server, listener, transport, client_name, cli
      first_call, last_call FROM session";
 
 impl Store {
-    /// The sessions that were alive in the filter's time and have such calls; the one last heard of first. Their counts
-    /// are of all their calls.
+    /// The sessions that were active in the filter's time and have matching calls, the most recently active
+    /// first. Their counts include all their calls.
     pub fn sessions(&self, filter: &Filter, limit: u32) -> Result<Vec<SessionRecord>, StoreError> {
         let conditions = filter.of_sessions();
         let sql = format!("{SELECT}{} ORDER BY last_seen DESC, id DESC LIMIT {limit}", conditions.clause());
         self.rows(&sql, params_from_iter(&conditions.values), read)
     }
 
-    /// The session whose id is this, or begins so, and its calls.
+    /// The session with this id, or the only one whose id begins with it, and its calls.
     pub fn session(&self, id: &str) -> Result<SessionCalls, StoreError> {
         let session = self.find_session(id)?;
         let calls = match session.rows {
@@ -94,6 +94,8 @@ impl Store {
         );
         let [from, to] = prefix_range(id);
         let mut found = self.rows(&sql, params_from_iter([from.clone(), to, from]), read)?;
+        // An exact match wins over longer ids with the same beginning. Two exact matches are of different
+        // servers.
         let exact = found.iter().filter(|session| session.id == id).count();
         match (found.len(), exact) {
             (0, _) => Err(StoreError::UnknownSession { id: id.to_owned() }),

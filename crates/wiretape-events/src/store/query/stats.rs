@@ -1,4 +1,7 @@
-//! Calls, failures and latencies by server, method and tool.
+//! Statistics: calls, failures and latencies by server, method and tool.
+//!
+//! Percentiles are computed here and not in SQL, which would take seconds for a million calls
+//! (`docs/design/0007-events-and-the-store.md`).
 
 use super::filter::Filter;
 use super::{Store, count};
@@ -11,58 +14,58 @@ use wiretape_analyze::call::Outcome;
 use wiretape_analyze::latency::Latencies;
 use wiretape_analyze::stats::CallCounts;
 
-/// What was called how often, and how it went.
+/// Statistics of calls. The JSON output of `stats`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
-    /// By server, method and tool; the most called first.
+    /// One row for each server, method and tool, the most called first.
     pub rows: Vec<StatsRecord>,
-    /// All of them together, without names.
+    /// All rows together, without names.
     pub totals: StatsRecord,
 }
 
-/// The calls of one tool or method at one server. Latencies are in microseconds, percentiles by nearest rank, of
-/// calls that were answered; unknown if none was.
+/// The calls of one tool or method on one server. Latencies are in microseconds and only of answered calls,
+/// percentiles are by nearest rank; `None` if no call was answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsRecord {
-    /// The server.
+    /// The server's URL without a path, or the label of its recording.
     pub server: String,
-    /// The method.
+    /// The JSON-RPC or HTTP method.
     pub method: String,
-    /// The tool.
+    /// The tool's name, if the method calls one.
     pub tool: Option<String>,
-    /// All calls.
+    /// The number of all calls.
     pub calls: u64,
-    /// Those that failed.
+    /// The number of failed calls.
     pub errors: u64,
-    /// How they went.
+    /// The number of calls by outcome.
     #[serde(serialize_with = "by_name")]
     pub counts: CallCounts,
-    /// How many were answered after a known time.
+    /// The number of calls that were answered and have a duration.
     pub measured: u64,
-    /// The median.
+    /// The median latency.
     pub p50_us: Option<u64>,
-    /// What 95 of 100 calls did not exceed.
+    /// The 95th percentile of the latency.
     pub p95_us: Option<u64>,
-    /// What 99 of 100 calls did not exceed.
+    /// The 99th percentile of the latency.
     pub p99_us: Option<u64>,
-    /// The mean.
+    /// The mean latency.
     pub mean_us: Option<u64>,
-    /// The longest.
+    /// The longest latency.
     pub max_us: Option<u64>,
-    /// The length of all requests.
+    /// The total length of all requests, in bytes.
     pub request_bytes: u64,
-    /// The length of all answers.
+    /// The total length of all responses, in bytes.
     pub response_bytes: u64,
 }
 
-/// Counts under the names of their outcomes.
+/// Serializes counts with the names of the outcomes as keys.
 fn by_name<S: serde::Serializer>(counts: &CallCounts, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(Outcome::ALL.map(|outcome| (outcome.name(), counts.get(outcome))))
 }
 
-/// What is summed up of calls.
+/// The running sums of one group of calls.
 #[derive(Debug, Default)]
 struct Tally {
     counts: CallCounts,
@@ -82,7 +85,8 @@ impl Tally {
         Ok(())
     }
 
-    /// All of them in one, by halves: each is looked at a few times, not once for every other.
+    /// Merges all tallies pairwise, so that each latency is merged a logarithmic number of times, and not
+    /// once for every other tally.
     fn sum(mut tallies: Vec<Tally>) -> Tally {
         while tallies.len() > 1 {
             let half = tallies.split_off(tallies.len().div_ceil(2));
@@ -118,7 +122,7 @@ impl Tally {
     }
 }
 
-/// What calls are counted under.
+/// What calls are grouped by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     server: String,
@@ -127,7 +131,7 @@ struct Name {
 }
 
 impl Store {
-    /// What was called how often, and how it went.
+    /// The statistics of the calls that match a filter.
     pub fn stats(&self, filter: &Filter) -> Result<Stats, StoreError> {
         let by_operation = self.tallies(filter).map_err(|source| self.error(source))?;
         let mut names = self.names()?;
@@ -140,16 +144,17 @@ impl Store {
         let mut rows: Vec<StatsRecord> =
             by_name.iter().map(|(name, tally)| tally.record(name.clone())).collect();
         let totals = Tally::sum(by_name.into_iter().map(|(_, tally)| tally).collect());
-        // The sort is stable, and the map is in the order of names.
+        // The sort is stable, so rows with the same number of calls stay in the order of their names.
         rows.sort_by_key(|row| std::cmp::Reverse(row.calls));
         Ok(Stats { rows, totals: totals.record(Name::default()) })
     }
 
     fn tallies(&self, filter: &Filter) -> rusqlite::Result<BTreeMap<i64, Tally>> {
-        /// What fits a status.
+        /// An upper bound for the codes of outcomes, see `status_code`.
         const STATUSES: i64 = 16;
         let conditions = filter.of_calls();
-        // One column for both: each column that is read takes a tenth of the time.
+        // Operation and status in one column, because each column that is read takes a tenth of the query's
+        // time.
         let mut statement = self.connection.prepare_cached(&format!(
             "SELECT operation * {STATUSES} + status, latency_us, request_bytes, response_bytes \
              FROM call INDEXED BY call_by_time{}",
