@@ -64,7 +64,7 @@ impl CarriedValues {
         // Definitions are written by people: a new version number must not be taken for an id.
         let Some(live) = live.filter(|_| !SAYS_WHAT_IT_IS.contains(&method)) else { return };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| runs.may_have_become(recorded, live);
-        let alike = Alike { is_alike: &is_alike, is_told: true };
+        let alike = Alike { is_alike: &is_alike, is_reported: true };
         for difference in diff_beyond((recorded, live), Paths::none(), MAX_DIFFERENCES, alike).list {
             if let Some(inside) = difference.inside(LOOK_INTO_TEXTS.of(Part::Result)) {
                 let found = inside.differences_beyond(Paths::none(), MAX_DIFFERENCES, Some(alike));
@@ -101,7 +101,7 @@ impl CarriedValues {
         };
         if let Some((marker, secret)) = redacted(&recorded, &live) {
             self.live.insert(marker.to_owned(), secret.to_owned());
-        } else if let Some(ids) = runs.made_up(&recorded, &live) {
+        } else if let Some(ids) = runs.generated_ids(&recorded, &live) {
             let ids = ids.into_iter().map(|(recorded, live)| (recorded.to_owned(), live.to_owned()));
             self.live.extend(ids);
         } else if may_be_id(&recorded) && may_be_id(&live) {

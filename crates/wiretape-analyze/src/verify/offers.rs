@@ -139,7 +139,7 @@ fn filled_in(recorded: &[u8], live: &[u8]) -> Vec<u8> {
     if !is_redacted(recorded) {
         return recorded.to_vec();
     }
-    let alike = Alike { is_alike: &may_have_been, is_told: true };
+    let alike = Alike { is_alike: &may_have_been, is_reported: true };
     let found = diff_beyond((was, is), Paths::none(), MAX_DIFFERENCES, alike).list;
     let places = found.iter().filter_map(|place| place.before.zip(place.after));
     let places = places.filter(|(was, is)| may_have_been(*was, *is));

@@ -183,7 +183,7 @@ impl Judge<'_> {
     pub(super) fn answers(&self, method: &str, recorded: &[u8], live: &[u8]) -> MessageDiff {
         let payloads = |response| CallPayloads { request: b"{}", response: Some(response) };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
-        let alike = Alike { is_alike: &is_alike, is_told: false };
+        let alike = Alike { is_alike: &is_alike, is_reported: false };
         let both = (payloads(recorded), payloads(live));
         match compare_beyond(self.ignored, method, both, SideAlike::both(alike)).answer {
             Answer::Alike(part, found) => {
@@ -209,7 +209,7 @@ impl Judge<'_> {
     pub(super) fn questions(&self, method: &str, recorded: &[u8], live: &[u8]) -> MessageDiff {
         let request = |request| CallPayloads { request, response: None };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
-        let alike = Alike { is_alike: &is_alike, is_told: false };
+        let alike = Alike { is_alike: &is_alike, is_reported: false };
         let both = (request(recorded), request(live));
         let found = compare_beyond(self.ignored, method, both, SideAlike::both(alike)).params;
         message_diff(&format!("{method} params"), &found, self.ignored.of(method, Part::Params), alike)

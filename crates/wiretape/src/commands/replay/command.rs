@@ -294,7 +294,7 @@ fn setting(args: &ReplayArgs) -> Setting {
     let repeats = if args.strict { Repeats::Never } else { Repeats::Last };
     Setting {
         matching: Matching::new(mode, order, repeats, &args.ignore)
-            .keeping(Secrets::new(redactor_of_notices)),
+            .with_secrets(Secrets::new(redactor_of_notices)),
         speed: args.speed,
         when_missed: match args.on_miss {
             OnMiss::Error => WhenMissed::Error,
