@@ -124,7 +124,11 @@ impl Runs {
     }
 
     /// The ids in which two texts differ; `None` if they also differ in something that is not generated.
-    pub(crate) fn made_up<'t>(&self, recorded: &'t str, live: &'t str) -> Option<Vec<(&'t str, &'t str)>> {
+    pub(crate) fn generated_ids<'t>(
+        &self,
+        recorded: &'t str,
+        live: &'t str,
+    ) -> Option<Vec<(&'t str, &'t str)>> {
         let (ours, theirs) = (tokens(recorded), tokens(live));
         // Tokens are paired by position, so a different number means that something else changed, too.
         if ours.len() != theirs.len() {

@@ -45,7 +45,7 @@ pub fn verify(
         kept: Ok(()),
     };
     let mut actions = Vec::new();
-    run.driver.go_on(0, &mut actions);
+    run.driver.advance(0, &mut actions);
     loop {
         run.act(&mut actions, &script, trace.as_deref_mut(), &mut tell)?;
         if run.is_done {
@@ -141,7 +141,7 @@ impl Run<'_> {
             Some(Event::Line(line)) => self.driver.receive(&line, now_us, actions),
             Some(Event::Lost(reason)) => {
                 self.connection = None;
-                self.driver.gone(&reason, now_us, actions);
+                self.driver.server_gone(&reason, now_us, actions);
             }
             Some(Event::Ended) => self.gone(actions),
             None => self.driver.tick(now_us, actions),
@@ -150,7 +150,7 @@ impl Run<'_> {
 
     fn gone(&mut self, actions: &mut Vec<Action>) {
         let reason = self.connection.take().map(Connection::last_words).unwrap_or_default();
-        self.driver.gone(&reason, self.now_us(), actions);
+        self.driver.server_gone(&reason, self.now_us(), actions);
     }
 }
 
