@@ -23,7 +23,7 @@ use wiretape_trace::framing::{SseEvent, SseFramer};
 
 /// The time for connecting to the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an idle connection is idle. Common servers close one after five seconds, and a request that is sent at that moment
+/// How long an idle connection is kept. Common servers close one after five seconds, and a request that is sent at that moment
 /// can't be retried safely, since the server may have processed it.
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// The largest message, in bytes.
@@ -123,7 +123,7 @@ impl ServerResponse {
         ServerResponse { parts, body, decoder, client, sender: Some(sender) }
     }
 
-    /// The next decoded chunk of the body. After the last one the connection is idle for the next request.
+    /// The next decoded chunk of the body. After the last one the connection is kept for the next request.
     async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             let Some(frame) = self.body.frame().await else {
