@@ -137,8 +137,7 @@ impl Exchange {
         // ended.
         let trace = connection.trace_for(target, parts);
         let mut state = ExchangeState { started: shared.clock.now(), ..ExchangeState::default() };
-        // Rendering and redacting the head is the largest part of an exchange's cost here, so it is skipped if
-        // nothing needs it.
+        // Rendering and redacting a head is expensive (see `heads`), so it is skipped if nothing needs it.
         if trace.is_some() || shared.sink.is_some() {
             let start = StartLine::Request {
                 method: parts.method.clone(),
@@ -235,7 +234,7 @@ impl Exchange {
             // A stream may stay open for days: it must not count as a pending request that draining waits for.
             self.shared().request_ended();
         }
-        // Binding a session takes the lock of the map of traces; holding both could deadlock with another exchange.
+        // The lines below lock the state again.
         drop(state);
         let Some(trace) = &self.trace else { return };
         if let Some(session) = headers::session(&parts.headers) {
@@ -642,7 +641,7 @@ impl Drop for Exchange {
             if self.method == Method::DELETE && (200..300).contains(&status) && trace.session().is_some() {
                 self.shared().end_trace(&trace, "the client ended the session");
             }
-            // Last, because the trace may be closed once no exchange holds it.
+            // After the last line, because the trace may be closed once no exchange holds it.
             self.shared().release_trace(&trace);
         }
         self.send_transaction(ended);

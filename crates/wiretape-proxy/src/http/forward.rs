@@ -189,7 +189,7 @@ async fn serve_http(
     );
     // If the handshake failed, the first request opens a new connection and reports the error.
     if let Ok(sender) = sender {
-        // Used by the first request; opening another connection would surprise servers that count them.
+        // For the first request: it goes over the connection that CONNECT has opened, as it would without us.
         inner.keep_sender(&target, sender, headers::DEFAULT_KEEP_ALIVE);
     }
     let drain = shared.drain();

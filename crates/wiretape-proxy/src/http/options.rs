@@ -132,7 +132,9 @@ impl Default for Limits {
             headers: 64 * 1024,
             connections: 4096,
             connect: Duration::from_secs(10),
+            // Longer than common clients keep a connection, so that it is the client that closes it.
             header: Duration::from_secs(75),
+            // Streams may be silent for hours, and a proxy that ends them would be the only reason for it.
             idle: None,
             total: None,
         }

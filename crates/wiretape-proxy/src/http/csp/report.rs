@@ -83,7 +83,7 @@ impl ReportEndpoint {
             }
             Ok(ReportRequest::Report(format)) => self.receive(connection, &parts.headers, format, body).await,
             Err((status, text)) => {
-                // Read to its end, because a browser that is cut off while it sends may retry.
+                // Closing with unread bytes would reset the connection before the browser has read the response.
                 relay::discard_in_background(body);
                 return refusal(status, text);
             }
