@@ -195,7 +195,7 @@ fn open(
     };
     std::thread::scope(|scope| {
         let loading = scope.spawn(|| load(recordings, setting));
-        let opening = overture.greet().map_err(cannot_talk)?;
+        let opening = overture.answer_initialize().map_err(cannot_talk)?;
         let tapes = loading.join().map_err(|_| CommandError::failure("can't read the trace"))??;
         Ok((opening, tapes))
     })
