@@ -268,7 +268,7 @@ fn a_read_after_a_skipped_write_is_inconclusive() {
     assert_eq!(ran.of(4), r#"inconclusive result/content/0/text: "one note" -> "empty""#);
     let failed = run_with(&said, skip(), answers("empty", json!({"code":-32000,"message":"no such note"})));
     assert_eq!(failed.verdicts()[4], "inconclusive");
-    // What was read before is judged as ever, and so is everything if the writes are made.
+    // What was read before a skipped write is judged as usual, and so is everything if writes are allowed.
     let changed = run_with(&said, skip(), answers("other", text("one note")));
     assert_eq!(changed.verdicts(), ["same", "same", "changed", "skipped", "same"]);
     let all = run_with(&said, setting(), answers("empty", text("empty")));
