@@ -22,7 +22,7 @@ pub fn fingerprint_without(json: &[u8], paths: &Paths, at: &Trail) -> u64 {
     print(json, paths, at, Texts::LookInto)
 }
 
-// Not a cryptographic hash: a server that constructs a collision hides a difference in its own answers only.
+// 64 bits, and not a cryptographic hash: enough against accidents, not against a server that searches for collisions.
 fn print(json: &[u8], paths: &Paths, at: &Trail, texts: Texts) -> u64 {
     let mut walk = Walk { lexer: Lexer::new(json), paths, texts, open: Vec::new() };
     walk.run(at).unwrap_or_else(|_| hash(Kind::NotJson, json))
@@ -37,8 +37,8 @@ enum Texts {
 
 /// Combines two fingerprints into one.
 pub(crate) fn combine(one: u64, other: u64) -> u64 {
-    // `DefaultHasher::new` has fixed keys, so fingerprints of two traces are comparable within a run. They are never
-    // stored, because the algorithm may change with the compiler.
+    // `DefaultHasher::new` has fixed keys, so fingerprints of two traces are comparable. Its algorithm may change
+    // with the standard library, so they are only comparable within one run.
     let mut hasher = DefaultHasher::new();
     hasher.write_u64(one);
     hasher.write_u64(other);

@@ -122,7 +122,7 @@ fn merged(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
 
 fn five_digits(us: u64) -> u64 {
     let Some(spare_digits) = us.checked_ilog10().and_then(|log| log.checked_sub(4)) else { return us };
-    // Rounded half up. Beyond five digits the scheduler's noise is larger than the error.
+    // Rounded half up: the relative error is at most 0.005 %.
     let unit = 10u64.pow(spare_digits);
     (us / unit).saturating_add(u64::from(us % unit >= unit.div_ceil(2))).saturating_mul(unit)
 }

@@ -1,9 +1,10 @@
 //! One client connection, HTTP/1.1 or HTTP/2, with its upstream connections.
 //!
-//! Upstream connections belong to one client connection and are not pooled across clients: a broken client then can't
-//! affect another's requests, authentication that a server ties to a connection stays with its client, and a shared
-//! pool took a tenth to a third more CPU per request ("HTTP" in docs/benchmarks.md). Which trace an exchange goes to
-//! is decided here, too, because the answer is usually "the same as the last one on this connection".
+//! Upstream connections belong to one client connection and are not pooled across clients: the server sees what it
+//! would see without the proxy, and no client gets a connection that another one left in an odd state (design note
+//! 0005). A shared pool was also slower when it was tried in the floor: a tenth to a third more CPU per request
+//! ("HTTP" in docs/benchmarks.md). Which trace an exchange goes to is decided here, too, because it is usually that
+//! of the last one on this connection.
 
 use super::csp::Csp;
 use super::forward::{self, ClientProtocol};

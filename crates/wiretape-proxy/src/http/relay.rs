@@ -306,7 +306,7 @@ fn forward_response(
         rewrite = rewrite.or(events.map(|events| Rewrite::Events(Box::new(events))));
     }
     headers::strip_hop(&mut parts.headers, to, switching);
-    // hyper sets the version of the client's connection itself; a leftover HTTP/2 would confuse its HTTP/1.1 encoder.
+    // hyper writes the version of the client's own connection; that of the upstream's means nothing there.
     parts.version = Version::HTTP_11;
     Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite))
 }

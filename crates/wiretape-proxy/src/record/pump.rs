@@ -176,8 +176,7 @@ impl Tap {
     }
 
     fn observe(&mut self, bytes: &[u8]) {
-        // One timestamp for all lines of a read: they were observed together, and a clock call per line would cost
-        // more than framing.
+        // One timestamp for all lines of a read: they were observed together.
         let at = self.recorder.clock.now();
         self.framer.push(bytes);
         while let Some(frame) = self.framer.next_frame() {

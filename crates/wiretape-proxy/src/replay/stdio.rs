@@ -269,8 +269,7 @@ impl StdioPlayback<'_> {
         if self.out.is_empty() {
             return Ok(());
         }
-        // One write for all answers to a read: with pipelined calls that is the difference between one system call
-        // per call and one per hundreds ("Replay" in docs/benchmarks.md).
+        // One write for all answers to a read, instead of a system call for each.
         let written = self.stdout.write_all(&self.out);
         self.out.clear();
         self.out.shrink_to(2 * FLUSH_BYTES);

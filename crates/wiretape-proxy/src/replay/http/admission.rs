@@ -132,8 +132,7 @@ pub(super) fn check_stateless(
         }
         _ => return Ok(()),
     }
-    // The order of the checks is that of the specification's examples and of the conformance suite: a request with
-    // several faults has to fail with the same code.
+    // The body first: the headers are compared with what it says.
     let version = check_meta(envelope)?;
     let method = envelope.method.as_deref().unwrap_or_default();
     check_header(headers, "MCP-Protocol-Version", &version)?;
