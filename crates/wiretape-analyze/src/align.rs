@@ -41,6 +41,9 @@ const MAX_COST: usize = 512;
 /// Aligns two sequences. Every entry of both is in exactly one row, in order.
 pub fn align(first: &[Key], second: &[Key]) -> Vec<Row> {
     let mut pairs = Vec::new();
+    // Pairing equal ends first loses nothing, because no alignment scores more for these entries. Ties must be equal,
+    // too: otherwise a better partner may come later. Two runs of one test differ in a few calls, so the table that
+    // remains is small.
     let is_equal = |i: usize, j: usize| first[i].exact == second[j].exact && first[i].tie == second[j].tie;
     let (head, tail) = common_ends(first.len(), second.len(), is_equal);
     pairs.extend((0..head).map(|at| (at, at)));
@@ -51,6 +54,7 @@ pub fn align(first: &[Key], second: &[Key]) -> Vec<Row> {
         let anchors = middle.anchors(first, second, |key| key.exact);
         for gap in middle.between(&anchors) {
             pairs.extend(fill(first, second, &gap));
+            // Each gap but the last ends at an anchor; the last ends behind both sequences, where no anchor can be.
             let end = (gap.first.end, gap.second.end);
             pairs.extend(anchors.binary_search(&end).ok().map(|at| anchors[at]));
         }
@@ -79,6 +83,7 @@ fn common_ends(n: usize, m: usize, equal: impl Fn(usize, usize) -> bool) -> (usi
 fn rows(n: usize, m: usize, pairs: &[(usize, usize)]) -> Vec<Row> {
     let mut rows = Vec::with_capacity(n + m - pairs.len());
     let (mut i, mut j) = (0, 0);
+    // The pair behind the end emits what remains after the last real pair.
     for &(to_i, to_j) in pairs.iter().chain([&(n, m)]) {
         rows.extend((i..to_i).map(Row::First));
         rows.extend((j..to_j).map(Row::Second));
@@ -141,6 +146,9 @@ fn best(first: &[Key], second: &[Key], gap: &Gap) -> Vec<(usize, usize)> {
     // needs steps alone.
     let mut below = vec![0u64; b.len() + 1];
     let mut steps = vec![Step::SkipFirst; a.len() * b.len()];
+    // From the end to the start, so that the path is afterwards followed forwards and pairs come out in order.
+    // Pairing wins over skipping at equal scores, and skipping the first over the second: that alone makes the result
+    // deterministic.
     for (i, one) in a.iter().enumerate().rev() {
         let mut diagonal = below[b.len()];
         for (j, other) in b.iter().enumerate().rev() {
@@ -213,6 +221,8 @@ fn longest_common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
         let (sub_a, sub_b) = (&a[x.clone()], &b[y.clone()]);
         let (head, tail) = common_ends(x.len(), y.len(), |i, j| sub_a[i] == sub_b[j]);
         found.extend((0..head).map(|at| (x.start + at, y.start + at)));
+        // A stack pops in reverse, so the suffix is pushed before the middle, and the right half before the left:
+        // `found` stays sorted without a final sort.
         work.push(Work::Run(x.end - tail, y.end - tail, tail));
         let (x, y) = (x.start + head..x.end - tail, y.start + head..y.end - tail);
         if x.is_empty() || y.is_empty() {
@@ -239,6 +249,7 @@ const NOWHERE: i64 = i64::MIN / 2;
 
 impl Search {
     fn new(longest: usize) -> Self {
+        // The two more are for `extend`, which reads both neighbours of the outermost diagonal.
         let reach = (longest + 1).min(MAX_COST) + 2;
         Search {
             forward: vec![NOWHERE; 2 * reach + 1],
@@ -264,6 +275,9 @@ impl Search {
                     continue;
                 };
                 let other = delta - k;
+                // The lengths of both paths add up to the total cost, which has the parity of `delta`. So the paths
+                // can first meet while the forward path advances if `delta` is odd, and while the backward path
+                // advances if it is even.
                 if delta % 2 != 0
                     && other.abs() < cost
                     && to + self.backward[(self.middle + other) as usize] >= n
@@ -320,6 +334,7 @@ fn extend(
         let down = if down - k <= m { down } else { NOWHERE };
         right.max(down)
     };
+    // Outside of the box: the diagonal can't be continued, and neighbours must not continue from it.
     if from < 0 || from - k < 0 || from - k > m {
         reached[at] = NOWHERE;
         return None;

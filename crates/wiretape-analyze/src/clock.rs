@@ -19,6 +19,7 @@ impl TraceClock {
         // In a later part, offsets count from the start of the first part.
         let offset = meta.part.as_ref().map_or(0, |part| i64::try_from(part.us).unwrap_or(i64::MAX));
         let began = crate::summary::started_at(meta).and_then(|ms| ms.checked_mul(1000));
+        // The offsets of an imported trace, if it has any, are from the source and don't count from our `meta` line.
         self.began_us = began.and_then(|us| us.checked_sub(offset)).filter(|_| meta.imported.is_none());
         self.last_us = self.last_us.max(began.unwrap_or(i64::MIN));
     }

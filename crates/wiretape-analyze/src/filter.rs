@@ -89,7 +89,7 @@ struct Term {
 #[derive(Debug, Clone)]
 enum Condition {
     Name(Name, GlobSet),
-    Status(Vec<Wanted>),
+    Status(Vec<StatusTerm>),
     Direction(Vec<Direction>),
     Size(Quantity, Comparison, u64),
     /// The indices of its needles.
@@ -121,7 +121,7 @@ enum Comparison {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum StatusTerm {
     Error,
     Answered,
     Outcome(Outcome),
@@ -186,6 +186,8 @@ impl Filter {
 }
 
 impl Condition {
+    // A missing fact never matches: `latency>0` must not list calls whose latency is unknown. Its negation therefore
+    // lists them.
     fn holds(&self, subject: &Subject<'_>, has: &impl Fn(&Needle) -> bool) -> bool {
         match self {
             Condition::Name(name, globs) => name.of(subject).is_some_and(|text| globs.is_match(text)),
@@ -236,21 +238,23 @@ impl Comparison {
     }
 }
 
-impl Wanted {
+impl StatusTerm {
     fn is(self, outcome: Outcome) -> bool {
         match self {
-            Wanted::Error => outcome.is_error(),
-            Wanted::Answered => !outcome.is_unanswered(),
-            Wanted::Outcome(wanted) => outcome == wanted,
+            StatusTerm::Error => outcome.is_error(),
+            StatusTerm::Answered => !outcome.is_unanswered(),
+            StatusTerm::Outcome(wanted) => outcome == wanted,
         }
     }
 
     fn parse(name: &str) -> Option<Self> {
+        // Forgiving, because people type what they remember; the names that are printed are always those of
+        // `Outcome::name`.
         let name = name.to_ascii_lowercase().replace('_', "-");
         match name.as_str() {
-            "error" | "errors" | "failed" => Some(Wanted::Error),
-            "answered" => Some(Wanted::Answered),
-            name => Outcome::named(name).map(Wanted::Outcome),
+            "error" | "errors" | "failed" => Some(StatusTerm::Error),
+            "answered" => Some(StatusTerm::Answered),
+            name => Outcome::named(name).map(StatusTerm::Outcome),
         }
     }
 }
@@ -274,6 +278,7 @@ const FIELDS: [&str; 11] =
 /// assert!(!is_filter("trace.jsonl") && !is_filter("latest") && !is_filter("C:\\traces\\a.jsonl"));
 /// ```
 pub fn is_filter(word: &str) -> bool {
+    // Only known fields count, so that `C:\traces` and `a:b.jsonl` are still file names.
     let word = word.strip_prefix(['-', '!']).unwrap_or(word);
     let name = word.split([':', '<', '>']).next().unwrap_or_default();
     name.len() < word.len() && FIELDS.contains(&name)
@@ -298,6 +303,8 @@ fn words(text: &str) -> Result<Vec<Word>, FilterError> {
         let Some(&(start, _)) = rest.peek() else { return Ok(words) };
         let negated = rest.next_if(|(_, c)| matches!(c, '-' | '!')).is_some();
         let mut raw = String::new();
+        // Per character, because quotes may start anywhere in a term (`tool:"a,b",c`), and a quoted comma or colon is
+        // text.
         let mut quoted = Vec::new();
         let mut in_quotes = false;
         let mut end = start;
@@ -339,6 +346,7 @@ fn split(raw: &str, quoted: &[bool], negated: bool, span: Range<usize>) -> Word 
             span,
         };
     };
+    // `>=` and `<=`. After a colon, `=` belongs to the value: `text:=1`.
     let length = if chars[at] != ':' && chars.get(at + 1) == Some(&'=') { 2 } else { 1 };
     let mut values = vec![String::new()];
     for (n, c) in chars.iter().enumerate().skip(at + length) {
@@ -362,11 +370,13 @@ fn term(word: &Word) -> Result<Term, FilterError> {
 }
 
 fn condition(word: &Word) -> Result<Condition, String> {
+    // `tool:` and `tool:a,,b` are typos rather than filters for an empty name.
     if word.values.iter().any(String::is_empty) {
         return Err(format!("`{}{}` needs a value", word.field, word.operator));
     }
     let name = |name| Ok(Condition::Name(name, globs(&word.values)?));
     let condition = match word.field.as_str() {
+        // Comparisons return at once, because the check of the operator at the end is for fields that take `:`.
         "latency" => return size(word, Quantity::Latency, parse_duration),
         "request" => return size(word, Quantity::Request, parse_bytes),
         "response" => return size(word, Quantity::Response, parse_bytes),
@@ -398,7 +408,7 @@ fn globs(values: &[String]) -> Result<GlobSet, String> {
 
 fn statuses(values: &[String]) -> Result<Condition, String> {
     let parse = |value: &String| {
-        Wanted::parse(value).ok_or_else(|| {
+        StatusTerm::parse(value).ok_or_else(|| {
             format!(
                 "unknown status `{value}`; statuses are error, answered, {}",
                 Outcome::ALL.map(Outcome::name).join(", ")
@@ -451,8 +461,10 @@ fn parse_bytes(text: &str) -> Option<u64> {
 
 fn amount(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let (number, factor) =
+        // The order of `units` matters: `ms` ends with `s`, and every text ends with the empty unit.
         units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))?;
     let amount = number.trim().parse::<f64>().ok()? * factor;
+    // `parse::<f64>` also accepts `nan`, `inf` and negative numbers.
     (amount.is_finite() && amount >= 0.0).then_some(amount as u64)
 }
 

@@ -22,6 +22,7 @@ pub fn fingerprint_without(json: &[u8], paths: &Paths, at: &Trail) -> u64 {
     print(json, paths, at, Texts::LookInto)
 }
 
+// 64 bits, and not a cryptographic hash: enough against accidents, not against a server that searches for collisions.
 fn print(json: &[u8], paths: &Paths, at: &Trail, texts: Texts) -> u64 {
     let mut walk = Walk { lexer: Lexer::new(json), paths, texts, open: Vec::new() };
     walk.run(at).unwrap_or_else(|_| hash(Kind::NotJson, json))
@@ -36,6 +37,8 @@ enum Texts {
 
 /// Combines two fingerprints into one.
 pub(crate) fn combine(one: u64, other: u64) -> u64 {
+    // `DefaultHasher::new` has fixed keys, so fingerprints of two traces are comparable. Its algorithm may change
+    // with the standard library, so they are only comparable within one run.
     let mut hasher = DefaultHasher::new();
     hasher.write_u64(one);
     hasher.write_u64(other);
@@ -71,6 +74,7 @@ enum Kind {
 
 fn hash(kind: Kind, bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
+    // The kind keeps `"1"`, `1` and malformed `1` apart.
     hasher.write_u8(kind as u8);
     hasher.write(bytes);
     hasher.finish()
@@ -120,6 +124,7 @@ impl Walk<'_, '_> {
             };
             if let Some(done) = done {
                 let Some(open) = self.open.last_mut() else {
+                    // Fails if anything follows the value; then the whole text is hashed as bytes.
                     self.lexer.next_token()?;
                     return Ok(done);
                 };
@@ -182,6 +187,7 @@ impl Walk<'_, '_> {
             if let Some(next) = self.paths.element(trail, at) {
                 return Ok(Some(next));
             }
+            // A copy of the lexer, because only the token tells whether there is another element to skip.
             let mut ahead = self.lexer.clone();
             let first = ahead.next_token()?;
             let Some(first) = first.filter(|first| first.token != Token::EndArray) else { return Ok(None) };
@@ -277,6 +283,7 @@ impl<'a> Decimal<'a> {
     fn trimmed(negative: bool, digits: Cow<'a, [u8]>, exponent: i64) -> Option<Self> {
         let is_digit = |digit: &u8| *digit != b'0';
         let Some(first) = digits.iter().position(is_digit) else {
+            // Zero has no digits and no sign: `-0`, `0.0` and `0e5` are one number.
             return Some(Decimal { negative: false, digits: Cow::Borrowed(b""), exponent: 0 });
         };
         let end = digits.iter().rposition(is_digit).map_or(digits.len(), |last| last + 1);

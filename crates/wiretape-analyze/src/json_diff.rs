@@ -75,7 +75,7 @@ pub struct Alike<'f> {
     /// Whether the later value counts as equal to the earlier one.
     pub is_alike: &'f dyn Fn(Value<'_>, Value<'_>) -> bool,
     /// Whether they are reported as differences anyway.
-    pub is_told: bool,
+    pub is_reported: bool,
 }
 
 /// The places where two values differ, in the order of the later value's elements and of the names of members.
@@ -276,7 +276,7 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn are_alike(&self, work: &Work<'a>) -> bool {
-        let Some(alike) = self.alike.filter(|alike| !alike.is_told) else { return false };
+        let Some(alike) = self.alike.filter(|alike| !alike.is_reported) else { return false };
         work.before.zip(work.after).is_some_and(|(before, after)| (alike.is_alike)(before, after))
     }
 
@@ -389,7 +389,7 @@ const LOOKED_AT: usize = 8;
 fn rejoined(rows: &[Row], before: &[Value<'_>], after: &[Value<'_>], alike: Alike<'_>) -> Vec<Row> {
     let joined =
         joined(rows, before, after, |was, is| has_like_id(was, is, alike) && is_like(was, is, alike));
-    if alike.is_told {
+    if alike.is_reported {
         joined
     } else {
         self::joined(&joined, before, after, |was, is| has_like_id(was, is, alike))

@@ -64,6 +64,8 @@ struct Listing {
 impl Listing {
     /// The needles that a payload contains, as bits.
     fn texts_in(&self, raw: &[u8]) -> u64 {
+        // Bits instead of a set: this is kept for every pending call. A filter with more than 64 texts is not a real
+        // one.
         let bits = self.finders.iter().take(64).enumerate();
         bits.filter(|(_, finder)| finder.is_in(raw)).fold(0, |found, (bit, _)| found | 1 << bit)
     }
@@ -130,6 +132,7 @@ impl InOrder {
             due.extend(call);
             return;
         }
+        // The common case, calls one after another, without touching the map.
         if number == self.next && self.waiting.is_empty() {
             due.extend(call);
             self.next += 1;

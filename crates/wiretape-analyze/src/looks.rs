@@ -34,7 +34,7 @@ const QUARTER_MS: i64 = 15 * 60 * 1000;
 /// Milliseconds. Tighter than [`SLACK_MS`], because modulo 15 minutes much matches by chance.
 const CLOCK_SLACK_MS: i64 = 60 * 1000;
 
-static MADE_UP: LazyLock<Regex> = LazyLock::new(|| {
+static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
     let day = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
     let month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
     let patterns = [
@@ -108,7 +108,7 @@ impl Runs {
     /// Whether two values are equal except for generated parts.
     pub(crate) fn are_alike(&self, recorded: Value<'_>, live: Value<'_>) -> bool {
         if let (Some(recorded), Some(live)) = (recorded.string(), live.string()) {
-            return self.made_up(&recorded, &live).is_some() || self.are_alike_inside(&recorded, &live);
+            return self.generated_ids(&recorded, &live).is_some() || self.are_alike_inside(&recorded, &live);
         }
         match (epoch_of(recorded), epoch_of(live)) {
             (Some(recorded), Some(live)) => self.is_of_the_run(recorded, live),
@@ -120,23 +120,30 @@ impl Runs {
     fn are_alike_inside(&self, recorded: &str, live: &str) -> bool {
         let decoded = |text: &str| STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let texts = decoded(recorded).zip(decoded(live));
-        texts.is_some_and(|(recorded, live)| self.made_up(&recorded, &live).is_some())
+        texts.is_some_and(|(recorded, live)| self.generated_ids(&recorded, &live).is_some())
     }
 
     /// The ids in which two texts differ; `None` if they also differ in something that is not generated.
-    pub(crate) fn made_up<'t>(&self, recorded: &'t str, live: &'t str) -> Option<Vec<(&'t str, &'t str)>> {
+    pub(crate) fn generated_ids<'t>(
+        &self,
+        recorded: &'t str,
+        live: &'t str,
+    ) -> Option<Vec<(&'t str, &'t str)>> {
         let (ours, theirs) = (tokens(recorded), tokens(live));
+        // Tokens are paired by position, so a different number means that something else changed, too.
         if ours.len() != theirs.len() {
             return None;
         }
         let mut ids = Vec::new();
         let (mut from, mut to) = (0, 0);
         for (one, other) in ours.iter().zip(&theirs) {
+            // The text between two tokens is not generated and must be equal.
             if recorded[from..one.start] != live[to..other.start] {
                 return None;
             }
             if one.text != other.text {
                 let are_words = one.kind == Kind::Word && other.kind == Kind::Word;
+                // Only the recorded word has to be repeated by the client: the live one is new by definition.
                 let is_repeated = are_words && self.repeated.contains(one.text);
                 if !is_repeated && !self.is_of_the_run(one.kind, other.kind) {
                     return None;
@@ -157,11 +164,13 @@ impl Runs {
                 is_within(one, &self.recorded, SLACK_MS) && is_within(other, &self.live, SLACK_MS)
             }
             (Kind::Local { ms: one }, Kind::Local { ms: other }) => {
-                let is_now = |ms, run| is_within(ms, run, ZONES_MS) && shows(ms, run);
+                // Both: within a day because the zone is unknown, and at the right minute because no zone shifts
+                // minutes arbitrarily.
+                let is_now = |ms, run| is_within(ms, run, ZONES_MS) && occurs_during(ms, run);
                 is_now(one, &self.recorded) && is_now(other, &self.live)
             }
             (Kind::Clock { ms: one }, Kind::Clock { ms: other }) => {
-                shows(one, &self.recorded) && shows(other, &self.live)
+                occurs_during(one, &self.recorded) && occurs_during(other, &self.live)
             }
             _ => false,
         }
@@ -200,19 +209,21 @@ fn is_within(ms: i64, run: &Range<i64>, slack_ms: i64) -> bool {
 }
 
 /// Whether this time of day occurred during a run, in some zone.
-fn shows(ms: i64, run: &Range<i64>) -> bool {
+fn occurs_during(ms: i64, run: &Range<i64>) -> bool {
     let first = run.start - CLOCK_SLACK_MS;
     let length = run.end + CLOCK_SLACK_MS - first;
     (ms - first).rem_euclid(QUARTER_MS) <= length
 }
 
 fn tokens(text: &str) -> Vec<Token<'_>> {
-    let found = MADE_UP.captures_iter(text);
+    let found = GENERATED.captures_iter(text);
     found.filter_map(|captures| token(&captures)).collect()
 }
 
 fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
     let whole = captures.get(0)?;
+    // Only one alternative matches, so the groups that are present are its own, in order; the named group is the
+    // whole text and left out. So each form finds its numbers at fixed indices.
     let groups: Vec<&str> = captures
         .iter()
         .skip(1)
@@ -258,6 +269,7 @@ fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
 fn is_random(word: &str) -> bool {
     word.split(['-', '_']).any(|part| {
         let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        // Words such as `utf8`, `sha256` and `base64` are not ids; `a1b2c3d4` and `20261116` may be.
         digits >= 6 || (part.len() >= 8 && digits >= 2 && digits < part.len())
     })
 }
@@ -285,6 +297,8 @@ fn days((year, month, day): (i64, i64, i64)) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let since_march = (month + 9) % 12;
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    // The days of the months from March on follow a line of slope 153/5, rounded; 719,468 days lie between March 1 of
+    // year 0 and 1970.
     year * 365 + leap_days + (153 * since_march + 2) / 5 + day - 1 - 719_468
 }
 
@@ -299,6 +313,7 @@ fn epoch_of(value: Value<'_>) -> Option<Kind> {
 }
 
 fn epoch(number: i64) -> Option<Kind> {
+    // The number of digits gives the unit for all times from 2001 to 2286.
     let ms = match number.checked_ilog10()? {
         9 => number.checked_mul(1000)?,
         12 => number,
@@ -322,7 +337,7 @@ mod tests {
     #[test]
     fn times_of_the_run_and_ids_are_made_up() {
         let check = |recorded: &str, live: &str, expected: bool| {
-            assert_eq!(runs().made_up(recorded, live).is_some(), expected, "{recorded} | {live}");
+            assert_eq!(runs().generated_ids(recorded, live).is_some(), expected, "{recorded} | {live}");
         };
         check("at 2026-05-12T23:00:03.5Z", "at 2026-11-16T21:07:12Z", true);
         check("2026-05-13T01:00:03+02:00", "2026-11-16 22:07:12+0100", true);
@@ -379,7 +394,7 @@ mod tests {
     fn the_ids_are_told() {
         let (one, other) = ("a6b1f0e5-8f5a-4a53-9d0c-0f6f1a2b3c4d", "b6b1f0e5-8f5a-4a53-9d0c-0f6f1a2b3c4d");
         let (recorded, live) = (format!("note {one} at 23:00:10"), format!("note {other} at 21:07:11"));
-        assert_eq!(runs().made_up(&recorded, &live), Some(vec![(one, other)]));
+        assert_eq!(runs().generated_ids(&recorded, &live), Some(vec![(one, other)]));
     }
 
     #[test]
@@ -387,7 +402,7 @@ mod tests {
         let mut runs = runs();
         runs.remember_request(br#"{"id":1,"method":"m","params":{"note":"note-4c72e3a57d23","city":"Lisbon","day":"2026-05-12"}}"#);
         let check = |recorded: &str, live: &str, expected: bool| {
-            assert_eq!(runs.made_up(recorded, live).is_some(), expected, "{recorded} | {live}");
+            assert_eq!(runs.generated_ids(recorded, live).is_some(), expected, "{recorded} | {live}");
         };
         check("made note-4c72e3a57d23.", "made note-0a8b7c6d5e4f.", true);
         check("made note-4c72e3a57d23.", "made nothing.", false);

@@ -77,7 +77,7 @@ struct OpenOperation {
     operation: Operation,
     began: ObservedAt,
     /// When the server requested input, if it did.
-    asked_for_more: Option<ObservedAt>,
+    input_required_at: Option<ObservedAt>,
     /// The keys of the operation in the lookup maps, to remove them at its end.
     names: Vec<Name>,
 }
@@ -123,6 +123,7 @@ impl OperationTracker {
         envelope: &Envelope<'_>,
         stamp: &Stamp<'_>,
     ) -> Option<u64> {
+        // All three kinds are started by the client; requests of the server belong to a call instead (`parent`).
         if call.direction() != Direction::ClientToServer {
             return None;
         }
@@ -133,6 +134,7 @@ impl OperationTracker {
             "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
                 let task = member(params, "taskId")?;
                 watched.first = self.by_task.get(&*task).copied();
+                // `tasks/get` and `tasks/update` are polls and changes of a task that continues.
                 watched.ends = matches!(&*method, "tasks/result" | "tasks/cancel");
             }
             "resources/subscribe" => watched.resource = member(params, "uri"),
@@ -168,6 +170,7 @@ impl OperationTracker {
         watched.request = Some(request);
         watched.first = match params.get("requestState") {
             Some(state) => self.by_state.get(state.raw).copied(),
+            // Without input it is a new request that happens to be equal, not a retry.
             None if params.get("inputResponses").is_some() => self.by_request.get(&request).copied(),
             None => None,
         };
@@ -193,12 +196,13 @@ impl OperationTracker {
                 (Some(state), _) => Some(Name::State(state.raw.to_vec())),
                 (None, request) => request.map(Name::Request),
             };
-            return self.wants_more(call, watched.first, name, stamp);
+            return self.record_input_required(call, watched.first, name, stamp);
         }
         if let (Some(task), None) = (task, watched.first) {
             self.begin(OpenOperation::new(call, OperationKind::Task).extended_to(stamp), Name::Task(task));
             return Some(call.number);
         }
+        // A subscription starts with its successful answer: one that was rejected is a call like any other.
         if let (Some(resource), true) = (watched.resource, result.is_some()) {
             self.begin(
                 OpenOperation::new(call, OperationKind::Subscription).extended_to(stamp),
@@ -215,7 +219,7 @@ impl OperationTracker {
         Some(first)
     }
 
-    fn wants_more(
+    fn record_input_required(
         &mut self,
         call: &Call,
         first: Option<u64>,
@@ -228,7 +232,7 @@ impl OperationTracker {
             call.number
         });
         let open = self.open.get_mut(&first)?;
-        open.asked_for_more = Some(ObservedAt::of(stamp));
+        open.input_required_at = Some(ObservedAt::of(stamp));
         if let Some(name) = name {
             open.names.push(name.clone());
             self.register(name, first);
@@ -237,7 +241,7 @@ impl OperationTracker {
     }
 
     /// Observes a notification, which may belong to a task or a subscription.
-    pub(crate) fn news(&mut self, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
+    pub(crate) fn notification(&mut self, envelope: &Envelope<'_>, stamp: &Stamp<'_>) -> Option<u64> {
         // Most traces have no operations; this keeps notifications free of parsing.
         if self.open.is_empty() {
             return None;
@@ -252,6 +256,8 @@ impl OperationTracker {
             _ => {
                 let meta = Value::parse(params).ok()?.get("_meta")?;
                 let listener = meta.get(meta_key::SUBSCRIPTION_ID)?;
+                // By the bytes of the id, because it may be a number or a string, and `1` and `"1"` are different
+                // ids.
                 *self.by_listener.get(&*String::from_utf8_lossy(listener.raw))?
             }
         };
@@ -307,7 +313,7 @@ impl OpenOperation {
             person_us: call.person_us,
             ended: false,
         };
-        OpenOperation { operation, began: call.asked, asked_for_more: None, names: Vec::new() }
+        OpenOperation { operation, began: call.asked, input_required_at: None, names: Vec::new() }
     }
 
     fn of_request(call: &PendingCall, kind: OperationKind) -> Self {
@@ -321,6 +327,7 @@ impl OpenOperation {
 
     fn extend_to(&mut self, stamp: &Stamp<'_>) {
         let until_now = self.began.until(ObservedAt::of(stamp)).unwrap_or(0);
+        // The maximum, because lines of the two directions may be out of order by a few microseconds.
         self.operation.duration_us = self.operation.duration_us.max(until_now);
     }
 
@@ -328,7 +335,7 @@ impl OpenOperation {
         if call != self.operation.first {
             self.operation.calls += 1;
         }
-        if let Some(since) = self.asked_for_more.take() {
+        if let Some(since) = self.input_required_at.take() {
             self.operation.person_us += since.until(ObservedAt::of(stamp)).unwrap_or(0);
         }
         self.extend_to(stamp);
@@ -348,6 +355,7 @@ fn task_id(result: Value<'_>) -> Option<String> {
 fn fingerprint(method: &str, params: Value<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     method.hash(&mut hasher);
+    // The params that a retry repeats. `_meta`, `requestState` and `inputResponses` differ by design.
     for name in ["name", "uri", "arguments", "ref", "argument"] {
         params.get(name).map(|value| value.raw).hash(&mut hasher);
     }

@@ -57,6 +57,7 @@ impl CallCounts {
     /// The number of calls with this outcome.
     pub fn get(&self, outcome: Outcome) -> u64 {
         match outcome {
+            // Timeouts and crashes are in both sums, so they are added back once.
             Outcome::Ok => self.calls - self.errors() - self.without_answer() + self.timed_out + self.crashed,
             Outcome::ToolError => self.tool_errors,
             Outcome::ProtocolError => self.protocol_errors,
@@ -120,6 +121,7 @@ pub struct CallStats {
 impl CallStats {
     fn add(&mut self, call: &Call) {
         self.counts.add(call.outcome);
+        // Calls without an answer would distort the percentiles: their durations measure the client's patience.
         if let Some(us) = call.latency_us() {
             self.latencies.add(us);
         }

@@ -134,6 +134,7 @@ impl TraceSummary {
             Ending::Rotated { .. } | Ending::Missing => None,
         };
         let began_us = meta.part.as_ref().map_or(0, |part| part.us);
+        // Before the wall clock, which may have been set in between.
         let by_offset = || self.times.last_us.map(|us| us.saturating_sub(began_us));
         by_end.or_else(by_offset).or(by_clock)
     }
@@ -178,6 +179,8 @@ impl Analysis for TraceSummary {
             Record::Gap(gap) => self.lost = self.lost.saturating_add(gap.lost),
             Record::Rotated { next, .. } => self.ending = Ending::Rotated { next: next.clone() },
             Record::End(end) => {
+                // The `end` line has the total, which includes the gaps; the maximum covers recorders that wrote only
+                // one of the two.
                 self.lost = self.lost.max(end.lost.unwrap_or(0));
                 self.ending = Ending::End(end.clone());
             }

@@ -30,6 +30,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
         }
         let end = rest.floor_char_boundary(PIECE);
         let end = match rest[..end].rfind(char::is_whitespace) {
+            // Before the space, because the encoding attaches a space to the word after it.
             Some(space) if end < rest.len() && space > 0 => space,
             _ => end,
         };

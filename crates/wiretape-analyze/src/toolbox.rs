@@ -52,6 +52,8 @@ impl Toolbox {
             std::mem::take(&mut seen.others).into_iter().filter(|(kind, ..)| *kind == ListKind::Tools);
         let earlier = earlier.map(|(_, name, definition)| (name, definition));
         let listed = seen.lists.remove(&ListKind::Tools).into_iter().flat_map(|list| list.entries);
+        // Earlier versions first, so that the current one overwrites them; a tool that is no longer listed keeps its
+        // last one.
         for (name, definition) in earlier.chain(listed) {
             let tool = self.tools.entry(name).or_default();
             tool.definition_tokens = tokens::of_definition(&definition.raw);

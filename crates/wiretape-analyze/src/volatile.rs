@@ -135,6 +135,7 @@ impl FromStr for PathPattern {
             None => return Err(PatternError::Beginning),
         };
         let steps: Vec<Step> = pointer.split('/').map(step).collect();
+        // Such a pattern would make every comparison succeed.
         if steps.iter().all(|step| *step == Step::Rest) {
             return Err(PatternError::Everything);
         }
@@ -313,6 +314,7 @@ impl Paths {
 
     /// The text, if it holds a JSON object or array and is to be compared as such.
     pub(crate) fn json_in<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        // Only objects and arrays: as JSON, the texts `1` and `1.0` would be equal, but as texts they differ.
         let may_be = self.texts == Texts::MayBeJson && matches!(text.trim_ascii().first(), Some(b'{' | b'['));
         (may_be && wiretape_trace::json::validate(text).is_ok()).then_some(text)
     }
@@ -328,6 +330,8 @@ impl Paths {
 
     /// The trail at a member; `None` if it is ignored.
     pub fn member(&self, at: &Trail, name: &str) -> Option<Trail> {
+        // Also if `anywhere` ignores the member: patterns have to learn that they match, or they are reported as
+        // unused.
         let below = self.down(at, || name.into());
         match self.anywhere.get(name) {
             Some(matched) => {

@@ -28,6 +28,8 @@ pub(crate) fn read_lines(
     std::thread::spawn(move || {
         let mut framer = LineFramer::new();
         let mut chunk = vec![0; CHUNK];
+        // An error ends the stream like its regular end: the process is gone either way, and its exit status says
+        // why.
         while let Ok(n @ 1..) = stdout.read(&mut chunk) {
             framer.push(&chunk[..n]);
             while let Some(frame) = framer.next_frame() {
@@ -52,6 +54,8 @@ pub(crate) fn write_lines(
         for mut line in lines {
             line.push(b'\n');
             if stdin.write_all(&line).is_err() {
+                // The caller would otherwise report "closed its input" before the error that the server has just
+                // printed.
                 std::thread::sleep(OUTPUT_GRACE);
                 return failed();
             }
@@ -85,11 +89,13 @@ pub(crate) fn end_process(process: Process) -> ProcessEnd {
     let waiting = Arc::clone(&process);
     let waiter = std::thread::spawn(move || {
         let waited = waiting.wait();
+        // Before the message is sent, so that the caller is then the only owner and can reap the process.
         drop(waiting);
         // The receiver is gone if the wait below has timed out.
         let _ = sender.send(waited);
     });
     let is_over = matches!(ended.recv_timeout(EXIT_GRACE), Ok(Ok(())));
+    // Also after a regular exit: processes that the server started may have outlived it (invariant 9).
     process.end_group();
     let _ = waiter.join();
     let exit = Arc::into_inner(process).and_then(|process| process.reap().ok());

@@ -48,6 +48,7 @@ impl Clock {
     }
 
     pub(crate) fn now(self) -> Moment {
+        // A clock before 1970 gives 0 instead of a panic.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Moment {
             wall_ms: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX),
@@ -242,6 +243,7 @@ impl Journal {
     /// Writes the `end` line and closes the file. The part's duration is filled in here.
     pub(crate) fn end(&mut self, at: Moment, end: LineEnd) {
         if let FileState::Failed { retry_us, .. } = &mut self.state {
+            // The last chance to write: neither the pause after a failure nor the interval between checks applies.
             *retry_us = 0;
         }
         self.deleted_check_us = 0;
@@ -275,6 +277,7 @@ impl Journal {
     fn finish_line(&mut self) {
         self.count += 1;
         if let Some(live) = &self.live {
+            // Before the write: the live view shows what was seen even if the disk is full.
             live.publish(&self.lines[self.published..self.lines.len() - 1]);
             self.published = self.lines.len();
         }
@@ -282,6 +285,7 @@ impl Journal {
 
     /// Hands the encoded lines to the kernel, followed by the payload whose line they begin, if there is one.
     fn write(&mut self, at: Moment, payload: &[u8]) {
+        // Taken out, because the calls below need all of `self`; the buffer is put back to keep its capacity.
         let lines = std::mem::take(&mut self.lines);
         let count = std::mem::take(&mut self.count);
         let tail: &[u8] = if payload.is_empty() { b"" } else { Encoder::MESSAGE_TAIL };
@@ -376,6 +380,7 @@ impl Journal {
         private::create_dir(&self.options.dir)?;
         let number = self.part_number + 1;
         let (path, mut file) = self.create_file(number)?;
+        // Before the first line, so that no reader takes the file for one that was cut off.
         wiretape_library::mark_live(&file);
         let mut meta = self.meta.clone();
         if number > 1 {
@@ -465,6 +470,8 @@ impl Journal {
             return;
         };
         match file.filter(|file| !platform::is_deleted(file)) {
+            // The same file, truncated to whole lines by `fail_write`: a full disk must not start a new part each
+            // second.
             Some(file) => self.state = FileState::Open { file, len },
             None => {
                 if let Err(error) = self.open_part(at) {

@@ -47,6 +47,7 @@ impl NewTrace {
         let clean = match &self.redactor {
             Some(redactor) => redactor
                 .json_with(raw, &self.memory)
+                // Not JSON, although it should be: secrets must be found nevertheless.
                 .unwrap_or_else(|_| redactor.text_with(raw, &self.memory)),
             None => Cow::Borrowed(raw),
         };

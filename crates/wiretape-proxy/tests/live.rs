@@ -94,7 +94,7 @@ async fn wait_until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Sends a request as it stands and returns the answer; of an upgrade, only its headers.
+/// Sends a request unchanged and returns the response; of an upgrade, only the headers.
 fn raw_http(port: u16, request: &str) -> String {
     let mut stream = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -260,7 +260,7 @@ async fn a_slow_viewer_is_dropped_while_a_fast_one_gets_all() {
     options.write_timeout = DEADLINE;
     let hub = LiveHub::start(options).unwrap();
 
-    // A small receive buffer, so that the kernel does not hide that nobody reads.
+    // A small receive buffer, so that the kernel doesn't hide that the viewer stopped reading.
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(16 * 1024).unwrap();
     let address = (Ipv4Addr::LOCALHOST, hub.port()).into();

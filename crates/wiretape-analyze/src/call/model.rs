@@ -103,6 +103,7 @@ impl ObservedAt {
     }
 
     pub(crate) fn until(self, later: ObservedAt) -> Option<u64> {
+        // The monotonic clock first: a wall clock may be set during a call.
         if let (Some(from), Some(to)) = (self.us, later.us) {
             return Some(to.saturating_sub(from));
         }

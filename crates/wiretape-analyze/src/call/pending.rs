@@ -68,6 +68,7 @@ impl IdKey {
         match id {
             Id::String(text) => IdKey::String(text.as_ref().into()),
             Id::Number(digits) => match digits.parse::<i64>() {
+                // The common case, without normalization or allocation. Longer ones take the general path below.
                 Ok(integer) if digits.len() < 19 => IdKey::Integer(integer),
                 _ => match id.clone().by_value() {
                     Id::Number(text) => {
@@ -246,7 +247,8 @@ impl PendingCall {
         exchange: Option<u64>,
         response: &Envelope<'_>,
     ) -> Call {
-        self.settle(stamp);
+        // Before the call is built, because waits that are still open count up to the answer.
+        self.end_nested_waits(stamp);
         let (outcome, duration_us) = self.outcome_with(Outcome::of_response(response), stamp);
         let elsewhere = exchange.is_some() && self.exchange().is_some() && exchange != self.exchange();
         Call {
@@ -262,7 +264,7 @@ impl PendingCall {
 
     /// Completes the call with an HTTP error status.
     pub(super) fn failed(mut self, place: Place, stamp: &Stamp<'_>, status: u16, bytes: Option<u64>) -> Call {
-        self.settle(stamp);
+        self.end_nested_waits(stamp);
         let (outcome, duration_us) = self.outcome_with(Outcome::HttpError, stamp);
         Call {
             response: Some(place),
@@ -279,6 +281,8 @@ impl PendingCall {
         let lasted = latency_us(self.asked(), stamp);
         match self.rare.as_ref().and_then(|rare| rare.doom) {
             Some((outcome @ (Outcome::Cancelled | Outcome::TimedOut), until)) => (outcome, until.or(lasted)),
+            // Any other outcome was inferred from the end of an exchange, and an answer on another stream overrules it.
+            // A cancellation is the caller's decision, which a late answer doesn't undo.
             _ => (response, lasted),
         }
     }
@@ -338,6 +342,8 @@ impl PendingCall {
         rare.nested += 1;
         let at = ObservedAt::of(stamp);
         if asks_a_person(method) {
+            // While the user is asked, other nested requests don't count: otherwise the sum of both could exceed the
+            // call's duration.
             rare.client_us += rare.others.pause(at);
             rare.person.begin(at);
         } else if rare.person.open == 0 {
@@ -362,7 +368,7 @@ impl PendingCall {
     }
 
     /// Ends the wait for nested answers that never came.
-    fn settle(&mut self, stamp: &Stamp<'_>) {
+    fn end_nested_waits(&mut self, stamp: &Stamp<'_>) {
         if let Some(rare) = self.rare.as_deref_mut() {
             let at = ObservedAt::of(stamp);
             rare.person_us += rare.person.pause(at);

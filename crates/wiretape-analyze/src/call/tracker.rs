@@ -32,6 +32,7 @@ pub(crate) struct CallTracker<T> {
     /// The newest pending call of each id, by the hash of direction, session and id; older ones are linked to it. Hashes take
     /// a third of the memory of keys, which the calls store anyway ("pending" in `cargo xtask bench analyze`).
     ids: HashMap<u64, u64, BuildHasherDefault<HashedKey>>,
+    // Random, because ids come from peers: with a known hash function, a trace could put all calls into one list.
     hashes: RandomState,
     exchanges: HashMap<u64, BTreeSet<u64>>,
     tokens: HashMap<(Direction, Id<'static>), u64>,
@@ -227,6 +228,7 @@ impl<T: Default> CallTracker<T> {
     pub(crate) fn request(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Opened<T> {
         self.requests += 1;
         let number = self.requests;
+        // Numbers count requests without a usable id, too: consumers index their calls by it.
         let id = envelope.id.as_ref().map(|id| self.id_key(id));
         let method = envelope.method.as_deref().unwrap_or_default();
         let parent = self.parent(source, method);
@@ -234,6 +236,7 @@ impl<T: Default> CallTracker<T> {
         let call = PendingCall::new(Request {
             number,
             direction: source.direction,
+            // A placeholder that is never looked up: a call without an id is returned below, and not linked.
             id: id.unwrap_or(IdKey::Integer(0)),
             session: source.session.clone(),
             method: self.names.get(method),
@@ -261,10 +264,13 @@ impl<T: Default> CallTracker<T> {
         envelope: &Envelope<'_>,
     ) -> Option<(Call, T)> {
         let key = Key { direction: source.direction, session: source.session.clone(), id: call.id.clone() };
+        // Looked up before the new call is linked: afterwards, `newest` would return the new call itself.
         let older = self.newest(&key).filter(|older| self.shares_ids(*older, source));
         let older = older.and_then(|number| self.close(number));
         let number = call.number;
         if let Some(token) = envelope.progress_token.clone().map(Id::into_owned) {
+            // The newest request with a token gets its progress: a token must be unique among active requests (MCP,
+            // progress), so an older one with the same token is most likely over.
             self.tokens.insert((source.direction, token.clone()), number);
             call.rare().token = Some(token);
         }
@@ -364,6 +370,8 @@ impl<T: Default> CallTracker<T> {
         if source.direction != Direction::ServerToClient || method == method::PING {
             return None;
         }
+        // Over HTTP there is no fallback to the newest call, unlike in `during`: a request on another stream, such as
+        // the GET stream, belongs to no call.
         let number = match source.exchange {
             Some(exchange) => self.last_in(exchange),
             None => self.last_of_client(),
@@ -375,9 +383,10 @@ impl<T: Default> CallTracker<T> {
     /// Observes a response; `None` if no pending request matches.
     pub(crate) fn response(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<Answered<T>> {
         let asker = source.direction.reverse();
-        let by_id = envelope.id.as_ref().and_then(|id| self.asked(asker, source, id));
-        let number = by_id.or_else(|| self.refused(source, envelope))?;
+        let by_id = envelope.id.as_ref().and_then(|id| self.find_by_id(asker, source, id));
+        let number = by_id.or_else(|| self.find_rejected(source, envelope))?;
         let Entry { mut call, own } = *self.close(number)?;
+        // The parent may be closed already: a cancelled call can still have nested requests in flight.
         if let Some(parent) = call.parent()
             && let Some((parent, _)) = self.pending_mut(parent)
         {
@@ -396,7 +405,7 @@ impl<T: Default> CallTracker<T> {
 
     /// The call that an error without a matching id answers: the only one in its exchange. Servers that reject a request before
     /// they parse it can't repeat its id (JSON-RPC 2.0, section 5).
-    fn refused(&self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
+    fn find_rejected(&self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let numbers = self.exchanges.get(&source.exchange?)?;
         let is_alone = envelope.error.is_some() && numbers.len() == 1;
         numbers.first().copied().filter(|_| is_alone && source.direction == Direction::ServerToClient)
@@ -404,19 +413,20 @@ impl<T: Default> CallTracker<T> {
 
     /// The number of the pending call with this id. If there is none in the message's session, the request may lack the
     /// session: `initialize` gets it with its answer, and some traces name it for one side only.
-    fn asked(&self, asker: Direction, source: &Source<'_>, id: &Id<'_>) -> Option<u64> {
+    fn find_by_id(&self, asker: Direction, source: &Source<'_>, id: &Id<'_>) -> Option<u64> {
         let mut key = Key { direction: asker, session: source.session.clone(), id: self.id_key(id) };
-        self.meant(&key, source.exchange).or_else(|| {
+        self.find_by_key(&key, source.exchange).or_else(|| {
+            // The session that was named last is a guess; without it, such answers would all be orphans.
             key.session = if source.session.is_some() { None } else { self.session.clone() };
-            self.meant(&key, source.exchange)
+            self.find_by_key(&key, source.exchange)
         })
     }
 
     /// Of several calls with a key, the one in this exchange; else the newest.
-    fn meant(&self, key: &Key, exchange: Option<u64>) -> Option<u64> {
+    fn find_by_key(&self, key: &Key, exchange: Option<u64>) -> Option<u64> {
         let newest = self.newest(key)?;
         let in_exchange = exchange.and_then(|exchange| self.exchanges.get(&exchange));
-        let is_meant = |number: &&u64| {
+        let is_match = |number: &&u64| {
             let call = self.pending(**number);
             call.is_some_and(|call| {
                 call.direction() == key.direction
@@ -424,7 +434,7 @@ impl<T: Default> CallTracker<T> {
                     && call.id == key.id
             })
         };
-        in_exchange.and_then(|numbers| numbers.iter().find(is_meant)).copied().or(Some(newest))
+        in_exchange.and_then(|numbers| numbers.iter().find(is_match)).copied().or(Some(newest))
     }
 
     /// Observes a progress notification. Returns its call.
@@ -438,7 +448,7 @@ impl<T: Default> CallTracker<T> {
     /// Observes a cancellation. Returns its call. Only the side that sent the request can cancel it.
     pub(crate) fn cancellation(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let (id, reason) = protocol::cancellation(envelope.params?)?;
-        let number = self.asked(source.direction, source, &id)?;
+        let number = self.find_by_id(source.direction, source, &id)?;
         let outcome = Outcome::of_cancellation(reason.as_deref());
         self.pending_mut(number)?.0.cancel(outcome, source.place, source.stamp);
         Some(number)
@@ -454,8 +464,11 @@ impl<T: Default> CallTracker<T> {
         let none = || ExchangeEffect::Failed(Vec::new());
         // An open stream may still bring the answer.
         let Some(ended) = http.ended.as_deref().filter(|ended| *ended != "open") else { return none() };
+        // Cloned, because `close` removes numbers from this set.
         let Some(numbers) = self.exchanges.get(&http.x).cloned() else { return none() };
         let status = http.response.as_ref().map(|response| response.status);
+        // A newer recorder may have written an end that this version doesn't know (invariant 10: unknown data is
+        // tolerated).
         let ended = Ended::named(ended).unwrap_or_default();
         // If the exchange didn't complete, the status is the proxy's own and not an answer of the server.
         if let Some(status) = status.filter(|status| *status >= 400 && ended == Ended::Complete) {
@@ -484,6 +497,8 @@ impl<T: Default> CallTracker<T> {
         self.ids.clear();
         self.exchanges.clear();
         self.tokens.clear();
+        // One map for both directions: numbers are unique across them, so the merge restores the order of the
+        // requests.
         open.append(&mut of_server);
         open.into_values().map(move |entry| (entry.call.unanswered(otherwise, now), entry.own))
     }

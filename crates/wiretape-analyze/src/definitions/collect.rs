@@ -52,6 +52,7 @@ impl Collector {
 
     /// The definitions, with lists whose last page is missing as partial.
     pub fn finish(mut self) -> Definitions {
+        // Sorted, because the order of a hash map would change from run to run, and with it which partial entry wins.
         let unfinished: BTreeMap<(String, ListKind), BTreeMap<String, Definition>> =
             std::mem::take(&mut self.gathering).unfinished().collect();
         for ((_, kind), entries) in unfinished {
@@ -70,6 +71,8 @@ impl Collector {
                         .server
                         .insert(fact, Definition { raw: value.raw.to_vec(), spot: Some(spot) });
                 }
+                // An answer describes the server completely: what it omits is gone, even if an earlier handshake had
+                // it.
                 None => drop(self.definitions.server.remove(&fact)),
             }
         }
@@ -119,6 +122,7 @@ impl Collector {
 
     fn keep_other(&mut self, kind: ListKind, name: &str, definition: Definition) {
         let others = &mut self.definitions.others;
+        // Linear, but over at most MAX_OTHERS entries, and only for definitions that changed.
         let is_known = others.iter().any(|(_, known, other)| known == name && other.raw == definition.raw);
         if others.len() < MAX_OTHERS && !is_known {
             others.push((kind, name.to_owned(), definition));
@@ -147,6 +151,7 @@ impl Analysis for Collector {
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut Self::PerCall>) {
         let Some(start) = own.filter(|_| matches!(seen.meaning, Meaning::Request { .. })) else { return };
         let is_list = seen.envelope.method.as_deref().and_then(ListKind::of_method).is_some();
+        // Only list requests are parsed: this runs for every request of a trace.
         *start = seen.envelope.params.filter(|_| is_list).and_then(cursor).map(String::into_boxed_str);
     }
 
@@ -158,6 +163,7 @@ impl Analysis for Collector {
         if INTRODUCTIONS.contains(&&*call.method) {
             self.record_server(line, result);
         } else if let Some(page) = Page::of(&call.method, || start.map(String::from), result) {
+            // Pages are joined per session: clients that share a trace page through the same list independently.
             self.record_page(line, call.session.as_deref().unwrap_or_default(), &page);
         }
     }

@@ -48,6 +48,7 @@ impl<K: Eq + Hash, T> Gatherer<K, T> {
     ) -> Gathered<T> {
         let partial = self.partial.remove(&reader);
         let mut gathered = match (&page.cursor, partial) {
+            // A request without a cursor starts over, and the pages before it are dropped.
             (None, _) => BTreeMap::new(),
             (Some(cursor), Some(partial)) if *cursor == partial.next => partial.entries,
             // The cursor doesn't continue the pages we have: another client's, or pages are missing.
@@ -55,6 +56,7 @@ impl<K: Eq + Hash, T> Gatherer<K, T> {
         };
         gathered.extend(entries);
         let Some(next) = &page.next else { return Gathered::Whole(gathered) };
+        // At the bounds, the pages so far are returned as partial: a truncated list is better than none.
         if self.partial.len() < MAX_LISTS && gathered.len() < MAX_ENTRIES {
             self.partial.insert(reader, PartialList { entries: gathered, next: next.clone() });
             return Gathered::Incomplete;

@@ -7,7 +7,8 @@ use crate::volatile::{Part, Paths};
 use wiretape_trace::message::{Direction, Envelope};
 use wiretape_trace::value::Value;
 
-/// Differences reported per message.
+/// Differences reported per message; `Differences::more` says that there are others. A result that is another
+/// document altogether would otherwise produce one difference for each of its values.
 const MAX_DIFFERENCES: usize = 1000;
 
 /// The messages of a call.
@@ -54,9 +55,9 @@ impl Answer<'_> {
 
 /// Whether values that a server generates in each run are compared: timestamps of the run, and ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MadeUp {
+pub enum GeneratedValues {
     /// They are ignored.
-    LeftOut,
+    Ignored,
     /// They are compared like all others.
     Compared,
 }
@@ -70,9 +71,10 @@ pub struct Comparer {
 
 impl Comparer {
     /// A comparer for two traces.
-    pub fn new(ignored: Ignored, first: &CallIndex, second: &CallIndex, made_up: MadeUp) -> Self {
+    pub fn new(ignored: Ignored, first: &CallIndex, second: &CallIndex, made_up: GeneratedValues) -> Self {
+        // Without times in the trace, an empty range: no timestamp lies within it, so all of them are compared.
         let run = |index: &CallIndex| index.run_ms.clone().unwrap_or(0..0);
-        let runs = (made_up == MadeUp::LeftOut).then(|| Runs {
+        let runs = (made_up == GeneratedValues::Ignored).then(|| Runs {
             recorded: run(first),
             live: run(second),
             repeated: first.ids.clone(),
@@ -97,7 +99,8 @@ impl Comparer {
             return compare_beyond(&self.ignored, method, (before, after), SideAlike::default());
         };
         let is_alike = |before: Value<'_>, after: Value<'_>| runs.are_alike(before, after);
-        let alike = Some(Alike { is_alike: &is_alike, is_told: false });
+        let alike = Some(Alike { is_alike: &is_alike, is_reported: false });
+        // Generated values come from the server: they are in its answers to the client, and in its own requests.
         let alike = match asker {
             Direction::ClientToServer => SideAlike { params: None, answer: alike },
             Direction::ServerToClient => SideAlike { params: alike, answer: None },
@@ -109,7 +112,7 @@ impl Comparer {
     pub fn differences_inside<'i>(&self, inside: &'i Inside, paths: &Paths, limit: usize) -> Differences<'i> {
         let Some(runs) = &self.runs else { return inside.differences(paths, limit) };
         let is_alike = |before: Value<'_>, after: Value<'_>| runs.are_alike(before, after);
-        inside.differences_beyond(paths, limit, Some(Alike { is_alike: &is_alike, is_told: false }))
+        inside.differences_beyond(paths, limit, Some(Alike { is_alike: &is_alike, is_reported: false }))
     }
 
     /// Whether two calls with different fingerprints differ only in generated values.
@@ -181,6 +184,7 @@ pub(crate) fn compare_beyond<'a>(
         None => diff(before, after, ignored.of(method, part), MAX_DIFFERENCES),
     };
     let params = |call: CallPayloads<'a>| {
+        // A request without params equals one with empty params, as in the fingerprint of `index.rs`.
         let params = Envelope::scan(call.request).params.unwrap_or(b"{}");
         Value::parse(params).ok()
     };

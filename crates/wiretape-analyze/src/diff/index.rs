@@ -133,6 +133,8 @@ impl<'i> CallIndexer<'i> {
 
     fn request(&mut self, direction: Direction, place: PayloadPlace, envelope: &Envelope<'_>) {
         let method = self.intern(envelope.method.as_deref().unwrap_or_default());
+        // Other methods may have a member `name` that identifies nothing; as part of the key it would keep calls
+        // apart.
         let is_named = matches!(&*method, "tools/call" | "prompts/get");
         let name = envelope.name.as_deref().filter(|_| is_named).map(|name| self.intern(name));
         // A request without params equals one with empty params.
@@ -178,6 +180,7 @@ impl Analysis for CallIndexer<'_> {
         if let Record::Message(message) = &view.line.record
             && let Some(ms) = message.stamp.wall_ms()
         {
+            // Minimum and maximum, because wall clocks may be set back during a recording.
             let run = self.run_ms.get_or_insert(ms..ms);
             *run = run.start.min(ms)..run.end.max(ms);
         }
@@ -199,6 +202,7 @@ impl Analysis for CallIndexer<'_> {
         let Some(entry) = at.and_then(|at| self.calls.get_mut(at)) else { return };
         entry.outcome = call.outcome;
         entry.http_status = call.http_status;
+        // Only answered calls have a time to compare: a cancelled one lasted as long as its caller had patience.
         entry.took_us = call.own_us().filter(|_| call.latency_us().is_some());
         let answer = closed.answer.zip(closed.line);
         entry.response = answer.map(|(_, view)| PayloadPlace { line: view.line.number, index: closed.index });

@@ -13,7 +13,7 @@ mod index;
 mod payloads;
 mod rows;
 
-pub use compare::{Answer, CallDifferences, CallPayloads, Comparer, MadeUp};
+pub use compare::{Answer, CallDifferences, CallPayloads, Comparer, GeneratedValues};
 pub(crate) use compare::{SideAlike, compare_beyond};
 pub use index::{CallIndex, CallIndexer, Ignored, IndexedCall};
 pub use payloads::{PayloadPlace, Payloads};

@@ -56,6 +56,7 @@ fn aligned(first: &CallIndex, second: &CallIndex, direction: Direction) -> Vec<C
     rows.map(|row| match row {
         Row::Both(i, j) => {
             let ((i, one), (j, other)) = (ours[i], theirs[j]);
+            // Fingerprints decide; messages of equal calls are never read again.
             let is_same = one.exact == other.exact && one.tie == other.tie;
             let status = if is_same { Status::Same } else { Status::Changed };
             CallRow { first: Some(i), second: Some(j), status }
@@ -97,6 +98,8 @@ fn is_before(first: &CallIndex, second: &CallIndex, one: &CallRow, other: &CallR
         (CallRow { second: Some(one), .. }, CallRow { second: Some(other), .. }) => {
             line(second, *one) < line(second, *other)
         }
+        // No common trace to compare positions in: what was removed comes before what was added, as in a textual
+        // diff.
         _ => one.first.is_some(),
     }
 }
@@ -139,6 +142,8 @@ impl Pace {
 
     fn is_much(self, less: u64, more: u64) -> bool {
         let gap = more.saturating_sub(less);
+        // Both limits must be exceeded: the ratio alone flags calls of a few microseconds, the floor alone flags
+        // noise in long ones.
         gap > 0 && gap >= self.floor_us && gap as f64 >= self.ratio * less as f64
     }
 }

@@ -38,7 +38,7 @@ fn told(first: &str, second: &str) -> Vec<String> {
     let ignored = Ignored::new(Volatile::defaults());
     let (a, b) = (index(first, &ignored), index(second, &ignored));
     let rows = align(&a, &b);
-    let comparer = Comparer::new(ignored, &a, &b, MadeUp::Compared);
+    let comparer = Comparer::new(ignored, &a, &b, GeneratedValues::Compared);
     let differing: Vec<&CallRow> = rows.iter().filter(|row| row.status != Status::Same).collect();
     let places = |side: &CallIndex, at: fn(&CallRow) -> Option<usize>| {
         let calls = differing.iter().filter_map(|row| at(row)).map(|at| &side.calls[at]);
@@ -104,7 +104,7 @@ const B: (&str, &str, &str, u64) = ("b", r#"{"x":1}"#, r#"{"n":1}"#, 10);
 const C: (&str, &str, &str, u64) = ("c", r#"{"x":1}"#, r#"{"n":1}"#, 10);
 
 /// Whether the only calls of two traces are equal except for generated values.
-fn are_alike(first: &str, second: &str, made_up: MadeUp) -> bool {
+fn are_alike(first: &str, second: &str, made_up: GeneratedValues) -> bool {
     let ignored = Ignored::new(Volatile::defaults());
     let (a, b) = (index(first, &ignored), index(second, &ignored));
     let comparer = Comparer::new(ignored, &a, &b, made_up);
@@ -130,13 +130,13 @@ fn what_is_made_up_in_each_run_counts_for_nothing() {
     };
     let time = |time: &str| format!(r#"{{"content":[{{"type":"text","text":"now {time}"}}]}}"#);
     let (now, soon) = (time("1970-01-01T00:00:01Z"), time("1970-01-01T00:00:02Z"));
-    check(&now, &soon, MadeUp::LeftOut, true);
-    check(&now, &soon, MadeUp::Compared, false);
-    check(&now, &time("1970-01-03T00:00:02Z"), MadeUp::LeftOut, false);
+    check(&now, &soon, GeneratedValues::Ignored, true);
+    check(&now, &soon, GeneratedValues::Compared, false);
+    check(&now, &time("1970-01-03T00:00:02Z"), GeneratedValues::Ignored, false);
     let uuid = |first: char| time(&format!("{first}b1f0e5e-8f5a-4a53-9d0c-0f6f1a2b3c4d"));
-    check(&uuid('6'), &uuid('7'), MadeUp::LeftOut, true);
+    check(&uuid('6'), &uuid('7'), GeneratedValues::Ignored, true);
     let inside = |time: &str| format!(r#"{{"text":"{{\"at\":\"{time}\"}}"}}"#);
-    check(&inside("1970-01-01T00:00:01Z"), &inside("1970-01-01T00:00:02Z"), MadeUp::LeftOut, true);
+    check(&inside("1970-01-01T00:00:01Z"), &inside("1970-01-01T00:00:02Z"), GeneratedValues::Ignored, true);
 }
 
 #[test]

@@ -49,6 +49,8 @@ impl Baseline {
         let document = Value::parse(file).map_err(BaselineError::NotJson)?;
         match document.get(MARK).and_then(Value::integer) {
             None => return Err(BaselineError::NotABaseline),
+            // Only newer files are rejected: an older version must stay readable for as long as someone has it
+            // pinned.
             Some(version) if version > VERSION => return Err(BaselineError::Newer(version)),
             Some(_) => {}
         }
@@ -144,11 +146,14 @@ fn write(node: &Node<'_>, depth: usize, out: &mut Vec<u8>) {
             write_container((b'[', b']'), elements.iter().map(|node| (None, node)), depth, out);
         }
         Node::Text(text) => write_text(text, out),
+        // The nesting comes from a server; unbounded recursion would let it overflow our stack.
         Node::Value(value) if depth >= MAX_DEPTH => out.extend(compact(value.raw)),
         Node::Value(value) if value.is_object() || value.is_array() => {
             write(&Node::opened(*value), depth, out);
         }
         Node::Value(value) => match value.string() {
+            // Decoded and encoded again, so that two spellings of a string (`\u00e9`, `é`) give the same bytes.
+            // Numbers stay as they were sent: parsing them could round.
             Some(text) => write_text(&text, out),
             None => out.extend_from_slice(value.raw),
         },

@@ -63,6 +63,7 @@ fn list(kind: ListKind, before: &Listing, after: &Listing, changes: &mut Vec<Cha
         let (Some(was), Some(is)) = (removed.remove(&old), added.remove(&new)) else { continue };
         let entry = found.entry(new.clone()).or_default();
         entry.push(renamed(kind, &old, &new, &was, &is));
+        // A renamed entry is compared with its old self: a rename must not hide other changes.
         entry::compare(kind, &new, &was, &is, entry);
     }
     for (name, entry) in &removed {
@@ -76,6 +77,7 @@ fn list(kind: ListKind, before: &Listing, after: &Listing, changes: &mut Vec<Cha
             entry::compare(kind, name, was, is, found.entry(name.clone()).or_default());
         }
     }
+    // Collected by name first, so that all changes of one entry are adjacent and the order is stable.
     changes.extend(found.into_values().flatten());
 }
 
@@ -179,6 +181,7 @@ fn capability(difference: &Difference<'_>) -> (Effect, String) {
     match (difference.before, difference.after) {
         (None, _) => (Effect::Informing, format!("the server now has the capability `{name}`")),
         (Some(_), None) => (Effect::Breaking, format!("the server no longer has the capability `{name}`")),
+        // `false` to `true` is a gain, although the member existed before.
         (Some(_), Some(after)) if after.raw == b"true" => {
             (Effect::Informing, format!("the server now has the capability `{name}`"))
         }

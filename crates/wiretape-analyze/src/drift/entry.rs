@@ -17,6 +17,7 @@ pub(super) fn compare(
     is: &Definition,
     changes: &mut Vec<Change>,
 ) {
+    // Most entries are unchanged, and equal bytes need no parsing.
     if was.raw == is.raw {
         return;
     }
@@ -102,6 +103,8 @@ impl EntryChanges<'_> {
         let entry = self.entry();
         let (Some(was), Some(is)) = (before, after) else {
             let (kind, effect, sentence) = match (side, before.is_some()) {
+                // Without a schema, nothing says which arguments are accepted, so neither direction is known to be
+                // harmless.
                 (Side::Input, _) => (ChangeKind::Input, Effect::Breaking, "gained or lost its input schema"),
                 (Side::Output, true) => {
                     (ChangeKind::Output, Effect::Breaking, "no longer declares structured results")
@@ -136,6 +139,8 @@ impl EntryChanges<'_> {
             push_name(&mut pointer, hint);
             let (effect, sentence) = match hint.as_str() {
                 "title" => (Effect::Informing, format!("the title of {} has changed", self.entry())),
+                // Clients skip confirmation because of these hints, so losing one is breaking, even if the schema is
+                // the same.
                 _ if promised(hint, one) && !promised(hint, other) => (
                     Effect::Breaking,
                     format!("{} no longer declares that it {}", self.entry(), promise(hint)),

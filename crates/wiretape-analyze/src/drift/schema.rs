@@ -58,6 +58,7 @@ enum Shift {
 
 /// Compares two schemas. At most [`MAX_CHANGES`] changes are returned.
 pub(super) fn compare<'a>(side: Side, before: Value<'a>, after: Value<'a>) -> Vec<SchemaChange<'a>> {
+    // A stack of pairs instead of recursion: schemas come from servers and may be nested arbitrarily deep.
     let mut walk = Walk { side, found: Vec::new(), work: Vec::new() };
     walk.work.push(SchemaPair { pointer: String::new(), name: String::new(), depth: 0, before, after });
     while let Some(work) = walk.work.pop() {
@@ -94,6 +95,8 @@ impl<'a> Walk<'a> {
         }
         if !work.before.is_object() || !work.after.is_object() || work.depth >= MAX_DEPTH {
             let shift = match (work.before.raw, work.after.raw) {
+                // A boolean is a schema (JSON Schema 2020-12, section 4.3.2): `true` accepts every value, `false`
+                // none.
                 (b"true", _) | (_, b"false") => Shift::Narrower,
                 (_, b"true") | (b"false", _) => Shift::Wider,
                 _ => Shift::Either,
@@ -110,6 +113,8 @@ impl<'a> Walk<'a> {
         let (before, after) = (members(work.before), members(work.after));
         let count = self.progress();
         self.properties(work, &before, &after);
+        // If neither property nor `required` explains the change (say, both moved to a form that is not an object),
+        // the generic comparison below has to report it.
         let together = self.progress() > count;
         let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for keyword in all {
@@ -223,6 +228,8 @@ impl<'a> Walk<'a> {
                 pointer,
                 name: if work.name.is_empty() { name.clone() } else { format!("{}.{name}", work.name) },
                 depth: work.depth + 1,
+                // A property that one side lacks has no schema to compare; the parent's is a placeholder that is not
+                // used, because such a pair is not queued below.
                 before: one.unwrap_or(work.before),
                 after: other.unwrap_or(work.after),
             };
@@ -316,6 +323,7 @@ impl<'a> Walk<'a> {
         let differing: Vec<usize> = (0..was.len().min(is.len()))
             .filter(|&at| fingerprint(was[at].raw) != fingerprint(is[at].raw))
             .collect();
+        // Exactly one branch differs: it is compared in detail. With several, it is unknown which belongs to which.
         if let (true, [at]) = (was.len() == is.len(), &differing[..]) {
             let pointer = format!("{}/{keyword}/{at}", work.pointer);
             let (before, after) = (was[*at], is[*at]);
@@ -474,6 +482,8 @@ fn types(keyword: Keyword<'_>) -> BTreeSet<String> {
         Some(value) if value.is_array() => names(Some(&value)),
         Some(value) => value.string().map(Cow::into_owned).into_iter().collect(),
     };
+    // JSON Schema: every integer is a number. Otherwise `integer` to `number` would count as a change in both
+    // directions.
     if types.contains("number") {
         types.insert("integer".to_owned());
     }
@@ -521,6 +531,7 @@ fn bound(before: Keyword<'_>, after: Keyword<'_>, narrows: fn(&f64, &f64) -> boo
         (None, Some(_)) => Shift::Narrower,
         (Some(_), None) => Shift::Wider,
         (Some(before), Some(after)) if narrows(&before, &after) => Shift::Narrower,
+        // Equal limits don't get here, because `is_same` has skipped them.
         (Some(_), Some(_)) => Shift::Wider,
         (None, None) => Shift::Either,
     }

@@ -184,6 +184,7 @@ impl Analysis for Assay {
             }
             (Some(Direction::ServerToClient), MessageKind::Response) => {
                 let output = envelope.error.or(envelope.result);
+                // The last answer of the session, whatever it answers; the format has no other notion of a result.
                 self.final_output =
                     output.map(|output| raw(output).into_owned()).or(self.final_output.take());
             }

@@ -62,6 +62,7 @@ fn row(call: &Call, ended: Option<&str>, out: &mut Vec<u8>) -> io::Result<()> {
         call.request_bytes.to_string(),
         number(call.response_bytes),
     ];
+    // First inert, then quoted: the apostrophe has to be inside the quotes.
     let fields: Vec<String> = fields.iter().map(|field| quoted(&inert(field))).collect();
     write!(out, "{}\r\n", fields.join(","))
 }

@@ -56,6 +56,7 @@ impl Envelopes {
         if from == Direction::ClientToServer {
             return format!("\"request\":{}", raw(payload));
         }
+        // HTTP+SSE (2024-11-05) sends every server message on the event stream, responses included.
         if self.transport == Transport::StreamableHttp && sse.is_none() && is_response {
             return format!("\"response\":{}", raw(payload));
         }
@@ -81,6 +82,7 @@ impl Envelopes {
 /// The transport context: that of the imported source, or the heads of the exchange.
 fn context(http: &[u8]) -> Option<String> {
     let own = Value::parse(http).ok().and_then(|http| http.get("context"));
+    // An imported context is written back as it was, so that importing and exporting a transcript changes nothing.
     if let Some(own) = own {
         return Some(raw(own.raw).into_owned());
     }

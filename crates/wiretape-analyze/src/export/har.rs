@@ -192,6 +192,8 @@ impl Analysis for Archive {
             }
             // `closed` writes the call.
             (Some(Direction::ServerToClient), Meaning::Answer { .. }, _) => {}
+            // Notifications and answers to the server: servers accept those with 202 (2025-03-26 and later,
+            // streamable HTTP).
             (Some(Direction::ClientToServer), ..) => {
                 let request = self.request(raw(seen.raw).into_owned(), http);
                 self.entry(&request, &Response::empty(202), None);
@@ -201,6 +203,7 @@ impl Analysis for Archive {
     }
 
     fn doomed(&mut self, view: &LineView<'_, '_>, _: &PendingCall, own: &mut Self::PerCall) {
+        // The entry of the call carries this status; a second entry for the exchange would show one POST twice.
         self.is_of_call = true;
         if let (Some(request), Some(head)) = (own, view.http().and_then(|http| http.response.as_ref())) {
             request.ended_with = Some((head.status, headers(&head.headers)));
@@ -307,6 +310,7 @@ fn headers<'h>(headers: impl IntoIterator<Item = (&'h String, &'h HeaderValues)>
 
 /// The URL of a request: the server's origin and the request's target.
 fn joined(server: &str, target: &str) -> String {
+    // Through a forward proxy, the target is a complete URL (RFC 9112, section 3.2.2).
     if target.contains("://") {
         return target.to_owned();
     }

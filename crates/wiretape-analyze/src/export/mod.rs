@@ -126,6 +126,7 @@ impl<A: ExportAnalysis> Exporter for Interpreted<A> {
     }
 
     fn finish(&mut self, state: RecordingState, out: &mut dyn Write) -> io::Result<()> {
+        // Closes the pending calls first, so that their rows come before the end of the file.
         self.reading.end_recording(state);
         self.reading.analysis_mut().finish();
         self.reading.analysis_mut().output().flush(out)
@@ -165,6 +166,8 @@ impl Survey {
             }
             Record::Message(message) => {
                 let at = message.stamp.wall_ms();
+                // The minimum, not the first: lines are in the order of observation, and imported ones may be in any
+                // order.
                 self.first_ms = self.first_ms.into_iter().chain(at).min();
                 self.observe_http(message.http);
             }
@@ -178,6 +181,8 @@ impl Survey {
             Record::Gap(gap) => self.lost += gap.lost,
             Record::Damaged(_) => self.lost += 1,
             Record::End(end) => {
+                // The recorder counts all losses at the end, including those that the gap lines before it have
+                // reported already.
                 self.lost = self.lost.max(end.lost.unwrap_or(0));
                 self.ended = true;
             }

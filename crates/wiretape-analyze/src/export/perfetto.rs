@@ -48,6 +48,8 @@ impl Timeline {
     }
 
     fn free_lane(&mut self) -> usize {
+        // The lowest free lane: slices on one thread must not overlap partially, or the viewers draw them wrongly;
+        // and a session without concurrency stays on one row.
         let free = self.lanes.iter().position(|taken| !taken).unwrap_or(self.lanes.len());
         if free == self.lanes.len() {
             self.lanes.push(true);
@@ -70,6 +72,7 @@ impl Timeline {
         });
         let error = answer.and_then(|answer| answer.error).map(|error| format!(",\"error\":{}", raw(error)));
         let outcome = outcome.to_string();
+        // The error is spliced in as text, because parsing it would change its digits.
         let args = format!("{}{}}}", &outcome[..outcome.len() - 1], error.unwrap_or_default());
         let body = format!(
             "\"name\":{},\"cat\":\"call\",\"ph\":\"X\",\"ts\":{},\"dur\":{duration},\"pid\":1,\"tid\":{},\"args\":{args}",

@@ -8,7 +8,7 @@ use wiretape_trace::message::{Envelope, MessageKind};
 
 /// Describes a payload in about `budget` bytes. For a response, `method` is that of its request.
 pub fn describe(raw: &[u8], envelope: &Envelope<'_>, method: &str, budget: usize) -> String {
-    let said = match envelope.kind {
+    let description = match envelope.kind {
         MessageKind::Response => match (envelope.error, envelope.result) {
             (Some(error), _) => Some(describe_error(error, budget)),
             (None, Some(result)) => Some(describe_result(method, result, budget)),
@@ -19,7 +19,7 @@ pub fn describe(raw: &[u8], envelope: &Envelope<'_>, method: &str, budget: usize
         }
         MessageKind::Batch | MessageKind::NotJsonRpc => Some(compact(raw, budget)),
     };
-    said.unwrap_or_default()
+    description.unwrap_or_default()
 }
 
 fn describe_error(error: &[u8], budget: usize) -> String {
@@ -35,6 +35,7 @@ fn describe_error(error: &[u8], budget: usize) -> String {
 fn describe_params(method: &str, params: &[u8], budget: usize) -> Option<String> {
     let known = match method {
         "initialize" => introduction(params, "clientInfo"),
+        // The tool's name has a column of its own, so only the arguments are shown; none are shown as nothing.
         "tools/call" => return member(params, "arguments").map(|arguments| compact(arguments, budget)),
         "prompts/get" => {
             let arguments = member(params, "arguments").map(|arguments| compact(arguments, budget));
@@ -106,6 +107,8 @@ fn progress(params: &[u8]) -> Option<String> {
 fn tool_result(result: &[u8], budget: usize) -> Option<String> {
     let items = member(result, "content").map(elements).unwrap_or_default();
     if items.is_empty() {
+        // Servers should repeat structured content as text (2025-06-18, tools), so it is only shown if there is no
+        // text.
         return member(result, "structuredContent").map(|value| compact(value, budget));
     }
     Some(content(&items, budget))
@@ -127,6 +130,7 @@ fn block(block: &[u8], budget: usize) -> String {
     let mime = string_member(block, "mimeType");
     let uri = string_member(block, "uri").or_else(|| string_member(member(block, "resource")?, "uri"));
     let data = member(block, "data").or_else(|| member(block, "blob")).and_then(string);
+    // The decoded size: four characters of base64 are three bytes. Padding is ignored.
     let size = data.map(|data| bytes(data.len() as u64 / 4 * 3));
     let said = join([kind, mime, uri].map(|part| part.map(|part| printable(&part).into_owned())));
     join([said, size]).map_or_else(|| compact(block, budget), |said| format!("<{said}>"))
@@ -138,6 +142,7 @@ fn listing(result: &[u8]) -> Option<String> {
         let items = elements(member(result, list)?);
         let names: Vec<String> = items
             .iter()
+            // Enough for any terminal; a list may have thousands.
             .take(50)
             .filter_map(|item| string_member(item, name).map(|name| printable(&name).into_owned()))
             .collect();

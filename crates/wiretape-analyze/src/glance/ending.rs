@@ -7,6 +7,8 @@ pub fn describe_end(end: &End) -> String {
     match (end.signal, end.exit_code, &end.reason) {
         (_, _, Some(reason)) if end.was_stopped() => reason.clone(),
         (Some(signal), _, _) => signal_name(signal),
+        // 127 is what a shell returns for a command that it can't find; the recorder uses it, too, and adds the
+        // reason.
         (None, Some(127), Some(reason)) => format!("not started: {reason}"),
         (None, Some(code), _) => format!("exit {code}"),
         (None, None, Some(reason)) => reason.clone(),

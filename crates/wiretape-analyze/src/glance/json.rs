@@ -6,6 +6,7 @@ use wiretape_trace::json::{Lexeme, Lexer, Token};
 
 /// The value of an object's member; the last one if there are several.
 pub fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    // All members are read: of several with the same name the last one counts, as in most parsers.
     let mut found = None;
     for_each_member(object, |key, value| {
         if key.text(object).is(name) {
@@ -72,6 +73,8 @@ pub fn compact(value: &[u8], budget: usize) -> String {
             _ => out.push_str(", "),
         }
         let bytes = lexeme.bytes(value);
+        // The token is cut before it is made printable, so that a string of megabytes costs no more than what is
+        // shown.
         let room = budget.saturating_sub(out.len());
         out.push_str(&printable(&String::from_utf8_lossy(&bytes[..bytes.len().min(room)])));
         if bytes.len() > room {

@@ -6,6 +6,7 @@ pub fn duration(us: u64) -> String {
     match us {
         0..1_000 => format!("{us}µs"),
         1_000..60_000_000 => {
+            // The limits are where rounding would add a digit: 999.5 ms would be printed as `1000ms`.
             let (value, unit) = if us < 999_500 { (us as f64 / 1e3, "ms") } else { (us as f64 / 1e6, "s") };
             let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
             format!("{value:.decimals$}{unit}")

@@ -88,6 +88,8 @@ impl Excerpt {
 
     /// The excerpt of `bytes` around `mark`.
     pub fn around(bytes: &[u8], mark: Range<usize>) -> Self {
+        // The line may be another than the one that was linted, if the file changed in between; nothing may panic
+        // then.
         let mark = mark.start.min(bytes.len())..mark.end.min(bytes.len()).max(mark.start.min(bytes.len()));
         let end = mark.end.min(mark.start + Self::LONGEST);
         let from = boundary_before(bytes, mark.start.saturating_sub(Self::AROUND));

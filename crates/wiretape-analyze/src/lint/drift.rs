@@ -14,6 +14,7 @@ pub fn findings(baseline: &Baseline, now: &Definitions) -> Vec<Diagnostic> {
     findings.extend(drift.unseen.iter().map(|list| not_compared(*list, now, "is not in the trace")));
     findings.extend(drift.partial.iter().map(|list| not_compared(*list, now, "was not read completely")));
     for finding in now.others.iter().flat_map(|other| of_other(baseline, other)) {
+        // A server that keeps changing a tool would otherwise repeat the same finding for each list.
         if !findings.iter().any(|known| known.rule == finding.rule && known.message == finding.message) {
             findings.push(finding);
         }
@@ -28,6 +29,7 @@ fn of_other(
     (kind, name, definition): &(ListKind, String, Definition),
 ) -> Vec<Diagnostic> {
     let entries = BTreeMap::from([(name.clone(), definition.clone())]);
+    // Partial, because the other entries of that list are not here: none of them counts as removed.
     let listing = Listing { entries, extent: Extent::Partial, line: None };
     let given = Definitions { lists: BTreeMap::from([(*kind, listing)]), ..Definitions::default() };
     compare(&baseline.definitions, &given).changes.iter().map(of_change).collect()

@@ -160,6 +160,7 @@ impl Exchanges {
 
     /// Merges a line into its exchange. Returns whether the line brings the response's head.
     pub(crate) fn record_line(&mut self, line: u64, http: &HttpContext) -> bool {
+        // Otherwise all unnumbered lines would be merged into one exchange.
         if http.x == Self::UNNUMBERED {
             self.by_number.remove(&http.x);
         }

@@ -153,6 +153,7 @@ impl Linting {
     }
 
     fn message(&mut self, view: &LineView<'_, '_>, message: &Message<'_>) {
+        // An unknown direction (invariant 10) has no requirements to check.
         let Some(direction) = message.dir.known() else { return };
         let http = view.http();
         if let Some(http) = http {
@@ -192,6 +193,7 @@ impl Linting {
         let wire = wire_of(line.bytes, message.raw);
         let session = &self.sessions[key];
         let exchange = http.and_then(|http| self.exchanges.get(http.x));
+        // The line as a whole may be a batch, so no single payload's revision applies to it.
         let header = self.exchanges.revision(http);
         let revision = self.options.revision.or_else(|| revision_around(session, header));
         let view = MessageView {
@@ -210,6 +212,7 @@ impl Linting {
                 check(&view, &mut Report::new(rule, Some(subject), "/raw", &mut self.findings));
             }
         }
+        // After the rules, which would otherwise find every event id to be a repetition of itself.
         if let Some(id) = http.and_then(|http| http.sse.as_ref()).and_then(|sse| sse.id.as_deref()) {
             self.session_mut(key).event_ids.insert(id);
         }
@@ -225,6 +228,7 @@ impl Linting {
     ) {
         let displaced = self.displaced.take();
         let request = match (meaning, &own) {
+            // A clone, because the facts live in the pending call while the views below borrow `self`.
             (Meaning::Answer { .. }, Some(_)) => own.as_deref().and_then(Option::as_deref).cloned(),
             _ => None,
         };
@@ -259,6 +263,7 @@ impl Linting {
                 check(&view, &mut Report::new(rule, Some(subject), &place.base, &mut self.findings));
             }
         }
+        // The views borrow the session; their results are owned from here on, so that the session can be changed.
         let details = RequestDetails::of(&view);
         let speaks_stateless = super::rules::speaks_stateless(&view);
         self.session_mut(place.key).server_is_stateless |= speaks_stateless;
@@ -317,6 +322,8 @@ impl Linting {
         let exchange = place.http.map(|http| http.x);
         let request = checked.details.into_facts(place, envelope, checked.revision);
         let session = self.session_mut(place.key);
+        // Sticky: a client that once named a stateless revision is not expected to initialize (2026-07-28 removed
+        // `initialize`).
         session.stateless |= own_revision(envelope).is_some_and(Revision::is_stateless);
         if place.direction == Direction::ClientToServer {
             record_client_request(session, line, place.stamp.seq, &request);
@@ -352,6 +359,7 @@ impl Linting {
             session.tokens.finish(place.direction.reverse(), token, line);
         }
         if let Some(id) = &id {
+            // The answer to `subscriptions/listen` ends it (2026-07-28): its messages come before the result.
             session.subscriptions.remove(id);
             session.cancelled.remove(&(place.direction.reverse(), id.clone()));
         }
@@ -386,6 +394,8 @@ impl Linting {
             self.trace.http_sse |= event == Some("endpoint");
             let session = Value::parse(line.bytes).ok().and_then(|value| value.get("session")?.string());
             let key = self.session_key(session.as_deref());
+            // An exchange is checked once, when its response's head is known: most rules compare request and
+            // response.
             if new {
                 self.show_exchange(line, text.stamp.seq, &key, http);
             }
@@ -394,6 +404,7 @@ impl Linting {
             }
         }
         let Some(direction) = text.dir.known() else { return };
+        // Over HTTP, bodies and events delimit messages, so newlines inside of JSON are allowed there.
         let piece = if http.is_some() { Piece::None } else { self.piece(direction, &text.text) };
         let view = TextView {
             trace: &self.trace,
@@ -423,6 +434,7 @@ impl Linting {
         pieces.extend_from_slice(text.as_bytes());
         pieces.push(b'\n');
         let (goes_on, is_whole) = match json::validate(pieces) {
+            // Only an error at the very end means "incomplete": an earlier one can't be cured by more lines.
             Err(error) => (error.offset >= pieces.len() && pieces.len() < MAX_PIECES, false),
             Ok(()) => (false, true),
         };
@@ -464,6 +476,7 @@ impl Linting {
         let names_session = exchange.request_header(header::SESSION_ID).is_some();
         let session = self.session_mut(key);
         match status {
+            // The first one counts: later requests are judged against the moment when the session ended.
             Some(200..300) if method == "DELETE" => session.deleted = session.deleted.or(Some(line.number)),
             Some(404) if names_session => session.not_found = session.not_found.or(Some(line.number)),
             _ => {}
@@ -475,6 +488,8 @@ impl Linting {
         if !self.sessions.contains_key(key) {
             let session = Session { id: id.map(str::to_owned), ..Session::default() };
             self.sessions.insert(key.to_owned(), session);
+            // The nameless session is never evicted: on stdio it is the only one, over HTTP it holds every client
+            // without a session.
             if !key.is_empty() {
                 self.session_order.push_back(key.to_owned());
             }
@@ -505,6 +520,8 @@ impl Analysis for Linting {
             Record::Gap(_) | Record::Damaged(_) => self.trace.lossy = true,
             Record::End(end) => self.end = Some((view.line.number, end.clone())),
             Record::Stderr(text) if !text.text.trim().is_empty() => {
+                // Servers print their reason before they crash; a rule at the end quotes it. Cut, because a line may
+                // be megabytes long.
                 self.last_stderr = Some(text.text.trim().chars().take(200).collect());
             }
             Record::Http(_) | Record::Stderr(_) | Record::Rotated { .. } | Record::Unknown { .. } => {}
@@ -516,6 +533,7 @@ impl Analysis for Linting {
             return;
         };
         let in_batch = wiretape_trace::message::is_batch(message.raw);
+        // Moved out, because `place` borrows it while `payload` needs all of `self`.
         let key = std::mem::take(&mut self.key);
         let place = PayloadContext {
             line: seen.line.line,
@@ -533,6 +551,7 @@ impl Analysis for Linting {
 
     fn closed(&mut self, closed: &Closed<'_, '_>, request: Self::PerCall) {
         match (closed.cause, request) {
+            // Reported by the new request, whose `seen` follows this call: the displaced one broke no rule.
             (Cause::Id, _) => self.displaced = closed.call.id.as_ref().map(|_| closed.call.request.line),
             (Cause::End, Some(request)) => self.unanswered(closed, &request),
             _ => {}
@@ -542,6 +561,8 @@ impl Analysis for Linting {
     fn end_line(&mut self, view: &LineView<'_, '_>) {
         match &view.line.record {
             Record::Message(message) if message.dir.known().is_some() => {
+                // At the end of the line, because the rules for exchanges need the payload of this very line
+                // (`sent`).
                 if let Some(http) = view.http().filter(|http| http.response.is_some()) {
                     let key = self.key.clone();
                     self.show_exchange(view.line, message.stamp.seq, &key, http);
@@ -619,6 +640,7 @@ impl RequestDetails {
         let text = |name: &str| params.get(name).and_then(Value::string).map(std::borrow::Cow::into_owned);
         let is_initialize = view.is_request("initialize");
         RequestDetails {
+            // The same member that `Mcp-Name` repeats (2026-07-28): a tool's or prompt's name, or a resource's URI.
             name: text("name").or_else(|| text("uri")),
             cursor: text("cursor"),
             initialize: is_initialize.then(|| {
@@ -683,6 +705,7 @@ fn revision_of(
         let agreed = || Value::parse(envelope.result?).ok()?.get("protocolVersion")?.string();
         let agreed =
             request.initialize.as_ref().and_then(|_| agreed()).and_then(|name| Revision::parse(&name));
+        // From the answer to `initialize` on, the server's choice holds, not the client's request.
         return agreed.or(request.revision);
     }
     if place.direction == Direction::ClientToServer && envelope.params.is_some() {
@@ -702,6 +725,8 @@ fn revision_of(
 /// header shows which of them sent it.
 fn revision_around(session: &Session, header: Option<Revision>) -> Option<Revision> {
     match session.id {
+        // With a session id, the negotiated revision is certain, and a header that differs from it is itself a
+        // finding.
         Some(_) => session.revision.or(header),
         None => header.or(session.revision),
     }
@@ -715,6 +740,7 @@ fn record_client_request(session: &mut Session, line: u64, seq: Option<u64>, req
     if session.initialize.is_none() {
         session.first_request = session.first_request.or(Some(line));
     } else if session.agreed.is_some()
+        // Pings are allowed before `notifications/initialized` (2024-11-05 to 2025-11-25, lifecycle).
         && request.method != "ping"
         && !request.revision.is_some_and(Revision::is_stateless)
     {
@@ -811,6 +837,8 @@ pub(crate) fn id_of(value: Value<'_>) -> Option<Id<'static>> {
 /// The `wire` words of a line, such as `bom`. Few lines have any, so a substring search decides whether to parse at all.
 fn wire_of(line: &[u8], raw: &[u8]) -> Vec<String> {
     let around = line.len().saturating_sub(raw.len());
+    // `wire` precedes `raw` in the lines we write; with more than this around the payload, the line isn't one of
+    // them.
     if around > 4096 || !contains(&line[..around.min(line.len())], b"\"wire\"") {
         return Vec::new();
     }

@@ -18,6 +18,8 @@ pub(crate) fn locate(json: &[u8], pointer: &str) -> Option<Range<usize>> {
             Token::BeginObject => loop {
                 let name = lexer.next_token().ok()?.filter(|lexeme| lexeme.token == Token::Key)?;
                 value = lexer.next_token().ok()??;
+                // The first of several equal names: a pointer can't tell them apart, and `duplicate-key` is a finding
+                // of its own.
                 if name.text(json).is(&step) {
                     key = Some(name.start..name.end);
                     break;
@@ -67,6 +69,7 @@ pub(crate) fn escape(name: &str) -> Cow<'_, str> {
 
 fn unescape(step: &str) -> Cow<'_, str> {
     if step.contains('~') {
+        // In this order (RFC 6901, section 4): the other way round, `~01` would become `/` instead of `~1`.
         Cow::Owned(step.replace("~1", "/").replace("~0", "~"))
     } else {
         Cow::Borrowed(step)

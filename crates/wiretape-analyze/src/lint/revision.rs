@@ -44,6 +44,7 @@ impl Revisions {
     pub fn hold_for(self, revision: Option<Revision>) -> bool {
         match revision {
             Some(revision) => (self.first..=self.last).contains(&revision) && self.except != Some(revision),
+            // Compared as a value: a rule for all revisions holds whatever the revision turns out to be.
             None => self.unknown || self == Self::ALL,
         }
     }

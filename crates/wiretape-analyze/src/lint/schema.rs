@@ -22,6 +22,7 @@ pub(crate) fn tree(raw: &[u8]) -> Option<Json> {
     if raw.len() > LONGEST || !is_shallow(raw) {
         return None;
     }
+    // Invalid JSON, or a number that doesn't fit: other rules report the former, and the latter can't be validated.
     serde_json::from_slice(raw).ok()
 }
 
@@ -80,6 +81,7 @@ impl Schema {
 
     /// The violations in a value; none if validation would be too expensive. Redacted values always pass.
     pub(crate) fn misfits(&self, value: &Json) -> Vec<Misfit> {
+        // `is_valid` stops at the first error and allocates nothing; most values are valid.
         if !self.is_affordable(value) || self.validator.is_valid(value) {
             return Vec::new();
         }
@@ -104,6 +106,7 @@ impl Schema {
 
 fn misfit(error: &jsonschema::ValidationError<'_>) -> Misfit {
     let error = nearest(error);
+    // Masked, because the validator would print the value, which may be megabytes long or private.
     let mut message = error.masked_with("the value").to_string();
     if message.len() > 300 {
         let end = (0..=300).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
@@ -194,6 +197,8 @@ impl<'s> Cost<'s> {
         cost.in_place(schema, &mut path)?;
         let references: Vec<&str> = cost.known.keys().copied().collect();
         for reference in references {
+            // A reference's target may be cheap where it is defined and expensive where it is applied, so both are
+            // measured.
             if let Some(target) = cost.resolve(reference) {
                 let width = cost.in_place(target, &mut Vec::new())?;
                 cost.widest = cost.widest.max(width);
@@ -235,12 +240,14 @@ impl<'s> Cost<'s> {
     fn follow(&mut self, reference: &'s str) -> Option<u64> {
         match self.known.get(reference) {
             Some(Some(cost)) => return Some(*cost),
+            // Being expanded right now: the reference leads back to itself.
             Some(None) => {
                 self.recursive = true;
                 return Some(1);
             }
             None => {}
         }
+        // Unresolvable, or another document: it is never fetched, so it costs nothing.
         let Some(target) = self.resolve(reference) else { return Some(1) };
         self.known.insert(reference, None);
         let cost = self.unroll(target)?;
@@ -272,6 +279,7 @@ impl<'s> Cost<'s> {
     }
 
     fn in_place_reference(&self, reference: &'s str, path: &mut Vec<&'s str>) -> Option<u64> {
+        // The validator would apply it to the same value again, for ever.
         if path.contains(&reference) || path.len() > DEEPEST {
             return None;
         }

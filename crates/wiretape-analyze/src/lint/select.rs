@@ -30,6 +30,7 @@ impl RuleSelector {
             "info" | "infos" => return Some(RuleSelector::Severity(Severity::Info)),
             _ => {}
         }
+        // Rules before families: no name is both, but a rule's is the more specific.
         rules::find(&lower)
             .map(RuleSelector::Rule)
             .or_else(|| Family::ALL.into_iter().find(family).map(RuleSelector::Family))

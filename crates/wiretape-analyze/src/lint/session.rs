@@ -148,6 +148,7 @@ pub struct IdSet {
 }
 
 impl IdSet {
+    // Ranges, not ids: a client that counts needs one. Reached only by ids that skip numbers.
     const MOST: usize = 100_000;
 
     /// Whether the id was used.
@@ -162,6 +163,7 @@ impl IdSet {
 
     pub(crate) fn insert(&mut self, id: &Id<'_>) {
         let Some(number) = number(id) else { return self.others.insert(&id.to_string()) };
+        // Checked first, because an id inside a range must not start a range of its own.
         if self.contains(id) || self.stretches.len() >= Self::MOST {
             return;
         }
@@ -196,6 +198,7 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K: Ord + Clone, V> Recent<K, V> {
+    // Far more than are in flight at a time in any real session; bounds what a hostile one can take.
     const MOST: usize = 4096;
 
     /// The value of a key, if it was not evicted.
@@ -317,6 +320,7 @@ impl RequestStates {
         self.waiting.insert(subject, PendingInput { line, has_state: state.is_some() });
         let Some(state) = state else { return };
         self.given.insert(state);
+        // From here on, an unknown state may be one that was dropped, and `request-state-not-echoed` stays silent.
         self.full = self.given.0.len() >= HashedSet::MOST;
         if let Some(id) = id {
             self.first_ids.insert(hash(state), id);

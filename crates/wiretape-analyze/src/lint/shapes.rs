@@ -39,6 +39,7 @@ impl Shapes {
             .expect("the files are part of the program, and the tests parse and compile each");
         let messages = definitions
             .iter()
+            // The specification's schemas name definitions after their role; only these two have a method.
             .filter(|(name, _)| name.ends_with("Request") || name.ends_with("Notification"))
             .filter_map(|(name, schema)| {
                 let method = schema.pointer("/properties/method/const")?.as_str()?;
@@ -90,9 +91,12 @@ fn result_shape(revision: Revision, method: &str, result: &Json) -> Option<Strin
         // A result type of an extension, whose schema is unknown.
         Some(_) => return None,
     }
+    // Tasks were experimental and existed in this revision only.
     if revision == Revision::V2025_11_25 && method == "tools/call" && result.get("task").is_some() {
         return Some("CreateTaskResult".to_owned());
     }
+    // By the naming convention of the schema: `ListToolsRequest` is answered by `ListToolsResult`. Methods without a
+    // result of their own, such as `ping`, are answered by `EmptyResult`.
     let own = format!("{}Result", request.strip_suffix("Request")?);
     let name = if shapes.definitions.contains_key(&own) { own } else { "EmptyResult".to_owned() };
     shapes.definitions.contains_key(&name).then_some(name)
@@ -115,10 +119,12 @@ fn check(revision: Revision, name: &str, value: &Json) -> Vec<Misfit> {
 }
 
 fn compiled(revision: Revision, name: &str) -> Option<Arc<Schema>> {
+    // A poisoned lock is harmless: entries are inserted whole or not at all.
     let mut compiled = COMPILED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let compile = || {
         let definitions = &ALL[&revision].definitions;
         definitions.contains_key(name).then(|| {
+            // All definitions, because they refer to each other; only those that are reached get compiled.
             let whole = json!({"$defs": definitions, "$ref": format!("#/$defs/{name}")});
             Schema::compile_trusted(&whole).map(Arc::new)
         })?

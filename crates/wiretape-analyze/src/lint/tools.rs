@@ -58,10 +58,12 @@ impl Tools {
         if is_first {
             self.page_names.clear();
         }
+        // `null` is not a cursor, but some servers send it instead of omitting the member.
         let is_last = result.get("nextCursor").is_none_or(Value::is_null);
         let Some(tools) = result.get("tools") else { return };
         tools.elements(|tool| {
             let Some(name) = tool.get("name").and_then(Value::string) else { return };
+            // A known tool is replaced even at the limit, so that calls are never checked against an outdated schema.
             if self.known.len() < Self::MOST || self.known.contains_key(&*name) {
                 self.page_names.insert(name.clone().into_owned());
                 self.known.insert(name.into_owned(), read(line, tool));
@@ -100,6 +102,7 @@ fn annotated(schema: &Json) -> Vec<(Vec<String>, String)> {
             open.push((inner, property));
         }
     }
+    // By path, because the stack yields nested properties after their siblings, in reverse.
     found.sort();
     found
 }

@@ -1,4 +1,8 @@
 //! The interpreter: turns lines into calls, operations and outcomes, and reports them to an analysis.
+//!
+//! It fixes the order of callbacks, which analyses rely on: a line begins, its payloads are seen in order, an answer
+//! is seen before its call is closed, and the line ends. The rules themselves are elsewhere: pairing in `call`,
+//! grouping in `operation`, times in `clock`.
 
 use super::{Analysis, Cause, Closed, LineView, Meaning, Seen};
 use crate::call::{
@@ -88,6 +92,7 @@ impl<A: Analysis> Reading<A> {
     /// Interprets the next line.
     pub fn observe(&mut self, line: &Line<'_>) {
         if let Record::Meta(meta) = &line.record {
+            // Before the line's time is computed: the clock starts with this record.
             self.meta(meta);
         }
         let at_us = self.time(line.record.stamp());
@@ -114,6 +119,7 @@ impl<A: Analysis> Reading<A> {
         for operation in std::mem::take(&mut self.operations).finish() {
             self.analysis.operation_closed(&operation);
         }
+        // Ids, sessions and offsets of the next recording have nothing to do with this one's.
         self.tracker = CallTracker::default();
         self.clock = TraceClock::default();
         self.now = ObservedAt::default();
@@ -129,6 +135,7 @@ impl<A: Analysis> Reading<A> {
     fn time(&mut self, stamp: Option<&Stamp<'_>>) -> i64 {
         let Some(stamp) = stamp else { return self.clock.at(&Stamp::default()) };
         self.now.us = self.now.us.max(stamp.us);
+        // The wall clock is a date string; it is parsed only where nothing better is known.
         if stamp.us.is_none() {
             self.now.wall_ms = self.now.wall_ms.max(stamp.wall_ms());
         }
@@ -153,6 +160,7 @@ impl<A: Analysis> Reading<A> {
             let payload = Payload { view, source: &source, direction, raw, index, envelope: &envelope };
             self.payload(&payload);
         }
+        // After the payloads: a batch may end an operation and continue it with a later payload.
         for operation in self.operations.take_ended() {
             self.analysis.operation_closed(&operation);
         }
@@ -174,7 +182,7 @@ impl<A: Analysis> Reading<A> {
                 self.seen(payload, Meaning::Cancellation { of }, None);
             }
             _ => {
-                let operation = self.operations.news(envelope, source.stamp);
+                let operation = self.operations.notification(envelope, source.stamp);
                 self.seen(payload, Meaning::Other, operation);
             }
         }
@@ -222,11 +230,14 @@ impl<A: Analysis> Reading<A> {
     }
 
     fn exchange(&mut self, view: &LineView<'_, '_>, exchange: &Exchange<'_>) {
+        // Parsing the heads is the expensive part of this line, and needless without pending calls over HTTP.
         if self.tracker.has_exchanges()
             && let Some(http) = view.http()
         {
             let stamp = &exchange.stamp;
             if let Some(before) = http.again {
+                // Before the end of the first exchange is looked at, because its status no longer concerns the calls
+                // that were sent again.
                 self.tracker.carry_over(before, http.x, exchange.session.as_deref());
             }
             let place = Place { line: view.line.number, seq: stamp.seq };
@@ -262,6 +273,7 @@ impl<A: Analysis> Reading<A> {
 
     fn seen(&mut self, payload: &Payload<'_, '_>, meaning: Meaning, operation: Option<u64>) {
         let is_of_server = payload.direction == Some(Direction::ServerToClient);
+        // Before `pending_mut` borrows the tracker for the rest of this function.
         let during = (is_of_server && payload.envelope.kind != MessageKind::Response)
             .then(|| self.tracker.during(payload.source.exchange))
             .flatten();

@@ -1,12 +1,16 @@
-//! Finds the recorded call that a request matches, for one client; or explains the miss with the nearest call.
+//! Finds the recorded call that a request matches, for one client; or explains the miss with the nearest call. Which
+//! calls count as equal is decided in `matching`, what is sent for a match in `player`.
 //!
-//! Calls with the same request key form a chain on the tape, and a cursor only stores how far its client is in each chain. So a
-//! match costs one hash lookup however long the trace is, and a client costs memory only for the chains it used: a replay
-//! server may have many clients on one tape ("Replay" in docs/benchmarks.md: 805k calls/s against 963k/s of a bare server).
+//! Calls with the same request key form a chain on the tape, and a cursor only stores how far its client is in each
+//! chain. So a match costs one hash lookup however long the trace is, and a client costs memory only for the chains
+//! it used: a replay server may have many clients on one tape ("Replay" in docs/benchmarks.md: 805k calls/s against
+//! 963k/s of a bare server). The tape is shared and immutable, and everything that changes per client is here:
+//! clients need no lock among each other.
 //!
-//! Everything else is slower and only happens on a mismatch, in this order: calls with redacted values, calls with other
-//! `inputResponses`, and, in loose mode, the nearest call. These read recorded requests from the file, at most
-//! [`MAX_CANDIDATES`] of them.
+//! Everything else is slower and only happens on a mismatch, in this order: calls with redacted values, calls with
+//! other `inputResponses`, and, in loose mode, the nearest call. The order is from certain to guessed: a redacted
+//! value is unknown but nothing contradicts it, other input contradicts one member, and the nearest call contradicts
+//! anything. These read recorded requests from the file, at most [`MAX_CANDIDATES`] of them.
 
 use super::difference::{Departure, in_words};
 use super::matching::{Matching, Mode, Order, Repeats};
@@ -152,7 +156,7 @@ pub struct Cursor {
 }
 
 /// The request to find.
-struct Wanted<'r> {
+struct LookupRequest<'r> {
     method: &'r str,
     params: Option<&'r [u8]>,
     kind: Kind,
@@ -176,12 +180,13 @@ impl Cursor {
     ) -> Result<Match, Box<Miss>> {
         let method = request.method.as_deref().unwrap_or_default();
         let chain = tape.chain_of(matching, method, request.params);
+        // The fast path returns before a `Kind` is built, which allocates its names.
         if let Some(chain) = chain.filter(|_| matching.order == Order::Free)
             && let Some(found) = self.take_or_repeat(tape, matching, chain, MatchKind::Same)
         {
             return Ok(found);
         }
-        let wanted = Wanted { method, params: request.params, kind: kind(request), chain };
+        let wanted = LookupRequest { method, params: request.params, kind: kind(request), chain };
         let search = Search { tape, matching, payloads, wanted };
         match matching.order {
             Order::Free => self.find_inexact(&search),
@@ -207,7 +212,7 @@ impl Cursor {
         chain: u32,
         how: MatchKind,
     ) -> Option<Match> {
-        match (self.take(tape, chain), matching.repeats) {
+        match (self.take_next(tape, chain), matching.repeats) {
             (Some(call), _) => Some(Match { call, how, is_repeat: false }),
             (None, Repeats::Last) => Some(Match { call: tape.chain(chain).last, how, is_repeat: true }),
             (None, Repeats::Never) => None,
@@ -215,7 +220,7 @@ impl Cursor {
     }
 
     /// The next unused call of a chain.
-    fn take(&mut self, tape: &Tape, chain: u32) -> Option<u32> {
+    fn take_next(&mut self, tape: &Tape, chain: u32) -> Option<u32> {
         let Chain { first, last, .. } = tape.chain(chain);
         // The bit alone decides for a chain of one call; no map entry is needed.
         if first == last {
@@ -229,6 +234,7 @@ impl Cursor {
     }
 
     fn find_inexact<P: Payloads>(&mut self, search: &Search<'_, P>) -> Result<Match, Box<Miss>> {
+        // An equal request was recorded, and repeats are not allowed; a less similar call would be the wrong answer.
         if search.wanted.chain.is_some() {
             return Err(search.miss(MissReason::UsedUp));
         }
@@ -249,23 +255,23 @@ impl Cursor {
         &mut self,
         search: &Search<'_, P>,
         calls: &[u32],
-        is_meant: impl Fn(u32) -> bool,
+        is_match: impl Fn(u32) -> bool,
     ) -> Option<Match> {
         let counting = |call: &u32| search.tape.call(*call).counts();
         // Matching reads the request from the file, so used calls are skipped first.
         let mut unused = calls.iter().copied().filter(|call| !self.is_used(*call));
-        if let Some(call) = unused.clone().filter(counting).find(|call| is_meant(*call)) {
+        if let Some(call) = unused.clone().filter(counting).find(|call| is_match(*call)) {
             self.used.insert(call);
             return Some(Match { call, how: MatchKind::Same, is_repeat: false });
         }
         let mut used = calls.iter().rev().copied().filter(|call| self.is_used(*call) && counting(call));
-        match used.find(|call| is_meant(*call)) {
+        match used.find(|call| is_match(*call)) {
             Some(call) if search.matching.repeats == Repeats::Last => {
                 Some(Match { call, how: MatchKind::Same, is_repeat: true })
             }
             Some(_) => None,
             None => {
-                let call = unused.find(|call| is_meant(*call))?;
+                let call = unused.find(|call| is_match(*call))?;
                 self.used.insert(call);
                 Some(Match { call, how: MatchKind::Same, is_repeat: false })
             }
@@ -276,6 +282,7 @@ impl Cursor {
         if search.matching.mode != Mode::Loose {
             return None;
         }
+        // Even a loose match never crosses tools: the answer of another tool is not an answer.
         search.tape.kind_number(&search.wanted.kind)?;
         let nearest = search.nearest(Recorded::counts).or_else(|| search.nearest(|_| true))?;
         let chain = search.tape.call(nearest).chain;
@@ -316,6 +323,8 @@ impl Cursor {
             numbers.filter(|number| !self.is_used(*number) && !tape.comes_by_itself(tape.call(*number)));
         open.scan(u64::MAX, |until, number| {
             let call = tape.call(number);
+            // `until` is the earliest answer among the due calls: the recorded client had seen it before it sent
+            // anything later.
             let is_due = call.request.offset <= *until;
             // A call that was never answered doesn't block the ones after it.
             *until = (*until).min(tape.answered_at(call).unwrap_or(u64::MAX));
@@ -336,7 +345,7 @@ struct Search<'s, P> {
     tape: &'s Tape,
     matching: &'s Matching,
     payloads: &'s P,
-    wanted: Wanted<'s>,
+    wanted: LookupRequest<'s>,
 }
 
 impl<P: Payloads> Search<'_, P> {
@@ -345,6 +354,8 @@ impl<P: Payloads> Search<'_, P> {
         let mut bytes = Vec::new();
         self.payloads.read(call.request, &mut bytes).ok()?;
         let found = self.matching.differences(Envelope::scan(&bytes).params, self.wanted.params);
+        // The comparison stops at a limit; with more differences than that, the call ranks behind all that were
+        // counted.
         Some(found.list.len() + usize::from(found.more) * 1000)
     }
 
@@ -384,16 +395,17 @@ impl<P: Payloads> Search<'_, P> {
     fn best_of(&self, calls: &[u32]) -> Option<(u32, MatchKind)> {
         let (counting, others): (Vec<u32>, Vec<u32>) =
             calls.iter().partition(|call| self.tape.call(**call).counts());
-        self.meant_of(&counting).or_else(|| self.meant_of(&others))
+        self.match_among(&counting).or_else(|| self.match_among(&others))
     }
 
-    fn meant_of(&self, calls: &[u32]) -> Option<(u32, MatchKind)> {
+    fn match_among(&self, calls: &[u32]) -> Option<(u32, MatchKind)> {
         let calls = calls.iter().copied();
         let is_same = |call: &u32| Some(self.tape.call(*call).chain) == self.wanted.chain;
         if let Some(call) = calls.clone().find(is_same) {
             return Some((call, MatchKind::Same));
         }
         let redacted = self.redacted();
+        // Sorted, because the tape is built in the order of its calls.
         let is_redacted = |call: &u32| redacted.binary_search(call).is_ok();
         if let Some(call) = calls.clone().filter(is_redacted).find(|call| self.is_same_but_redacted(*call)) {
             return Some((call, MatchKind::Redacted));
@@ -421,6 +433,7 @@ impl<P: Payloads> Search<'_, P> {
             let distance = self.distance(self.tape.call(number))?;
             Some((distance, number))
         });
+        // Of equally distant calls the earliest, so that the same request always gets the same answer.
         compared.min().map(|(_, number)| number)
     }
 

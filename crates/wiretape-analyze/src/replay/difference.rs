@@ -37,11 +37,14 @@ impl Departure {
         let Some(secrets) = secrets.filter(|_| !found.list.is_empty()) else {
             return first().map(|difference| Self::of(part, difference)).collect();
         };
+        // Whole messages are redacted and compared again, because a rule may need the context of a value
+        // (`"password": …`).
         let clean = secrets.redact(recorded).zip(secrets.redact(asked));
         let shown: Vec<Self> = clean.map_or_else(Vec::new, |(recorded, asked)| {
             let found = diff(&recorded, &asked);
             found.list.iter().take(MAX_DEPARTURES).map(|difference| Self::of(part, difference)).collect()
         });
+        // The difference is in a secret: after redaction nothing differs, so only its path can be shown.
         if shown.is_empty() { first().map(|difference| Self::at(part, difference)).collect() } else { shown }
     }
 
@@ -95,6 +98,7 @@ pub(super) fn in_words(departures: &[Departure]) -> String {
 }
 
 fn shown(value: Value<'_>) -> String {
+    // A character has at most four bytes, so this is enough of a value that may be megabytes long.
     let text = String::from_utf8_lossy(&value.raw[..value.raw.len().min(4 * SHOWN)]);
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < value.raw.len() {

@@ -23,6 +23,7 @@ pub fn with_id(message: &[u8], id: &[u8]) -> Vec<u8> {
 
 /// The same at a known position, without scanning the message.
 pub(super) fn with_id_at(mut message: Vec<u8>, place: Range<usize>, id: &[u8]) -> Vec<u8> {
+    // No bytes move, which is the common case: clients count from the same start as the recorded one.
     if place.len() == id.len() {
         message[place].copy_from_slice(id);
     } else {
@@ -61,6 +62,8 @@ pub(super) fn with_subscription(
     message: Vec<u8>,
     listeners: &HashMap<Vec<u8>, Listener>,
 ) -> (Vec<u8>, Option<u64>) {
+    // Most traces have no subscriptions, and most messages no such key; a search is cheaper than parsing each
+    // message.
     if listeners.is_empty() || memchr::memmem::find(&message, SUBSCRIPTION.as_bytes()).is_none() {
         return (message, None);
     }
@@ -70,6 +73,7 @@ pub(super) fn with_subscription(
         let Some(listener) = listeners.get(bare(value.raw)) else { continue };
         let is_string = value.raw.first() == Some(&b'"');
         let id = match (is_string, listener.id.first()) {
+            // The recorded server sent the id as a string although it was a number: the replay imitates it.
             (true, first) if first != Some(&b'"') => [b"\"", &listener.id[..], b"\""].concat(),
             _ => listener.id.clone(),
         };

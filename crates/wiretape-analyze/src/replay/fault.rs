@@ -163,7 +163,7 @@ pub struct Faults {
 impl Faults {
     /// The fault for the `time`-th call with this key. It depends on nothing else, so that a concurrent client gets the same
     /// faults in every run.
-    pub fn strike(&self, method: &str, tool: Option<&str>, key: u64, time: u64) -> Option<FaultKind> {
+    pub fn fault_for(&self, method: &str, tool: Option<&str>, key: u64, time: u64) -> Option<FaultKind> {
         let chance = |fault: &Fault| {
             let drawn = combine(combine(self.seed, fault.text), combine(key, time));
             // 53 bits: the precision of a float between 0 and 1.
@@ -200,14 +200,14 @@ mod tests {
         let some = faults("tool:search* hang p=0.25", 1);
         let struck = |faults: &Faults| {
             (0..10_000)
-                .filter(|n| faults.strike("tools/call", Some("search_a"), *n, 0).is_some())
+                .filter(|n| faults.fault_for("tools/call", Some("search_a"), *n, 0).is_some())
                 .collect::<Vec<_>>()
         };
         let first = struck(&some);
         assert!((2_200..2_800).contains(&first.len()), "{}", first.len());
         assert_eq!(first, struck(&some));
         assert_ne!(first, struck(&faults("tool:search* hang p=0.25", 2)));
-        assert_eq!(some.strike("tools/call", Some("find"), first[0], 0), None);
-        assert_eq!(faults("hang", 0).strike("ping", None, 7, 0), Some(FaultKind::Hang));
+        assert_eq!(some.fault_for("tools/call", Some("find"), first[0], 0), None);
+        assert_eq!(faults("hang", 0).fault_for("ping", None, 7, 0), Some(FaultKind::Hang));
     }
 }

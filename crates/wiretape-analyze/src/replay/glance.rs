@@ -27,6 +27,8 @@ impl<'m> Glance<'m> {
                 break;
             }
             let name = key.text(message).raw;
+            // SDKs send `params` last, and it is most of the message: not lexing it is what makes this path fast
+            // ("Replay" in docs/benchmarks.md).
             if name == b"params" && id.is_some() && method.is_some() && params.is_none() {
                 params = Some(to_the_end(&message[key.end..])?);
                 break;
@@ -38,6 +40,7 @@ impl<'m> Glance<'m> {
                 b"id" if id.is_none() && matches!(first.token, Token::String | Token::Number) => {
                     id = Some(value);
                 }
+                // An escaped method or a duplicate member leaves the fast path; the slow one handles every spelling.
                 b"method" if method.is_none() && first.token == Token::String && !first.escaped => {
                     method = Some(first.text(message).raw);
                 }

@@ -62,6 +62,7 @@ pub(super) fn negotiated(answer: Vec<u8>, wanted: Option<&str>) -> Vec<u8> {
     let recorded = Envelope::scan(&answer).result.and_then(|result| wanted_revision(Some(result)));
     let recorded = recorded.as_deref().and_then(Revision::parse);
     match (wanted.and_then(Revision::parse), recorded) {
+        // Most messages are the same across these revisions, and a client disconnects if it can't agree on one.
         (Some(wanted), Some(recorded)) if wanted < recorded => {
             replaced(&answer, &["result", "protocolVersion"], format!("\"{wanted}\"").as_bytes())
         }
@@ -71,6 +72,7 @@ pub(super) fn negotiated(answer: Vec<u8>, wanted: Option<&str>) -> Vec<u8> {
 
 /// A default answer to `initialize`, for a trace without one.
 pub(super) fn made_up_initialize(tape: &Tape, wanted: Option<&str>) -> Json {
+    // A stateless revision has no `initialize`, so it can't be the result of one.
     let wanted = wanted.and_then(Revision::parse).filter(|revision| !revision.is_stateless());
     json!({
         "protocolVersion": wanted.unwrap_or(Revision::V2025_11_25).name(),

@@ -86,6 +86,7 @@ impl Role {
             Role::Field => Some(r#"{"type":"string"}"#),
             Role::Schema | Role::Map | Role::Fields => Some("{}"),
             Role::List => Some("[{}]"),
+            // Any positive number will do: the recorded server's limit is lost.
             Role::Count => Some("1000"),
             _ => None,
         }
@@ -125,6 +126,7 @@ fn edits(message: &[u8]) -> Result<Vec<Edit>, SyntaxError> {
 
 fn is_marker(lexeme: Lexeme, message: &[u8]) -> bool {
     let text = lexeme.text(message).raw;
+    // Only a string that is a marker as a whole: a description that mentions one is text and stays.
     markers(text).first().is_some_and(|place| *place == (0..text.len()))
 }
 

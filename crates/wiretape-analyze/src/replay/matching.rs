@@ -90,7 +90,7 @@ impl Matching {
     }
 
     /// The same comparison with secrets redacted in reported differences.
-    pub fn keeping(self, secrets: Secrets) -> Self {
+    pub fn with_secrets(self, secrets: Secrets) -> Self {
         Matching { secrets: Some(Arc::new(secrets)), ..self }
     }
 
@@ -221,7 +221,7 @@ fn is_followed_by_nothing(rest: &[u8]) -> bool {
 }
 
 /// A redacted value matches anything.
-const REDACTED: Alike<'static> = Alike { is_alike: &may_have_been, is_told: false };
+const REDACTED: Alike<'static> = Alike { is_alike: &may_have_been, is_reported: false };
 
 /// Whether a value may be what was redacted in the recording.
 pub(crate) fn may_have_been(recorded: Value<'_>, asked: Value<'_>) -> bool {
@@ -229,6 +229,7 @@ pub(crate) fn may_have_been(recorded: Value<'_>, asked: Value<'_>) -> bool {
     let places = markers(&pattern);
     match places.as_slice() {
         [] => false,
+        // Any type: redaction may have replaced a number or an object by its marker.
         [whole] if *whole == (0..pattern.len()) => true,
         _ => asked.string_bytes().is_some_and(|text| fits(&pattern, &places, &text)),
     }
@@ -243,6 +244,7 @@ fn fits(pattern: &[u8], places: &[std::ops::Range<usize>], text: &[u8]) -> bool 
     };
     for pair in places.windows(2) {
         let between = &pattern[pair[0].end..pair[1].start];
+        // The first occurrence is enough: if a later one would match, the rest still contains what follows.
         let Some(at) = memchr::memmem::find(rest, between) else { return false };
         rest = &rest[at + between.len()..];
     }

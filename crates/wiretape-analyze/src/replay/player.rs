@@ -1,7 +1,13 @@
 //! Plays a tape to one client: its messages in, the server's messages out.
 //!
 //! Sans-IO: nothing here waits or reads a clock. The caller passes the time with each message, asks for the
-//! [`Player::deadline`], and calls [`Player::tick`] when it is reached. So transcripts test every timing without sleeping.
+//! [`Player::deadline`], and calls [`Player::tick`] when it is reached. So transcripts test every timing without
+//! sleeping.
+//!
+//! A request either takes the fast path (`answer_at_sight`), or becomes a [`LiveRequest`] that plays the steps of its
+//! call one by one and may wait between them: for the recorded delay, for the client's answer to a server request, or
+//! for the end of the handshake. Which call is played is decided by [`Cursor`]; transports turn the [`Action`]s into
+//! bytes.
 
 use super::cursor::{Cursor, Match, MatchKind, Miss, MissReason, kind};
 use super::difference::Departure;
@@ -240,6 +246,7 @@ impl<P: Payloads> Player<P> {
     pub fn receive(&mut self, message: &[u8], now_us: u64, actions: &mut Vec<Action>) -> Range<u64> {
         let before = self.requests;
         if is_batch(message) {
+            // Batches are accepted in every revision: replay imitates the server, it doesn't lint the client.
             payloads(message).into_iter().for_each(|payload| self.payload(payload, now_us, actions));
         } else {
             self.payload(message, now_us, actions);
@@ -263,6 +270,7 @@ impl<P: Payloads> Player<P> {
     /// Performs what is due.
     pub fn tick(&mut self, now_us: u64, actions: &mut Vec<Action>) {
         while let Some((due, number)) = self.timers.first().copied().filter(|(due, _)| *due <= now_us) {
+            // A request may be gone by now, cancelled or resumed by the client's answer; `resume` ignores it then.
             self.timers.remove(&(due, number));
             self.resume(number, now_us, actions);
         }
@@ -284,6 +292,7 @@ impl<P: Payloads> Player<P> {
             return None;
         }
         let request = Glance::at(message)?;
+        // A clone of the pointer, so that the tape stays borrowed while `self` changes.
         let tape = Arc::clone(&self.tape);
         let chain = tape.chain_in_words(request.method, request.params)?;
         if !tape.chain(chain).is_plain {
@@ -307,6 +316,8 @@ impl<P: Payloads> Player<P> {
         // The bytes as written: a number may have more digits than any numeric type.
         let id = envelope.id_place.clone().map_or(&b"null"[..], |place| &message[place]).to_vec();
         match envelope.method.as_deref() {
+            // Matched by other rules than calls: their params name the client, which is another one than the
+            // recorded.
             Some("initialize") => self.initialize(number, id, envelope, now_us, actions),
             Some("server/discover") => self.discover(number, id, envelope, now_us, actions),
             _ => match self.cursor.find(&self.tape, &self.setting.matching, &self.payloads, envelope) {
@@ -344,6 +355,8 @@ impl<P: Payloads> Player<P> {
             actions.push(Action::Notify(Notice::MadeUp { method: "initialize" }));
             return actions.push(answer(number, &id, &json!({ "result": result })));
         };
+        // The recorded messages after this answer (list changes, pings) came after `notifications/initialized`; a
+        // client that gets them earlier may reject them (2024-11-05 to 2025-11-25, lifecycle).
         self.handshake = Handshake::Open(Vec::new());
         // A client may reconnect; the handshake is answered each time, whatever was used before.
         let is_repeat = self.cursor.is_used(call);
@@ -370,6 +383,7 @@ impl<P: Payloads> Player<P> {
         actions: &mut Vec<Action>,
     ) {
         if !self.tape.is_modern() {
+            // The recorded probe counts as used, or it would be reported as a call that the client left out.
             let probe = self.tape.of_method("server/discover").map(|(call, _)| call);
             if let Some(call) = probe.into_iter().find(|call| !self.cursor.is_used(*call)) {
                 self.cursor.mark(call);
@@ -435,8 +449,8 @@ impl<P: Payloads> Player<P> {
         let time = self.times.entry(key).or_default();
         *time += 1;
         let method = envelope.method.as_deref().unwrap_or_default();
-        let fault = self.setting.faults.strike(method, envelope.tool(), key, *time)?;
-        self.lock_tally().strike();
+        let fault = self.setting.faults.fault_for(method, envelope.tool(), key, *time)?;
+        self.lock_tally().count_fault();
         actions.push(Action::Notify(Notice::Struck { kind: kind(envelope), fault }));
         Some(fault)
     }
@@ -482,6 +496,7 @@ impl<P: Payloads> Player<P> {
     }
 
     fn start(&mut self, number: u64, mut live: LiveRequest, now_us: u64, actions: &mut Vec<Action>) {
+        // A hanging request stays live without ever being played, so that it can still be cancelled.
         if live.fault == Some(FaultKind::Hang)
             || self.play(number, &mut live, now_us, actions) == Progress::Pending
         {
@@ -491,6 +506,7 @@ impl<P: Payloads> Player<P> {
     }
 
     fn resume(&mut self, number: u64, now_us: u64, actions: &mut Vec<Action>) {
+        // Taken out of the map while it plays, because playing needs all of `self`.
         let Some(mut live) = self.live.remove(&number) else { return };
         if self.play(number, &mut live, now_us, actions) == Progress::Pending {
             self.live.insert(number, live);
@@ -553,6 +569,7 @@ impl<P: Payloads> Player<P> {
             self.timers.insert((due, number));
             return true;
         }
+        // Counted from when the step was due, not from now: late timers must not add up over the steps of a call.
         live.heard_us = if self.setting.speed.is_at_once() { live.heard_us } else { due };
         false
     }
@@ -565,6 +582,7 @@ impl<P: Payloads> Player<P> {
         now_us: u64,
     ) -> bool {
         if live.replied.contains(&question) {
+            // The server's delays count from the client's real answer, however long the client took.
             live.heard_us = now_us;
             return false;
         }
@@ -632,6 +650,7 @@ impl<P: Payloads> Player<P> {
         let Some(message) = self.read(call, step.span, actions) else { return Progress::Pending };
         self.asked += 1;
         self.questions.insert(self.asked, (number, step.question));
+        // Ids of our own: recorded ones may collide when one call is played to two requests at once.
         let message = edit::with_id(&message, self.asked.to_string().as_bytes());
         let during = Some(number).filter(|_| !live.is_answered);
         actions.push(Action::Send { during, message });
@@ -673,6 +692,7 @@ impl<P: Payloads> Player<P> {
                 Progress::Done
             }
             _ => {
+                // Not complete yet: messages that followed the answer in the recording are played after it.
                 actions.push(Action::Answer { to: number, message });
                 live.is_answered = true;
                 Progress::Pending
@@ -728,7 +748,7 @@ impl<P: Payloads> Player<P> {
     /// The message with repaired schemas; `None` if none is damaged.
     fn healed(&self, call: &Recorded, message: &[u8], actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let (healed, places) = Some(message).filter(|message| is_redacted(message)).and_then(healed)?;
-        self.lock_tally().heal(places);
+        self.lock_tally().count_repairs(places);
         let kind = self.tape.kind(call).clone();
         actions.push(Action::Notify(Notice::Healed { kind, places }));
         Some(healed)
@@ -736,6 +756,7 @@ impl<P: Payloads> Player<P> {
 
     /// Handles the client's answer to a server request.
     fn reply(&mut self, envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
+        // Our ids are numbers; anything else answers no request of ours.
         let Some(Id::Number(id)) = &envelope.id else { return };
         let Some((number, question)) = id.parse().ok().and_then(|id: u64| self.questions.remove(&id)) else {
             return;
@@ -772,6 +793,7 @@ impl<P: Payloads> Player<P> {
             Some("notifications/cancelled") => {
                 let params = envelope.params.and_then(|params| Value::parse(params).ok());
                 let id = params.and_then(|params| params.get("requestId"));
+                // By the bytes of the id, as the client sent it in its request: a client repeats its own spelling.
                 if let Some(request) = id.and_then(|id| self.ids.get(id.raw)).copied() {
                     self.cancel(request);
                     actions.push(Action::Close { request });
@@ -787,6 +809,7 @@ impl<P: Payloads> Player<P> {
     }
 
     fn lock_tally(&self) -> MutexGuard<'_, Tally> {
+        // Counters stay usable even if another client's thread panicked while it held the lock.
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -857,6 +880,7 @@ fn not_a_message(envelope: &Envelope<'_>) -> Action {
         }
         _ => json!({ "code": -32600, "message": "wiretape: not a JSON-RPC message" }),
     };
+    // JSON-RPC 2.0, section 5: `null` if the id could not be detected.
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": error });
     Action::Send { during: None, message: message.to_string().into_bytes() }
 }

@@ -105,6 +105,7 @@ impl Tally {
 
     pub(super) fn miss(&mut self, miss: &Miss) {
         self.missed += 1;
+        // Linear, but over at most MAX_MISSES, and a miss has already read the file to name the nearest call.
         if let Some(note) = self.misses.iter_mut().find(|note| note.miss == *miss) {
             note.times += 1;
         } else if self.misses.len() < MAX_MISSES {
@@ -126,11 +127,11 @@ impl Tally {
         self.other_replies += 1;
     }
 
-    pub(super) fn strike(&mut self) {
+    pub(super) fn count_fault(&mut self) {
         self.struck += 1;
     }
 
-    pub(super) fn heal(&mut self, places: usize) {
+    pub(super) fn count_repairs(&mut self, places: usize) {
         self.healed += places as u64;
     }
 }

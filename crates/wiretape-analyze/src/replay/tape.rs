@@ -1,7 +1,12 @@
 //! The tape: an index of a trace, with the position of each message and the key of each request.
 //!
-//! The messages stay in the file: a trace of 1 GB takes 83 MB ("Replay" in docs/benchmarks.md). A server message during a
-//! call belongs to that call; one between calls belongs to the call that was answered last, and follows its answer.
+//! The messages stay in the file: a trace of 1 GB takes 83 MB ("Replay" in docs/benchmarks.md). That is why spans
+//! have 32-bit lengths, calls refer to kinds and chains by number, and steps are one flat vector. A server message
+//! during a call belongs to that call; one between calls belongs to the call that was answered last, and follows its
+//! answer.
+//!
+//! A tape is immutable once built and shared by all clients; what a client has used is in its
+//! [`Cursor`](super::Cursor).
 
 use super::matching::{Matching, words};
 use crate::call::{Outcome, PendingCall};
@@ -36,6 +41,8 @@ pub struct Span {
 impl Span {
     /// The position of a payload in the file; `None` if it is not part of the line or longer than 4 GB.
     pub fn of(line: &Line<'_>, payload: &[u8]) -> Option<Self> {
+        // Payloads are slices of their line, so their position follows from the addresses, without searching for
+        // them.
         let within = (payload.as_ptr() as usize).checked_sub(line.bytes.as_ptr() as usize)?;
         Some(Span { offset: line.offset + within as u64, len: u32::try_from(payload.len()).ok()? })
     }
@@ -164,6 +171,7 @@ pub(super) struct IdPlace {
 
 impl IdPlace {
     fn of(envelope: &Envelope<'_>) -> Self {
+        // With two `id` members, both have to be replaced, and a single range can't say that.
         let is_twice = |defect: &Defect| matches!(defect, Defect::DuplicateKey(_));
         let place = envelope.id_place.as_ref().filter(|_| !envelope.defects.iter().any(is_twice));
         place.and_then(Self::new).unwrap_or_default()
@@ -301,6 +309,7 @@ impl Tape {
     /// Whether a call is just an answer, so that the fast path applies.
     fn is_plain(&self, call: u32) -> bool {
         let call = self.call(call);
+        // These are answered by rules of their own, even if the recording has just an answer.
         let is_more = matches!(&*self.kind(call).method, "initialize" | "server/discover" | LISTEN);
         matches!(self.steps(call), [step] if step.kind == StepKind::Answer) && !is_more
     }
@@ -313,6 +322,7 @@ impl Tape {
     /// The number of the chain of calls that match a request.
     pub(super) fn chain_of(&self, matching: &Matching, method: &str, params: Option<&[u8]>) -> Option<u32> {
         let in_words = self.chain_in_words(method.as_bytes(), params);
+        // Bytes first: hashing them is far cheaper than parsing the params for the key.
         in_words.or_else(|| self.by_key.get(&matching.key(method, params)).copied())
     }
 
@@ -385,6 +395,7 @@ impl<'m> TapeBuilder<'m> {
     pub fn next_trace(&mut self) {
         self.reading.end_recording(RecordingState::Over);
         let taping = self.reading.analysis_mut();
+        // Numbers of calls start over with the next recording.
         taping.questions.clear();
         taping.last = None;
     }
@@ -439,6 +450,7 @@ impl Analysis for Taping<'_> {
     }
 
     fn seen(&mut self, seen: &Seen<'_, '_>, _: Option<&mut ()>) {
+        // A line that was read leniently may have a payload with trailing bytes; only an exact one can be sent again.
         let raw = if is_json(seen.envelope) { Some(seen.raw) } else { whole(seen.line.line, seen.raw) };
         self.span = raw.and_then(|raw| Span::of(seen.line.line, raw));
         let Some(span) = self.span else { return };
@@ -462,6 +474,8 @@ impl Analysis for Taping<'_> {
         let open = self.open.remove(&closed.call.number);
         if let Some(open) = open {
             self.tape.calls[open.number as usize].outcome = closed.call.outcome;
+            // Only an answered call can carry the messages after it: nothing would trigger those of an unanswered
+            // one.
             if closed.call.response.is_some() {
                 self.last = Some(open);
             }
@@ -496,6 +510,7 @@ impl Taping<'_> {
         }
         // A `server/discover` alone doesn't make the trace stateless: clients probe older servers with it.
         self.tape.is_modern |= has(&STATELESS) && method != "server/discover";
+        // The first call, whose chain all equal calls join.
         self.tape.by_words.entry(words(method.as_bytes(), params)).or_insert(call);
         self.tape.calls.push(Recorded {
             line: seen.line.line.number,
@@ -553,6 +568,7 @@ impl Taping<'_> {
         let now = time_us(view);
         let gap = open.heard_us.zip(now).map_or(0, |(before, now)| now.saturating_sub(before));
         open.heard_us = now.or(open.heard_us);
+        // 32 bits of microseconds are 71 minutes: longer delays are cut, and a step stays small.
         let gap_us = u32::try_from(gap).unwrap_or(u32::MAX);
         let call = open.number;
         self.tape.steps.push(Step { call, gap_us, ..step });
@@ -603,6 +619,7 @@ impl Taping<'_> {
             at = end;
         }
         chain(&mut tape);
+        // A server that answered the probe is stateless, even if nothing else was recorded.
         let is_discovered = tape.of_method("server/discover").any(|(_, call)| call.outcome == Outcome::Ok);
         tape.is_modern |= is_discovered;
         tape
@@ -634,6 +651,7 @@ fn chain(tape: &mut Tape) {
                 let before = std::mem::replace(&mut chain.last, number);
                 tape.calls[before as usize].next = Some(number);
             }
+            // An unusable call beside usable ones is not linked, so that it never answers anything.
             Some(_) => {}
         }
     }

@@ -24,7 +24,7 @@ const REPEATED: [&str; 3] = ["nextCursor", "requestState", "taskId"];
 const REPEATING: [&str; 3] = ["cursor", "requestState", "taskId"];
 
 /// Methods whose results are written by the server's author, not generated.
-const SAYS_WHAT_IT_IS: [&str; 4] = ["initialize", "server/discover", "tools/list", "prompts/list"];
+const DEFINITION_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "prompts/list"];
 
 /// Differences between two results that are examined.
 const MAX_DIFFERENCES: usize = 100_000;
@@ -60,11 +60,13 @@ impl CarriedValues {
         let result = |message| Envelope::scan(message).result.and_then(|result| Value::parse(result).ok());
         let Some(recorded) = result(recorded) else { return };
         let live = live.and_then(result);
+        // Also without a live answer: then the recorded value is known to have no counterpart, and requests that
+        // repeat it are skipped instead of sent with a cursor of another run.
         self.learn_repeated(recorded, live, 0);
         // Definitions are written by people: a new version number must not be taken for an id.
-        let Some(live) = live.filter(|_| !SAYS_WHAT_IT_IS.contains(&method)) else { return };
+        let Some(live) = live.filter(|_| !DEFINITION_METHODS.contains(&method)) else { return };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| runs.may_have_become(recorded, live);
-        let alike = Alike { is_alike: &is_alike, is_told: true };
+        let alike = Alike { is_alike: &is_alike, is_reported: true };
         for difference in diff_beyond((recorded, live), Paths::none(), MAX_DIFFERENCES, alike).list {
             if let Some(inside) = difference.inside(LOOK_INTO_TEXTS.of(Part::Result)) {
                 let found = inside.differences_beyond(Paths::none(), MAX_DIFFERENCES, Some(alike));
@@ -89,6 +91,8 @@ impl CarriedValues {
                     let now = now.and_then(Value::string).map(std::borrow::Cow::into_owned);
                     self.repeated.insert(text.into_owned(), now);
                 }
+                // Only where the protocol puts them is a string a cursor or state; the recursion is for `task.taskId`
+                // and the like.
                 None => self.learn_repeated(value, now, depth + 1),
             }
         });
@@ -101,10 +105,11 @@ impl CarriedValues {
         };
         if let Some((marker, secret)) = redacted(&recorded, &live) {
             self.live.insert(marker.to_owned(), secret.to_owned());
-        } else if let Some(ids) = runs.made_up(&recorded, &live) {
+        } else if let Some(ids) = runs.generated_ids(&recorded, &live) {
             let ids = ids.into_iter().map(|(recorded, live)| (recorded.to_owned(), live.to_owned()));
             self.live.extend(ids);
         } else if may_be_id(&recorded) && may_be_id(&live) {
+            // A guess by form, so it never replaces a value that was learned with better evidence.
             self.live.entry(recorded.into_owned()).or_insert_with(|| live.into_owned());
         }
     }
@@ -145,6 +150,7 @@ impl CarriedValues {
                 is_repeating = REPEATING.contains(&&*lexeme.text(params).decode());
                 continue;
             }
+            // Applies to the value right after the key only.
             let is_repeating = std::mem::take(&mut is_repeating);
             if lexeme.token != Token::String {
                 continue;
@@ -152,6 +158,7 @@ impl CarriedValues {
             let text = lexeme.text(params).decode();
             let repeated = self.repeated.get(&*text).filter(|_| is_repeating);
             let now = match repeated.and_then(Option::as_ref) {
+                // Unchanged values are not edits: the message keeps its exact bytes.
                 Some(now) => Some(now.clone()).filter(|now| *now != *text),
                 None => self.replaced(&text),
             };
@@ -165,6 +172,7 @@ impl CarriedValues {
 
     /// A text with recorded values replaced; `None` if it stays the same.
     fn replaced(&self, text: &str) -> Option<String> {
+        // The whole text first: a marker or id may contain characters that end a word.
         if let Some(live) = self.live.get(text) {
             return (live != text).then(|| live.clone());
         }

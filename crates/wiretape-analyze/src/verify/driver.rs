@@ -1,11 +1,15 @@
 //! Sends the requests of a recorded client to a server: the server's messages in, the client's messages out.
 //!
-//! Sans-IO, like [`crate::replay`]: nothing here waits or reads a clock. The caller passes the time with each message, asks
-//! for the [`Driver::deadline`], and calls [`Driver::tick`] when it is reached.
+//! Sans-IO, like [`crate::replay`]: nothing here waits or reads a clock. The caller passes the time with each
+//! message, asks for the [`Driver::deadline`], and calls [`Driver::tick`] when it is reached.
 //!
-//! A verification may run against a production server, so it must do no harm: unless the user allows writes, a tool is
-//! skipped if the recorded or the live server lists it without `readOnlyHint`; redaction markers are never sent; and
-//! server requests are answered only as the recorded client answered them.
+//! A verification may run against a production server, so it must do no harm: unless the user allows writes, a tool
+//! is skipped if the recorded or the live server lists it without `readOnlyHint`; redaction markers are never sent;
+//! and server requests are answered only as the recorded client answered them.
+//!
+//! It sends calls in the recorded order, because a call may depend on any earlier one, and starts a later one early
+//! only if nothing in it looks like a value from an answer that is still in flight. Requests of our own (a default
+//! `initialize`, the tool list, further pages) run alone: nothing else is sent until they are answered.
 
 use super::carry::CarriedValues;
 use super::offers::{self, OfferCollector, is_offer, without_secrets};
@@ -52,12 +56,12 @@ pub struct Setting {
     /// The start of the run, in milliseconds since 1970.
     pub started_ms: i64,
     /// Whether a new trace is written.
-    pub keeps: Keeps,
+    pub keeps: TraceOutput,
 }
 
 /// Which messages are kept for a new trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Keeps {
+pub enum TraceOutput {
     /// No new trace is written.
     #[default]
     Nothing,
@@ -132,7 +136,7 @@ pub struct Driver<P> {
     /// The next call of the tape.
     next: u32,
     /// The number of client notifications sent so far.
-    remarked: usize,
+    notifications_sent: usize,
     /// Requests in flight, by our ids.
     open: BTreeMap<u64, PendingRequest>,
     /// A request of our own in flight, which the recorded client did not send.
@@ -224,7 +228,7 @@ impl<P: Payloads> Driver<P> {
             setting,
             runs,
             next: 0,
-            remarked: 0,
+            notifications_sent: 0,
             open: BTreeMap::new(),
             own: None,
             pages: 0,
@@ -273,8 +277,9 @@ impl<P: Payloads> Driver<P> {
     }
 
     /// Sends everything that can be sent now. Call it once to start.
-    pub fn go_on(&mut self, now_us: u64, actions: &mut Vec<Action>) {
+    pub fn advance(&mut self, now_us: u64, actions: &mut Vec<Action>) {
         let now_ms = self.setting.started_ms.saturating_add(i64::try_from(now_us / 1000).unwrap_or(i64::MAX));
+        // The live run is up to now, so that timestamps in the next answer are recognized as its own.
         self.runs.live.end = now_ms;
         while !self.is_done && self.own.is_none() && self.step(now_us, actions) {}
         if !self.is_done && self.own.is_none() && self.open.is_empty() && self.is_at_end() {
@@ -289,6 +294,7 @@ impl<P: Payloads> Driver<P> {
 
     /// Performs the next step. Returns whether there was one.
     fn step(&mut self, now_us: u64, actions: &mut Vec<Action>) -> bool {
+        // Before the next call: the server may drop a cursor when something else is requested.
         if let Some(rest) = self.rest.pop_front() {
             let (kind, cursor) = (rest.kind, rest.cursor.clone());
             self.request_list(OwnRequest::Pages(rest), kind, Some(&cursor), now_us, actions);
@@ -316,19 +322,20 @@ impl<P: Payloads> Driver<P> {
                 self.skip(self.next, Skip::Gone, actions);
                 self.next += 1;
             }
+            // A trace that starts in the middle of a session has no handshake, and a server with sessions needs one.
             Connection::New if !is_introduction && !script.tape().is_modern() => {
                 self.send_default_initialize(actions, now_us);
             }
             Connection::Ready if is_initialize => {
                 // Notifications at the end of a session belong to its server, so they are sent before the reconnect.
-                self.send_remarks(call, actions);
+                self.send_notifications(call, actions);
                 self.begin_session(actions);
             }
             Connection::New | Connection::Ready if self.needs_tool_list(call) => {
                 self.request_tools(None, now_us, actions);
             }
             Connection::New | Connection::Ready => {
-                self.send_remarks(call, actions);
+                self.send_notifications(call, actions);
                 self.call(self.next, now_us, actions);
                 self.next += 1;
             }
@@ -371,6 +378,7 @@ impl<P: Payloads> Driver<P> {
     /// once.
     fn needs_tool_list(&self, call: &Recorded) -> bool {
         let tool = script::tool(self.script.tape(), call);
+        // Requesting the list is visible to the server, so it is only done where its answer decides something.
         self.setting.writes == Writes::Skip
             && self.pages == 0
             && tool.is_some_and(|tool| self.only_reads(tool).is_none())
@@ -386,6 +394,7 @@ impl<P: Payloads> Driver<P> {
         actions.push(Action::Notify(Notice::MadeUp));
         let params = json!({
             "protocolVersion": Revision::V2025_11_25.name(),
+            // Everything that the recorded client may have had: a server would otherwise not send its requests.
             "capabilities": { "sampling": {}, "elicitation": {}, "roots": {} },
             "clientInfo": { "name": "wiretape", "version": "0" },
         });
@@ -432,6 +441,8 @@ impl<P: Payloads> Driver<P> {
             let params = Envelope::scan(&request).params?;
             memchr::memmem::find(params, meta_key::PROTOCOL_VERSION.as_bytes())?;
             let mut meta: Json = serde_json::from_slice(Value::parse(params).ok()?.get("_meta")?.raw).ok()?;
+            // Only what identifies client and revision: progress tokens and trace contexts belong to the recorded
+            // request.
             meta.as_object_mut()?.retain(|name, _| name.starts_with(meta_key::PREFIX));
             Some(meta)
         })
@@ -445,8 +456,10 @@ impl<P: Payloads> Driver<P> {
         now_us: u64,
         actions: &mut Vec<Action>,
     ) {
+        // Ids of our own, because the recorded ones may collide: calls of several sessions share a connection here.
         let id = self.next_id();
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        // Pages belong to a recorded call and so to the new trace; our probes don't.
         if let OwnRequest::Pages(_) = own {
             self.push_keep(Direction::ClientToServer, request.as_bytes(), actions);
         }
@@ -468,16 +481,17 @@ impl<P: Payloads> Driver<P> {
 
     /// Sends the notifications that the client sent before a call. Those before the handshake are dropped: they belong to a
     /// session that failed.
-    fn send_remarks(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
-        let is_heard =
+    fn send_notifications(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
+        // A session that starts over has no place for what was sent before its handshake.
+        let has_receiver =
             self.connection != Connection::New || !script::is_introduction(self.script.tape(), call);
-        while let Some(span) = self.script.remarks.get(self.remarked).copied() {
+        while let Some(span) = self.script.notifications.get(self.notifications_sent).copied() {
             if span.offset > call.request.offset {
                 return;
             }
-            self.remarked += 1;
-            if let Some(remark) = is_heard.then(|| self.read(span, actions)).flatten() {
-                self.send(remark, actions);
+            self.notifications_sent += 1;
+            if let Some(notification) = has_receiver.then(|| self.read(span, actions)).flatten() {
+                self.send(notification, actions);
             }
         }
     }
@@ -509,6 +523,7 @@ impl<P: Payloads> Driver<P> {
         if let Some(what) = self.carried.lacks(request) {
             return Some(Skip::Depends(what));
         }
+        // After substitution: a marker whose secret the server returned in this run is not a marker any more.
         if is_redacted(&self.carried.put_into(request.to_vec())) || self.has_redacted_reply(call) {
             return Some(Skip::Redacted);
         }
@@ -571,7 +586,7 @@ impl<P: Payloads> Driver<P> {
 
     /// Copies a skipped call to the new trace as recorded.
     fn keep_as_recorded(&mut self, call: &Recorded, actions: &mut Vec<Action>) {
-        if self.setting.keeps == Keeps::Nothing {
+        if self.setting.keeps == TraceOutput::Nothing {
             return;
         }
         let script = Arc::clone(&self.script);
@@ -581,8 +596,8 @@ impl<P: Payloads> Driver<P> {
         let id = id.to_string();
         let steps = script.tape().steps(call);
         let cancellation = id_of(&request).and_then(|id| script.cancellation(call, id));
-        let said_before = |span: Span| steps.partition_point(|step| step.span.offset < span.offset);
-        let (before, after) = steps.split_at(cancellation.map_or(steps.len(), said_before));
+        let steps_before = |span: Span| steps.partition_point(|step| step.span.offset < span.offset);
+        let (before, after) = steps.split_at(cancellation.map_or(steps.len(), steps_before));
         self.keep_steps(before, id.as_bytes(), actions);
         if let Some(message) = cancellation.and_then(|span| self.read(span, actions)) {
             let message = replaced(&message, &["params", "requestId"], id.as_bytes());
@@ -629,7 +644,7 @@ impl<P: Payloads> Driver<P> {
                 MessageKind::Batch | MessageKind::NotJsonRpc => self.not_a_message(payload, actions),
             }
         }
-        self.go_on(now_us, actions);
+        self.advance(now_us, actions);
     }
 
     fn response(&mut self, payload: &[u8], envelope: &Envelope<'_>, now_us: u64, actions: &mut Vec<Action>) {
@@ -706,6 +721,7 @@ impl<P: Payloads> Driver<P> {
             ("initialize", false) => self.send_initialized(actions),
             // A probe: an older server answers with an error, and the client continues with `initialize`.
             ("server/discover", true) => {}
+            // A stateless server is ready with its first answer; there is no handshake to wait for.
             _ if self.connection == Connection::New => self.connection = Connection::Ready,
             _ => {}
         }
@@ -713,6 +729,7 @@ impl<P: Payloads> Driver<P> {
             // A subscription has no recorded answer; its end is not compared.
             return self.conclude(open, Verdict::Same, now_us, actions);
         };
+        // Before redaction, which would hide the values that later requests have to repeat.
         self.carried.learn(&self.runs, method, &recorded, Some(payload));
         let (recorded, live) = (self.clean(&recorded), self.clean(payload));
         let mut found = self.judge().answers(method, &recorded, &live);
@@ -724,6 +741,7 @@ impl<P: Payloads> Driver<P> {
             before: Some(json!(question.method).to_string().into_bytes()),
             after: None,
         });
+        // The server's requests came before its answer, so their differences are listed first.
         found.changes.splice(0..0, open.found.changes.iter().cloned().chain(unasked));
         found.more |= open.found.more;
         let verdict = verdict(&recorded, &live, &found);
@@ -808,13 +826,14 @@ impl<P: Payloads> Driver<P> {
         let Some(id) = id_of(payload) else { return };
         let method = envelope.method.as_deref().unwrap_or_default();
         if method == "ping" {
+            // Pings depend on timing, so they are neither compared nor written to the new trace.
             let pong = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":{}}"#].concat();
             return actions.push(Action::Send(pong));
         }
         self.push_keep(Direction::ServerToClient, payload, actions);
         let open: Vec<u32> = self.open.values().map(|open| open.call).collect();
         let Some(reply) = self.questions.find(&self.setting.matching, envelope, &open) else {
-            return self.refuse(id, method, actions);
+            return self.reject_request(id, method, actions);
         };
         self.compare_question(reply.question, payload, actions);
         // The recorded client did not answer, so we don't either.
@@ -828,7 +847,7 @@ impl<P: Payloads> Driver<P> {
         self.send(with_id(&message, id), actions);
     }
 
-    fn refuse(&mut self, id: &[u8], method: &str, actions: &mut Vec<Action>) {
+    fn reject_request(&mut self, id: &[u8], method: &str, actions: &mut Vec<Action>) {
         actions.push(Action::Notify(Notice::NotAsked { method: method.to_owned() }));
         let error =
             br#","error":{"code":-32601,"message":"wiretape: the recording has no such request here"}}"#;
@@ -838,6 +857,7 @@ impl<P: Payloads> Driver<P> {
             before: None,
             after: Some(json!(method).to_string().into_bytes()),
         };
+        // A request doesn't say which call it belongs to; the newest is the best guess, as in `call::tracker`.
         if let Some(open) = self.open.values_mut().last() {
             open.found.changes.push(asked);
         }
@@ -877,16 +897,17 @@ impl<P: Payloads> Driver<P> {
             let Some(open) = self.open.remove(&id) else { continue };
             match self.own.take_if(|(own, _)| *own == id) {
                 Some((_, OwnRequest::Initialize)) => self.connection = Connection::Over,
+                // Without the list, calls are decided by the recorded annotations alone.
                 Some((_, OwnRequest::Tools)) => self.connection = Connection::Ready,
                 Some((_, OwnRequest::Pages(rest))) => self.fail_pages(rest, "timed out", actions),
                 None => self.conclude_missing(open, Missing::TimedOut, actions),
             }
         }
-        self.go_on(now_us, actions);
+        self.advance(now_us, actions);
     }
 
     /// The server exited or closed the connection.
-    pub fn gone(&mut self, reason: &str, now_us: u64, actions: &mut Vec<Action>) {
+    pub fn server_gone(&mut self, reason: &str, now_us: u64, actions: &mut Vec<Action>) {
         self.connection = Connection::Over;
         // A list whose remaining pages were pending has no verdict yet.
         let under_way =
@@ -897,7 +918,7 @@ impl<P: Payloads> Driver<P> {
         for open in std::mem::take(&mut self.open).into_values() {
             self.conclude_missing(open, Missing::Gone(reason.to_owned()), actions);
         }
-        self.go_on(now_us, actions);
+        self.advance(now_us, actions);
     }
 
     fn conclude_missing(&mut self, open: PendingRequest, missing: Missing, actions: &mut Vec<Action>) {
@@ -926,7 +947,7 @@ impl<P: Payloads> Driver<P> {
     }
 
     fn push_keep(&self, direction: Direction, message: &[u8], actions: &mut Vec<Action>) {
-        if self.setting.keeps == Keeps::NewTrace {
+        if self.setting.keeps == TraceOutput::NewTrace {
             actions.push(Action::Keep(direction, message.to_vec()));
         }
     }

@@ -22,7 +22,7 @@ mod script;
 mod tests;
 mod verdict;
 
-pub use driver::{Action, Driver, Keeps, Notice, Setting};
+pub use driver::{Action, Driver, Notice, Setting, TraceOutput};
 pub use offers::without_secrets;
 pub use script::{Plan, Script, ScriptBuilder, Skip, Writes};
 pub use verdict::{Change, Checked, Missing, Offers, Verdict, Verified};

@@ -1,5 +1,6 @@
-//! The recorded and the live definitions of a server. Both are redacted before they are compared, because the differences
-//! are shown.
+//! The recorded and the live definitions of a server. Both are redacted before they are compared, because the
+//! differences are shown. Messages are fed to the same [`Collector`] as a trace's, so that pages are joined by the
+//! same rules.
 
 use super::script::{self, Script};
 use crate::definitions::{Collector, Definition, Definitions, ListKind, Listing};
@@ -90,6 +91,8 @@ impl OfferCollector {
 
 /// Compares the recorded definitions with the live ones.
 pub(super) fn compare(mut recorded: Definitions, live: &Definitions) -> Drift {
+    // A recorded marker would otherwise count as a change of every definition that has one, and hide real ones beside
+    // it.
     fill_in(&mut recorded, live);
     drift::compare(&recorded, live)
 }
@@ -124,6 +127,7 @@ fn fill_in_names(kind: ListKind, recorded: &mut Listing, live: &Listing) {
                     .zip(member(&is.raw, kind.key()))
                     .is_some_and(|(was, is)| may_have_been(was, is))
         };
+        // Without a counterpart the name stays redacted, and the entry counts as removed.
         let new = live.entries.iter().find(is_it).map_or(old, |(name, _)| name.clone());
         recorded.entries.insert(new, was);
     }
@@ -139,12 +143,13 @@ fn filled_in(recorded: &[u8], live: &[u8]) -> Vec<u8> {
     if !is_redacted(recorded) {
         return recorded.to_vec();
     }
-    let alike = Alike { is_alike: &may_have_been, is_told: true };
+    let alike = Alike { is_alike: &may_have_been, is_reported: true };
     let found = diff_beyond((was, is), Paths::none(), MAX_DIFFERENCES, alike).list;
     let places = found.iter().filter_map(|place| place.before.zip(place.after));
     let places = places.filter(|(was, is)| may_have_been(*was, *is));
     let edit = |(was, is): (Value<'_>, Value<'_>)| (was.offset..was.offset + was.raw.len(), is.raw.to_vec());
     let mut edits: Vec<Edit> = places.map(edit).collect();
+    // `splice` needs edits in order; differences are in the order of the live value.
     edits.sort_by_key(|(place, _)| place.start);
     splice(recorded, &edits)
 }

@@ -87,16 +87,18 @@ impl Questions {
         let method = asked.method.as_deref().unwrap_or_default();
         let key = matching.key(method, asked.params);
         let is_harmless = method == "roots/list";
-        let is_meant = |question: &Question| {
+        let is_match = |question: &Question| {
+            // A request between calls belongs to no call, so the live server may send it at any time.
             let is_in_place = open.contains(&question.call) || !question.is_within;
             question.method == method && (is_harmless || (is_in_place && !question.is_asked))
         };
         let rank = |question: &Question| {
             let is_open = open.contains(&question.call);
+            // Unused before used, during this call before another, equal before similar.
             (question.is_asked, !is_open, question.key != key)
         };
-        let meant = self.list.iter().enumerate().filter(|(_, question)| is_meant(question));
-        let (found, question) = meant.min_by_key(|(at, question)| (rank(question), *at))?;
+        let matches = self.list.iter().enumerate().filter(|(_, question)| is_match(question));
+        let (found, question) = matches.min_by_key(|(at, question)| (rank(question), *at))?;
         let span = question.reply;
         self.list[found].is_asked = true;
         Some(Reply { question: found, span })

@@ -23,7 +23,7 @@ pub(super) const LISTEN: &str = "subscriptions/listen";
 const CANCELLED: &str = "notifications/cancelled";
 
 /// Notifications that the driver sends itself or that belong to other requests.
-const SAID_ANYWAY: [&str; 2] = ["notifications/initialized", "notifications/progress"];
+const NOT_REPEATED: [&str; 2] = ["notifications/initialized", "notifications/progress"];
 
 /// The messages of a recorded client.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Script {
     /// The plan for each call of the tape.
     plans: Vec<Plan>,
     /// The client's notifications, in order.
-    pub(super) remarks: Vec<Span>,
+    pub(super) notifications: Vec<Span>,
     cancellations: Vec<Cancellation>,
     definitions: Definitions,
     pub(super) recorded_ms: Range<i64>,
@@ -151,9 +151,10 @@ impl Script {
                 let at = needles.iter().position(|other| *other == needle);
                 at.is_some_and(|at| is_in_call(&self.tape, call, &finders[at], payloads))
             };
-            let is_meant = filter.matches(&subject(&self.tape, call), has);
-            lets_through |= is_meant;
-            if *plan == Plan::Send && !is_meant && !is_introduction(&self.tape, call) {
+            let is_match = filter.matches(&subject(&self.tape, call), has);
+            lets_through |= is_match;
+            // Without the handshake no other call would work.
+            if *plan == Plan::Send && !is_match && !is_introduction(&self.tape, call) {
                 *plan = Plan::Skip(Skip::NotSelected);
             }
         }
@@ -165,6 +166,7 @@ impl Script {
     pub fn skip_writes(&mut self) {
         for (call, plan) in self.tape.calls().iter().zip(&mut self.plans) {
             let tool = tool(&self.tape, call);
+            // Unknown is not the same as unannotated: `tools/list` may be missing because the recording starts later.
             let is_known = tool.is_some_and(|tool| listed(&self.definitions, tool).is_some());
             let reads = tool.is_none_or(|tool| only_reads(&self.definitions, tool) == Some(true));
             if *plan == Plan::Send && is_known && !reads {
@@ -201,9 +203,10 @@ impl Script {
             return None;
         }
         // Ids may be reused, so only cancellations after the request count.
-        let later = self.cancellations.partition_point(|said| said.span.offset < call.request.offset);
-        let meant = self.cancellations[later..].iter().find(|said| said.id == id);
-        meant.map(|said| said.span)
+        let later =
+            self.cancellations.partition_point(|cancellation| cancellation.span.offset < call.request.offset);
+        let found = self.cancellations[later..].iter().find(|cancellation| cancellation.id == id);
+        found.map(|cancellation| cancellation.span)
     }
 
     /// Tools that will be called although the trace doesn't list them.
@@ -276,7 +279,7 @@ pub(super) fn recorded_us(tape: &Tape, call: &Recorded) -> Option<u64> {
 pub struct ScriptBuilder<'m> {
     tape: TapeBuilder<'m>,
     definitions: Reading<Collector>,
-    remarks: Vec<Span>,
+    notifications: Vec<Span>,
     cancellations: Vec<Cancellation>,
     recorded_ms: Option<Range<i64>>,
 }
@@ -287,7 +290,7 @@ impl<'m> ScriptBuilder<'m> {
         ScriptBuilder {
             tape: TapeBuilder::new(matching),
             definitions: Reading::default(),
-            remarks: Vec::new(),
+            notifications: Vec::new(),
             cancellations: Vec::new(),
             recorded_ms: None,
         }
@@ -319,8 +322,9 @@ impl<'m> ScriptBuilder<'m> {
             let params = envelope.params.and_then(|params| Value::parse(params).ok());
             let id = params.and_then(|params| params.get("requestId"));
             self.cancellations.extend(id.map(|id| Cancellation { id: id.raw.to_vec(), span }));
-        } else if !SAID_ANYWAY.contains(&method) && !is_redacted(payload) {
-            self.remarks.push(span);
+        // A redaction marker is never sent to a server.
+        } else if !NOT_REPEATED.contains(&method) && !is_redacted(payload) {
+            self.notifications.push(span);
         }
     }
 
@@ -336,7 +340,7 @@ impl<'m> ScriptBuilder<'m> {
         Script {
             tape,
             plans,
-            remarks: self.remarks,
+            notifications: self.notifications,
             cancellations: self.cancellations,
             definitions: self.definitions.finish(RecordingState::Over).finish(),
             recorded_ms: self.recorded_ms.unwrap_or(0..0),
@@ -346,6 +350,7 @@ impl<'m> ScriptBuilder<'m> {
 
 fn first_plan(tape: &Tape, call: &Recorded) -> Plan {
     match call.outcome {
+        // A subscription has no answer while it is open; its acknowledgement counts instead.
         _ if call.is_answered() || &*tape.kind(call).method == LISTEN => Plan::Send,
         Outcome::Cancelled | Outcome::TimedOut => Plan::Skip(Skip::Cancelled),
         _ => Plan::Skip(Skip::NeverAnswered),

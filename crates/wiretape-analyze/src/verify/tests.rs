@@ -1,7 +1,8 @@
 //! Transcripts: what is said to a server, and what is made of its answers.
 
 use super::{
-    Action, Driver, Keeps, Offers, Plan, Script, ScriptBuilder, Setting, Verified, Writes, without_secrets,
+    Action, Driver, Offers, Plan, Script, ScriptBuilder, Setting, TraceOutput, Verified, Writes,
+    without_secrets,
 };
 use crate::diff::{Ignored, Pace};
 use crate::filter::Filter;
@@ -42,7 +43,7 @@ fn setting() -> Setting {
         writes: Writes::Allow,
         redactor: None,
         started_ms: 0,
-        keeps: Keeps::Nothing,
+        keeps: TraceOutput::Nothing,
     }
 }
 
@@ -95,7 +96,7 @@ fn run_script(
     let mut driver = Driver::new(Arc::clone(&script), trace.to_vec(), setting);
     let (mut sent, mut told, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     let (mut actions, mut now_us, mut is_done) = (Vec::new(), 0, false);
-    driver.go_on(0, &mut actions);
+    driver.advance(0, &mut actions);
     while !is_done {
         let mut answers = Vec::new();
         for action in std::mem::take(&mut actions) {
@@ -267,7 +268,7 @@ fn a_read_after_a_skipped_write_is_inconclusive() {
     assert_eq!(ran.of(4), r#"inconclusive result/content/0/text: "one note" -> "empty""#);
     let failed = run_with(&said, skip(), answers("empty", json!({"code":-32000,"message":"no such note"})));
     assert_eq!(failed.verdicts()[4], "inconclusive");
-    // What was read before is judged as ever, and so is everything if the writes are made.
+    // What was read before a skipped write is judged as usual, and so is everything if writes are allowed.
     let changed = run_with(&said, skip(), answers("other", text("one note")));
     assert_eq!(changed.verdicts(), ["same", "same", "changed", "skipped", "same"]);
     let all = run_with(&said, setting(), answers("empty", text("empty")));
@@ -530,8 +531,8 @@ fn a_server_that_goes_away_is_asked_no_more() {
     let trace = trace(&said);
     let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting());
     let mut actions = Vec::new();
-    driver.go_on(0, &mut actions);
-    driver.gone("it fell", 5, &mut actions);
+    driver.advance(0, &mut actions);
+    driver.server_gone("it fell", 5, &mut actions);
     assert_eq!(actions.last(), Some(&Action::Done));
     let verified = driver.finish();
     let names: Vec<&str> = verified.calls.iter().map(|call| call.verdict.name()).collect();
@@ -602,8 +603,8 @@ fn a_server_that_falls_is_started_again_for_the_next_session() {
     let trace = trace(&said);
     let mut driver = Driver::new(Arc::new(script(&trace)), trace, setting());
     let mut actions = Vec::new();
-    driver.go_on(0, &mut actions);
-    driver.gone("it fell", 5, &mut actions);
+    driver.advance(0, &mut actions);
+    driver.server_gone("it fell", 5, &mut actions);
     assert!(actions.contains(&Action::Reconnect) && !actions.contains(&Action::Done), "{actions:?}");
     let introduced = json!({"jsonrpc":"2.0","id":2,"result":introduction()});
     driver.receive(introduced.to_string().as_bytes(), 6, &mut actions);
@@ -720,7 +721,8 @@ fn a_new_trace_has_what_is_said_now_and_what_was_skipped() {
         200_000,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":101}}"#.to_owned(),
     ));
-    let ran = run_with(&said, Setting { keeps: Keeps::NewTrace, ..setting() }, server(|_, _| text("new")));
+    let ran =
+        run_with(&said, Setting { keeps: TraceOutput::NewTrace, ..setting() }, server(|_, _| text("new")));
     assert_eq!(ran.verdicts(), ["same", "changed", "skipped"]);
     let kept: Vec<String> = ran
         .kept
@@ -866,7 +868,7 @@ fn a_list_that_has_more_pages_now_is_read_to_its_end() {
     fails(None);
     let ran = run_with(&said, setting(), server(|_, _| page(&["a"], Some("again"))));
     assert_eq!(ran.verdicts(), ["same", "missing"], "pages without end");
-    let keeping = Setting { keeps: Keeps::NewTrace, ..setting() };
+    let keeping = Setting { keeps: TraceOutput::NewTrace, ..setting() };
     let ran = run_with(
         &said,
         keeping,

@@ -72,6 +72,7 @@ impl Verdict {
     pub fn is_failure(&self) -> bool {
         match self {
             Verdict::Same | Verdict::Inconclusive { .. } => false,
+            // These two are the server's doing: it exited, or it withdrew its promise that the tool only reads.
             Verdict::Skipped(skip) => matches!(skip, Skip::Gone | Skip::WritesNow),
             _ => true,
         }
@@ -181,9 +182,10 @@ pub(super) struct MessageDiff {
 impl Judge<'_> {
     /// The differences between two answers to a method.
     pub(super) fn answers(&self, method: &str, recorded: &[u8], live: &[u8]) -> MessageDiff {
+        // Requests are equal by construction, apart from substituted values; only the answers are compared.
         let payloads = |response| CallPayloads { request: b"{}", response: Some(response) };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
-        let alike = Alike { is_alike: &is_alike, is_told: false };
+        let alike = Alike { is_alike: &is_alike, is_reported: false };
         let both = (payloads(recorded), payloads(live));
         match compare_beyond(self.ignored, method, both, SideAlike::both(alike)).answer {
             Answer::Alike(part, found) => {
@@ -209,7 +211,7 @@ impl Judge<'_> {
     pub(super) fn questions(&self, method: &str, recorded: &[u8], live: &[u8]) -> MessageDiff {
         let request = |request| CallPayloads { request, response: None };
         let is_alike = |recorded: Value<'_>, live: Value<'_>| self.runs.may_have_become(recorded, live);
-        let alike = Alike { is_alike: &is_alike, is_told: false };
+        let alike = Alike { is_alike: &is_alike, is_reported: false };
         let both = (request(recorded), request(live));
         let found = compare_beyond(self.ignored, method, both, SideAlike::both(alike)).params;
         message_diff(&format!("{method} params"), &found, self.ignored.of(method, Part::Params), alike)
@@ -255,6 +257,7 @@ fn shortened(json: Vec<u8>) -> Vec<u8> {
 /// The verdict for two answers and their differences.
 pub(super) fn verdict(recorded: &[u8], live: &[u8], found: &MessageDiff) -> Verdict {
     let failed = |message| Outcome::of_response(&Envelope::scan(message)).is_error();
+    // A recorded error that is still one is compared like any answer: the test may be about that error.
     if failed(live) && !failed(recorded) {
         return Verdict::NewError;
     }

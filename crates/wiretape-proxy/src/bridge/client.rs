@@ -1,4 +1,8 @@
 //! The HTTP client of the bridge: requests over keep-alive connections, and response bodies.
+//!
+//! A small pool of our own instead of a client library, because the bridge has to know two things that libraries
+//! hide: the moment a request is handed to its connection, which fixes the order of messages, and whether a failed
+//! request was sent, which decides whether it may be sent again.
 
 use super::failure::{Failure, Reason};
 use crate::http::body::ProxyBody;
@@ -29,12 +33,12 @@ pub(super) const MAX_MESSAGE: usize = 256 * 1024 * 1024;
 pub(super) struct HttpClient {
     connector: Connector,
     target: Target,
-    kept: Mutex<Vec<(Instant, Sender)>>,
+    idle: Mutex<Vec<(Instant, Sender)>>,
 }
 
 impl HttpClient {
     pub(super) fn new(target: Target) -> Arc<Self> {
-        Arc::new(HttpClient { connector: Connector::new(CONNECT_TIMEOUT), target, kept: Mutex::default() })
+        Arc::new(HttpClient { connector: Connector::new(CONNECT_TIMEOUT), target, idle: Mutex::default() })
     }
 
     /// The server's origin, for messages.
@@ -49,17 +53,19 @@ impl HttpClient {
         sent: impl FnOnce(),
     ) -> Result<ServerResponse, Failure> {
         let mut sent = Some(sent);
-        let mut kept = self.take_kept();
+        let mut idle = self.take_idle();
         loop {
-            let is_new = kept.is_none();
-            let mut sender = match kept.take() {
+            let is_new = idle.is_none();
+            let mut sender = match idle.take() {
                 Some(sender) => sender,
                 None => self.connect().await?,
             };
             match send_over(&mut sender, request, &mut sent).await {
                 Ok(response) => return Ok(ServerResponse::new(response, sender, Arc::clone(self))),
+                // The server closed an idle connection before it took the request, so sending again can't execute it
+                // twice. A new connection that fails is a real failure, which also ends this loop.
                 Err(SendFailure { unsent: Some(unsent), .. }) if !is_new => request = unsent,
-                Err(failure) => return Err(Failure::talking(&self.server(), &failure.error)),
+                Err(failure) => return Err(Failure::broken_connection(&self.server(), &failure.error)),
             }
         }
     }
@@ -67,18 +73,19 @@ impl HttpClient {
     async fn connect(&self) -> Result<Sender, Failure> {
         // Boxed, because the future of a TLS handshake is large and rarely needed.
         let connected = Box::pin(self.connector.connect(&self.target, HttpPreference::Http1)).await;
-        connected.map_err(|refusal| Failure::connecting(&self.server(), &refusal))
+        connected.map_err(|refusal| Failure::unreachable(&self.server(), &refusal))
     }
 
-    fn take_kept(&self) -> Option<Sender> {
-        let mut kept = lock(&self.kept);
-        kept.retain(|(since, sender)| since.elapsed() < KEEP_ALIVE && !sender.is_closed());
-        let ready = kept.iter().rposition(|(_, sender)| sender.is_ready())?;
-        Some(kept.swap_remove(ready).1)
+    fn take_idle(&self) -> Option<Sender> {
+        let mut idle = lock(&self.idle);
+        // Pruned here rather than by a timer: a bridge that is idle must not wake up.
+        idle.retain(|(since, sender)| since.elapsed() < KEEP_ALIVE && !sender.is_closed());
+        let ready = idle.iter().rposition(|(_, sender)| sender.is_ready())?;
+        Some(idle.swap_remove(ready).1)
     }
 
-    fn keep(&self, sender: Sender) {
-        lock(&self.kept).push((Instant::now(), sender));
+    fn put_idle(&self, sender: Sender) {
+        lock(&self.idle).push((Instant::now(), sender));
     }
 }
 
@@ -121,11 +128,11 @@ impl ServerResponse {
         loop {
             let Some(frame) = self.body.frame().await else {
                 if let Some(sender) = self.sender.take() {
-                    self.client.keep(sender);
+                    self.client.put_idle(sender);
                 }
                 return Ok(None);
             };
-            let frame = frame.map_err(|error| Failure::talking(&self.client.server(), &error))?;
+            let frame = frame.map_err(|error| Failure::broken_connection(&self.client.server(), &error))?;
             let Ok(data) = frame.into_data() else { continue };
             let Some(decoder) = &mut self.decoder else { return Ok(Some(data)) };
             let decoded = decoder.push(&data);
@@ -170,6 +177,8 @@ impl EventStream {
             if let Some(event) = self.framer.next_event() {
                 return Ok(Some(event));
             }
+            // A stream without an end of an event would fill the memory (invariant 6: memory is bounded by the
+            // largest message).
             if self.framer.pending() > MAX_MESSAGE {
                 return Err(Failure::new(
                     Reason::TooLarge,

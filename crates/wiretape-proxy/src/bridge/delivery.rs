@@ -1,15 +1,14 @@
 //! The delivery of one message of the client: the request, the response, resuming its stream.
 //!
-//! **Why this shape.** The client's lines are taken one by one, but requests must not wait for each other's responses. So each
-//! message becomes a task, and `deliver` returns as soon as the next message may follow: for a request once it is sent, for a
-//! notification or a response once the server has accepted it (servers process POSTs concurrently, and `initialized` must not
-//! overtake `initialize`). The `waiting` channel says when; it is also released by dropping it, so that no path of a task can
-//! block the client for ever.
+//! **Why this shape.** The client's lines are taken one by one, but requests must not wait for each other's
+//! responses. So each message becomes a task, and `deliver` returns as soon as the next message may follow: for a
+//! request once it is sent, for a notification or a response once the server has accepted it (servers process POSTs
+//! concurrently, and `initialized` must not overtake `initialize`). The `waiting` channel says when; it is also
+//! released by dropping it, so that no path of a task can block the client for ever.
 //!
-//! Which requests are unanswered is shared ([`PendingRequests`]), because responses may arrive in the POST's own response, on a
-//! resumed
-//! stream, or on the one stream of HTTP+SSE, and because each request must be answered exactly once: by the server or, if it
-//! fails, by an error of the bridge.
+//! Which requests are unanswered is shared ([`PendingRequests`]), because responses may arrive in the POST's own
+//! response, on a resumed stream, or on the one stream of HTTP+SSE, and because each request must be answered exactly
+//! once: by the server or, if it fails, by an error of the bridge.
 
 use super::client::{EventStream, MAX_MESSAGE, ServerResponse};
 use super::failure::{self, Failure, Reason, SessionHeader, Token};
@@ -53,10 +52,12 @@ impl Bridge {
     /// Delivers a line of the client. Returns when the next one may be sent: when a request is sent, another message is
     /// accepted, or `initialize` is answered.
     pub(super) async fn deliver(self: &Arc<Self>, line: ClientLine) {
+        // Not a message, and a server would reject it; the trace shows it nevertheless.
         if line.bytes.trim_ascii().is_empty() {
             return self.recording.record_line(Direction::ClientToServer, line.wire, &line.bytes);
         }
         let message = ClientMessage::read(line);
+        // Before anything can fail, because renewing a session repeats it.
         self.remember_handshake(&message);
         if message.is("initialize") {
             let _ = self.reset_session();
@@ -73,8 +74,9 @@ impl Bridge {
         }
         let session = lock(&self.session).id.clone();
         let (request, mut exchange) = self.post(&message);
+        // Invariant 2, write ahead: in the trace before the request is sent.
         exchange.record_line(Direction::ClientToServer, message.line.wire, &message.line.bytes, None);
-        let (waiting, go_on) = oneshot::channel();
+        let (waiting, may_continue) = oneshot::channel();
         let open = Arc::new(Mutex::new(message.requests.clone()));
         let asks = !message.requests.is_empty();
         let method = message.method.clone();
@@ -85,6 +87,8 @@ impl Bridge {
         {
             let initializing =
                 |waiting| PendingInitialize { id: id.clone(), waiting, initiator: Initiator::Client };
+            // `initialize` releases the next message with its answer, not with its acceptance: the headers of
+            // everything that follows depend on the session and revision that the answer names.
             *lock(&self.initializing) = delivery.waiting.take().map(initializing);
         }
         let bridge = Arc::clone(self);
@@ -93,7 +97,7 @@ impl Bridge {
             self.track_in_flight(InFlightMessage { open, era, method, task });
         }
         // Resolves in any case: the task drops the sender when it ends.
-        let _ = go_on.await;
+        let _ = may_continue.await;
     }
 
     /// Resets the session when the client begins a new one. Returns the old one.
@@ -127,6 +131,7 @@ impl Bridge {
             TransportMode::HttpSse { endpoint } => endpoint.clone(),
             TransportMode::Streamable | TransportMode::Lost => self.url.target(),
         };
+        // The lock must not be held while the request is built, which writes to the trace.
         drop(session);
         self.request(Method::POST, &target, headers, message.line.bytes.clone())
     }
@@ -137,6 +142,7 @@ impl Bridge {
             // A response to the server must not wait for a permit: the requests that hold them may wait for that response.
             Err(_) if delivery.message.requests.is_empty() => None,
             Err(_) => {
+                // While it waits for a permit, later messages may pass: a response among them may free one.
                 delivery.waiting = None;
                 self.permits.acquire().await.ok()
             }
@@ -146,6 +152,8 @@ impl Bridge {
             Ok(()) => delivery.exchange.end(Ended::Complete, None),
             Err(failure) => {
                 self.fail_requests(&delivery.open, &failure, Some(&mut delivery.exchange)).await;
+                // Not JSON-RPC, so it has no id to answer; JSON-RPC 2.0, section 5, requires an error with `null`
+                // then.
                 if !delivery.message.readable {
                     self.send_error(None, &failure, Some(&mut delivery.exchange)).await;
                 }
@@ -230,16 +238,16 @@ impl Bridge {
     /// Receives a stream to its end, and resumes it if it ends before all requests are answered.
     async fn receive_stream(&self, delivery: &mut Delivery, answer: ServerResponse) -> Result<(), Failure> {
         let mut cursor = Cursor::default();
-        let heard = self
+        let received = self
             .receive_events(&mut EventStream::of(answer), &mut delivery.exchange, &mut cursor, None)
             .await;
         if lock(&delivery.open).is_empty() {
-            if let Err(failure) = &heard {
+            if let Err(failure) = &received {
                 delivery.exchange.end(failure.ended(), Some(&failure.message));
             }
             return Ok(());
         }
-        let unanswered = heard.err().unwrap_or_else(|| {
+        let unanswered = received.err().unwrap_or_else(|| {
             let message = format!("{} closed the stream before it answered", self.client.server());
             Failure::new(Reason::NoAnswer, message)
         });
@@ -296,6 +304,8 @@ impl Bridge {
         exchange: &mut Exchange,
     ) -> Option<Failure> {
         let status = answer.parts.status;
+        // An error body is only a detail for the message to the user; a server that never ends it must not delay the
+        // error.
         let body = tokio::time::timeout(ERROR_TIMEOUT, answer.whole(MAX_ERROR)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         if answers(&body, open) {
@@ -320,9 +330,11 @@ impl Bridge {
         sse: Option<&SseContext>,
     ) {
         let line = one_line(data);
+        // Invariant 2, write ahead: in the trace before the client gets it.
         exchange.record_line(Direction::ServerToClient, Wire::default(), &line, sse);
         let answered = answered_in(&line);
         for (id, payload) in &answered {
+            // Before the client gets the answer, because its next message may depend on what is learned.
             self.learn_from_answer(id, payload);
         }
         let is_for_us = self.is_answer_to_us(&answered);
@@ -331,6 +343,8 @@ impl Bridge {
         }
         for (id, payload) in &answered {
             if !is_for_us {
+                // After the line was written: `all_answered` must not report a request whose answer is still in our
+                // hands.
                 self.with_pending(id, |one| lock(&one.open).retain(|open| !same(open, id)));
             }
             let answered = lock(&self.initializing).take_if(|initialize| same(&initialize.id, id));
@@ -391,6 +405,7 @@ fn error_message(body: &[u8]) -> Option<String> {
     const LONGEST: usize = 200;
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let message = body.get("error")?.get("message")?.as_str()?;
+    // The server's text ends up in the user's terminal.
     Some(message.chars().filter(|c| !c.is_control()).take(LONGEST).collect())
 }
 

@@ -59,17 +59,18 @@ impl Failure {
     }
 
     /// A connection that could not be opened.
-    pub(super) fn connecting(server: &str, refusal: &Refusal) -> Self {
+    pub(super) fn unreachable(server: &str, refusal: &Refusal) -> Self {
         if refusal.ended == Ended::Timeout {
             return Self::new(Reason::Timeout, format!("can't reach {server}: the connection timed out"));
         }
         let why =
+            // The proxy's message names the server, too; repeating it would read "can't reach S: can't reach S: …".
             refusal.message.split_once(&format!("{server}: ")).map_or(&*refusal.message, |(_, why)| why);
         Self::new(Reason::Unreachable, format!("can't reach {server}: {why}"))
     }
 
     /// A connection that broke, or on which the server doesn't speak HTTP.
-    pub(super) fn talking(server: &str, error: &hyper::Error) -> Self {
+    pub(super) fn broken_connection(server: &str, error: &hyper::Error) -> Self {
         if error.is_parse() {
             return Self::new(Reason::Broken, format!("{server} does not speak HTTP ({error})"));
         }
@@ -93,6 +94,7 @@ impl Failure {
 
     /// The message of an error of ours that means that the server can't be used at all; `None` for any other line.
     pub(super) fn no_connection(answer: &[u8]) -> Option<String> {
+        // A search first: this sees every line of the server, and almost none is ours.
         memchr::memmem::find(answer, br#""source":"wiretape""#)?;
         let error = serde_json::from_slice::<Value>(answer).ok()?["error"].take();
         let reason = error["data"]["reason"].as_str()?;
@@ -160,6 +162,7 @@ pub(super) fn status(
             Reason::Unauthorized,
             format!("{server} rejects the token given with --header (HTTP 401){server_detail}"),
         ),
+        // Without a session in the request, 404 means that the path is wrong, and a new session would not help.
         (status @ (400 | 404), _) if named == SessionHeader::Sent && is_session_gone(status, detail) => {
             (Reason::SessionGone, format!("{server} has lost the session (HTTP {status}){server_detail}"))
         }

@@ -48,12 +48,14 @@ impl Cursor {
     /// The backoff after this many consecutive failures.
     fn delay(&self, failures: u32) -> Duration {
         let usual = self.retry.unwrap_or(DEFAULT_RETRY);
+        // The server's own `retry` is never undercut, even if it is longer than our maximum.
         usual.saturating_mul(1 << failures.min(5)).min(MAX_RETRY.max(usual))
     }
 
     fn advance(&mut self, event: &SseEvent) {
         self.events += 1;
         if let Some(id) = &event.id {
+            // An empty id resets the position (HTML standard, "Interpreting an event stream").
             self.last_event = (!id.is_empty()).then(|| id.clone());
         }
         if let Some(retry) = event.retry {
@@ -67,6 +69,7 @@ impl Bridge {
     pub(super) fn open_listening_stream(self: &Arc<Self>) {
         let bridge = Arc::clone(self);
         let task = self.spawn(async move { bridge.keep_listening().await });
+        // One stream per session: a second one would get the server's messages instead of the first, or twice.
         if let Some(before) = lock(&self.listener).replace(task) {
             before.abort();
         }
@@ -113,12 +116,12 @@ impl Bridge {
     /// Opens a stream and receives it to its end.
     async fn receive_from(&self, cursor: &mut Cursor, open: Option<&PendingRequests>) -> Result<(), Failure> {
         let (mut events, mut exchange) = self.open_stream(cursor).await?;
-        let heard = self.receive_events(&mut events, &mut exchange, cursor, open).await;
-        match &heard {
+        let received = self.receive_events(&mut events, &mut exchange, cursor, open).await;
+        match &received {
             Ok(()) => exchange.end(Ended::Complete, None),
             Err(failure) => exchange.end(failure.ended(), Some(&failure.message)),
         }
-        heard
+        received
     }
 
     async fn open_stream(&self, cursor: &Cursor) -> Result<(EventStream, Exchange), Failure> {
@@ -139,6 +142,7 @@ impl Bridge {
         exchange.end(Ended::Complete, None);
         if answer.parts.status.is_success() {
             let message = format!("{} sent a response that is not an event stream", self.client.server());
+            // A status makes it final: a server that answers a GET with something else will do so again.
             return Err(Failure { status: Some(406), ..Failure::new(Reason::NoAnswer, message) });
         }
         let nothing = Arc::new(Mutex::new(Vec::new()));
@@ -156,6 +160,7 @@ impl Bridge {
     ) -> Result<(), Failure> {
         while let Some(event) = events.next().await? {
             self.receive_event(&event, exchange, cursor).await;
+            // Servers may keep a stream open after the last answer; nothing on it concerns these requests any more.
             if open.is_some_and(|open| lock(open).is_empty()) {
                 break;
             }
@@ -175,6 +180,7 @@ impl Bridge {
         } else {
             self.forward_to_client(data, exchange, Some(&sse)).await;
         }
+        // An incomplete event was not received, so a resumption has to repeat it.
         if !event.unterminated {
             cursor.advance(event);
         }
@@ -192,13 +198,14 @@ impl Bridge {
 
     /// Receives the one stream of HTTP+SSE. The session ends with it.
     async fn receive_http_sse(&self, mut events: EventStream, mut exchange: Exchange) {
-        let heard = self.receive_events(&mut events, &mut exchange, &mut Cursor::default(), None).await;
-        let failure = heard.err().unwrap_or_else(|| {
+        let received = self.receive_events(&mut events, &mut exchange, &mut Cursor::default(), None).await;
+        let failure = received.err().unwrap_or_else(|| {
             let message =
                 format!("{} closed the stream; the next message starts a new session", self.client.server());
             Failure::new(Reason::SessionGone, message)
         });
         exchange.end(failure.ended(), Some(&failure.message));
+        // Before the requests fail: the client's reaction must already start a new session.
         lock(&self.session).mode = TransportMode::Lost;
         for open in self.all_pending() {
             self.fail_requests(&open, &failure, None).await;

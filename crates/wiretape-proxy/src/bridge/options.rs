@@ -51,6 +51,7 @@ impl FromStr for ServerUrl {
         };
         let server: UpstreamUrl = server.parse()?;
         let url = ServerUrl { server, query: query.map(str::to_owned) };
+        // Checked once here, so that building requests can't fail later.
         match url.target().parse::<http::Uri>() {
             Ok(_) => Ok(url),
             Err(_) => Err(UrlError::Malformed),
@@ -146,6 +147,7 @@ impl FromStr for SecretHeader {
         }
         let mut value = HeaderValue::from_bytes(value.trim().as_bytes())
             .map_err(|_| HeaderError::Value(name.to_string()))?;
+        // Keeps it out of debug output, and marks it for `Secrets::hidden`.
         value.set_sensitive(true);
         Ok(SecretHeader { name, value })
     }
@@ -177,6 +179,7 @@ impl Secrets {
         for SecretHeader { name, value } in headers {
             secrets.headers.append(name.clone(), value.clone());
             let whole = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            // Servers echo the token without `Bearer`, and logs show a decoded user and password.
             let token = whole.rsplit(' ').next().unwrap_or_default().to_owned();
             let (pair, password) = basic_pair(&token).unwrap_or_default();
             let texts = [whole, token, pair, password];

@@ -53,6 +53,7 @@ impl ClientMessage {
     pub(super) fn read(line: ClientLine) -> Self {
         let bytes = line.bytes.clone();
         let envelope = Envelope::scan(&bytes);
+        // Raw values: arguments may be megabytes long and are not parsed here.
         let params = envelope.params.and_then(|params| serde_json::from_slice::<Params<'_>>(params).ok());
         let version = params.as_ref().and_then(|params| params.meta).and_then(version_in);
         let name = params.as_ref().and_then(|params| named(envelope.method.as_deref()?, params));
@@ -105,6 +106,7 @@ fn named(method: &str, params: &Params<'_>) -> Option<String> {
 fn id_in(json: &str) -> Option<Id<'static>> {
     match serde_json::from_str::<String>(json) {
         Ok(text) => Some(Id::String(text.into())),
+        // Only checked as a number; the digits stay as written, because a float could round them.
         Err(_) => json.parse::<f64>().ok().map(|_| Id::Number(json.to_owned().into())),
     }
 }

@@ -32,6 +32,7 @@ impl ToolParameters {
             if let Some(schema) = tool.get("inputSchema") {
                 find(schema, &mut Vec::new(), &mut marked);
             }
+            // Also without marks: a tool that lost them must not keep the old ones.
             self.tools.insert(name.to_owned(), marked);
         }
     }
@@ -74,6 +75,7 @@ impl HeaderParameter {
     fn text(&self, arguments: &Value) -> Option<String> {
         match self.path.iter().try_fold(arguments, |value, key| value.get(key))? {
             Value::String(text) => Some(text.clone()),
+            // Objects, arrays and null have no header form (2026-07-28, basic/transports).
             value @ (Value::Bool(_) | Value::Number(_)) => Some(value.to_string()),
             _ => None,
         }
@@ -102,6 +104,7 @@ fn find(schema: &Value, path: &mut Vec<String>, marked: &mut Vec<HeaderParameter
 pub(super) fn header_value(text: &str) -> Option<HeaderValue> {
     let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && text.trim() == text
+        // Otherwise a plain text that looks encoded would be decoded by the server.
         && !(text.starts_with("=?base64?") && text.ends_with("?="));
     let value = if plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) };
     HeaderValue::try_from(value).ok()

@@ -229,6 +229,7 @@ pub(super) struct Exchange {
 impl Exchange {
     /// Records a line in either direction.
     pub(super) fn record_line(&mut self, dir: Direction, wire: Wire, bytes: &[u8], sse: Option<&SseContext>) {
+        // After an event, others may follow; only the end of the exchange says that none did.
         self.open_ended |= sse.is_some();
         let clean_sse = sse.map(|sse| self.recording.clean_sse(sse));
         let http = self.context(&ExchangeNote { sse: clean_sse.as_ref(), ..ExchangeNote::default() });
@@ -275,6 +276,7 @@ impl Exchange {
 
     /// Notes the size and text of a body that is not a message.
     pub(super) fn note_body(&mut self, body: &[u8]) {
+        // Redacted like every line: an error page may echo the request's headers.
         let (text, _) = self.recording.clean(&body[..body.len().min(MAX_NOTE)]);
         let text = (!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned());
         self.note = Some(BodyNote { bytes: body.len() as u64, text });
@@ -309,12 +311,14 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         let stopping = self.recording.stopping.load(Ordering::Relaxed);
+        // Dropped without an end: the task was aborted, by the client's cancellation or by our shutdown.
         let ended = self.ended.unwrap_or(if stopping { Ended::Stopped } else { Ended::ClientClosed });
         let has_unwritten = self.request.is_some()
             || self.response.is_some()
             || self.note.is_some()
             || self.opened
             || self.open_ended;
+        // The lines of the exchange say everything already; most exchanges need no line of their own.
         if !has_unwritten && ended == Ended::Complete {
             return;
         }

@@ -18,7 +18,7 @@ const QUEUE_LINES: usize = 1 << 17;
 pub(crate) struct Remote {
     lines: Option<mpsc::Sender<ClientLine>>,
     /// Dropped to end the bridge even while it waits for the server.
-    leave: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -32,27 +32,27 @@ pub(crate) enum RemoteEvent {
 }
 
 impl Remote {
-    /// Starts the connection. `hear` is called with each event, on another thread.
+    /// Starts the connection. `on_event` is called with each event, on another thread.
     pub(crate) fn connect(
         url: ServerUrl,
         headers: Vec<SecretHeader>,
         warn: Warn,
-        hear: impl Fn(RemoteEvent) + Send + 'static,
+        on_event: impl Fn(RemoteEvent) + Send + 'static,
     ) -> io::Result<Self> {
         let options =
             BridgeOptions { url, headers, label: None, journal: None, redactor: None, live: None, warn };
         let (lines, receiver) = mpsc::channel(QUEUE_LINES);
-        let (leave, left) = oneshot::channel();
-        let said = move |line: Vec<u8>| {
+        let (stop, stopped) = oneshot::channel();
+        let on_line = move |line: Vec<u8>| {
             let line = line.trim_ascii_end();
-            hear(
+            on_event(
                 Failure::no_connection(line)
                     .map_or_else(|| RemoteEvent::Line(line.to_vec()), RemoteEvent::Lost),
             );
         };
-        let run = move || drop(relay(options, receiver, left, said));
+        let run = move || drop(relay(options, receiver, stopped, on_line));
         let thread = std::thread::Builder::new().name("remote".to_owned()).spawn(run)?;
-        Ok(Remote { lines: Some(lines), leave: Some(leave), thread: Some(thread) })
+        Ok(Remote { lines: Some(lines), stop: Some(stop), thread: Some(thread) })
     }
 
     /// Queues a line without blocking. `false` if the connection has ended.
@@ -64,8 +64,10 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
+        // In this order: closing the queue lets the bridge finish on its own, the signal ends a wait, and then it can
+        // be joined.
         drop(self.lines.take());
-        drop(self.leave.take());
+        drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             // Failures were already reported as events.
             let _ = thread.join();

@@ -91,6 +91,7 @@ impl Bridge {
             }
             Err(_) => {
                 *lock(&self.initializing) = None;
+                // The old session may still work: the server may have been unreachable for a moment only.
                 lock(&self.session).restore(before);
             }
         }
@@ -129,9 +130,10 @@ impl Bridge {
         let Some(id) = message.requests.first().cloned() else { return Ok(HandshakeResult::Rejected) };
         *lock(&self.initializing) = Some(PendingInitialize { id, waiting, initiator: Initiator::Bridge });
         let (answer, mut exchange) = self.send_own(message).await?;
+        // Before the body is read, because the answer may come with it and is forwarded at once.
         self.enter_session(&answer);
         tokio::select! {
-            heard = self.receive_own(answer, &mut exchange) => heard?,
+            received = self.receive_own(answer, &mut exchange) => received?,
             answered = &mut agreed => return Ok(answered.unwrap_or(HandshakeResult::Rejected)),
         }
         exchange.end(Ended::Complete, None);

@@ -1,4 +1,7 @@
 //! Start, the loop over the client's lines, and shutdown.
+//!
+//! All state is in one [`Bridge`] behind small mutexes, none of which is held across an `await` (except `renewing`,
+//! which is made for that): tasks of concurrent requests share it. One thread is enough, because the work is waiting.
 
 use super::client::HttpClient;
 use super::failure::{Failure, Reason};
@@ -99,34 +102,34 @@ pub fn bridge(options: BridgeOptions) -> io::Result<RecordOutcome> {
     outcome
 }
 
-/// Connects a channel of lines with a server over HTTP, until the channel is closed or `left` resolves. `said` is called with
+/// Connects a channel of lines with a server over HTTP, until the channel is closed or `stopped` resolves. `on_line` is called with
 /// each line of the server.
 pub(super) fn relay(
     options: BridgeOptions,
     mut lines: mpsc::Receiver<ClientLine>,
-    left: oneshot::Receiver<()>,
-    mut said: impl FnMut(Vec<u8>) + Send + 'static,
+    stopped: oneshot::Receiver<()>,
+    mut on_line: impl FnMut(Vec<u8>) + Send + 'static,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (output, mut answers) = Output::to_channel();
-        let hearing = tokio::spawn(async move {
+        let forwarding = tokio::spawn(async move {
             while let Some(line) = answers.recv().await {
-                said(line);
+                on_line(line);
             }
         });
         let bridge = Bridge::new(options, output);
-        // `left` also ends a wait for a server that accepts no messages.
+        // `stopped` also ends a wait for a server that accepts no messages.
         tokio::select! {
             () = bridge.take_lines(&mut lines) => {}
-            _ = left => {}
+            _ = stopped => {}
         }
         bridge.stop_listening();
         let _ = tokio::time::timeout(DELETE_TIMEOUT, bridge.delete_session()).await;
         bridge.drop_tasks().await;
         drop(bridge);
         // Ends once all senders of the output are dropped, so that no line is lost.
-        let _ = hearing.await;
+        let _ = forwarding.await;
     });
     Ok(())
 }
@@ -197,12 +200,14 @@ impl Bridge {
     /// Runs a task until it ends or the bridge does.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let mut tasks = lock(&self.tasks);
+        // Finished tasks are collected here, or the set would grow with every message.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work)
     }
 
     pub(super) fn track_in_flight(&self, in_flight: InFlightMessage) {
         let mut all = lock(&self.in_flight);
+        // A finished task may leave requests open: with HTTP+SSE, their answers come on the stream.
         all.retain(|one| !one.task.is_finished() || !lock(&one.open).is_empty());
         all.push(in_flight);
     }
@@ -237,6 +242,7 @@ impl Bridge {
         if let Some(exchange) = exchange.as_deref_mut() {
             exchange.end(failure.ended(), Some(&failure.message));
         }
+        // A copy, because the lock must not be held while the client reads.
         let ids = lock(open).clone();
         for id in ids {
             self.send_error(Some(&id), failure, exchange.as_deref_mut()).await;
@@ -265,9 +271,9 @@ impl Bridge {
 
     /// Warns the user, unless the last warning was the same.
     pub(super) fn warn_once(&self, message: &str) {
-        let mut told = lock(&self.last_warning);
-        if *told != message {
-            message.clone_into(&mut told);
+        let mut last = lock(&self.last_warning);
+        if *last != message {
+            message.clone_into(&mut last);
             (self.warn)(Warning::Bridge { message: message.to_owned() });
         }
     }
@@ -292,6 +298,7 @@ impl Bridge {
         }
         self.drop_tasks().await;
         let recording = Arc::clone(&self.recording);
+        // The last owner of the output: its writer ends when everything is written.
         drop(self);
         tokio::select! {
             () = output_end.written() => {}
@@ -313,6 +320,7 @@ impl Bridge {
     }
 
     async fn all_answered(&self) {
+        // Polled, and only during shutdown: a notification for every answer would cost each of them something.
         const STEP: Duration = Duration::from_millis(5);
         while self.all_pending().iter().any(|open| !lock(open).is_empty()) {
             tokio::time::sleep(STEP).await;

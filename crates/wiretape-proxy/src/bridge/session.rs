@@ -65,6 +65,7 @@ impl Session {
     }
 
     pub(super) fn era_of(&self, message: &ClientMessage) -> Era {
+        // Notifications need no `_meta`, so they follow the requests before them, unless a session was negotiated.
         let stateless = message.version.is_some() || (self.version.is_none() && self.stateless.is_some());
         if stateless && !message.is("initialize") { Era::Stateless } else { Era::Sessions }
     }
@@ -79,6 +80,7 @@ impl Session {
             Era::Sessions if !message.is("initialize") => self.identify(&mut headers),
             Era::Sessions => {}
         }
+        // Last, so that the user's headers win over ours.
         secrets.add_to(&mut headers);
         headers
     }

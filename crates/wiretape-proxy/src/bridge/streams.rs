@@ -1,4 +1,7 @@
 //! Our standard streams, each on a separate thread, and the signals that end the bridge.
+//!
+//! Threads with blocking reads and writes: a stdin that is a file or a terminal can't be polled, so the runtime would
+//! use a thread, too, with a buffer of its own.
 
 use super::outgoing::ClientLine;
 use crate::platform::StandardStreams;

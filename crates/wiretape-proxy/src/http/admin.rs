@@ -29,6 +29,8 @@ impl Admin {
         const RETRY_DELAY: Duration = Duration::from_millis(50);
         loop {
             let Ok((stream, _)) = listener.accept().await else {
+                // Without file descriptors `accept` fails at once, again and again; the pause keeps the loop from
+                // spinning.
                 tokio::time::sleep(RETRY_DELAY).await;
                 continue;
             };
@@ -109,18 +111,18 @@ impl Admin {
 
     /// The name and URL of each server, and whether it accepts connections. All are probed concurrently.
     async fn upstreams(&self) -> Vec<(String, String, bool)> {
-        let mut tried = Vec::new();
+        let mut probes = Vec::new();
         for bound in &self.bound {
             if let Route::Reverse(reverse) = &bound.listener.route {
                 let upstream = reverse.upstream.clone();
                 // Blocking: the system's resolver and `connect` may take a second.
-                let there = tokio::task::spawn_blocking(move || upstream.is_reachable());
-                tried.push((bound.listener.name.clone(), reverse.upstream.to_string(), there));
+                let reachable = tokio::task::spawn_blocking(move || upstream.is_reachable());
+                probes.push((bound.listener.name.clone(), reverse.upstream.to_string(), reachable));
             }
         }
         let mut upstreams = Vec::new();
-        for (name, url, there) in tried {
-            upstreams.push((name, url, there.await.unwrap_or(false)));
+        for (name, url, reachable) in probes {
+            upstreams.push((name, url, reachable.await.unwrap_or(false)));
         }
         upstreams
     }
@@ -129,11 +131,13 @@ impl Admin {
 /// Whether a request can't come from a web page. A page may point its own DNS name to this machine (DNS rebinding); then the
 /// browser sends that name as `Host`. So the name must be one that no web site can have, or one that the user allows.
 fn is_trusted<B>(request: &Request<B>, hosts: &[String]) -> bool {
+    // Only browsers send it, and no page has a reason to read these.
     if request.headers().contains_key(header::ORIGIN) {
         return false;
     }
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let name = host.and_then(|host| host.parse::<http::uri::Authority>().ok());
+    // HTTP/1.0 clients such as simple health checks send no `Host`; browsers always do.
     name.is_none_or(|name| {
         let name = name.host().trim_end_matches('.');
         is_private(name) || hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))

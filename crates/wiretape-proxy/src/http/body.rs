@@ -1,4 +1,9 @@
-//! Bodies that are forwarded frame by frame as they arrive, with a tap, the timeouts and the rewriting of some of them.
+//! Bodies that are forwarded frame by frame as they arrive, with a tap, the timeouts and the rewriting of some of
+//! them.
+//!
+//! A body is polled by hyper, so everything here is a state machine without `await`: a frame is read, tapped,
+//! rewritten, and, if it completes a message, held until the message is in the trace (invariant 2: write ahead).
+//! Frames are never merged or split otherwise, because a client of an event stream waits for each.
 
 use super::draining::{StreamEnd, stream_end};
 use super::exchange::Exchange;
@@ -137,6 +142,7 @@ impl PassingBody {
                 }
             }
             let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
+            // The peer comes first: a stream that has data is neither ended by draining nor timed out.
             let Poll::Ready(next) = Pin::new(inner).poll_frame(cx) else {
                 if self.end.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready()) {
                     return self.end_stream();
@@ -175,11 +181,13 @@ impl PassingBody {
             Ok(work) => work,
             Err(refusal) => {
                 if let Some(inner) = self.inner.take() {
+                    // Read to its end, so that the peer is not cut off while it writes and gets to read the refusal.
                     relay::discard_in_background(inner);
                 }
                 return FrameOutcome::Refused(refusal);
             }
         };
+        // The last frame may already complete the body, and hyper then doesn't poll for the end.
         let last = self.has_ended().then(|| self.tap.finish()).flatten();
         let data = match &mut self.rewrite {
             Some(rewrite) => match rewrite.pass(frame, self.tap.exchange()) {
@@ -293,6 +301,7 @@ impl TimeoutWatch {
 
 /// The next deadline if nothing more arrives, and the refusal for it.
 fn deadline(exchange: &Exchange) -> (Instant, Refusal) {
+    // A year instead of `Duration::MAX`, which would overflow an `Instant`.
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     let limits = &exchange.shared().limits;
     let total = limits.total.unwrap_or(NEVER);

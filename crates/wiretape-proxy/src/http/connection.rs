@@ -1,4 +1,10 @@
 //! One client connection, HTTP/1.1 or HTTP/2, with its upstream connections.
+//!
+//! Upstream connections belong to one client connection and are not pooled across clients: the server sees what it
+//! would see without the proxy, and no client gets a connection that another one left in an odd state (design note
+//! 0005). A shared pool was also slower when it was tried in the floor: a tenth to a third more CPU per request
+//! ("HTTP" in docs/benchmarks.md). Which trace an exchange goes to is decided here, too, because it is usually that
+//! of the last one on this connection.
 
 use super::csp::Csp;
 use super::forward::{self, ClientProtocol};
@@ -317,7 +323,7 @@ impl ClientConnection {
 
     /// A connection to the server that is ready for a request, and whether it is a reused one.
     pub(super) async fn sender(&self, target: &Target) -> Result<(Sender, bool), Refusal> {
-        match self.kept_sender(target) {
+        match self.take_idle_sender(target) {
             Some(sender) => Ok((sender, true)),
             None => Ok((self.new_sender(target).await?, false)),
         }
@@ -327,11 +333,12 @@ impl ClientConnection {
         self.shared.connector.connect(target, self.preference).await
     }
 
-    fn kept_sender(&self, target: &Target) -> Option<Sender> {
+    fn take_idle_sender(&self, target: &Target) -> Option<Sender> {
         let now = Instant::now();
         let mut senders = lock(&self.senders);
-        senders.retain(|kept| kept.is_usable(now));
-        let at = senders.iter().position(|kept| kept.target.is(target) && kept.sender.is_ready())?;
+        // Expired ones are dropped on use, without a timer: an idle proxy must not wake up.
+        senders.retain(|idle| idle.is_usable(now));
+        let at = senders.iter().position(|idle| idle.target.is(target) && idle.sender.is_ready())?;
         match &senders[at].sender {
             // HTTP/2 multiplexes: one connection serves all streams.
             Sender::Http2(sender) => Some(Sender::Http2(sender.clone())),
@@ -342,7 +349,8 @@ impl ClientConnection {
     /// Keeps a connection for requests within the given time.
     pub(super) fn keep_sender(&self, target: &Arc<Target>, sender: Sender, time: Duration) {
         let mut senders = lock(&self.senders);
-        let shared = |kept: &IdleSender| matches!(kept.sender, Sender::Http2(_)) && kept.target.is(target);
+        // Every stream of an HTTP/2 connection returns its clone; one is enough.
+        let shared = |idle: &IdleSender| matches!(idle.sender, Sender::Http2(_)) && idle.target.is(target);
         if matches!(sender, Sender::Http2(_)) && senders.iter().any(shared) {
             return;
         }
@@ -364,6 +372,8 @@ impl ClientConnection {
         }
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         if parts.method == Method::POST
+            // HTTP+SSE (2024-11-05) names the session in the query of its endpoint; other POSTs are spared the
+            // lookup.
             && path.contains('?')
             && let Some(trace) = traces.named(&endpoint_name(target, path))
         {
@@ -391,6 +401,7 @@ impl ClientConnection {
         if let Some(last) = known.filter(|last| last.trace.hold()) {
             return Arc::clone(&last.trace);
         }
+        // Under the map's lock, so that two connections of one session never begin two traces.
         let trace = traces.named_or(session_name(target, session), || {
             let trace = self.begin_trace(target);
             trace.set_session(&self.shared.clean_name(session));
@@ -417,6 +428,7 @@ impl ClientConnection {
     /// Binds a trace to the session id that the server has assigned.
     pub(super) fn bind_session(&self, target: &Target, session: &str, trace: &Arc<SessionTrace>) {
         let Some(traces) = &self.shared.traces else { return };
+        // A server repeats the header in every response; only the first one binds.
         if trace.session().is_some() {
             return;
         }
@@ -424,7 +436,7 @@ impl ClientConnection {
         traces.bind(session_name(target, session), trace);
         // The next request on this connection without a session belongs to another conversation.
         let mut slot = lock(&self.sessionless);
-        if slot.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, trace)) {
+        if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, trace)) {
             *slot = None;
         }
     }

@@ -1,4 +1,8 @@
-//! Decoding of content encodings, for the recording only: clients get the encoded bytes.
+//! Decoding of content encodings, for the recording and for rewriting widgets' policies; all other bodies are
+//! forwarded encoded.
+//!
+//! Push-based decoders, because a body arrives in chunks and an event must be recorded as soon as its bytes are
+//! there: a reader would block for more.
 
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Write};
@@ -38,6 +42,8 @@ impl Decoder {
         let room = match &mut self.codec {
             Codec::Gzip(codec) => {
                 codec.write_all(bytes)?;
+                // Without the flush, decoders hold back output until their buffers are full, and an event would be
+                // recorded late.
                 codec.flush()?;
                 codec.get_mut()
             }
@@ -69,6 +75,7 @@ struct LimitedBuffer {
 
 impl Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // An error instead of a short write, which `write_all` would retry for ever.
         if bytes.len() > self.left {
             return Err(io::Error::other("the decoded body is too large to be recorded"));
         }

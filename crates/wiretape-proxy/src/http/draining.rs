@@ -88,6 +88,7 @@ impl AwaitedAnswers {
 
     fn insert(&self, session: &SessionKey, id: Id<'static>) {
         let mut awaited = self.lock();
+        // Beyond the limit, draining may end a stream too early; without one, a client could fill the memory.
         if awaited.values().map(BTreeSet::len).sum::<usize>() < MAX_AWAITED {
             awaited.entry(session.clone()).or_default().insert(id);
         }
@@ -122,6 +123,7 @@ pub(super) type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A future that resolves when a stream may end: once the proxy drains, and the responses that it carries have arrived.
 pub(super) fn stream_end(exchange: &Arc<Exchange>, kind: StreamKind) -> Option<StreamEnd> {
+    // Polled, and only while draining: a notification would cost every response of every session something.
     const POLL_INTERVAL: Duration = Duration::from_millis(20);
     if kind == StreamKind::Unknown {
         return None;

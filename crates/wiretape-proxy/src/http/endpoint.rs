@@ -34,6 +34,8 @@ impl EndpointRewrite {
             return bytes;
         }
         self.held.extend_from_slice(&bytes);
+        // Released as soon as it can't be an `endpoint` any more: the first event of other streams must not wait for
+        // its end.
         if !may_be_endpoint(&self.held) || self.held.len() > MAX {
             return self.release();
         }

@@ -133,8 +133,11 @@ impl Exchange {
     ) -> Arc<Self> {
         let shared = connection.shared();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        // First, because the trace is held open from here on, and the head's line must not go to a trace that has
+        // ended.
         let trace = connection.trace_for(target, parts);
         let mut state = ExchangeState { started: shared.clock.now(), ..ExchangeState::default() };
+        // Rendering and redacting a head is expensive (see `heads`), so it is skipped if nothing needs it.
         if trace.is_some() || shared.sink.is_some() {
             let start = StartLine::Request {
                 method: parts.method.clone(),
@@ -231,6 +234,7 @@ impl Exchange {
             // A stream may stay open for days: it must not count as a pending request that draining waits for.
             self.shared().request_ended();
         }
+        // The lines below lock the state again.
         drop(state);
         let Some(trace) = &self.trace else { return };
         if let Some(session) = headers::session(&parts.headers) {
@@ -286,11 +290,13 @@ impl Exchange {
         let clean = self.redact(&line);
         match clean {
             Some(clean) if is_message(&line) => {
+                // Only if it differs from the recorded length: compressed, redacted or compacted bodies.
                 let bytes = (clean.len() as u64 != wire_bytes).then_some(wire_bytes);
                 self.record_message(from, body, &clean, &ExchangeNote { bytes, ..ExchangeNote::default() });
             }
             Some(clean) => self.note_body(from, wire_bytes, Some(&clean)),
             None => {
+                // Not JSON: a login page or a stack trace, of which the beginning is enough.
                 let text = self.redact_text(&body[..body.len().min(MAX_NOTE)]);
                 self.note_body(from, wire_bytes, Some(&text));
             }
@@ -369,6 +375,7 @@ impl Exchange {
         let error =
             error.map(|error| String::from_utf8_lossy(&self.redact_text(error.as_bytes())).into_owned());
         let mut state = self.state();
+        // `Complete` is the default, so it means that no reason was recorded yet.
         if state.ended == Ended::Complete {
             state.ended = ended;
             state.error = error;
@@ -387,6 +394,7 @@ impl Exchange {
         }
         self.record_failure(refusal.ended, Some(&refusal.message));
         let mut state = self.state();
+        // The proxy's response is complete in memory, so the exchange can't end as "client closed" any more.
         state.responded = true;
         let message = state.request_message.clone();
         let trace = self.trace.as_ref();
@@ -450,6 +458,7 @@ impl Exchange {
         let copy = || if clean == &original[..] { original.clone() } else { Bytes::copy_from_slice(clean) };
         match from {
             Direction::ClientToServer => self.state().request_message = Some(copy()),
+            // Notifications and requests of the server are lines of the trace, but not the response of this exchange.
             Direction::ServerToClient if !is_answer(clean) => {}
             Direction::ServerToClient if self.method == Method::GET => {
                 self.report_streamed_answer(clean, &copy);
@@ -477,6 +486,7 @@ impl Exchange {
         let (message, is_open, stream) = {
             let state = self.state();
             let is_open = ended == Ended::Complete && !state.has_answer;
+            // 202 is how HTTP+SSE accepts a request; a stream that ended without the answer may be resumed by a GET.
             let takes_answers = state.status == Some(202) || state.streamed;
             (state.request_message.clone().filter(|_| takes_answers), is_open, state.stream)
         };
@@ -494,6 +504,7 @@ impl Exchange {
     /// Writes a line with this exchange's context, and with the heads that are not written yet.
     fn write_line(&self, line: LineContent<'_>, note: &ExchangeNote<'_>) {
         let Some(trace) = &self.trace else { return };
+        // Taken under the lock, encoded and written without it.
         let (request, response) = {
             let mut state = self.state();
             (state.request_head.take(), state.response_head.take())
@@ -619,6 +630,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let ended = self.decide_end();
         self.shared().count(ended);
+        // Before the request counts as ended: draining must not see a moment in which neither knows about it.
         self.note_awaited_answers(ended);
         if self.stream().is_none() {
             self.shared().request_ended();
@@ -629,6 +641,7 @@ impl Drop for Exchange {
             if self.method == Method::DELETE && (200..300).contains(&status) && trace.session().is_some() {
                 self.shared().end_trace(&trace, "the client ended the session");
             }
+            // After the last line, because the trace may be closed once no exchange holds it.
             self.shared().release_trace(&trace);
         }
         self.send_transaction(ended);

@@ -133,6 +133,7 @@ async fn serve_tunnel(
             let target = Target::new(Scheme::Https, authority);
             intercept(connection, client, upstream, target, &authority_ca).await;
         }
+        // The client closed the tunnel before it sent anything.
         (Ok(Err(_)), _) => {}
         (first, _) => {
             if matches!(first, Ok(Ok(ClientProtocol::Tls))) {
@@ -188,6 +189,7 @@ async fn serve_http(
     );
     // If the handshake failed, the first request opens a new connection and reports the error.
     if let Ok(sender) = sender {
+        // For the first request: it goes over the connection that CONNECT has opened, as it would without us.
         inner.keep_sender(&target, sender, headers::DEFAULT_KEEP_ALIVE);
     }
     let drain = shared.drain();
@@ -201,6 +203,7 @@ async fn intercept(
     target: Target,
     authority: &super::ca::CertificateAuthority,
 ) {
+    // By the name in CONNECT rather than by SNI: it is the server that the client wants, and is always there.
     let host = target.authority.host().trim_matches(['[', ']']).to_owned();
     let accepted = match authority.server_config(&host, std::time::SystemTime::now()) {
         Ok(config) => TlsAcceptor::from(config).accept(client).await.map_err(|error| error.to_string()),

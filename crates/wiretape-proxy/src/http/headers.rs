@@ -42,6 +42,7 @@ pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
     if headers.contains_key(CONNECTION) {
         for name in named_by_connection(headers) {
             let is_upgrade = name == UPGRADE;
+            // `TE: trailers` may be forwarded (RFC 9110, section 10.1.4), although `Connection` has to name it.
             if !(is_upgrade && keep_upgrade) && name != TE && name != CONNECTION {
                 headers.remove(&name);
             }
@@ -58,6 +59,7 @@ pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
     }
     headers.remove(KEEP_ALIVE);
     headers.remove(PROXY_CONNECTION);
+    // Credentials for us, not for the server.
     headers.remove(PROXY_AUTHORIZATION);
     if headers.get(TE).is_some_and(|te| te != "trailers") {
         headers.remove(TE);

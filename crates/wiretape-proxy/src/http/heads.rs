@@ -52,6 +52,7 @@ impl HeadCache {
             StartLine::Response { .. } => &self.response,
         };
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock: comparing is cheap, and an HTTP/1.1 connection has one request at a time anyway.
         if let Some(last) = last.as_mut().filter(|last| last.start == start && last.is_steady_in(headers)) {
             return last.update(redactor, headers);
         }
@@ -77,11 +78,14 @@ impl StartLine<'_> {
     ) -> Head {
         let pairs = header_pairs(redactor, headers);
         let head = match self {
-            StartLine::Request { method, target, version: spoken } => {
-                Head::request(method.as_str(), &redact_target(redactor, target), version(*spoken), pairs)
-            }
-            StartLine::Response { status, version: spoken } => {
-                Head::response(status.as_u16(), version(*spoken), pairs)
+            StartLine::Request { method, target, version: http_version } => Head::request(
+                method.as_str(),
+                &redact_target(redactor, target),
+                version(*http_version),
+                pairs,
+            ),
+            StartLine::Response { status, version: http_version } => {
+                Head::response(status.as_u16(), version(*http_version), pairs)
             }
         };
         redacted(redactor, head)

@@ -51,6 +51,8 @@ impl Login {
         public: impl FnOnce() -> PublicOrigin,
     ) -> Option<Box<LoginRequest>> {
         let target = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        // The order keeps the common case free: two checks of the head, and a lock only for GETs that look like
+        // nothing.
         let concerns = is_form(&parts.headers) || may_be_login(target);
         // A challenge may place a document at any path, but documents are fetched with GET: so MCP messages, which are POSTs,
         // never wait for the lock.
@@ -119,6 +121,7 @@ fn edit(headers: &mut HeaderMap, name: &HeaderName, mut change: impl FnMut(&[u8]
     if values.is_empty() {
         return;
     }
+    // Removed and appended again, because a `HeaderMap` can't replace one of several values in place.
     headers.remove(name);
     for value in values {
         let changed = change(value.as_bytes()).and_then(|changed| HeaderValue::from_bytes(&changed).ok());
@@ -156,6 +159,7 @@ pub(super) async fn relay(
         Route::Upstream => None,
     };
     prepare_head(&mut prepared.request, login, &step, url);
+    // After the head, whose `Content-Length` it changes.
     prepared.request = restore_form(prepared.request, login, &step).await?;
     let public = prepared.public.clone();
     let response = Box::pin(relay::exchange_with(exchange, prepared)).await?;
@@ -225,6 +229,7 @@ async fn rewrite_document(
         return Ok(response);
     }
     let (mut parts, body) = response.into_parts();
+    // Read completely: strings are replaced by others of another length, so the head has to wait for the body.
     let document = read_document(exchange, body).await?;
     let rewritten = login.rewriter().document(kind, &document, &step.origins);
     if rewritten.is_some() {
@@ -271,6 +276,7 @@ async fn authorize(
     }
     let mut response = Response::new(ProxyBody::from(Bytes::new()));
     *response.status_mut() = StatusCode::FOUND;
+    // The redirect may contain an authorization code.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let location = HeaderValue::try_from(answer).map_err(|_| {
         Refusal::misdirected("the authorization request doesn't fit into a `Location` header")
@@ -284,6 +290,8 @@ async fn authorize(
 async fn probe(connection: &ClientConnection, url: &str) -> Option<(u16, Option<HeaderValue>)> {
     let target = target_of(url)?;
     let path = url.parse::<Uri>().ok()?.path_and_query()?.clone();
+    // A connection of its own: a probe must not take one that the client's requests wait for. Any failure means that
+    // the browser finds out itself.
     let mut sender = connection.new_sender(&target).await.ok()?;
     let request = Request::get(Uri::from(path))
         .header(HOST, target.authority.as_str())

@@ -18,7 +18,7 @@
 //! | `traces` | which trace a session's lines go to |
 //! | `csp` | Content-Security-Policy of pages and widgets |
 //! | `rewrite`, `splice` | changes to bodies |
-//! | `decode` | gzip, deflate, br and zstd, for the recording only |
+//! | `decode` | gzip, deflate, br and zstd, for recording and rewriting |
 //! | `forward` | CONNECT, tunnels, interception |
 //! | `login`, `oauth` | OAuth through a reverse proxy: the exchanges, and the rewriting rules |
 //! | `endpoint` | the `endpoint` event of HTTP+SSE |

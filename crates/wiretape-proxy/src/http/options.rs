@@ -132,7 +132,10 @@ impl Default for Limits {
             headers: 64 * 1024,
             connections: 4096,
             connect: Duration::from_secs(10),
+            // Also the time that an idle connection waits for its next request, hence longer than a head alone would
+            // need.
             header: Duration::from_secs(75),
+            // Streams may be silent for hours, and a proxy that ends them would be the only reason for it.
             idle: None,
             total: None,
         }

@@ -73,6 +73,7 @@ enum IncomingRequest {
 }
 
 fn classify(connection: &Arc<ClientConnection>, request: Request<Incoming>) -> IncomingRequest {
+    // Before a target is determined: CONNECT has no path, and names its server in another form.
     if request.method() == Method::CONNECT {
         return IncomingRequest::Tunnel(request);
     }
@@ -139,6 +140,7 @@ pub(super) fn prepare(
         return Err(refusal);
     }
     let tap = Tap::request(exchange, &parts.headers, connection.shared().limits.body);
+    // HTTP/2 has no `Upgrade` (RFC 9113, section 8.6).
     let wants_upgrade = headers::wants_upgrade(&parts.headers) && parts.version == Version::HTTP_11;
     Ok(PreparedRequest {
         public: PublicOrigin::of(connection, &parts),
@@ -194,6 +196,8 @@ async fn send(
         };
         match sent {
             Ok(response) => {
+                // While the body is still being read: the sender is not ready until then, and `take_idle_sender`
+                // skips it.
                 connection.keep_sender(&exchange.target, sender, headers::keep_alive(response.headers()));
                 return Ok(response);
             }
@@ -288,6 +292,7 @@ fn forward_response(
         tokio::spawn(tunnel(client, upstream, Arc::clone(exchange)));
     }
     let (mut parts, body) = response.into_parts();
+    // Before any header is changed: the trace has the head as the server sent it.
     exchange.record_response_head(&parts);
     let tap = Tap::response(exchange, &parts.headers);
     let mut rewrite = endpoint_rewrite(exchange, &parts.headers, public).map(Rewrite::Endpoint);
@@ -301,6 +306,7 @@ fn forward_response(
         rewrite = rewrite.or(events.map(|events| Rewrite::Events(Box::new(events))));
     }
     headers::strip_hop(&mut parts.headers, to, switching);
+    // hyper writes the version of the client's own connection; that of the upstream's means nothing there.
     parts.version = Version::HTTP_11;
     Response::from_parts(parts, ProxyBody::passing(body, tap, rewrite))
 }

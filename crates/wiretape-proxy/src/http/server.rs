@@ -75,7 +75,8 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) clock: Clock,
     pub(super) redactor: Option<Redactor>,
-    /// What clients and servers have named as secrets: one for all sessions, for what is secret in one is so in the others.
+    /// Values that clients and servers have named as secrets. Shared by all sessions: a secret in one is a secret in
+    /// every other.
     pub(super) memory: SecretMemory,
     pub(super) sink: Option<Arc<dyn TransactionSink>>,
     pub(super) traces: Option<SessionTraces>,
@@ -205,6 +206,7 @@ impl Shared {
         const MAX: usize = 1000;
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.len() < MAX && warned.insert(warning.to_string()) {
+            // Before the callback, which may be slow or warn again.
             drop(warned);
             (self.warn)(warning);
         }
@@ -326,6 +328,8 @@ pub(super) struct ConnectionPermit(Arc<Shared>);
 
 impl ConnectionPermit {
     fn new(shared: &Arc<Shared>) -> Option<Self> {
+        // Counted first and taken back by `Drop` if there is no room: a check before the count could let two
+        // connections in.
         let before = shared.connections.fetch_add(1, Ordering::AcqRel);
         let permit = ConnectionPermit(Arc::clone(shared));
         (before < shared.limits.connections).then_some(permit)
@@ -360,6 +364,7 @@ pub fn run(
     mut options: ProxyOptions,
     ready: impl FnOnce(&[BoundListener], Option<SocketAddr>),
 ) -> Result<ProxyOutcome, ProxyError> {
+    // Before anything is opened: each client needs two or three descriptors, and the soft limit is often 1024.
     platform::raise_file_limit();
     let listeners = options.listeners.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
     let admin = options.admin.take().map(|admin| Ok((listen(admin.listen)?, admin))).transpose()?;
@@ -380,6 +385,7 @@ pub fn run(
         .collect();
     runtime
         .block_on(async {
+            // Before the listeners are announced, so that a signal right after `ready` already drains.
             let mut signals = Signals::catch()?;
             let accepting = start_accepting(&shared, listeners, &workers)?;
             start_housekeeping(&shared, session_idle, admin, &bound)?;
@@ -389,12 +395,14 @@ pub fn run(
             io::Result::Ok(())
         })
         .map_err(ProxyError::Start)?;
+    // From here on, exchanges that are dropped were cut off by us, not by their clients.
     shared.stopping.store(true, Ordering::Relaxed);
     stop.send_replace(true);
     for worker in workers {
         // The panic hook has reported a worker's panic; the others still have to be joined.
         let _ = worker.thread.join();
     }
+    // The admin port and housekeeping end before the traces do, or they could touch a trace that has ended.
     drop(runtime);
     if let Some(traces) = &shared.traces {
         traces.end_all("wiretape was stopped");
@@ -438,6 +446,7 @@ fn listen(address: SocketAddr) -> Result<StdListener, ProxyError> {
 
 impl Worker {
     fn start(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) -> io::Result<Self> {
+        // Unbounded, because `ConnectionPermit` already limits what can be in it.
         let (arrivals, mut waiting) = mpsc::unbounded_channel::<AcceptedConnection>();
         let load = Arc::new(AtomicUsize::new(0));
         let runtime = runtime()?;
@@ -566,6 +575,7 @@ fn start_housekeeping(
     const INTERVAL: Duration = Duration::from_secs(10);
     let keeper = Arc::clone(shared);
     tokio::spawn(async move {
+        // A short idle limit, as in tests, needs shorter rounds.
         let interval = INTERVAL.min(session_idle).max(Duration::from_millis(10));
         loop {
             tokio::time::sleep(interval).await;
@@ -593,6 +603,7 @@ async fn drain_connections(
     // Most exchanges end within this time; then the user needs no message about them.
     const GRACE: Duration = Duration::from_millis(300);
     for task in accepting {
+        // The sockets close with their tasks, so that a restarted proxy can bind the port while this one drains.
         task.abort();
     }
     shared.drain.send_replace(true);

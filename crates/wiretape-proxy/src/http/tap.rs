@@ -1,6 +1,8 @@
 //! The tap of one body: reads messages from the bytes while they are forwarded.
 //!
-//! It never changes or delays bytes, except that the frame that completes a message waits until the message is recorded.
+//! It never changes or delays bytes, except that the frame that completes a message waits until the message is
+//! recorded (invariant 2: write ahead). What can't be captured (an unknown encoding, a body above the limits) is only
+//! counted: the recording may suffer, the traffic may not (invariant 5).
 
 use super::decode::Decoder;
 use super::exchange::{Exchange, MAX_NOTE};
@@ -89,6 +91,7 @@ impl Tap {
             Some(media) if media.eq_ignore_ascii_case("text/plain") => Some(MAX_NOTE),
             // Forms carry passwords and authorization codes, and uploads are not messages: their size is enough.
             Some(_) => None,
+            // Some clients send messages without a content type.
             None if exchange.method() == Method::POST => Some(MAX_MESSAGE),
             None => None,
         };
@@ -119,6 +122,7 @@ impl Tap {
     ) -> Self {
         let encoding = headers::content_encoding(headers);
         let decoder = encoding.and_then(|encoding| Decoder::new(encoding, MAX_MESSAGE));
+        // Bytes in an encoding that we don't know would be recorded as garbage.
         let is_unreadable = !exchange.needs_bodies() || (encoding.is_some() && decoder.is_none());
         let capture = if is_unreadable { Capture::SizeOnly } else { capture };
         Tap { exchange: Arc::clone(exchange), from, capture, decoder, wire_bytes: 0, limit, done: false }
@@ -198,6 +202,7 @@ impl Tap {
 
     /// Records the end of a complete body.
     pub(super) fn finish(&mut self) -> Option<PendingRecording> {
+        // The last frame and the end of the body both finish the tap; only the first counts.
         if std::mem::replace(&mut self.done, true) {
             return None;
         }

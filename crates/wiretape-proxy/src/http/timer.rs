@@ -39,6 +39,7 @@ impl Future for Deadline {
         let at = self.at.into();
         let mut alarm = self.timer.0.lock().unwrap_or_else(PoisonError::into_inner);
         let alarm = alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        // Earlier than the alarm: it has to be moved, or the deadline would be missed.
         if alarm.deadline() > at {
             alarm.as_mut().reset(at);
         }

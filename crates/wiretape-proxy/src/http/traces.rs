@@ -1,4 +1,8 @@
 //! Which trace a session's lines go to: one file per session, or per client connection where there are no sessions.
+//!
+//! A trace is found by name (a session id, or the endpoint of HTTP+SSE) and held by each exchange that may still
+//! write to it. Holding is a counter and not the `Arc` itself, because the `end` line has to be written at a definite
+//! moment: when the session is over and its last exchange has written its last line.
 
 use crate::journal::{Clock, Journal, JournalOptions, Observation};
 use crate::warning::Warn;
@@ -110,6 +114,7 @@ impl SessionTraces {
         });
         traces.by_number.insert(trace.number, Arc::clone(&trace));
         let surplus = traces.by_number.len().saturating_sub(MAX_OPEN);
+        // Before others are ended, which takes the same lock.
         drop(traces);
         if surplus > 0 {
             self.end_longest_idle(surplus);
@@ -131,6 +136,7 @@ impl SessionTraces {
     ) -> Arc<SessionTrace> {
         self.named(&name).unwrap_or_else(|| {
             let _naming = lock(&self.naming);
+            // Again under the lock: another worker may have begun it since the first look.
             self.named(&name).unwrap_or_else(|| {
                 let trace = begin();
                 self.bind(name, &trace);
@@ -174,24 +180,24 @@ impl SessionTraces {
         let now = self.clock.now().us;
         let idle = u64::try_from(idle.as_micros()).unwrap_or(u64::MAX);
         let silent = |trace: &Arc<SessionTrace>| now.saturating_sub(trace.last_activity()) >= idle;
-        for trace in self.quiet().into_iter().filter(silent) {
+        for trace in self.idle_traces().into_iter().filter(silent) {
             self.end(&trace, "the session was idle for too long");
         }
     }
 
     fn end_longest_idle(&self, count: usize) {
-        let mut quiet = self.quiet();
-        quiet.sort_by_key(|trace| trace.last_activity());
-        for trace in quiet.into_iter().take(count) {
+        let mut idle_traces = self.idle_traces();
+        idle_traces.sort_by_key(|trace| trace.last_activity());
+        for trace in idle_traces.into_iter().take(count) {
             self.end(&trace, "too many sessions were open");
         }
     }
 
     /// The traces in which nothing is in flight.
-    fn quiet(&self) -> Vec<Arc<SessionTrace>> {
+    fn idle_traces(&self) -> Vec<Arc<SessionTrace>> {
         let traces = lock(&self.open);
-        let quiet = |trace: &&Arc<SessionTrace>| lock(&trace.lifecycle).in_flight == 0;
-        traces.by_number.values().filter(quiet).cloned().collect()
+        let idle_traces = |trace: &&Arc<SessionTrace>| lock(&trace.lifecycle).in_flight == 0;
+        traces.by_number.values().filter(idle_traces).cloned().collect()
     }
 
     /// Ends all traces.
@@ -206,6 +212,7 @@ impl SessionTraces {
     fn finish(&self, trace: &Arc<SessionTrace>, reason: &'static str) {
         let mut traces = lock(&self.open);
         traces.by_number.remove(&trace.number);
+        // Out of the maps before the `end` line, so that no new exchange finds a trace that is being closed.
         traces.by_name.retain(|_, named| named.number != trace.number);
         drop(traces);
         let at = trace.clock.now();
@@ -228,6 +235,7 @@ impl SessionTrace {
     /// Holds the trace open for an exchange. `false` if it has already ended.
     pub(super) fn hold(&self) -> bool {
         let mut life = lock(&self.lifecycle);
+        // Checked and counted under one lock: otherwise a trace could end between the two.
         life.in_flight += usize::from(!life.ended);
         !life.ended
     }

@@ -353,6 +353,7 @@ impl Connector {
     async fn tcp(&self, target: &Target) -> io::Result<TcpStream> {
         let (host, port) = target.address();
         let stream = TcpStream::connect((host.as_str(), port)).await?;
+        // Messages are small and wait for an answer; Nagle's algorithm would delay them.
         stream.set_nodelay(true)?;
         Ok(stream)
     }
@@ -364,6 +365,7 @@ impl Connector {
             return *known;
         }
         match self.probe_h2(target).await {
+            // An error is not remembered: the server may just be starting.
             Ok(answer) => *target.plain_h2.get_or_init(|| answer),
             Err(_) => false,
         }
@@ -393,6 +395,7 @@ fn is_unknown_issuer(error: &io::Error) -> bool {
 
 async fn http1_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Sender> {
     let (sender, connection) = http1::Builder::new()
+        // As on the client's side (`connection.rs`), where the reasons are.
         .writev(false)
         .preserve_header_case(true)
         .handshake(TokioIo::new(stream))

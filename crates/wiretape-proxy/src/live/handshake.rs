@@ -72,6 +72,7 @@ impl Refusal {
 impl AccessPolicy {
     /// Checks a request, and returns the response that upgrades it or the refusal.
     pub(super) fn admit(&self, request: &Request) -> Result<Response, Refusal> {
+        // In this order: a page that may not connect learns nothing about whether its token is right.
         self.check_host(request)?;
         let trust = self.check_origin(request)?;
         let response = create_response(request).map_err(|error| {
@@ -124,6 +125,7 @@ impl AccessPolicy {
         let in_path = request.uri().path().split('/').nth(1);
         let in_query = query_value(request, "token");
         let given = [in_path, in_query].into_iter().flatten();
+        // `fold` instead of `any`, so that both are compared whichever matches.
         if given.fold(false, |found, token| found | equals(token, &self.token)) {
             return Ok(());
         }

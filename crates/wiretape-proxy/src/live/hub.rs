@@ -1,4 +1,7 @@
 //! The server of the live view: its options, thread and connections.
+//!
+//! It has a thread and a runtime of its own, because the recorder has none: `wiretape record` uses blocking threads,
+//! and a viewer must never delay them.
 
 use std::fmt;
 use std::io;
@@ -123,6 +126,7 @@ impl LiveHub {
         }
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Thread)?;
+        // On the caller's thread, so that a failure is an error of `start` and the port is known when it returns.
         let (listener, port) = bind(options.port.unwrap_or(DEFAULT_PORT))?;
         let listener = {
             let _context = runtime.enter();
@@ -242,6 +246,7 @@ impl Server {
     ) -> Result<(ReceivedRequest, OwnedSemaphorePermit), Refusal> {
         let received = handshake::receive(stream).await?;
         let response = self.access.admit(&received.request)?;
+        // After the checks: a stranger must not be able to take all slots.
         let slot = Arc::clone(&self.viewer_slots).try_acquire_owned().map_err(|_| {
             let text =
                 format!("There are {} viewers already. Close one and try again.", self.max_subscribers);

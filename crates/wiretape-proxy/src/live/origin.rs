@@ -1,4 +1,7 @@
 //! Web origins, as browsers send them and as the user names them with `--allow-origin`.
+//!
+//! Deliberately narrower than a URL parser: an origin decides who may read a recording, so anything that two parsers
+//! could read differently is an error. The OAuth rewriting of the proxy compares origins with it, too.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,6 +43,7 @@ pub enum OriginError {
 impl Origin {
     /// Parses an origin. One trailing `/` is accepted, since address bars show it.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
+        // These two first, because they need explanations of their own: users try them when a page is refused.
         if text.eq_ignore_ascii_case("null") {
             return Err(OriginError::Null);
         }
@@ -60,6 +64,7 @@ impl Origin {
         }
         let scheme = scheme.to_ascii_lowercase();
         Ok(Self {
+            // Browsers omit the default port, so it must not make a difference.
             port: port.filter(|port| Some(*port) != default_port(&scheme)),
             host: host.to_ascii_lowercase(),
             scheme,
@@ -105,6 +110,7 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), OriginError> {
     let (host, port) = authority.split_at(host_end + colon);
     let digits = &port[1..];
     match digits.parse() {
+        // `parse` also accepts `+80`, which no browser sends.
         Ok(number) if number > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             Ok((host, Some(number)))
         }

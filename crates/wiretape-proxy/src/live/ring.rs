@@ -60,6 +60,7 @@ impl Backlog {
     /// Evicts the oldest lines, but keeps the newest whatever its length.
     fn evict(&mut self, capacity: usize) {
         let newest = self.lines.back().map_or(0, |line| cost(line));
+        // The newest line is exempt, or a viewer could never see a line that is larger than the backlog.
         while self.cost - newest > capacity {
             let Some(line) = self.lines.pop_front() else {
                 return;
@@ -94,6 +95,7 @@ impl Ring {
 
     /// Adds a line and wakes the readers. Lines after [`Ring::finish`] are ignored.
     pub(super) fn push(&self, line: &[u8]) {
+        // Copied before the lock, which viewers also take: a long line must not delay them.
         let line: Arc<[u8]> = Arc::from(line);
         let mut state = self.lock();
         if state.finished {
@@ -102,6 +104,7 @@ impl Ring {
         state.cost += cost(&line);
         state.lines.push_back(line);
         state.evict(self.capacity);
+        // Woken readers take the lock at once; they would only wait for it.
         drop(state);
         self.changed.notify_waiters();
     }

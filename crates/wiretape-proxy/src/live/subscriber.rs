@@ -70,6 +70,7 @@ impl Subscriber<'_> {
         let mut cursor = self.send_snapshot(since).await?;
         let period = self.timing.heartbeat.max(Duration::from_millis(1));
         let mut heartbeat = interval_at(Instant::now() + period, period);
+        // After a long write, one heartbeat is enough.
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ring = self.ring;
         loop {
@@ -109,6 +110,8 @@ impl Subscriber<'_> {
                 message.write(b",").await?;
             }
             message.write_line(&line).await?;
+            // Checked per line: a viewer that takes minutes for its snapshot would otherwise keep all of it in
+            // memory, only to be disconnected right after it.
             if message.subscriber.ring.is_behind(last) {
                 return Err(Disconnect::Behind);
             }

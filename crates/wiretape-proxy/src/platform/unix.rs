@@ -51,6 +51,8 @@ impl StandardStreams {
     /// Closes our stdin, so that a client that continues to write gets the broken pipe that it would get from the server.
     pub fn close_stdin() {
         if let Ok(null) = File::open("/dev/null") {
+            // Replaced and not closed: the next file that is opened would otherwise get descriptor 0. If it fails,
+            // the client only notices later.
             let _ = rustix::stdio::dup2_stdin(null);
         }
     }
@@ -70,6 +72,8 @@ impl Process {
         let mut builder = Command::new(program);
         builder.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         builder.stderr(if stderr == StderrMode::Recorded { Stdio::piped() } else { Stdio::inherit() });
+        // A group of its own, so that everything the server starts can be signalled together, and the terminal's
+        // Ctrl-C reaches the server once, through us.
         builder.process_group(0);
         die_with_parent(&mut builder);
         let mut child = builder.spawn()?;
@@ -103,6 +107,7 @@ impl Process {
         if !self.signal_others(Signal::TERM) {
             return;
         }
+        // Polled, because processes that are not our children can't be waited for.
         for _ in 0..GRACE.as_millis() / STEP.as_millis() {
             std::thread::sleep(STEP);
             if !self.has_others() {

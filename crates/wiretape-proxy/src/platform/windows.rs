@@ -135,6 +135,7 @@ pub struct Signals;
 impl Signals {
     /// Installs the handlers: from now on these signals no longer terminate us.
     pub fn catch() -> io::Result<Self> {
+        // The flag is never read: installing a handler is what keeps the default action from ending us.
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }

@@ -91,8 +91,10 @@ fn run(recorder: &Arc<Recorder>, spawned: SpawnedServer, signals: Signals) -> io
     if let Some(stderr) = stderr {
         pumps.push(spawn_output_pump(stderr, StandardStreams::stderr(), tap(Stream::Stderr)));
     }
+    // The process stays a zombie until `reap`, so that its group can still be signalled safely.
     process.wait()?;
     wait_for_last_bytes(&pumps);
+    // After its last bytes were read, and before our own exit: nothing of the server may outlive us (invariant 9).
     process.end_group();
     wait_for_written_bytes(&pumps);
     // The input pump may still block on the client; a partial line that it has forwarded belongs in the trace, too.
@@ -121,6 +123,8 @@ fn spawn_output_pump(
     let tap = Mutex::new(tap);
     std::thread::spawn(move || match sink {
         Ok(sink) => pump(source, sink, &tap, &shared),
+        // Our stdout is closed, but the server's pipe has to be read, or the server would block on it; and it is
+        // still recorded.
         Err(_) => pump(source, io::sink(), &tap, &shared),
     });
     state
@@ -131,6 +135,7 @@ fn spawn_output_pump(
 fn wait_for_last_bytes(pumps: &[Arc<PumpState>]) {
     let deadline = Instant::now() + PIPE_GRACE;
     while pumps.iter().any(|pump| !pump.is_done()) {
+        // Only reading pumps can be held up by a grandchild; a writing one waits for the client.
         let held_open = pumps.iter().all(|pump| pump.is_done() || pump.is_reading());
         if Instant::now() > deadline && held_open {
             return;

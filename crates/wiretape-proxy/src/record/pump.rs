@@ -89,6 +89,7 @@ pub(super) fn pump(
             Err(_) => break PumpEnd::SourceClosed,
         };
         state.set(PumpState::WRITING);
+        // The lock is released before the write: `record` takes it to finish a stream whose pump still blocks.
         lock(tap).observe(&chunk[..read]);
         if write_all(&mut sink, &chunk[..read]).is_err() {
             break PumpEnd::SinkClosed;
@@ -175,6 +176,7 @@ impl Tap {
     }
 
     fn observe(&mut self, bytes: &[u8]) {
+        // One timestamp for all lines of a read: they were observed together.
         let at = self.recorder.clock.now();
         self.framer.push(bytes);
         while let Some(frame) = self.framer.next_frame() {
@@ -278,6 +280,7 @@ impl Recorder {
         match &self.redactor {
             Some(redactor) if may_be_json => match redactor.json_with(frame.bytes, &self.memory) {
                 Ok(clean) => (clean, true),
+                // Redaction parses the line anyway, so its failure is also the check whether the line is JSON.
                 Err(_) => (redactor.line(frame.bytes, open, Some(&self.memory)), false),
             },
             Some(redactor) => (redactor.line(frame.bytes, open, Some(&self.memory)), false),

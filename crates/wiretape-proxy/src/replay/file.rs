@@ -105,6 +105,7 @@ impl TapeFile {
             let line =
                 lines.next_line().map_err(|source| TraceFileError::Read { path: path.to_owned(), source })?;
             let Some(line) = line else { break };
+            // Offsets in the concatenation, so that a span needs no number of a file.
             reader.line(&Line { offset: start + line.offset, ..line });
         }
         let notices = lines.notices().to_vec();
@@ -145,6 +146,8 @@ impl Payloads for TapeFile {
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let block = ahead.block_for(span);
+        // Reading ahead only pays for a client that goes forward; a jump reads exactly its span and starts a new
+        // sequence.
         if block.get(span).is_none()
             && block.is_followed_by(span)
             && self.read_block(block, span.offset).is_err()
@@ -154,6 +157,7 @@ impl Payloads for TapeFile {
         }
         let Some(bytes) = block.get(span) else {
             block.go_to(span.offset);
+            // The file is read without the lock: other clients may be served from their blocks.
             drop(ahead);
             return self.read_span(span, into);
         };
@@ -184,6 +188,7 @@ impl ReadAhead {
             self.0.push(Block::default());
         }
         let at = known.unwrap_or(self.0.len() - 1);
+        // To the front, which keeps the list in the order of use.
         self.0[..=at].rotate_right(1);
         &mut self.0[0]
     }

@@ -5,7 +5,7 @@
 //! requests get ids and progress tokens of ours on their way to it, and its own requests get ids with a prefix of ours on their
 //! way to the client; every message is routed back by these.
 
-use super::deck::LoadedTape;
+use super::loaded_tape::LoadedTape;
 use super::recording::Recordings;
 use crate::child::{end_process, read_lines, write_lines};
 use crate::new_trace::NewTrace;
@@ -84,11 +84,11 @@ impl RealServers {
     }
 
     /// A server for one client of a tape, or for all without a session.
-    pub(super) fn server(self: &Arc<Self>, clients: Clients, deck: &LoadedTape) -> RealServer {
+    pub(super) fn server(self: &Arc<Self>, clients: Clients, loaded: &LoadedTape) -> RealServer {
         RealServer {
             servers: Arc::clone(self),
             clients,
-            tally: deck.shared_tally(),
+            tally: loaded.shared_tally(),
             report: Arc::new(|_| ()),
             initialize: None,
             has_spoken: false,
@@ -146,6 +146,7 @@ impl RealServers {
 
     /// Ends a server without waiting for it.
     fn end_one(&self, running: Arc<RunningServer>) {
+        // On a thread of its own, because a server may take seconds to exit and the session's lock is held here.
         lock(&self.running).retain(|other| !Arc::ptr_eq(other, &running));
         let mut ending = lock(&self.ending);
         ending.retain(|ending| !ending.is_finished());
@@ -280,6 +281,7 @@ impl RealServer {
         let envelope = Envelope::scan(message);
         match (envelope.kind, envelope.method.as_deref()) {
             (_, Some("initialize")) => {
+                // Kept for a server that is started later, at the first miss.
                 self.initialize = Some(message.to_vec());
                 false
             }
@@ -332,7 +334,7 @@ impl RealServer {
         self.send_when_ready(notification.to_string().into_bytes());
     }
 
-    /// Forwards a request. If that fails, the returned actions tell the client.
+    /// Forwards a request. If that fails, the returned actions report it to the client.
     pub(super) fn ask(&mut self, request: u64, message: &[u8], miss: Box<Miss>) -> Vec<Action> {
         self.asked += 1;
         let ours = quoted(OURS, self.asked);
@@ -377,6 +379,7 @@ impl RealServer {
     /// Sends a message after the handshake. `false` if the server can't get it.
     fn send_when_ready(&mut self, message: Vec<u8>) -> bool {
         match &mut self.state {
+            // Only `ping` may be sent before `initialize` is answered (2024-11-05 to 2025-11-25, lifecycle).
             RealServerState::Greeted(_, queue) => {
                 queue.push(message);
                 true
@@ -394,7 +397,7 @@ impl RealServer {
     }
 
     /// Handles an event of the server. Returns the actions for the client.
-    pub(super) fn take(&mut self, event: RealEvent) -> Vec<Action> {
+    pub(super) fn handle_event(&mut self, event: RealEvent) -> Vec<Action> {
         let mut actions = Vec::new();
         if let RealServerState::Greeted(running, _) | RealServerState::Ready(running) = &self.state {
             actions.extend(running.failure().map(Action::Notify));
@@ -429,6 +432,7 @@ impl RealServer {
 
     fn handle_answer(&mut self, line: &[u8], envelope: &Envelope<'_>) -> Option<Action> {
         let number = number_in(envelope.id.as_ref()?.text())?;
+        // 0 is our own `initialize`; the client has got its answer from the tape.
         if number == 0 {
             self.finish_handshake();
             return None;
@@ -448,6 +452,7 @@ impl RealServer {
         self.questioned += 1;
         self.questions.insert(self.questioned, id);
         let message = with_id(line, &quoted(REAL, self.questioned));
+        // A request of the server doesn't send_between which call it belongs to; the newest is the best guess, as in analysis.
         let newest = self.waiting.values().rev().find(|waiting| !waiting.is_subscription);
         Some(Action::Send { during: newest.map(|waiting| waiting.request), message })
     }

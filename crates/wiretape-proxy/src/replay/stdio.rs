@@ -3,8 +3,8 @@
 //! If only the client's input can cause output, one thread reads, answers and writes, without any wake-up between threads
 //! (`cargo xtask bench --only replay`, the rows over stdio). Timing or a real server needs reader threads and one that plays.
 
-use super::deck::{LoadedTape, NoticeCallback};
-use super::overture::PreviewOutcome;
+use super::loaded_tape::{LoadedTape, NoticeCallback};
+use super::preview::PreviewOutcome;
 use super::real::{Clients, RealEvent, RealServer, RealServers};
 use crate::platform::StandardStreams;
 use std::fs::File;
@@ -33,25 +33,26 @@ const STARTING_GRACE: Duration = Duration::from_secs(10);
 
 /// Plays a tape to the client at our standard streams until it disconnects.
 pub fn play(
-    deck: &LoadedTape,
-    opening: &PreviewOutcome,
-    tell: &NoticeCallback,
+    loaded: &LoadedTape,
+    preview: &PreviewOutcome,
+    notify: &NoticeCallback,
     real: Option<&Arc<RealServers>>,
 ) -> io::Result<()> {
     let (stdin, stdout) = (StandardStreams::stdin()?, StandardStreams::stdout()?);
     let playback = StdioPlayback {
-        deck,
-        tell,
-        player: deck.player(),
+        loaded,
+        notify,
+        player: loaded.player(),
         stdout,
         out: Vec::with_capacity(CHUNK),
-        real: real.map(|real| real.server(Clients::One, deck)),
-        is_greeted: opening.is_answered,
+        real: real.map(|real| real.server(Clients::One, loaded)),
+        is_greeted: preview.is_answered,
         is_over: false,
     };
     let mut framer = LineFramer::new();
-    framer.push(&opening.heard);
-    let ended = if deck.needs_a_clock() {
+    // The preview has read ahead; these bytes come before everything that stdin still has.
+    framer.push(&preview.bytes_read);
+    let ended = if loaded.needs_a_clock() {
         play_timed(playback, framer, stdin)
     } else {
         play_at_once(playback, framer, stdin)
@@ -115,13 +116,14 @@ fn play_timed(mut playback: StdioPlayback<'_>, mut framer: LineFramer, stdin: Fi
 fn drain(mut playback: StdioPlayback<'_>, events: &Receiver<Event>) -> io::Result<()> {
     let mut is_starting = playback.is_starting();
     let mut end = Instant::now() + if is_starting { STARTING_GRACE } else { SHUTDOWN_GRACE };
-    while !playback.is_over && playback.has_more_to_say() && Instant::now() < end {
+    while !playback.is_over && playback.has_more_to_send() && Instant::now() < end {
         let rest = end.saturating_duration_since(Instant::now());
         match next(events, Some(playback.wait().map_or(rest, |wait| wait.min(rest)))) {
             Some(Event::Real(event)) => playback.handle_real_event(event)?,
             Some(Event::Client(_) | Event::ClientEnded) => {}
             None => playback.tick()?,
         }
+        // The long grace is for starting only; once the server answers, the usual one counts from then.
         if is_starting && !playback.is_starting() {
             (is_starting, end) = (false, Instant::now() + SHUTDOWN_GRACE);
         }
@@ -161,8 +163,8 @@ pub(super) fn read(stdin: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
 
 /// The playback of a tape to the client.
 struct StdioPlayback<'d> {
-    deck: &'d LoadedTape,
-    tell: &'d NoticeCallback,
+    loaded: &'d LoadedTape,
+    notify: &'d NoticeCallback,
     player: Player<Arc<super::TapeFile>>,
     stdout: File,
     out: Vec<u8>,
@@ -175,7 +177,7 @@ struct StdioPlayback<'d> {
 impl StdioPlayback<'_> {
     /// Answers all complete lines.
     fn lines(&mut self, framer: &mut LineFramer) -> io::Result<()> {
-        let now_us = self.deck.now_us();
+        let now_us = self.loaded.now_us();
         let mut actions = Vec::new();
         while let Some(frame) = framer.next_frame() {
             self.line(frame.bytes, now_us, &mut actions)?;
@@ -185,7 +187,7 @@ impl StdioPlayback<'_> {
 
     /// Answers a last line without a newline.
     fn last_line(&mut self, framer: &mut LineFramer) -> io::Result<()> {
-        let now_us = self.deck.now_us();
+        let now_us = self.loaded.now_us();
         if let Some(frame) = framer.finish() {
             self.line(frame.bytes, now_us, &mut Vec::new())?;
         }
@@ -209,7 +211,7 @@ impl StdioPlayback<'_> {
     }
 
     /// Whether an answer is scheduled, or expected of the real server.
-    fn has_more_to_say(&self) -> bool {
+    fn has_more_to_send(&self) -> bool {
         self.player.deadline().is_some() || self.real.as_ref().is_some_and(RealServer::has_pending)
     }
 
@@ -220,7 +222,7 @@ impl StdioPlayback<'_> {
 
     fn tick(&mut self) -> io::Result<()> {
         let mut actions = Vec::new();
-        self.player.tick(self.deck.now_us(), &mut actions);
+        self.player.tick(self.loaded.now_us(), &mut actions);
         self.act(&mut actions)?;
         self.flush()
     }
@@ -228,12 +230,13 @@ impl StdioPlayback<'_> {
     /// The time until the next deadline.
     fn wait(&self) -> Option<Duration> {
         let deadline = self.player.deadline()?;
-        Some(Duration::from_micros(deadline.saturating_sub(self.deck.now_us())))
+        Some(Duration::from_micros(deadline.saturating_sub(self.loaded.now_us())))
     }
 
     fn act(&mut self, actions: &mut Vec<Action>) -> io::Result<()> {
         for action in actions.drain(..) {
             match action {
+                // The preview has sent this answer already; the player still had to see the request.
                 Action::Answer { .. } if std::mem::take(&mut self.is_greeted) => {}
                 Action::Send { message, .. }
                 | Action::Answer { message, .. }
@@ -249,7 +252,7 @@ impl StdioPlayback<'_> {
                         self.act(&mut actions)?;
                     }
                 }
-                Action::Notify(notice) => (self.tell)(&notice),
+                Action::Notify(notice) => (self.notify)(&notice),
             }
         }
         if self.out.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
@@ -257,7 +260,7 @@ impl StdioPlayback<'_> {
 
     fn handle_real_event(&mut self, event: RealEvent) -> io::Result<()> {
         let Some(real) = &mut self.real else { return Ok(()) };
-        let mut actions = real.take(event);
+        let mut actions = real.handle_event(event);
         self.act(&mut actions)?;
         self.flush()
     }
@@ -266,6 +269,7 @@ impl StdioPlayback<'_> {
         if self.out.is_empty() {
             return Ok(());
         }
+        // One write for all answers to a read, instead of a system call for each.
         let written = self.stdout.write_all(&self.out);
         self.out.clear();
         self.out.shrink_to(2 * FLUSH_BYTES);

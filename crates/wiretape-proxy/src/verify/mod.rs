@@ -1,8 +1,7 @@
 //! `wiretape verify`: replays the client's side of a trace against a server.
 //!
-//! [`wiretape_analyze::verify`] decides what is sent and how answers compare, without any I/O. Here are the file that messages
-//! are
-//! read from, the clock, and the transports.
+//! [`wiretape_analyze::verify`] decides what is sent and how answers compare, without any I/O. Here are the file that
+//! messages are read from, the clock, and the transports.
 //!
 //! | module | holds |
 //! |---|---|

@@ -31,7 +31,7 @@ pub fn verify(
     setting: Setting,
     mut trace: Option<&mut NewTrace>,
     warn: &Warn,
-    mut tell: impl FnMut(Progress<'_>),
+    mut report: impl FnMut(Progress<'_>),
 ) -> Result<(Verified, Arc<Script>, io::Result<()>), TargetError> {
     let script = Arc::new(client.script);
     let driver = Driver::new(Arc::clone(&script), client.file, setting);
@@ -42,19 +42,19 @@ pub fn verify(
         target,
         warn,
         is_done: false,
-        kept: Ok(()),
+        trace_result: Ok(()),
     };
     let mut actions = Vec::new();
-    run.driver.go_on(0, &mut actions);
+    run.driver.advance(0, &mut actions);
     loop {
-        run.act(&mut actions, &script, trace.as_deref_mut(), &mut tell)?;
+        run.act(&mut actions, &script, trace.as_deref_mut(), &mut report)?;
         if run.is_done {
             break;
         }
         run.wait(&mut actions);
     }
     drop(run.connection.take());
-    Ok((run.driver.finish(), script, run.kept))
+    Ok((run.driver.finish(), script, run.trace_result))
 }
 
 /// The state of a run.
@@ -66,7 +66,7 @@ struct Run<'r> {
     warn: &'r Warn,
     is_done: bool,
     /// The result of writing the new trace.
-    kept: io::Result<()>,
+    trace_result: io::Result<()>,
 }
 
 impl Run<'_> {
@@ -80,9 +80,9 @@ impl Run<'_> {
         actions: &mut Vec<Action>,
         script: &Script,
         mut trace: Option<&mut NewTrace>,
-        tell: &mut impl FnMut(Progress<'_>),
+        report: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), TargetError> {
-        let mut told = self.driver.checked().len() - judged(actions);
+        let mut reported = self.driver.checked().len() - judged(actions);
         let mut is_gone = false;
         for action in std::mem::take(actions) {
             match action {
@@ -95,25 +95,27 @@ impl Run<'_> {
                     is_gone = false;
                 }
                 Action::Keep(direction, message) => {
-                    if let (Some(trace), Ok(())) = (trace.as_deref_mut(), &self.kept) {
-                        self.kept = trace.write_message(direction, &message);
+                    if let (Some(trace), Ok(())) = (trace.as_deref_mut(), &self.trace_result) {
+                        self.trace_result = trace.write_message(direction, &message);
                     }
                 }
-                Action::Notify(notice) => tell(Progress::Notice(&notice)),
+                Action::Notify(notice) => report(Progress::Notice(&notice)),
                 Action::Judged => {
-                    tell(Progress::Judged { script, checked: &self.driver.checked()[told] });
-                    told += 1;
+                    report(Progress::Judged { script, checked: &self.driver.checked()[reported] });
+                    reported += 1;
                 }
                 Action::Done => self.is_done = true,
             }
         }
+        // After all actions: what was received before the connection broke still counts.
         if is_gone && !self.is_done {
-            self.gone(actions);
+            self.handle_exit(actions);
         }
-        if actions.is_empty() { Ok(()) } else { self.act(actions, script, trace, tell) }
+        if actions.is_empty() { Ok(()) } else { self.act(actions, script, trace, report) }
     }
 
     fn reconnect(&mut self) -> Result<(), TargetError> {
+        // The old server ends before the new one starts: both may need the same port or lock file.
         drop(self.connection.take());
         self.connection = Some(Connection::begin(self.target, self.warn)?);
         Ok(())
@@ -141,16 +143,16 @@ impl Run<'_> {
             Some(Event::Line(line)) => self.driver.receive(&line, now_us, actions),
             Some(Event::Lost(reason)) => {
                 self.connection = None;
-                self.driver.gone(&reason, now_us, actions);
+                self.driver.server_gone(&reason, now_us, actions);
             }
-            Some(Event::Ended) => self.gone(actions),
+            Some(Event::Ended) => self.handle_exit(actions),
             None => self.driver.tick(now_us, actions),
         }
     }
 
-    fn gone(&mut self, actions: &mut Vec<Action>) {
-        let reason = self.connection.take().map(Connection::last_words).unwrap_or_default();
-        self.driver.gone(&reason, self.now_us(), actions);
+    fn handle_exit(&mut self, actions: &mut Vec<Action>) {
+        let reason = self.connection.take().map(Connection::describe_end).unwrap_or_default();
+        self.driver.server_gone(&reason, self.now_us(), actions);
     }
 }
 

@@ -77,7 +77,7 @@ impl Connection {
     pub(super) fn begin(target: &Target, warn: &Warn) -> Result<Self, TargetError> {
         let (sender, events) = sync_channel(QUEUE_EVENTS);
         // Sending fails only when the run has ended.
-        let tell = move |event| drop(sender.send(event));
+        let send_event = move |event| drop(sender.send(event));
         let server = match target {
             Target::Command(command) => {
                 let spawned = Process::spawn(command, StderrMode::Inherited);
@@ -86,24 +86,24 @@ impl Connection {
                 let SpawnedServer { process, stdin, stdout, .. } =
                     spawned.map_err(|source| TargetError::Start { command: name, source })?;
                 let (input, lines) = channel();
-                let ended = tell.clone();
+                let ended = send_event.clone();
                 write_lines(stdin, lines, move || ended(Event::Ended));
-                read_lines(stdout, move |line| tell(line.map_or(Event::Ended, Event::Line)));
+                read_lines(stdout, move |line| send_event(line.map_or(Event::Ended, Event::Line)));
                 Server::Child(Child { process: Some(process), input: Some(input) })
             }
             Target::Url { url, headers } => {
-                let hear = move |heard| match heard {
-                    RemoteEvent::Line(line) => tell(Event::Line(line)),
-                    RemoteEvent::Lost(reason) => tell(Event::Lost(reason)),
+                let on_event = move |event| match event {
+                    RemoteEvent::Line(line) => send_event(Event::Line(line)),
+                    RemoteEvent::Lost(reason) => send_event(Event::Lost(reason)),
                 };
-                let remote = Remote::connect(url.clone(), headers.clone(), Arc::clone(warn), hear);
+                let remote = Remote::connect(url.clone(), headers.clone(), Arc::clone(warn), on_event);
                 Server::Remote(remote.map_err(TargetError::Connect)?)
             }
         };
         Ok(Connection { events, server })
     }
 
-    /// Sends it a message; whether that could be.
+    /// Sends a message. Returns `false` if the server's input is closed.
     pub(super) fn send(&self, message: &[u8]) -> bool {
         match &self.server {
             Server::Child(child) => child.send(message),
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// Waits until it does something; `None` if it doesn't.
+    /// Waits for the next event; `None` after `at_most`.
     pub(super) fn next_event(&self, at_most: Duration) -> Option<Event> {
         match self.events.recv_timeout(at_most) {
             Ok(event) => Some(event),
@@ -120,12 +120,12 @@ impl Connection {
         }
     }
 
-    /// How it ended, if it has.
-    pub(super) fn last_words(self) -> String {
+    /// Ends the connection, and describes how the server ended.
+    pub(super) fn describe_end(self) -> String {
         let Connection { events, server } = self;
         drop(events);
         match server {
-            Server::Child(child) => child.last_words(),
+            Server::Child(child) => child.describe_end(),
             Server::Remote(_) => "the connection has ended".to_owned(),
         }
     }
@@ -136,7 +136,7 @@ impl Child {
         self.input.as_ref().is_some_and(|input| input.send(message.to_vec()).is_ok())
     }
 
-    fn last_words(mut self) -> String {
+    fn describe_end(mut self) -> String {
         match self.end() {
             Some(ProcessEnd::ByItself(Exit { signal: Some(signal), .. })) => {
                 format!("the server was ended by signal {signal}")

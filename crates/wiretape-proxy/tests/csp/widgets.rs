@@ -33,7 +33,7 @@ fn an_answer_is_extended_and_its_length_is_right() {
     let transactions = proxy.transactions(4);
     let applied: Vec<bool> = transactions.iter().map(|one| one.csp_applied).collect();
     assert_eq!(applied, [true, false, false, false]);
-    // What is told to others is what the server said.
+    // The transaction has the response as the server sent it.
     let said: serde_json::Value = serde_json::from_slice(transactions[0].response.as_ref().unwrap()).unwrap();
     assert_eq!(said, serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
 }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use wiretape_analyze::diff::{
-    self, Answer, CallIndex, CallIndexer, CallPayloads, CallRow, Comparer, Ignored, IndexedCall, MadeUp,
-    Pace, PaceChange, Status, Summary,
+    self, Answer, CallIndex, CallIndexer, CallPayloads, CallRow, Comparer, GeneratedValues, Ignored,
+    IndexedCall, Pace, PaceChange, Status, Summary,
 };
 use wiretape_analyze::drift::{self, Change};
 use wiretape_analyze::json_diff::{Difference, Differences};
@@ -186,7 +186,7 @@ impl ComparisonResult {
         let (ours, theirs) = (first, second);
         let (first, second) = (index(ours, 0)?, index(theirs, ours.progress().done)?);
         let mut rows = diff::align(&first, &second);
-        let comparer = Comparer::new(ignored, &first, &second, MadeUp::LeftOut);
+        let comparer = Comparer::new(ignored, &first, &second, GeneratedValues::Ignored);
         // Fingerprints differ, but that may be due to values that are ignored. Only the payloads show it.
         for row in rows.iter_mut().filter(|row| row.status == Status::Changed) {
             let (Some(one), Some(other)) = (row.first, row.second) else { continue };

@@ -30,6 +30,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(cancelled) = view.session.cancelled.get(&(view.direction.reverse(), id.into_owned())) else {
         return;
     };
+    // Only the recorder's monotonic clock is precise enough to tell a race from a late answer.
     let late = view.stamp.us.zip(cancelled.us).map(|(now, then)| now.saturating_sub(then));
     if late > Some(1_000_000) {
         report.at_with("/id", "the request was already cancelled", cancelled.line, "the cancellation");

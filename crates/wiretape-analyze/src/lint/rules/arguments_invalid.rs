@@ -26,6 +26,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     for misfit in support::argument_misfits(view) {
         let name = view.envelope.tool().unwrap_or_default();
         let message = format!("arguments of `{name}`: {}", misfit.message);
+        // Missing arguments are checked as `{}`; then only `params` exists to point at.
         let pointer = if view.param(&["arguments"]).is_some() { "/params/arguments" } else { "/params" };
         report.at(&format!("{pointer}{}", misfit.pointer), message);
     }

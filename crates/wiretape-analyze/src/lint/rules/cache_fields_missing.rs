@@ -33,6 +33,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     else {
         return;
     };
+    // `input_required` and extension results are not cacheable, and an absent type means `complete`.
     let is_complete = result.get("resultType").and_then(Value::string).is_none_or(|kind| kind == "complete");
     for field in ["ttlMs", "cacheScope"].into_iter().filter(|_| is_complete) {
         if result.get(field).is_none() {

@@ -24,14 +24,17 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    // In a trace with missing lines, the message may just not have been recorded.
     if !view.is_notification("notifications/cancelled") || !view.trace.is_whole() {
         return;
     }
+    // Without a session id, requests of several clients may share an HTTP trace.
     let is_one_client = !view.trace.http || (view.session.id.is_some() && view.session.has_begun());
     let Some(id) = view.param(&["requestId"]).and_then(support::id_of).filter(|_| is_one_client) else {
         return;
     };
     let was_sent = |ids: &IdSet| ids.contains(&id);
+    // `initialize-cancelled` reports that case.
     let is_initialize = view.session.initialize.is_some() && view.session.agreed.is_none();
     // A server may cancel the client's subscription, which the client asked for.
     let both = view.session.ids.values().any(was_sent);

@@ -26,6 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_request = view.envelope.kind == MessageKind::Request && view.is_from_client();
+    // Without the revision, `request-meta-missing` already reports the request.
     let has_version = view.param(&["_meta", meta_key::PROTOCOL_VERSION]).is_some();
     if is_request && has_version && view.param(&["_meta", "io.modelcontextprotocol/clientInfo"]).is_none() {
         report.at("/params/_meta", "`_meta` has no `io.modelcontextprotocol/clientInfo`");

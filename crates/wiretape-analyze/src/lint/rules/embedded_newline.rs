@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &TextView<'_>, report: &mut Report<'_>) {
+    // Reported once, at the first fragment: the others are its consequence.
     if view.piece == Piece::First && !view.trace.imported && !view.trace.http {
         report.at("", "JSON starts here and continues on the next line");
     }

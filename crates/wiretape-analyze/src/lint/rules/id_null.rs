@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     for defect in &view.envelope.defects {
+        // An error about an unreadable request has the id null (JSON-RPC 2.0, section 5).
         if matches!(defect, Defect::IdNull) && view.envelope.error.is_none() {
             report.at("/id", "`id` is null");
         }

@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    // In a trace with missing lines, the message may just not have been recorded.
     let is_stdio = view.trace.is_whole() && !view.trace.http;
     let is_first = view.session.first_request.is_none() && view.session.initialize.is_none();
     let is_early = matches!(view.envelope.kind, MessageKind::Request | MessageKind::Notification)

@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    // Without a session id, requests of several clients may share an HTTP trace.
     let is_one_client = !view.trace.http || view.session.id.is_some();
     if let (true, true, Some(line)) = (view.is_request("initialize"), is_one_client, view.session.agreed) {
         report.at_with(

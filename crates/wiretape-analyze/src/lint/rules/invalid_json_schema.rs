@@ -31,6 +31,8 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     support::each(tools, |at, tool| {
         let name = tool.get("name").and_then(Value::string).unwrap_or_default();
         for member in ["inputSchema", "outputSchema"] {
+            // Schemas that are not objects are reported by `input-schema-not-an-object` and its counterpart for
+            // outputs.
             let Some(schema) =
                 tool.get(member).filter(|schema| schema.is_object()).and_then(|schema| tree(schema.raw))
             else {

@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     for defect in &view.envelope.defects {
+        // JSON that is not a message at all is `not-a-message`, not a message with a wrong version.
         if matches!(defect, Defect::JsonRpcMissing | Defect::JsonRpcWrong)
             && !view.envelope.defects.contains(&Defect::NotAMessage)
         {

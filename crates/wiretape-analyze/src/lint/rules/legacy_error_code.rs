@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    // -32002 is reported by `retired-error-code`.
     if let Some(code @ -32019..=-32000) = view.envelope.error_code
         && code != -32002
         && support::server_is_stateless(view)

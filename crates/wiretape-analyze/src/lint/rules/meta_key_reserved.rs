@@ -41,6 +41,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
 fn is_reserved(prefix: &str, revision: Option<Revision>) -> bool {
     let is_ours = |label: &str| matches!(label, "modelcontextprotocol" | "mcp");
     let labels: Vec<&str> = prefix.split('.').collect();
+    // The specification changed the rule with 2025-11-25, from any label to the second one.
     if revision == Some(Revision::V2025_06_18) {
         let (last, before) = labels.split_last().unwrap_or((&"", &[]));
         return before.iter().any(|label| is_ours(label)) || (labels.len() == 1 && is_ours(last));

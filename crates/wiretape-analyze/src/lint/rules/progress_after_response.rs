@@ -31,6 +31,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some((done, known)) = known.and_then(|known| Some((known.done?, known))) else { return };
     // Streams are read concurrently: a notification on another stream may have been sent earlier.
     let is_same_stream = known.exchange == view.exchange.map(|exchange| exchange.x);
+    // A resumed stream repeats messages, as it should.
     if is_same_stream && !view.is_redelivered() {
         report.at_with("/params/progressToken", "the request was already answered", done, "the response");
     }

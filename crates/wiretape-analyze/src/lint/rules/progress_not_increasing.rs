@@ -35,6 +35,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     else {
         return;
     };
+    // A resumed stream repeats messages, as it should.
     if now <= last && !view.is_redelivered() {
         report.at("/params/progress", format!("progress is {now} after {last}"));
     }

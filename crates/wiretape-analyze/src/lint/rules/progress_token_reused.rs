@@ -28,6 +28,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     else {
         return;
     };
+    // Without a session id, requests of several clients may share an HTTP trace.
     let is_one_client = !view.trace.http || view.session.id.is_some();
     let known = view.session.tokens.get(view.direction, token).filter(|known| known.done.is_none());
     if let Some(known) = known.filter(|_| is_one_client && !view.trace.imported) {

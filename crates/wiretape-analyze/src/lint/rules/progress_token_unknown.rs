@@ -32,6 +32,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     // In a recording that starts or ends in the middle, the request may just not be in the trace.
     let is_sure =
         view.trace.is_whole() && (!view.trace.http || view.session.id.is_none() || view.session.has_begun());
+    // A resumed stream repeats messages, as it should.
     if known.is_none() && is_sure && !view.is_redelivered() {
         report.at("/params/progressToken", format!("no request in flight has the token {token}"));
     }

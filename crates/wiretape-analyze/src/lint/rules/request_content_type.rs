@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
+    // HTTP+SSE (2024-11-05) has rules of its own, and an import may have lost headers.
     if view.trace.http_sse || view.trace.imported {
         return;
     }

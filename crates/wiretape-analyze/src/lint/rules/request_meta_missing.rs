@@ -29,6 +29,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     if view.envelope.kind != MessageKind::Request || !view.is_from_client() || view.is_request("initialize") {
         return;
     }
+    // The deepest part that exists, so that the excerpt shows where the key belongs.
     let pointer = match (view.params(), view.meta()) {
         (_, Some(_)) => "/params/_meta",
         (Some(_), None) => "/params",

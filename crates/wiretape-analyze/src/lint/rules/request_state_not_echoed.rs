@@ -28,6 +28,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_request = view.envelope.kind == MessageKind::Request && view.is_from_client();
+    // In a trace with missing lines, the message may just not have been recorded.
     let Some(params) = view.params().filter(|_| is_request && view.trace.is_whole()) else { return };
     let states = &view.session.states;
     let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::string);

@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some(exchange) = view.exchange.filter(|exchange| exchange.method() == "GET") else { return };
     let is_response = view.envelope.kind == MessageKind::Response && !view.is_from_client();
+    // A resumed stream may carry responses, and the one stream of HTTP+SSE carries all of them.
     if is_response && !exchange.is_resumed() && !view.trace.http_sse {
         report.at("", "response sent on the stream of a GET");
     }

@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_missing = view.envelope.defects.contains(&Defect::ResponseWithoutId);
+    // An error about an unreadable request may omit the id.
     if is_missing && view.envelope.error.is_none() {
         report.at("", "the response has no `id`");
     }

@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_orphan = view.meaning == Meaning::Orphan;
+    // In a trace with missing lines, the message may just not have been recorded.
     if !is_orphan || !view.trace.is_whole() || view.is_redelivered() {
         return;
     }

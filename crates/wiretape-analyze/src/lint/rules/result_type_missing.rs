@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
+    // A server of an earlier revision that gets a stateless request may answer by its own rules.
     let is_answer = view.request.is_some() && !view.is_from_client() && support::server_is_stateless(view);
     if let Some(result) = view.result().filter(|result| is_answer && result.is_object())
         && result.get("resultType").is_none()

@@ -29,6 +29,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     else {
         return;
     };
+    // Extensions define result types of their own, which we can't know.
     let has_extensions = view.session.server_has(&["extensions"]) == Some(true);
     if !matches!(&*kind, "complete" | "input_required" | "task") && !has_extensions {
         report.at("/result/resultType", format!("{kind:?} is not a defined result type"));

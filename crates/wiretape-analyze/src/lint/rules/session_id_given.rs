@@ -26,6 +26,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let is_answer =
         view.request.is_some_and(|request| request.initialize.is_none()) && !view.is_from_client();
+    // A server of an earlier revision that gets a stateless request may answer by its own rules.
     let Some(exchange) = view.exchange.filter(|_| is_answer && support::server_is_stateless(view)) else {
         return;
     };

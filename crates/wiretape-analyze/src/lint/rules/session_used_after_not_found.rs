@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
+    // HTTP+SSE (2024-11-05) has rules of its own, and an import may have lost headers.
     if view.trace.http_sse || view.trace.imported {
         return;
     }
@@ -30,6 +31,7 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
 
     let names_session = exchange.request_header("mcp-session-id").is_some();
     let is_message = exchange.sent.as_ref().is_some_and(|sent| sent.kind == MessageKind::Request);
+    // The first 404 is news to the client; only the requests after it are its mistake.
     if let (true, true, Some(line)) = (names_session, is_message, view.session.not_found)
         && exchange.status() == Some(404)
     {

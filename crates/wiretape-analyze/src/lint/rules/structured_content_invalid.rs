@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some((request, tool)) = support::answered_tool(view) else { return };
+    // An error result need not match the schema.
     let Some(schema) = tool.output.as_ref().filter(|_| !view.envelope.is_error) else { return };
     let Some(content) = view.result().and_then(|result| tree(result.get("structuredContent")?.raw)) else {
         return;

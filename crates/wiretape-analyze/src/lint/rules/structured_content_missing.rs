@@ -27,6 +27,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let Some((request, tool)) = support::answered_tool(view) else { return };
     let Some(result) = view.result().filter(|_| tool.has_output && !view.envelope.is_error) else { return };
+    // The structured content of a task or of a later round trip is still to come.
     let is_other = result.get("task").is_some()
         || result.get("resultType").and_then(Value::string).is_some_and(|kind| kind != "complete");
     if result.get("structuredContent").is_none() && !is_other {

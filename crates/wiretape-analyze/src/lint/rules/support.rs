@@ -56,6 +56,8 @@ pub(crate) fn report_params(view: &PayloadView<'_>, report: &mut Report<'_>) {
 fn has_own_rule(misfit: &Misfit, revision: Revision) -> bool {
     let is_meta = misfit.message.contains("_meta") || misfit.message.contains(META_PREFIX);
     match misfit.keyword.as_str() {
+        // `request-meta-missing` and `client-info-missing`; without `params` at all, there is nothing that could have
+        // `_meta`.
         "required" => is_meta || (misfit.pointer.is_empty() && revision.is_stateless()),
         "type" => {
             matches!(misfit.pointer.as_str(), "/params" | "/params/_meta")
@@ -103,12 +105,13 @@ pub(crate) fn names_stateless(view: &PayloadView<'_>) -> bool {
 
 /// The POST of a stateless request, if its headers were recorded.
 pub(crate) fn stateless_post<'v>(view: &PayloadView<'v>) -> Option<&'v Exchange> {
-    let is_meant = view.envelope.kind == MessageKind::Request
+    let is_stateless_request = view.envelope.kind == MessageKind::Request
         && view.is_from_client()
         && names_stateless(view)
         && !view.trace.http_sse
         && !view.trace.imported;
-    view.exchange.filter(|exchange| is_meant && exchange.request.is_some() && exchange.method() == "POST")
+    view.exchange
+        .filter(|exchange| is_stateless_request && exchange.request.is_some() && exchange.method() == "POST")
 }
 
 /// Whether a header has this value, plain or encoded (2026-07-28, streamable HTTP, header encoding).
@@ -116,6 +119,7 @@ pub(crate) fn header_says(header: &str, value: &str) -> bool {
     let encoded = header.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     match encoded {
         Some(encoded) => STANDARD.decode(encoded).is_ok_and(|bytes| bytes == value.as_bytes()),
+        // The same secret may be redacted in one of the two places only, so nothing can be said.
         None => header == value || is_redacted(header) || is_redacted(value),
     }
 }
@@ -153,6 +157,7 @@ pub(crate) fn annotations(schema: &Json, visit: &mut impl FnMut(&str, &Json, boo
         if !is_properties && members.contains_key("x-mcp-header") {
             visit(&pointer, part, is_reachable);
         }
+        // Reversed, because the stack pops the last one first: findings are in the order of the schema.
         for (name, inner) in members.iter().rev() {
             let leads_on = is_reachable && (is_properties || name == "properties");
             let is_map = !is_properties && name == "properties";

@@ -32,6 +32,7 @@ fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
         let Some(name) = tool.get("name").and_then(Value::string) else { return };
         let is_later_page = view.request.is_some_and(|request| request.cursor.is_some());
         let is_known = is_later_page && view.session.tools.is_on_earlier_page(&name);
+        // A little more than the longest valid name, so that a name that is too long can be recognized.
         let shown: String = name.chars().take(140).collect();
         if !seen.insert(name.into_owned()) || is_known {
             report.at(&format!("/result/tools/{at}/name"), format!("another tool is also named {shown:?}"));

@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     if let Some(code @ -32099..=-32020) = view.envelope.error_code
+        // -32042 is reported by `retired-error-code`.
         && !matches!(code, -32022..=-32020 | -32042)
         && support::server_is_stateless(view)
     {

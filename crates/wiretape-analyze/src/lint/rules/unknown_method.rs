@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(view: &PayloadView<'_>, report: &mut Report<'_>) {
     let (Some(method), Some(revision)) = (view.method(), view.revision) else { return };
+    // `removed-method` reports those, with the revision that had them.
     let is_removed = revision.is_stateless() && !shapes::revisions_with(method).is_empty();
     if !is_removed && !shapes::has_method(revision, method) {
         let elsewhere: Vec<&str> = shapes::revisions_with(method).into_iter().map(Revision::name).collect();

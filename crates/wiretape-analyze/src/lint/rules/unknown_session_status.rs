@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
+    // HTTP+SSE (2024-11-05) has rules of its own, and an import may have lost headers.
     if view.trace.http_sse || view.trace.imported {
         return;
     }
@@ -32,6 +33,7 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
 
     let names_session = exchange.request_header("mcp-session-id").is_some() && exchange.method() != "DELETE";
     let Some(status) =
+        // These say something else than "unknown session": authorization, or a method that the server doesn't offer.
         exchange.status().filter(|status| *status >= 400 && !matches!(status, 401 | 403 | 404 | 405))
     else {
         return;

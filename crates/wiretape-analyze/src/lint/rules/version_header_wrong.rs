@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
+    // HTTP+SSE (2024-11-05) has rules of its own, and an import may have lost headers.
     if view.trace.http_sse || view.trace.imported {
         return;
     }
@@ -31,6 +32,7 @@ fn check(view: &ExchangeView<'_>, report: &mut Report<'_>) {
     let is_first = exchange.sent.as_ref().is_some_and(|sent| sent.method.as_deref() == Some("initialize"));
     let header = exchange.request_header("mcp-protocol-version");
     if let (false, Some(agreed), Some(sent)) = (is_first, view.session.version.as_deref(), header) {
+        // Without a session, the request may be another client's, which negotiated another revision.
         let names_session = exchange.request_header("mcp-session-id").is_some();
         if agreed != sent && names_session {
             let pointer = support::header_pointer(view.http, "mcp-protocol-version");

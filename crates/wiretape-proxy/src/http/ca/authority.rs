@@ -109,6 +109,7 @@ impl CertificateAuthority {
             CertificateDer::from_pem_slice(pems.certificate.as_bytes()).map_err(|_| no_certificate())?;
         let key = KeyPair::from_pem(&pems.key).map_err(|_| damaged(KEY_FILE, "private key"))?;
         let (_, parsed) = X509Certificate::from_der(&certificate).map_err(|_| no_certificate())?;
+        // Certificates signed with another key would be rejected by every client, with an error that names no cause.
         if parsed.public_key().raw != key.subject_public_key_info() {
             return Err(CaError::Mismatch { dir: dir.to_owned() });
         }
@@ -194,6 +195,7 @@ fn params(scope: &Scope, now: SystemTime) -> Result<CertificateParams, CaError> 
     params.serial_number = Some(serial_number()?);
     params.not_before = OffsetDateTime::from(validity.not_before);
     params.not_after = OffsetDateTime::from(validity.not_after);
+    // A path length of 0: if the key leaks, it can't sign further authorities.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

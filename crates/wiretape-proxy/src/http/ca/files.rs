@@ -29,6 +29,7 @@ pub(super) fn create(dir: &Path, pems: &Pems) -> Result<(), CaError> {
     let certificate = dir.join(CERTIFICATE_FILE);
     let written = write_new(dir, &certificate, File::create_new(&certificate), &pems.certificate);
     if written.is_err() {
+        // A key without a certificate would block the next attempt; if it can't be removed, that attempt says so.
         let _ = fs::remove_file(&key);
     }
     written
@@ -107,6 +108,7 @@ pub(super) fn retire(dir: &Path) -> Result<Option<PathBuf>, CaError> {
         fs::remove_file(&certificate).map_err(failed("delete", &certificate))?;
         return Ok(None);
     };
+    // Named after its fingerprint, which trust stores show, so that the user finds the one to remove.
     let mark: String = super::authority::sha256(&der)[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     let aside = dir.join(format!("ca-{mark}.pem"));
     fs::rename(&certificate, &aside).map_err(failed("rename", &certificate))?;

@@ -59,6 +59,7 @@ impl Host {
     fn covers(&self, other: &Host) -> bool {
         match (self, other) {
             (Host::Name(limit), Host::Name(name)) => {
+                // At a dot only: a limit to `example.com` must not permit `badexample.com`.
                 name.strip_suffix(limit.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             }
             _ => self == other,

@@ -63,6 +63,7 @@ fn params(host: &Host, validity: Validity) -> Result<CertificateParams, CaError>
     params.serial_number = Some(authority::serial_number()?);
     params.not_before = OffsetDateTime::from(validity.not_before);
     params.not_after = OffsetDateTime::from(validity.not_after);
+    // Explicit, because some clients reject certificates without the extension.
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

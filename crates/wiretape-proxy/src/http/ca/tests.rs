@@ -43,7 +43,7 @@ fn server_config(authority: &CertificateAuthority, host: &str) -> Arc<ServerConf
     authority.server_config(host, SystemTime::now()).unwrap()
 }
 
-/// A client that trusts this authority and nobody else.
+/// A client that trusts this authority and no other.
 fn client(authority: &CertificateAuthority, protocols: &[&str]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(authority.certificate().clone()).unwrap();
@@ -258,7 +258,7 @@ fn a_limited_authority_signs_for_its_hosts_only() {
     }
 }
 
-/// Clients hold to the limits though whoever has the key does not.
+/// Clients enforce the limits even if the owner of the key ignores them.
 #[test]
 fn clients_refuse_what_a_limited_authority_may_not_sign() {
     for (limits, host) in [

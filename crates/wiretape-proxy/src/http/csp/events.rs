@@ -61,6 +61,7 @@ impl EventRewrite {
             let event = std::mem::replace(&mut self.held, rest);
             out.extend_from_slice(&self.rewritten(event));
         }
+        // Giving up the rewriting is better than giving up the stream, or the memory.
         if self.held.len() > MAX {
             self.done = true;
             out.append(&mut self.held);
@@ -115,6 +116,8 @@ impl EventRewrite {
     }
 
     fn rewritten(&mut self, event: Vec<u8>) -> Vec<u8> {
+        // The data may be spread over several lines; edits are computed in the joined text and mapped back, so that
+        // all other bytes of the event stay as they are.
         let lines = data_lines(&event);
         let data = lines.iter().map(|line| &event[line.clone()]).collect::<Vec<_>>().join(&b'\n');
         let edits = widget::edits(&data, self.requested, &self.rules);

@@ -98,6 +98,7 @@ impl Csp {
             None => None,
         };
         headers.remove(CONTENT_ENCODING);
+        // Both describe the body as the server sent it: now it is decoded, and may get longer.
         headers.remove(CONTENT_LENGTH);
         Some(EventRewrite::new(Arc::clone(&self.rules), requested, decoder))
     }
@@ -117,6 +118,7 @@ impl Csp {
             let frame = frame.map_err(|error| broken(exchange, error))?;
             let Ok(data) = frame.into_data() else { continue };
             whole.extend_from_slice(&data);
+            // Too long after all, although the head didn't say so: what was read goes first, the rest is streamed.
             if whole.len() > MAX_ANSWER {
                 return Ok(Response::from_parts(parts, body.with_prefix(whole.freeze())));
             }
@@ -143,6 +145,7 @@ impl Csp {
         requested: ResourceRequests,
         encoding: Option<String>,
     ) -> Option<Bytes> {
+        // A compressed body may be a thousand times longer once it is decoded, so its size says nothing.
         if whole.len() <= OFFLOAD_BYTES && encoding.is_none() {
             return rewrite(&whole, requested, None, &self.rules);
         }
@@ -179,6 +182,7 @@ fn may_be_answer(response: &Response<ProxyBody>) -> bool {
 }
 
 fn changed_response(mut parts: response::Parts, body: Bytes) -> Response<ProxyBody> {
+    // They belong to the server's bytes. An `ETAG` would let a cache mix the two versions.
     for gone in [CONTENT_ENCODING, TRANSFER_ENCODING, ETAG] {
         parts.headers.remove(gone);
     }

@@ -31,6 +31,7 @@ pub(super) fn apply(headers: &mut HeaderMap, rule: &EffectiveRule, report_path: 
     if rule.report == Reporting::ReportTo
         && let Ok(endpoint) = HeaderValue::try_from(format!("{ENDPOINT}=\"{report_path}\""))
     {
+        // Appended, because the upstream may have endpoints of its own under other names.
         headers.append(REPORTING_ENDPOINTS, endpoint);
     }
     // Without validators the browser can't get a 304, which would make it keep the policy of its cached copy.
@@ -128,6 +129,7 @@ impl Policy {
         if new.is_empty() {
             return;
         }
+        // `'none'` counts only on its own (CSP level 3, section 2.3.1); next to a source it is ignored.
         let kept = allowed.iter().filter(|known| !known.eq_ignore_ascii_case(Source::NONE)).cloned();
         let words = kept.chain(new).collect();
         self.set(name, words);

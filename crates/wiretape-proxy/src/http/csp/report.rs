@@ -83,6 +83,7 @@ impl ReportEndpoint {
             }
             Ok(ReportRequest::Report(format)) => self.receive(connection, &parts.headers, format, body).await,
             Err((status, text)) => {
+                // Closing with unread bytes would reset the connection before the browser has read the response.
                 relay::discard_in_background(body);
                 return refusal(status, text);
             }
@@ -99,6 +100,7 @@ impl ReportEndpoint {
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<ReportRequest, (StatusCode, &'static str)> {
+        // Checked first: without the random part, a request learns nothing about the other conditions.
         if uri.path() != self.path {
             let text = "unknown report path; reload the page";
             return Err((StatusCode::NOT_FOUND, text));
@@ -145,12 +147,14 @@ impl ReportEndpoint {
     fn emit_violation(&self, connection: &ClientConnection, headers: &HeaderMap, blocked: &BlockedLoad) {
         let shared = connection.shared();
         let (Some(sink), Some(target)) = (&shared.sink, &connection.listener_handle().target) else { return };
+        // Per violation, not per request: one report of `report-to` may hold hundreds.
         let allowed = self.rate_limit.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
         if !allowed {
             return shared.warn_once(Warning::ReportsDropped);
         }
         let uri = redact_target(shared.redactor.as_ref(), &blocked.uri);
         sink.violated(Violation {
+            // The text comes from a page and is printed in terminals.
             blocked_uri: uri.chars().filter(|c| !c.is_control()).take(MAX_URI).collect(),
             directive: blocked.directive.clone(),
             session: headers::session(headers).map(str::to_owned),
@@ -262,6 +266,7 @@ struct RateLimit {
 }
 
 impl RateLimit {
+    // A page with a wrong policy reports dozens of loads at once; that burst should be shown completely.
     const MOST: f64 = 200.0;
     const PER_SECOND: f64 = 20.0;
 

@@ -191,6 +191,7 @@ fn is_base64(byte: u8) -> bool {
 fn check_bare(text: &str) -> Result<(), String> {
     let lower = text.to_ascii_lowercase();
     if KEYWORDS.contains(&lower.as_str()) {
+        // Valid syntax, but never what is meant: browsers would silently allow a host named `self`.
         return Err(format!("`{text}` would be a host; quote the keyword: \"'{lower}'\""));
     }
     if is_scheme_source(text) {
@@ -299,6 +300,7 @@ impl FromStr for PathGlob {
                 "`{text}` matches nothing: a path begins with `/`, and a resource's URI contains `://`"
             ));
         }
+        // `*` stays within one segment, as in a shell; `**` crosses them.
         let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
         let glob = glob.map_err(|error| format!("`{text}` is not a valid glob: {}", error.kind()))?;
         Ok(PathGlob { text: text.to_owned(), matcher: glob.compile_matcher() })
@@ -341,6 +343,7 @@ impl EffectiveRule {
             let combined = combined.get_or_insert_default();
             if rule.mode == Mode::Replace {
                 combined.mode = Mode::Replace;
+                // The last replacing rule wins over everything before it, and later rules extend it.
                 combined.directives = Directives::default();
             }
             for (directive, sources) in rule.directives.iter() {

@@ -64,12 +64,14 @@ pub(super) fn edits(message: &[u8], requested: ResourceRequests, rules: &[Rule])
             });
         }
     });
+    // A batch may have its lists in any order, and `splice` needs edits in order.
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     edits
 }
 
 fn edit_resource(resource: Value<'_>, rule: &EffectiveRule, edits: &mut Vec<Edit>) {
     let Some(meta) = resource.get("_meta") else { return };
+    // Two spellings are in use: that of ChatGPT's apps, and that of the MCP Apps extension. A resource may have both.
     if let Some(policy) = meta.get("openai/widgetCSP") {
         edit_policy(policy, rule, OriginList::openai_name, edits);
     }
@@ -197,6 +199,7 @@ fn insertion(container: Value<'_>, last: Option<Value<'_>>, items: &[Vec<u8>]) -
     let items = items.join(&b','.to_owned());
     match last {
         Some(last) => {
+            // After the last item instead of a new list: whitespace and the order of the others stay as they are.
             let at = range(last).end;
             (at..at, [b",".to_vec(), items].concat())
         }

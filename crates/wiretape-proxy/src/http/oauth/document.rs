@@ -40,6 +40,7 @@ pub(super) enum WellKnownForm {
 impl<'a> Discovery<'a> {
     /// The document that a path without a query names. `None` for a path that parsers may read in two ways.
     pub(super) fn of(path: &'a str) -> Option<Self> {
+        // A path that the upstream normalizes differently than we do must not be taken for a document.
         if !is_plain_path(path) {
             return None;
         }
@@ -100,6 +101,7 @@ fn read_items(json: &[u8]) -> Result<Vec<Item>, SyntaxError> {
     let mut items = Vec::new();
     let mut member = String::new();
     let mut is_array = false;
+    // A lexer instead of a parsed tree, because the edits need the positions of strings in the text.
     let mut lexer = Lexer::new(json);
     while let Some(lexeme) = lexer.next_token()? {
         match (lexer.depth(), lexeme.token) {
@@ -109,6 +111,8 @@ fn read_items(json: &[u8]) -> Result<Vec<Item>, SyntaxError> {
             }
             (2, Token::BeginArray) => is_array = true,
             (1, Token::String) => items.push(item(&member, Value::Text(text(lexeme, json)), lexeme)),
+            // Only direct elements: strings that are nested deeper are none of the URLs that RFC 9728 and RFC 8414
+            // define.
             (2, Token::String) if is_array => {
                 items.push(item(&member, Value::Element(text(lexeme, json)), lexeme));
             }

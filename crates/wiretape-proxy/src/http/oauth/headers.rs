@@ -7,6 +7,8 @@
 /// in a browser with the upstream's origin.
 pub(crate) const FOREIGN_RESPONSE_POLICY: &str = "default-src 'none'; sandbox";
 
+// `dpop` is forwarded, although it is signed over our URL (`htu`) and can't be translated (design note 0004): whether
+// to accept it is the server's decision.
 const SENT: [&str; 10] = [
     "accept",
     "accept-language",

@@ -42,6 +42,7 @@ impl Origins {
     /// either is not an http URL or both are the same: then there is nothing to rewrite.
     pub(crate) fn new(public: &str, upstream: &str) -> Option<Self> {
         let (public, upstream) = (Url::parse(public)?, Url::parse(upstream)?);
+        // A `Host` header with a path or query in it is not a host; nothing may be built from it.
         if public.origin() == upstream.origin() || !public.rest().is_empty() {
             return None;
         }

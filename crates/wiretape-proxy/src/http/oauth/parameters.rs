@@ -45,6 +45,7 @@ fn decode(text: &str) -> Option<Cow<'_, str>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {
+        // A `%` without two digits is a literal `%`, as in the WHATWG URL standard.
         let escaped = if byte == b'%' { behind.get(..2).and_then(hex_pair) } else { None };
         bytes.push(escaped.unwrap_or(if byte == b'+' { b' ' } else { byte }));
         rest = if escaped.is_some() { &behind[2..] } else { behind };

@@ -61,6 +61,7 @@ impl AuthorizationRequest {
 
     fn leads_back(&self, location: &str) -> bool {
         let Some(redirect_uri) = &self.redirect_uri else { return false };
+        // The query is the response itself; a final slash is added by some servers.
         let place = |url| path_of(url).trim_end_matches('/').to_owned();
         place(location) == place(redirect_uri) && is_authorization_response(location)
     }

@@ -125,6 +125,8 @@ impl Rewriter {
         {
             let server =
                 self.servers.at(issuer_path).filter(|_| matches!(method, "GET" | "HEAD" | "OPTIONS"));
+            // The upstream's own server needs no reserved path, and a request for one is not from a client that we
+            // have answered.
             let server = server.filter(|server| origins.owner(&server.issuer()) == Owner::ThirdParty);
             return server.map_or(Route::Nowhere, |server| Route::Document {
                 url: server.document_url(well_known, form),
@@ -145,6 +147,7 @@ impl Rewriter {
             (Endpoint::Authorization, "GET") => {
                 Some(Route::Authorization(authorization_request(server, url, query, origins)))
             }
+            // A browser visits it with GET; a POST could carry a login form, which must not pass through us.
             (Endpoint::Authorization, _) => None,
             (_, "POST" | "OPTIONS") => Some(Route::Endpoint { url }),
             _ => None,
@@ -159,6 +162,7 @@ impl Rewriter {
             let is_asked = origins.owner(&url) == Owner::Upstream && url.path() == path;
             is_asked.then(|| format!("{}{path}", url.origin_text()))
         };
+        // Without a client it is an ordinary page of the upstream, which happens to be at that path.
         if method != "GET" || !parameters::has(query, "client_id") {
             return None;
         }
@@ -232,6 +236,7 @@ impl Rewriter {
             && Discovery::of(url.path()).is_none()
             && servers::is_usable(url)
         {
+            // Newest first, so that the oldest falls out: a client follows the challenge that it just got.
             self.targets.truncate(MOST_TARGETS - 1);
             self.targets.insert(0, target.to_owned());
         }
@@ -295,6 +300,8 @@ impl Rewriter {
             return origins.to_public(issuer);
         }
         let upstream = Url::parse(&self.upstream)?;
+        // We would have to dial it for the client, so it must be a URL that we may dial; otherwise the client gets it
+        // as it is.
         if !upstream.may_lead_to(issuer) || !servers::is_usable(issuer) || issuer.rest().contains('?') {
             return None;
         }
@@ -330,6 +337,7 @@ impl Rewriter {
             }
         };
         let edits = edits(items, translate);
+        // A document without a single matching URL describes some other server; nothing is learnt from it.
         if !edits.is_empty() {
             self.servers.describe(issuer, metadata);
         }

@@ -127,6 +127,7 @@ impl AuthorizationServers {
     /// Remembers an issuer, with the metadata that are already known.
     pub(super) fn learn(&mut self, issuer: &str) {
         let known = self.servers.iter().position(|server| server.issuer == issuer);
+        // Moved to the end, so that the limit evicts the server that was named least recently.
         let known = known.map(|at| self.servers.remove(at));
         let new = || Server { issuer: issuer.to_owned(), metadata: Metadata::default() };
         self.servers.push(known.unwrap_or_else(new));
@@ -181,6 +182,8 @@ pub(super) fn path_for_endpoint(issuer: &Url, endpoint: Endpoint) -> String {
 fn encode_segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for byte in text.bytes() {
+        // No `%`, which proxies and clients decode or encode again; `_` is the escape character and so is escaped
+        // itself.
         if byte.is_ascii_alphanumeric() || b"-.".contains(&byte) {
             out.push(char::from(byte));
         } else {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const UPSTREAM: &str = "https://up.example/mcp";
 const PUBLIC: &str = "http://127.0.0.1:3004";
 const DOCUMENT: &str = "/.well-known/oauth-protected-resource/mcp";
-/// What stands for `https://as.example/tenant`.
+/// The reserved path of `https://as.example/tenant`.
 const TENANT: &str = "/.wiretape/as/https/as.example_2ftenant";
 
 /// A rewriter and the exchange that it is in.
@@ -319,7 +319,7 @@ fn only_what_was_named_is_reached() {
     nowhere("POST", &format!("{TENANT}/../token"));
     nowhere("POST", &format!("{TENANT}%2ftoken"));
     nowhere("POST", &format!("{TENANT}//token"));
-    // Servers that nobody named, though one like them was.
+    // Servers that no document named, although a similar one was.
     for name in
         ["as.example", "as.example_2fTENANT", "as.example_2Ftenant", "as.example_2ftenant_2f", "evil.example"]
     {
@@ -423,7 +423,7 @@ fn the_resource_gets_the_spelling_that_the_upstream_uses() {
     let own = "https://up.example/mcp";
     check(own, Some(own), own);
     check("https://UP.example:443/mcp", Some("https://UP.example:443/mcp"), "https://UP.example:443/mcp");
-    // An upstream that builds it from the request knows itself by our name, and nobody else does.
+    // An upstream that builds its URL from the request knows itself by our name; other servers don't.
     check("http://127.0.0.1:3004/mcp", None, own);
     check("https://127.0.0.1:3004/mcp", Some("https://127.0.0.1:3004/mcp"), own);
 }
@@ -576,7 +576,7 @@ proptest! {
         }
     }
 
-    /// A told document differs from the real one in strings that were the upstream's or a named server's.
+    /// A rewritten document differs from the real one only in strings with the origin of the upstream or a named server.
     #[test]
     fn documents_keep_all_else(resource in urls(), named in prop::collection::vec(urls(), 0..3), other in any::<String>()) {
         let document = json!({"a": other, "resource": resource, "authorization_servers": named, "z": [1.5, {"resource": resource}]});

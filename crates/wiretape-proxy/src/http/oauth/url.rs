@@ -104,6 +104,7 @@ fn of_name(host: &str) -> Option<NetworkZone> {
     if host.split('.').any(str::is_empty) {
         return None;
     }
+    // By name only: resolving it here would be a check that a second resolution, when connecting, could contradict.
     Some(if last == "localhost" { NetworkZone::Local } else { NetworkZone::Public })
 }
 

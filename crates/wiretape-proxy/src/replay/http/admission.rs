@@ -132,6 +132,7 @@ pub(super) fn check_stateless(
         }
         _ => return Ok(()),
     }
+    // The body first: the headers are compared with what it says.
     let version = check_meta(envelope)?;
     let method = envelope.method.as_deref().unwrap_or_default();
     check_header(headers, "MCP-Protocol-Version", &version)?;

@@ -67,6 +67,8 @@ impl ReplayBody {
     /// Breaks the connection at the next poll, so that hyper has flushed the bytes before.
     fn break_off<T>(&mut self, cx: &Context<'_>) -> Poll<T> {
         *self = ReplayBody::BreakingOff;
+        // Pending once, because hyper flushes when a body has nothing more; an error right away would discard the
+        // bytes before it.
         cx.waker().wake_by_ref();
         Poll::Pending
     }

@@ -1,8 +1,8 @@
 //! The HTTP listener of a replay: accepts connections until a signal stops it.
 
-use super::super::deck::{LoadedTape, NoticeCallback};
+use super::super::loaded_tape::{LoadedTape, NoticeCallback};
 use super::super::real::RealServers;
-use super::gate::HostCheck;
+use super::host_check::HostCheck;
 use super::route::ReplayServer;
 use crate::http::Signals;
 use crate::live::Origin;
@@ -47,8 +47,8 @@ pub enum ListenError {
 /// Requests that were not recorded go to the real servers, if there are any.
 pub fn listen(
     options: HttpOptions,
-    decks: Vec<(String, Arc<LoadedTape>)>,
-    tell: &NoticeCallback,
+    loaded_tapes: Vec<(String, Arc<LoadedTape>)>,
+    notify: &NoticeCallback,
     real: Option<Arc<RealServers>>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ListenError> {
@@ -61,34 +61,34 @@ pub fn listen(
         let failed = |source| ListenError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let gate = HostCheck::new(address, options.allowed_origins);
-        let site = Arc::new(ReplayServer::new(gate, decks, tell, real));
+        let host_check = HostCheck::new(address, options.allowed_origins);
+        let server = Arc::new(ReplayServer::new(host_check, loaded_tapes, notify, real));
         ready(address);
         tokio::select! {
-            () = accept(listener, site) => {}
+            () = accept(listener, server) => {}
             () = signals.next() => {}
         }
         Ok(())
     })
 }
 
-async fn accept(listener: TcpListener, site: Arc<ReplayServer>) {
+async fn accept(listener: TcpListener, server: Arc<ReplayServer>) {
     const RETRY_DELAY: Duration = Duration::from_millis(50);
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(stream, Arc::clone(&site)))),
+            Ok((stream, _)) => drop(tokio::spawn(serve(stream, Arc::clone(&server)))),
             // Most likely out of file descriptors: wait for a connection to close instead of spinning.
             Err(_) => tokio::time::sleep(RETRY_DELAY).await,
         }
     }
 }
 
-async fn serve(stream: TcpStream, site: Arc<ReplayServer>) {
+async fn serve(stream: TcpStream, server: Arc<ReplayServer>) {
     // If it can't be set, the connection works, only slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
-        let site = Arc::clone(&site);
-        async move { Ok::<_, Infallible>(site.answer(request).await) }
+        let server = Arc::clone(&server);
+        async move { Ok::<_, Infallible>(server.answer(request).await) }
     });
     let mut server = http1::Builder::new();
     // Small bodies are copied behind their heads and written together: cheaper than a vectored write

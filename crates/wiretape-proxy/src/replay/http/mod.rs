@@ -11,7 +11,7 @@
 
 mod admission;
 mod body;
-mod gate;
+mod host_check;
 mod listener;
 mod route;
 mod session;

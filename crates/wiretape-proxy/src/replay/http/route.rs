@@ -5,11 +5,11 @@
 //! the longer path: envelope, checks, session, player. Before that split, 16 connections reached 0.49× to 0.58× of a bare server
 //! (`cargo xtask bench --only replay`).
 
-use super::super::deck::{LoadedTape, NoticeCallback};
+use super::super::loaded_tape::{LoadedTape, NoticeCallback};
 use super::super::real::RealServers;
 use super::admission::{self, Refusal, VERSION, text};
 use super::body::{ListenedStream, ReplayBody, StreamReader};
-use super::gate::HostCheck;
+use super::host_check::HostCheck;
 use super::session::{Era, Reply, Session};
 use super::streams::{BETWEEN, StreamStart};
 use crate::bridge::ToolParameters;
@@ -39,9 +39,9 @@ const MAX_SESSIONS: usize = 10_000;
 
 /// All tapes of a listener.
 pub(super) struct ReplayServer {
-    gate: HostCheck,
-    stages: Vec<ServedTape>,
-    tell: NoticeCallback,
+    host_check: HostCheck,
+    tapes: Vec<ServedTape>,
+    notify: NoticeCallback,
     real: Option<Arc<RealServers>>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct ReplayServer {
 struct ServedTape {
     /// The prefix of its paths: empty, or a slash and a name.
     prefix: String,
-    deck: Arc<LoadedTape>,
+    loaded: Arc<LoadedTape>,
     sessions: Mutex<Sessions>,
     /// The common session of all clients without one.
     stateless: Arc<Session>,
@@ -84,6 +84,7 @@ impl Sessions {
 
     /// Removes ended sessions; if there are none, ends the oldest.
     fn make_room(&mut self) {
+        // Linear, but only once per MAX_SESSIONS new sessions, unless all of them are in use.
         self.open.retain(|_, session| !session.is_over());
         self.order.retain(|id| self.open.contains_key(id));
         if self.order.len() > MAX_SESSIONS
@@ -112,27 +113,28 @@ enum Endpoint {
 
 impl ReplayServer {
     pub(super) fn new(
-        gate: HostCheck,
-        decks: Vec<(String, Arc<LoadedTape>)>,
-        tell: &NoticeCallback,
+        host_check: HostCheck,
+        loaded_tapes: Vec<(String, Arc<LoadedTape>)>,
+        notify: &NoticeCallback,
         real: Option<Arc<RealServers>>,
     ) -> Self {
-        let stage = |(prefix, deck): (String, Arc<LoadedTape>)| ServedTape {
+        let served = |(prefix, loaded): (String, Arc<LoadedTape>)| ServedTape {
             prefix,
-            stateless: Session::new(&deck, tell, Era::Stateless, real.as_ref()),
-            deck,
+            stateless: Session::new(&loaded, notify, Era::Stateless, real.as_ref()),
+            loaded,
             sessions: Mutex::default(),
             knowledge: OnceLock::new(),
         };
-        let stages = decks.into_iter().map(stage).collect();
-        ReplayServer { gate, stages, tell: Arc::clone(tell), real }
+        let tapes = loaded_tapes.into_iter().map(served).collect();
+        ReplayServer { host_check, tapes, notify: Arc::clone(notify), real }
     }
 
     /// Responds to a request, after checking its origin.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<ReplayBody> {
-        if let Err(reason) = self.gate.check(request.headers()) {
+        if let Err(reason) = self.host_check.check(request.headers()) {
             return refuse(&Refusal::new(StatusCode::FORBIDDEN, -32000, reason), None);
         }
+        // Kept for the response: a page may read it only if it names the page's origin.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let mut response = self.answer_inside(request).await;
         if let Some(origin) = origin {
@@ -143,18 +145,18 @@ impl ReplayServer {
 
     /// Responds to a request with an accepted origin.
     async fn answer_inside(&self, request: Request<Incoming>) -> Response<ReplayBody> {
-        let Some((stage, endpoint)) = self.find(request.uri().path()) else {
+        let Some((served, endpoint)) = self.find(request.uri().path()) else {
             let paths: Vec<String> =
-                self.stages.iter().map(|stage| format!("{}/mcp", stage.prefix)).collect();
+                self.tapes.iter().map(|served| format!("{}/mcp", served.prefix)).collect();
             let reason = format!("no tape at this path; available: {}", paths.join(", "));
             return refuse(&Refusal::new(StatusCode::NOT_FOUND, -32000, reason), None);
         };
         let answer = match (endpoint, request.method()) {
-            (Endpoint::Streamable, &Method::POST) => return self.post(stage, request).await,
-            (Endpoint::Streamable, &Method::GET) => stage.listen(request.headers()),
-            (Endpoint::Streamable, &Method::DELETE) => stage.end(request.headers()),
-            (Endpoint::Sse, &Method::GET) => Ok(self.open_sse(stage)),
-            (Endpoint::Messages, &Method::POST) => return stage.message(request).await,
+            (Endpoint::Streamable, &Method::POST) => return self.post(served, request).await,
+            (Endpoint::Streamable, &Method::GET) => served.listen(request.headers()),
+            (Endpoint::Streamable, &Method::DELETE) => served.end(request.headers()),
+            (Endpoint::Sse, &Method::GET) => Ok(self.open_sse(served)),
+            (Endpoint::Messages, &Method::POST) => return served.message(request).await,
             // A CORS preflight of a browser.
             (_, &Method::OPTIONS) if request.headers().contains_key(header::ORIGIN) => {
                 Ok(empty(StatusCode::NO_CONTENT))
@@ -171,15 +173,16 @@ impl ReplayServer {
             "/messages" => Some(Endpoint::Messages),
             _ => None,
         };
-        let found = |stage| -> Option<(&ServedTape, Endpoint)> {
-            let stage: &ServedTape = stage;
-            Some((stage, endpoint(path.strip_prefix(stage.prefix.as_str())?)?))
+        let found = |served| -> Option<(&ServedTape, Endpoint)> {
+            let served: &ServedTape = served;
+            Some((served, endpoint(path.strip_prefix(served.prefix.as_str())?)?))
         };
-        self.stages.iter().find_map(found)
+        self.tapes.iter().find_map(found)
     }
 
-    async fn post(&self, stage: &ServedTape, request: Request<Incoming>) -> Response<ReplayBody> {
+    async fn post(&self, served: &ServedTape, request: Request<Incoming>) -> Response<ReplayBody> {
         let (head, body) = request.into_parts();
+        // Before the body is read, as servers do: the client need not send it at all.
         if let Err(refusal) = admission::check_media(&head.headers) {
             return refuse(&refusal, None);
         }
@@ -187,7 +190,7 @@ impl ReplayServer {
             Ok(body) => body,
             Err(refusal) => return refuse(&refusal, None),
         };
-        if let Some(response) = stage.answer_at_sight(&head.headers, &body) {
+        if let Some(response) = served.answer_at_sight(&head.headers, &body) {
             return response;
         }
         let envelope = Envelope::scan(&body);
@@ -195,24 +198,24 @@ impl ReplayServer {
             return refuse(&refusal, id_of(&body));
         }
         let answer = if admission::is_stateless(&head.headers, &envelope) {
-            stage.post_without_session(&head.headers, &body, &envelope)
+            served.post_without_session(&head.headers, &body, &envelope)
         } else {
-            self.post_with_session(stage, &head.headers, &body, &envelope)
+            self.post_with_session(served, &head.headers, &body, &envelope)
         };
         answer.unwrap_or_else(|refusal| refuse(&refusal, id_of(&body)))
     }
 
     fn post_with_session(
         &self,
-        stage: &ServedTape,
+        served: &ServedTape,
         headers: &HeaderMap,
         body: &[u8],
         envelope: &Envelope<'_>,
     ) -> Result<Response<ReplayBody>, Refusal> {
         admission::check_with_session(headers, envelope)?;
         if is_initialize(envelope) {
-            let session = self.session(stage, Era::Streamable);
-            let id = stage.lock().add(Arc::clone(&session));
+            let session = self.session(served, Era::Streamable);
+            let id = served.lock().add(Arc::clone(&session));
             let mut response = respond(&session, body, StreamStart::Bare);
             if let Ok(id) = HeaderValue::from_str(&id) {
                 response.headers_mut().insert(&SESSION, id);
@@ -223,18 +226,18 @@ impl ReplayServer {
         if envelope.kind == MessageKind::Batch && payloads(body).iter().any(is_inside) {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, -32600, "`initialize` can't be in a batch"));
         }
-        let session = stage.session_of(headers)?;
+        let session = served.session_of(headers)?;
         Ok(respond(&session, body, beginning(headers)))
     }
 
-    fn session(&self, stage: &ServedTape, era: Era) -> Arc<Session> {
-        Session::new(&stage.deck, &self.tell, era, self.real.as_ref())
+    fn session(&self, served: &ServedTape, era: Era) -> Arc<Session> {
+        Session::new(&served.loaded, &self.notify, era, self.real.as_ref())
     }
 
-    fn open_sse(&self, stage: &ServedTape) -> Response<ReplayBody> {
-        let session = self.session(stage, Era::Sse);
-        let id = stage.lock().add(Arc::clone(&session));
-        let endpoint = format!("{}/messages?sessionId={id}", stage.prefix);
+    fn open_sse(&self, served: &ServedTape) -> Response<ReplayBody> {
+        let session = self.session(served, Era::Sse);
+        let id = served.lock().add(Arc::clone(&session));
+        let endpoint = format!("{}/messages?sessionId={id}", served.prefix);
         let stream = session.open_sse(&endpoint);
         events(ReplayBody::Stream(stream, StreamReader { session, what: ListenedStream::Everything }))
     }
@@ -287,9 +290,9 @@ impl ServedTape {
     fn knowledge(&self) -> &RecordedServer {
         self.knowledge.get_or_init(|| {
             let mut parameters = ToolParameters::default();
-            self.deck.answers_to("tools/list", MAX_LISTS, |answer| parameters.learn(answer));
+            self.loaded.answers_to("tools/list", MAX_LISTS, |answer| parameters.learn(answer));
             let mut revisions = Vec::new();
-            self.deck.answers_to("server/discover", 1, |answer| revisions = revisions_in(answer));
+            self.loaded.answers_to("server/discover", 1, |answer| revisions = revisions_in(answer));
             if revisions.is_empty() {
                 revisions = Revision::ALL.map(|revision| revision.name().to_owned()).to_vec();
             }
@@ -365,6 +368,7 @@ fn response_of(reply: Reply, session: &Arc<Session>) -> Response<ReplayBody> {
 
 /// The status of a response. In the stateless revision some errors have their own status (MCP 2026-07-28, basic/transports).
 fn status_of(message: &[u8], era: Era) -> StatusCode {
+    // A search first: nearly all answers are results, and none of those has to be scanned.
     if era != Era::Stateless || memmem::find(message, b"\"error\"").is_none() {
         return StatusCode::OK;
     }
@@ -446,6 +450,7 @@ fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     for (name, value) in [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        // `Authorization` is not covered by the wildcard (Fetch standard, "CORS non-wildcard request-header name").
         (header::ACCESS_CONTROL_ALLOW_HEADERS, "*, Authorization"),
         (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id"),
     ] {

@@ -1,7 +1,10 @@
 //! The session of one client, and the routing of its messages to streams.
+//!
+//! A session is a player and its streams behind one mutex, which is never held across an `await`. Its background task
+//! and its real server hold it weakly, so that it ends with its last client instead of keeping itself alive.
 
-use super::super::deck::{LoadedTape, NoticeCallback};
 use super::super::file::TapeFile;
+use super::super::loaded_tape::{LoadedTape, NoticeCallback};
 use super::super::real::{Clients, RealEvent, RealServer, RealServers};
 use super::body::{ListenedStream, StreamItem, named_event};
 use super::streams::{BETWEEN, EventIds, StreamStart, Streams};
@@ -27,8 +30,8 @@ pub(super) enum Era {
 
 /// The session of one client, or of all clients without one.
 pub(super) struct Session {
-    pub(super) deck: Arc<LoadedTape>,
-    tell: NoticeCallback,
+    pub(super) loaded: Arc<LoadedTape>,
+    notify: NoticeCallback,
     era: Era,
     state: Mutex<SessionState>,
     /// Notified when there may be a new deadline.
@@ -59,23 +62,23 @@ pub(super) enum Reply {
 
 impl Session {
     pub(super) fn new(
-        deck: &Arc<LoadedTape>,
-        tell: &NoticeCallback,
+        loaded: &Arc<LoadedTape>,
+        notify: &NoticeCallback,
         era: Era,
         real: Option<&Arc<RealServers>>,
     ) -> Arc<Self> {
         let clients = if era == Era::Stateless { Clients::Many } else { Clients::One };
         let events = if era == Era::Streamable { EventIds::WithIds } else { EventIds::WithoutIds };
         let state = SessionState {
-            player: deck.player(),
+            player: loaded.player(),
             streams: Streams::new(events),
             requests: HashMap::new(),
-            real: real.map(|real| real.server(clients, deck)),
+            real: real.map(|real| real.server(clients, loaded)),
             is_over: false,
         };
         let session = Arc::new(Session {
-            deck: Arc::clone(deck),
-            tell: Arc::clone(tell),
+            loaded: Arc::clone(loaded),
+            notify: Arc::clone(notify),
             era,
             state: Mutex::new(state),
             changed: Notify::new(),
@@ -88,7 +91,8 @@ impl Session {
                 }
             }));
         }
-        if deck.needs_a_clock() {
+        // Without delays or a real server nothing happens between requests, and most sessions need no task.
+        if loaded.needs_a_clock() {
             tokio::spawn(keep_time(Arc::downgrade(&session)));
         }
         session
@@ -106,15 +110,16 @@ impl Session {
     pub(super) fn post(&self, message: &[u8], beginning: StreamStart) -> Reply {
         let mut actions = Vec::new();
         let mut state = self.lock();
-        let numbers = state.receive(message, self.deck.now_us(), &mut actions);
+        let numbers = state.receive(message, self.loaded.now_us(), &mut actions);
+        // While the state is still locked: the clock's task then sees the new deadline, not the old one.
         self.changed.notify_one();
-        if let Some(reply) = at_once(&numbers, &mut actions, &self.tell, beginning) {
-            state.route(actions, &self.tell);
+        if let Some(reply) = at_once(&numbers, &mut actions, &self.notify, beginning) {
+            state.route(actions, &self.notify);
             return reply;
         }
         let (stream, receiver) = state.streams.open(numbers.clone(), beginning);
         state.requests.extend(numbers.map(|number| (number, stream)));
-        state.route(actions, &self.tell);
+        state.route(actions, &self.notify);
         Reply::Stream(stream, receiver)
     }
 
@@ -122,16 +127,16 @@ impl Session {
     pub(super) fn post_at_sight(&self, message: &[u8]) -> Option<Reply> {
         let mut actions = Vec::new();
         let number = self.lock().player.answer_at_sight(message, &mut actions)?;
-        at_once(&(number..number + 1), &mut actions, &self.tell, StreamStart::Bare)
+        at_once(&(number..number + 1), &mut actions, &self.notify, StreamStart::Bare)
     }
 
     /// Handles a message that is answered on the one stream of HTTP+SSE.
     pub(super) fn receive_on_sse(&self, message: &[u8]) {
         let mut actions = Vec::new();
         let mut state = self.lock();
-        state.receive(message, self.deck.now_us(), &mut actions);
+        state.receive(message, self.loaded.now_us(), &mut actions);
         self.changed.notify_one();
-        state.route(actions, &self.tell);
+        state.route(actions, &self.notify);
     }
 
     /// Opens the listening stream, for messages that belong to no request.
@@ -148,14 +153,14 @@ impl Session {
     pub(super) fn open_sse(&self, endpoint: &str) -> UnboundedReceiver<StreamItem> {
         let mut state = self.lock();
         let receiver = state.streams.open_between(StreamStart::Bare);
-        state.streams.say_other(StreamItem::Bytes(named_event("endpoint", endpoint.as_bytes())));
+        state.streams.send_item_between(StreamItem::Bytes(named_event("endpoint", endpoint.as_bytes())));
         receiver
     }
 
     /// Handles the end of a client's stream.
-    pub(super) fn stop_listening(&self, heard: ListenedStream) {
-        match (self.era, heard) {
-            (Era::Stateless, ListenedStream::Stream(stream)) => self.lock().give_up(stream),
+    pub(super) fn stop_listening(&self, stopped: ListenedStream) {
+        match (self.era, stopped) {
+            (Era::Stateless, ListenedStream::Stream(stream)) => self.lock().abandon(stream),
             (Era::Sse, _) => self.end(),
             // The client may resume it.
             _ => {}
@@ -173,6 +178,7 @@ impl Session {
         state.is_over = true;
         state.requests.clear();
         state.streams.close_all();
+        // Dropping it ends the process.
         state.real = None;
         self.changed.notify_one();
     }
@@ -180,8 +186,8 @@ impl Session {
     /// Handles an event of the real server.
     fn handle_real_event(&self, event: RealEvent) {
         let mut state = self.lock();
-        let actions = state.real.as_mut().map(|real| real.take(event));
-        state.route(actions.unwrap_or_default(), &self.tell);
+        let actions = state.real.as_mut().map(|real| real.handle_event(event));
+        state.route(actions.unwrap_or_default(), &self.notify);
     }
 
     /// Sends what is due. Returns the time until the next deadline; `None` if the session has ended.
@@ -191,9 +197,9 @@ impl Session {
         if state.is_over {
             return None;
         }
-        let now_us = self.deck.now_us();
+        let now_us = self.loaded.now_us();
         state.player.tick(now_us, &mut actions);
-        state.route(actions, &self.tell);
+        state.route(actions, &self.notify);
         let deadline = state.player.deadline();
         Some(deadline.map(|due| Duration::from_micros(due.saturating_sub(now_us))))
     }
@@ -223,8 +229,8 @@ impl SessionState {
     }
 
     /// Cancels the requests of a stream.
-    fn give_up(&mut self, stream: u64) {
-        for number in self.streams.give_up(stream) {
+    fn abandon(&mut self, stream: u64) {
+        for number in self.streams.abandon(stream) {
             self.requests.remove(&number);
             self.player.cancel(number);
             if let Some(real) = &mut self.real {
@@ -234,7 +240,7 @@ impl SessionState {
     }
 
     /// Sends each message on its stream.
-    fn route(&mut self, actions: Vec<Action>, tell: &NoticeCallback) {
+    fn route(&mut self, actions: Vec<Action>, notify: &NoticeCallback) {
         for action in actions {
             match action {
                 Action::Send { during, message } => {
@@ -252,10 +258,10 @@ impl SessionState {
                 Action::PassOn { request, message, miss } => {
                     if let Some(real) = &mut self.real {
                         let actions = real.ask(request, &message, miss);
-                        self.route(actions, tell);
+                        self.route(actions, notify);
                     }
                 }
-                Action::Notify(notice) => tell(&notice),
+                Action::Notify(notice) => notify(&notice),
             }
         }
     }
@@ -286,7 +292,7 @@ impl SessionState {
 fn at_once(
     numbers: &Range<u64>,
     actions: &mut Vec<Action>,
-    tell: &NoticeCallback,
+    notify: &NoticeCallback,
     beginning: StreamStart,
 ) -> Option<Reply> {
     let number = match numbers.end - numbers.start {
@@ -294,9 +300,9 @@ fn at_once(
         1 => numbers.start,
         _ => return None,
     };
-    let is_said_during =
+    let is_sent_during =
         |action: &Action| matches!(action, Action::Send { during: Some(during), .. } if *during == number);
-    if actions.iter().any(is_said_during) {
+    if actions.iter().any(is_sent_during) {
         return None;
     }
     let at = actions.iter().position(|action| match action {
@@ -309,9 +315,10 @@ fn at_once(
     })?;
     for action in &actions[..at] {
         if let Action::Notify(notice) = action {
-            tell(notice);
+            notify(notice);
         }
     }
+    // What follows the answer belongs to other streams and stays in `actions`, for the caller to route.
     let after = actions.split_off(at + 1);
     let end = actions.pop();
     actions.retain(|action| !matches!(action, Action::Notify(_)));

@@ -127,6 +127,7 @@ impl Streams {
     pub(super) fn resume(&mut self, last: &str) -> Option<(u64, UnboundedReceiver<StreamItem>)> {
         let last = EventId::parse(last)?;
         let of_stream = || self.sent.iter().filter(|(id, _)| id.stream == last.stream);
+        // A stream that is complete is no longer open, but its last events may still be kept.
         let is_known = self.open.contains_key(&last.stream) || of_stream().next().is_some();
         let missed: Vec<&(EventId, Bytes)> = of_stream().filter(|(id, _)| id.number > last.number).collect();
         let is_whole = match missed.first() {
@@ -152,8 +153,9 @@ impl Streams {
 
     /// Sends a message on a stream.
     pub(super) fn send(&mut self, number: u64, message: &[u8]) {
-        let Some(stream) = self.open.get_mut(&number) else { return self.say(message) };
+        let Some(stream) = self.open.get_mut(&number) else { return self.send_between(message) };
         if number == BETWEEN && stream.outlet.as_ref().is_none_or(UnboundedSender::is_closed) {
+            // The listening stream is optional, so a client may never open it.
             if self.queued.len() < KEPT {
                 self.queued.push_back(message.to_vec());
             }
@@ -166,12 +168,12 @@ impl Streams {
     }
 
     /// Sends a message on the listening stream.
-    pub(super) fn say(&mut self, message: &[u8]) {
+    pub(super) fn send_between(&mut self, message: &[u8]) {
         self.send(BETWEEN, message);
     }
 
     /// Sends an item that is not a message on the listening stream.
-    pub(super) fn say_other(&mut self, outgoing: StreamItem) {
+    pub(super) fn send_item_between(&mut self, outgoing: StreamItem) {
         if let Some(stream) = self.open.get_mut(&BETWEEN) {
             stream.send(outgoing);
         }
@@ -208,7 +210,7 @@ impl Streams {
 
     fn send_queued(&mut self) {
         for message in std::mem::take(&mut self.queued) {
-            self.say(&message);
+            self.send_between(&message);
         }
     }
 
@@ -216,13 +218,14 @@ impl Streams {
     pub(super) fn close(&mut self, number: u64, request: u64) {
         let Some(stream) = self.open.get_mut(&number) else { return };
         stream.requests.retain(|other| *other != request);
+        // Dropping the sender ends the client's stream.
         if stream.requests.is_empty() {
             self.open.remove(&number);
         }
     }
 
     /// Removes a stream that the client has closed. Returns its unanswered requests.
-    pub(super) fn give_up(&mut self, number: u64) -> Vec<u64> {
+    pub(super) fn abandon(&mut self, number: u64) -> Vec<u64> {
         self.open.remove(&number).map(|stream| stream.requests).unwrap_or_default()
     }
 
@@ -240,15 +243,15 @@ mod tests {
     use super::*;
 
     /// The items available to the reader, concatenated.
-    fn heard(receiver: &mut UnboundedReceiver<StreamItem>) -> String {
-        let mut heard = String::new();
+    fn bytes_read(receiver: &mut UnboundedReceiver<StreamItem>) -> String {
+        let mut bytes_read = String::new();
         while let Ok(outgoing) = receiver.try_recv() {
             match outgoing {
-                StreamItem::Bytes(bytes) => heard.push_str(std::str::from_utf8(&bytes).unwrap()),
-                StreamItem::BreakOff => heard.push('!'),
+                StreamItem::Bytes(bytes) => bytes_read.push_str(std::str::from_utf8(&bytes).unwrap()),
+                StreamItem::BreakOff => bytes_read.push('!'),
             }
         }
-        let plain = heard.replace("id: ", "#").replace("\nevent: message", "").replace("\ndata: ", " ");
+        let plain = bytes_read.replace("id: ", "#").replace("\nevent: message", "").replace("\ndata: ", " ");
         plain.replace(" \n\n", ";").replace("\n\n", ";").replace(";#", "; #")
     }
 
@@ -260,17 +263,17 @@ mod tests {
         streams.send(one, b"a");
         streams.send(other, b"x");
         streams.send(one, b"b");
-        assert_eq!(heard(&mut listener), "#1-0; #1-1 a; #1-2 b;");
+        assert_eq!(bytes_read(&mut listener), "#1-0; #1-1 a; #1-2 b;");
         drop(listener);
         streams.send(one, b"c");
         let (number, mut listener) = streams.resume("1-1").unwrap();
         assert_eq!(number, one);
         streams.send(one, b"d");
-        let all = heard(&mut listener);
+        let all = bytes_read(&mut listener);
         assert!(!all.contains('a') && !all.contains('x') && all.contains('b') && all.contains('d'), "{all}");
         streams.close(one, 1);
         let (_, mut listener) = streams.resume("1-0").unwrap();
-        assert!(heard(&mut listener).contains('a') && listener.is_closed());
+        assert!(bytes_read(&mut listener).contains('a') && listener.is_closed());
         for unknown in ["", "1", "9-1", "x-y", "1--1"] {
             assert!(streams.resume(unknown).is_none(), "{unknown}");
         }
@@ -294,24 +297,24 @@ mod tests {
         let mut streams = Streams::new(EventIds::WithIds);
         let (one, mut listener) = streams.open(1..2, StreamStart::Primed);
         streams.break_off(one, b"abcdef", 3);
-        assert!(heard(&mut listener).ends_with("abc!"));
+        assert!(bytes_read(&mut listener).ends_with("abc!"));
         streams.close(one, 1);
         let (_, mut listener) = streams.resume("1-0").unwrap();
-        assert!(heard(&mut listener).contains("abcdef"));
+        assert!(bytes_read(&mut listener).contains("abcdef"));
     }
 
     #[test]
     fn what_is_said_between_calls_waits_for_a_listener() {
         let mut streams = Streams::new(EventIds::WithIds);
-        streams.say(b"a");
+        streams.send_between(b"a");
         let mut listener = streams.open_between(StreamStart::Bare);
-        streams.say(b"b");
-        let all = heard(&mut listener);
+        streams.send_between(b"b");
+        let all = bytes_read(&mut listener);
         assert!(all.contains("#0-1 a") && all.contains("#0-2 b"), "{all}");
         drop(listener);
-        streams.say(b"c");
+        streams.send_between(b"c");
         let (_, mut listener) = streams.resume("0-1").unwrap();
-        let all = heard(&mut listener);
+        let all = bytes_read(&mut listener);
         assert!(all.contains("#0-2 b") && all.contains("#0-3 c"), "{all}");
     }
 }

@@ -11,7 +11,9 @@ use crate::units;
 use clap::Args;
 use std::path::Path;
 use std::time::Duration;
-use wiretape_analyze::diff::{self, CallIndex, CallIndexer, Comparer, Ignored, MadeUp, Pace, Summary};
+use wiretape_analyze::diff::{
+    self, CallIndex, CallIndexer, Comparer, GeneratedValues, Ignored, Pace, Summary,
+};
 use wiretape_analyze::drift;
 use wiretape_analyze::reading::{Reading, RecordingState};
 use wiretape_analyze::volatile::{PathPattern, Volatile};
@@ -94,7 +96,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let ignored = Ignored::new(volatile(args));
     let (first, second) = (read(&args.first, &ignored)?, read(&args.second, &ignored)?);
     check_ignored(&args.ignore)?;
-    let made_up = if args.no_default_ignores { MadeUp::Compared } else { MadeUp::LeftOut };
+    let made_up = if args.no_default_ignores { GeneratedValues::Compared } else { GeneratedValues::Ignored };
     let comparer = Comparer::new(ignored, &first.index, &second.index, made_up);
     let mut rows = diff::align(&first.index, &second.index);
     mark_equivalent(&mut rows, &first, &second, &comparer)?;

@@ -195,7 +195,7 @@ fn open(
     };
     std::thread::scope(|scope| {
         let loading = scope.spawn(|| load(recordings, setting));
-        let opening = overture.greet().map_err(cannot_talk)?;
+        let opening = overture.answer_initialize().map_err(cannot_talk)?;
         let tapes = loading.join().map_err(|_| CommandError::failure("can't read the trace"))??;
         Ok((opening, tapes))
     })
@@ -294,7 +294,7 @@ fn setting(args: &ReplayArgs) -> Setting {
     let repeats = if args.strict { Repeats::Never } else { Repeats::Last };
     Setting {
         matching: Matching::new(mode, order, repeats, &args.ignore)
-            .keeping(Secrets::new(redactor_of_notices)),
+            .with_secrets(Secrets::new(redactor_of_notices)),
         speed: args.speed,
         when_missed: match args.on_miss {
             OnMiss::Error => WhenMissed::Error,

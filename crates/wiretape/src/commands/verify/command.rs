@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wiretape_analyze::diff::{Ignored, Pace};
 use wiretape_analyze::filter::Filter;
 use wiretape_analyze::replay::Matching;
-use wiretape_analyze::verify::{Keeps, Offers, Setting, Writes};
+use wiretape_analyze::verify::{Offers, Setting, TraceOutput, Writes};
 use wiretape_analyze::volatile::{PathPattern, Volatile};
 use wiretape_library::Draft;
 use wiretape_proxy::bridge::{SecretHeader, ServerUrl};
@@ -288,7 +288,7 @@ fn setting(args: &VerifyArgs, matching: Matching, redactor: Arc<Redactor>) -> Se
         writes: if args.allow_writes { Writes::Allow } else { Writes::Skip },
         redactor: Some(redactor),
         started_ms: i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
-        keeps: if args.update.is_some() { Keeps::NewTrace } else { Keeps::Nothing },
+        keeps: if args.update.is_some() { TraceOutput::NewTrace } else { TraceOutput::Nothing },
     }
 }
 

@@ -109,6 +109,7 @@ impl LoadedTape {
             let mut steps = self.tape.calls().iter().flat_map(|call| self.tape.steps(call));
             steps.any(|step| step.kind == StepKind::Question)
         };
+        // Scanning the steps is the most expensive condition, so it is the last.
         !self.setting.speed.is_at_once()
             || self.setting.faults.list.iter().any(|fault| delays(fault.kind))
             || self.setting.when_missed == WhenMissed::PassOn

@@ -23,6 +23,7 @@ impl HostCheck {
             |name| headers.get(name).map(|value: &http::HeaderValue| value.to_str().unwrap_or_default());
         let port = self.address.port();
         let host = text(header::HOST).unwrap_or_default();
+        // On other addresses the user has chosen to be reachable, under names that we can't know.
         if self.address.ip().is_loopback() && !is_loopback_authority(host, port) {
             return Err(format!("the Host header {host:?} is not this server; use 127.0.0.1:{port}"));
         }
@@ -41,14 +42,14 @@ mod tests {
     #[test]
     fn only_this_machine_is_answered() {
         let allowed = vec!["https://inspector.example".parse().unwrap()];
-        let gate = HostCheck::new("127.0.0.1:7000".parse().unwrap(), allowed);
+        let host_check = HostCheck::new("127.0.0.1:7000".parse().unwrap(), allowed);
         let check = |host: &str, origin: Option<&str>, expected: bool| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, host.parse().unwrap());
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, origin.parse().unwrap());
             }
-            assert_eq!(gate.check(&headers).is_ok(), expected, "{host} {origin:?}");
+            assert_eq!(host_check.check(&headers).is_ok(), expected, "{host} {origin:?}");
         };
         check("127.0.0.1:7000", None, true);
         check("localhost:7000", Some("http://localhost:7000"), true);
