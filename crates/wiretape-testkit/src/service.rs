@@ -66,7 +66,7 @@ impl Service {
     }
 
     fn not_serving(&self) -> io::Error {
-        io::Error::other(format!("it doesn't serve. It output: {}", self.output()))
+        io::Error::other(format!("it doesn't serve. It said: {}", self.output()))
     }
 
     /// The process id.
@@ -94,7 +94,7 @@ impl Service {
         self.end()
     }
 
-    /// The same; and what it has output to its end.
+    /// The same, and returns its complete output.
     pub fn stop_with_output(mut self) -> io::Result<(ExitStatus, String)> {
         let status = self.end()?;
         let start = Instant::now();

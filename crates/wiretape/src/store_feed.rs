@@ -208,7 +208,7 @@ impl Worker {
     /// Warns once: a failing store does not affect the recording.
     fn warn_once(&mut self, result: Result<(), SinkError>) {
         let Err(error) = result else { return };
-        // An empty message is a failure that the sink has already reported.
+        // An empty message is a failure that needs no warning of its own.
         if !error.message.is_empty() && self.warned == WarningStatus::NotShown {
             self.warned = WarningStatus::Shown;
             warn(&error.message);

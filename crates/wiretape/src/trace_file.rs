@@ -67,7 +67,7 @@ impl Read for ProgressReader {
 /// Reports damage and newer versions that were found while reading a trace.
 pub(crate) fn report_damage(path: &Path, reader: &FileReader) {
     for notice in reader.notices() {
-        // Other notices are remarks for `lint`; repeating them after every command would hide the damage.
+        // Only what may make the output incomplete is worth a note after every command.
         if notice.is_damage() || matches!(notice, Notice::NewerVersion { .. }) {
             output::note(format!("{}: {notice}", printable(&path.display().to_string())));
         }

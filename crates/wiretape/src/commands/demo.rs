@@ -271,6 +271,6 @@ impl Session {
 
 /// A warning of the recorder; the server's own standard error is in the trace.
 fn warnings(stderr: &str) -> Vec<String> {
-    let recorder_output = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
-    recorder_output.map(str::to_owned).collect()
+    let warnings = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
+    warnings.map(str::to_owned).collect()
 }

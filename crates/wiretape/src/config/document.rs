@@ -276,12 +276,12 @@ impl<'a> Section<'a> {
         boolean: impl FnOnce(bool) -> T,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<Located<T>> {
-        let value = self.typed(key, expected, |value| match value {
+        let located = self.typed(key, expected, |value| match value {
             DeValue::Boolean(value) => Some(Err(*value)),
             other => other.as_str().map(Ok),
         })?;
-        let parsed = value.value.map_or_else(|value| Ok(boolean(value)), parse);
-        self.checked(key, value.span, parsed)
+        let parsed = located.value.map_or_else(|value| Ok(boolean(value)), parse);
+        self.checked(key, located.span, parsed)
     }
 
     fn checked<T>(&self, key: &str, span: Range<usize>, parsed: Result<T, String>) -> Option<Located<T>> {

@@ -125,7 +125,7 @@ fn read_webhook(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> 
         section.problems().add(span, ProblemKind::BadValue, "`batch_events`: must be at least 1");
     }
     let batch_time = section.parsed("batch_time", "a duration such as \"5s\"", units::parse_duration);
-    // A smaller spool could not hold a batch.
+    // A spool that holds next to nothing would drop batches at the first outage.
     let spool_bytes = read_size(section, "spool_bytes", 1_000_000);
     require(section, &["url"]);
     Some(WebhookConfig {

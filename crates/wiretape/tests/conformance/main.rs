@@ -71,7 +71,7 @@ fn check_server(revision: &str, required: usize) {
     let replay = Service::spawn(wiretape_replay(home.path()), LIMIT).unwrap();
     let replayed = suite.test_server("replayed", &replay.url());
     check("recording of a server", revision, &(results.0, replayed), required, &OTHERWISE);
-    let said = replay.said();
+    let said = replay.output();
     assert!(!said.contains("missed:"), "{said}");
 }
 

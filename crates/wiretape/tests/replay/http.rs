@@ -44,7 +44,7 @@ pub(crate) fn stop(service: Service) -> String {
 
 /// Stops a replay that ends with this status.
 pub(crate) fn stop_with(service: Service, expected: i32) -> String {
-    let (status, said) = service.stop_and_tell().unwrap();
+    let (status, said) = service.stop_with_output().unwrap();
     assert_eq!(status.code(), Some(expected), "{said}");
     said
 }

@@ -195,8 +195,8 @@ fn clients_without_a_session_share_a_server() {
 /// Waits until something was said so many times on standard error.
 fn wait_until_said(service: &Service, text: &str, times: usize) {
     let start = Instant::now();
-    while service.said().matches(text).count() < times {
-        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.said());
+    while service.output().matches(text).count() < times {
+        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.output());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
