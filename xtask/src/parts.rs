@@ -72,6 +72,7 @@ fn unless_stamped(parts: &Parts, name: &str, pins: &str, work: impl FnOnce() -> 
         return Ok(());
     }
     work()?;
+    // Last, so that an interrupted installation is repeated.
     fs::write(&stamp, pins).context(stamp.display())
 }
 

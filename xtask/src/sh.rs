@@ -43,6 +43,7 @@ pub(crate) fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> 
 pub(crate) fn run(command: &mut Command) -> Result {
     let shown = shown(command);
     eprintln!("$ {shown}");
+    // Without input: a command that asks a question would hang in CI.
     let status = command.stdin(Stdio::null()).status().context(&shown)?;
     if status.success() { Ok(()) } else { Err(Failure::new(format!("`{shown}` failed: {status}"))) }
 }

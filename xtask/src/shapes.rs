@@ -132,6 +132,7 @@ fn tidy(schema: &Value, all: &BTreeMap<String, Value>) -> Value {
     let mut out = Map::new();
     for (key, value) in members {
         match key.as_str() {
+            // A member of this name whose value is an object is a schema, not text.
             "description" | "examples" if !value.is_object() => {}
             "properties" => {
                 let properties = value.as_object().into_iter().flatten();

@@ -20,6 +20,7 @@ const FUZZ_VERSION: &str = "0.13.2";
 type Step = (&'static str, fn() -> Result);
 
 pub(crate) fn ci() -> Result {
+    // Quick checks first, so that a simple mistake fails soon.
     let steps: [Step; 6] = [
         ("fmt", fmt),
         ("clippy", clippy),
@@ -77,6 +78,7 @@ pub(crate) fn test() -> Result {
     let parts = parts::install()?;
     // Tests of other crates run these binaries; Cargo builds them only for the tests of their own package.
     run(&mut cargo(["build", "--package", "wiretape-testkit", "--all-features", "--bins"]))?;
+    // nextest doesn't run documentation tests, so these are run separately below.
     let runner: &[&str] = if succeeds(&mut cargo(["nextest", "--version"])) {
         &["nextest", "run", "--workspace", "--all-features"]
     } else {

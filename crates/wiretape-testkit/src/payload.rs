@@ -112,6 +112,7 @@ fn push_words(text: &mut String, random: &mut Random, room: usize) {
         text.push_str(random.pick(&WORDS));
         text.push(' ');
     }
+    // All words are ASCII, so this can't split a character.
     text.truncate(full);
 }
 

@@ -102,6 +102,7 @@ impl Peer {
             let read = read_echoes(stdout, pipeline.messages, &progress, writer.thread());
             let elapsed = start.elapsed();
             let written = writer.join().expect("the writer doesn't panic");
+            // The reader's error first: that of the writer is usually its consequence.
             read.and(written).map(|()| elapsed)
         })
     }

@@ -15,6 +15,7 @@ impl Watchdog {
     pub(crate) fn new(pid: u32, limit: Duration) -> Self {
         let (cancel, released) = mpsc::channel::<()>();
         thread::spawn(move || {
+            // Dropping the sender disconnects the channel, which is not a timeout.
             if released.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 kill(pid);
             }

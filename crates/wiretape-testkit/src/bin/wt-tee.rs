@@ -66,6 +66,7 @@ fn copy(mut from: impl Read, mut to: impl Write, mut file: File) -> io::Result<(
         if count == 0 {
             return file.write_all(&unfinished);
         }
+        // Forwarded first, unlike in the recorder: the floor doesn't pay for writing ahead.
         to.write_all(&chunk[..count])?;
         append_lines(&mut file, &mut unfinished, &chunk[..count])?;
     }

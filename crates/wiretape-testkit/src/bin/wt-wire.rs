@@ -44,6 +44,7 @@ fn copy(mut from: impl Read, mut to: impl Write, mut log: File) -> io::Result<()
         if count == 0 {
             return Ok(());
         }
+        // Logged first, so that the log has everything that a peer has seen.
         log.write_all(&chunk[..count])?;
         to.write_all(&chunk[..count])?;
     }

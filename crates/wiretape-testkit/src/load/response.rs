@@ -75,6 +75,7 @@ fn unchunk(mut bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
         };
         let size = chunk_size(&bytes[..end])?;
         bytes = &bytes[end + 2..];
+        // With the line break after the chunk.
         let Some(chunk) = bytes.get(..size + 2) else {
             return Ok(None);
         };

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     writeln!(Output::stdout())?;
-    view::view(&view::Looking {
+    view::view(&view::ViewRequest {
         traces: vec![trace.canonicalize().unwrap_or(trace)],
         diff: false,
         open: true,

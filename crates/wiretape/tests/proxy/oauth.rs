@@ -68,7 +68,7 @@ fn log_in(parts: &Parts, sdk: Sdk, url: &str) -> Output {
     command.arg(url).output().unwrap()
 }
 
-/// What a client tells of a login that must succeed.
+/// The client's output for a login that must succeed.
 fn tell(parts: &Parts, sdk: Sdk, url: &str, server: &Service) -> String {
     let output = log_in(parts, sdk, url);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -178,7 +178,7 @@ fn ask(service: &Service, head: &str, headers: &str, body: &str) -> String {
 
 const DOCUMENT: &str = "GET /.well-known/oauth-protected-resource/mcp";
 
-/// The path that stands for the foreign authorization server, once the proxy has learnt of it.
+/// The path under which the proxy exposes the foreign authorization server, once it has seen it.
 fn learn(proxy: &Service) -> String {
     let document = ask(proxy, DOCUMENT, "", "");
     let issuer =

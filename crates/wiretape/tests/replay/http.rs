@@ -29,7 +29,7 @@ pub(crate) fn run(
     home.run(parts, sdk, kind, &format!("http://{at}{path}"), scenario)
 }
 
-/// Records a scenario through the proxy; returns what the client told, and the trace of its session.
+/// Records a scenario through the proxy; returns the client's output, and the trace of its session.
 fn record(home: &Home, parts: &Parts, sdk: Sdk, transport: (&str, &str), scenario: &str) -> (Told, PathBuf) {
     let server = everything(parts, if transport == SSE { "sse" } else { "streamableHttp" });
     let told = servers::record(home, &server, |at| run(home, parts, sdk, transport, at, scenario));

@@ -141,6 +141,7 @@ fn run(program: &Path, command: Option<&str>, trace: &Path) -> Result<u64> {
     let mut child = reader.spawn().context("a reader of traces")?;
     let mut peak = 0;
     loop {
+        // Sampled while it runs: `/proc` has nothing of a process that was waited for.
         peak = peak.max(peak_of_tree(child.id(), "").unwrap_or(0));
         if let Some(status) = child.try_wait().context("a reader of traces")? {
             let failed = || Failure::new(format!("{} failed: {status}", program.display()));

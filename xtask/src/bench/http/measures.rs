@@ -170,6 +170,7 @@ impl Busy {
     }
 
     fn latency_row(&self, rig: &Rig) -> Row {
+        // Differences, so that the latency of the server itself doesn't hide the proxy's.
         let ratio = self.latencies.median_of(|[direct, floor, _, proxy]| (proxy - direct) / (floor - direct));
         Row {
             what: format!(

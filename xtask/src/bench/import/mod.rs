@@ -140,6 +140,7 @@ fn run_import(subject: &Path, format: &str, source: &Path, dir: &Path) -> Result
     let mut child = import.spawn().context("wiretape import")?;
     let mut peak = 0;
     loop {
+        // Sampled while it runs: `/proc` has nothing of a process that was waited for.
         peak = peak.max(peak_of_tree(child.id(), "").unwrap_or(0));
         if let Some(status) = child.try_wait().context("wiretape import")? {
             fs::remove_file(&out).context("the trace")?;

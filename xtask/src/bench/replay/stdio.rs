@@ -175,6 +175,7 @@ fn memory(programs: &Programs, plan: &Plan, trace: &Path) -> Result<Row> {
         *peak = peak_of_tree(started.child.id(), "").unwrap_or(0) as f64;
         started.finish()?;
     }
+    // 20 MB for the process itself.
     let limit = INDEX * plan.long as f64 + 20e6;
     Ok(Row {
         what,

@@ -93,6 +93,7 @@ fn small_round_trips(rig: &Rig, plan: &Plan, memory: &mut Vec<Row>) -> Result<Ro
         rounds.push(one_at_a_time(rig, &messages, &mut peaks)?);
     }
     memory.push(peaks.row("200 B round trips", SMALL));
+    // Differences, so that the round trip itself doesn't hide the recorder's part.
     let ratio = rounds.median_of(|[direct, floor, recorder]| (recorder - direct) / (floor - direct));
     Ok(Row {
         what: "200 B round trip: added to direct, against what the floor adds".to_owned(),
@@ -314,6 +315,8 @@ impl Peaks {
     }
 
     fn row(&self, during: &str, largest_message: usize) -> Row {
+        // Memory is bounded by the largest line (ARCHITECTURE.md, invariant 6): a constant, and a few copies of that
+        // line.
         let limit = 20_000_000 + 4 * largest_message as u64;
         Row {
             what: format!("peak memory: {during}"),

@@ -27,6 +27,7 @@ pub(crate) fn serve(options: &Options) -> io::Result<()> {
             return server.answer(&buffer[..filled]);
         }
         let end = filled + count;
+        // Only the new bytes are searched: the bytes before them had no newline.
         let Some(newline) = memrchr(b'\n', &buffer[filled..end]) else {
             filled = end;
             continue;
