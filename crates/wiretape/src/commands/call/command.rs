@@ -1,7 +1,7 @@
 //! The command: finds the call and its trace. The trace is read twice: once to find the call, and again for its
 //! payloads, since keeping those of all calls could take too much memory.
 
-use super::parts::{CallDetail, Parts};
+use super::parts::{CallCollector, CallDetail};
 use crate::ask::StoreArgs;
 use crate::error::CommandError;
 use crate::output::Output;
@@ -91,7 +91,7 @@ fn of_store(args: &CallArgs) -> Result<(PathBuf, CallTarget), CommandError> {
 fn read(path: &Path, target: &CallTarget) -> Result<CallDetail, CommandError> {
     let call = find(path, target)?;
     let mut reader = trace_file::open(path)?;
-    let mut reading = Reading::new(Parts::new(call.number));
+    let mut reading = Reading::new(CallCollector::new(call.number));
     // Until the call is complete; the rest of a large trace need not be read.
     while reading.analysis().call.is_none()
         && let Some(line) = trace_file::next_line(&mut reader, path)?

@@ -169,6 +169,7 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
         serve(replay_run, HttpOptions { listen, allowed_origins: args.allow_origin })?;
         return replay_run.finish();
     }
+    // Only here: the HTTP listener stops on a signal by itself, but reading standard input blocks.
     platform::on_termination(end_now);
     let real = real_servers(&args)?;
     let (preview_outcome, tapes) = open(recordings, &setting)?;

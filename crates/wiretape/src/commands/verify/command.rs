@@ -156,6 +156,7 @@ pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
         client.script.skip_writes();
     }
     if !args.ignore.is_empty() {
+        // Marks the patterns that match a recorded message, so that one that matches nothing at all can be reported.
         client.script.compare_with_itself(&ignored(&args), &client.file);
     }
     let redactor = Arc::new(redaction::redactor(Config::load(None)?.redact, &[])?);
