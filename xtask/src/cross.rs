@@ -1,10 +1,9 @@
-//! Type-checking for platforms that aren't here.
+//! Type-checking for other platforms.
 //!
-//! `cargo check` needs no linker, but crates that bring C (zstd-sys) compile it in their build scripts, and there is no
-//! C compiler for these targets on a Linux machine. Nothing is linked either, so what the compiler and the archiver
-//! would produce is never looked at: `true` stands in for both. With one exception: for MSVC the `cc` crate afterwards
-//! makes a hard link to the archive, which must therefore exist; there the archiver is a script that creates an empty
-//! one.
+//! `cargo check` needs no linker, but crates with C code (zstd-sys) compile it in their build scripts, and a Linux
+//! machine has no C compiler for these targets. Nothing is linked, so the output of the compiler and the archiver is
+//! never used, and both can be replaced by `true`. The exception is MSVC: the `cc` crate makes a hard link to the
+//! archive afterwards, which must therefore exist, so the archiver is a script that creates an empty one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,14 +30,14 @@ pub(crate) fn check() -> Result {
         let mut cargo =
             cargo(["check", "--workspace", "--exclude", "xtask", "--exclude", "wiretape-testkit"]);
         cargo.args(["--all-features", "--target", target]);
-        stand_in_for_c(&mut cargo, target, &archiver);
+        replace_c_compiler(&mut cargo, target, &archiver);
         run(&mut cargo)?;
     }
     Ok(())
 }
 
-fn stand_in_for_c(cargo: &mut Command, target: &str, archiver: &Path) {
-    // On Windows there is no `true`, and a real compiler instead.
+fn replace_c_compiler(cargo: &mut Command, target: &str, archiver: &Path) {
+    // Windows has no `true`, but a real compiler.
     if cfg!(windows) {
         return;
     }

@@ -1,4 +1,5 @@
-//! The one error of a task: a sentence for the person at the terminal.
+//! The one error type of all tasks: a sentence for the developer at the terminal. No task handles the failure of
+//! another, so it carries nothing else.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -28,7 +29,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Says what was being done when an error came.
+/// Adds what was being done to an error.
 pub(crate) trait Context<T> {
     fn context(self, doing: impl Display) -> Result<T>;
 }

@@ -1,12 +1,12 @@
-//! Everything there is to do in this repository besides `cargo build`. `cargo xtask` lists it.
+//! All developer tasks of this repository besides `cargo build`. `cargo xtask` lists them.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`tasks`] | the checks and the tests, and their order in CI |
-//! | [`cross`] | type-checking for platforms that aren't here |
-//! | [`parts`] | the real servers, SDKs and proxies that tests and benchmarks need, installed |
+//! | [`cross`] | type-checking for other platforms |
+//! | [`parts`] | installs the real servers, SDKs and proxies that tests and benchmarks need |
 //! | [`mod@bench`] | the benchmarks and their table |
-//! | [`shapes`] | the schemas that lint checks by, taken from where they are kept |
+//! | [`shapes`] | generates the schemas that lint validates against |
 //! | [`sh`] | running commands |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task tells the terminal what it does")]
@@ -88,7 +88,7 @@ fn run(task: Option<Task>) -> Result {
         Some(Task::Test) => tasks::test(),
         Some(Task::Setup) => parts::install().map(drop),
         Some(Task::Fuzz { seconds }) => tasks::fuzz(seconds),
-        Some(Task::Shapes) => shapes::take(),
+        Some(Task::Shapes) => shapes::generate(),
         Some(Task::Bench(options)) => bench::run(&options),
     }
 }

@@ -1,6 +1,6 @@
 //! Installs the real MCP servers, SDKs, test runners and the conformance suite that the tests run against, in exactly
-//! these versions, under the target directory, and the proxy that benchmarks compare with. Where they lie is
-//! [`wiretape_testkit::parts`]' business.
+//! these versions, under the target directory, and the proxy that benchmarks compare with. The layout is defined in
+//! [`wiretape_testkit::parts`], because the tests need it too.
 
 use std::fs;
 
@@ -14,36 +14,36 @@ const NPM: [(&str, &str); 7] = [
     ("@modelcontextprotocol/sdk", "1.32.2"),
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
-    // The conformance suite wants a newer Node than many systems have.
+    // The conformance suite requires a newer Node than many systems have.
     ("node", "22.23.3"),
-    // The newest that runs on Node 20.
+    // The newest version that runs on Node 20.
     ("vitest", "4.1.12"),
-    // Reads the workflow among the examples of tests.
+    // Parses the CI workflow among the testing examples.
     ("yaml", "2.9.1"),
 ];
 const PYPI: [&str; 3] = ["mcp==2.3.0", "mcp-server-time==2026.10.19", "pytest==9.2.0"];
-/// The SDK before its second version, which many servers still use. The two can't live together.
+/// Version 1 of the SDK, which many servers still use. Both versions can't be installed in one environment.
 const PYPI_V1: [&str; 1] = ["mcp==1.30.0"];
 
 pub(crate) const NPM_PROGRAM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 const PYTHON_PROGRAM: &str = if cfg!(windows) { "python" } else { "python3" };
 
-/// Installs whatever isn't there yet.
+/// Installs whatever is missing.
 pub(crate) fn install() -> Result<Parts> {
     let parts = Parts::in_directory(target_directory().join("test-parts"));
     fs::create_dir_all(parts.npm()).context(parts.npm().display())?;
     let package = package_json();
-    once(&parts, "npm", &package, || install_npm(&parts, &package))?;
+    unless_stamped(&parts, "npm", &package, || install_npm(&parts, &package))?;
     for (name, venv, packages) in
         [("python", parts.venv(), &PYPI[..]), ("python-v1", parts.venv_v1(), &PYPI_V1[..])]
     {
-        once(&parts, name, &packages.join("\n"), || install_python(&venv, packages))?;
+        unless_stamped(&parts, name, &packages.join("\n"), || install_python(&venv, packages))?;
     }
     install_chromium()?;
     Ok(parts)
 }
 
-/// Makes sure that there is a browser.
+/// Installs a browser if none is found.
 fn install_chromium() -> Result {
     let is_there = || CHROMIUM.into_iter().any(is_there);
     if is_there() {
@@ -54,9 +54,9 @@ fn install_chromium() -> Result {
     if is_there() { Ok(()) } else { Err(missing(&["chromium"])) }
 }
 
-/// Makes sure that nginx is there, for benchmarks to compare with.
+/// Installs nginx, which benchmarks compare with, if it is missing.
 pub(crate) fn install_nginx() -> Result {
-    // It knows no `--version`.
+    // nginx has no `--version`.
     let is_there = || succeeds(command("nginx").arg("-v"));
     if is_there() {
         return Ok(());
@@ -65,13 +65,14 @@ pub(crate) fn install_nginx() -> Result {
     if is_there() { Ok(()) } else { Err(missing(&["nginx-light"])) }
 }
 
-/// Does `work` unless a stamp says that it was done with the same pins.
-fn once(parts: &Parts, name: &str, pins: &str, work: impl FnOnce() -> Result) -> Result {
+/// Does `work` unless a stamp file shows that it was done with the same pinned versions.
+fn unless_stamped(parts: &Parts, name: &str, pins: &str, work: impl FnOnce() -> Result) -> Result {
     let stamp = parts.root().join(format!("{name}.stamp"));
     if fs::read_to_string(&stamp).is_ok_and(|done| done == pins) {
         return Ok(());
     }
     work()?;
+    // Last, so that an interrupted installation is repeated.
     fs::write(&stamp, pins).context(stamp.display())
 }
 
@@ -83,7 +84,8 @@ fn install_npm(parts: &Parts, package: &str) -> Result {
     run(command(NPM_PROGRAM).args(["install", "--no-audit", "--no-fund"]).current_dir(parts.npm()))
 }
 
-/// `node` fetches the binary for this system in a script, which npm wants to be told is meant.
+/// The package `node` downloads the binary for this system in an install script, which npm runs only if it is
+/// allowed.
 fn package_json() -> String {
     let pins = NPM.map(|(name, version)| format!("    \"{name}\": \"{version}\"")).join(",\n");
     format!(
@@ -103,13 +105,13 @@ fn make_venv(venv: &Venv) -> Result {
     let mut python = command(PYTHON_PROGRAM);
     python.args(["-m", "venv", "--clear"]).arg(venv.root());
     run(&mut python).or_else(|_| {
-        // Debian's Python comes without it.
+        // Debian's Python comes without `venv`.
         apt_install(&["python3-venv"])?;
         run(&mut python)
     })
 }
 
-/// Makes sure that `program` is there, by Debian's `packages` if it must.
+/// Installs Debian's `packages` if `program` is missing.
 fn need(program: &str, packages: &[&str]) -> Result {
     if is_there(program) {
         return Ok(());
@@ -129,7 +131,7 @@ fn apt_install(packages: &[&str]) -> Result {
         .args(packages)
         .env("DEBIAN_FRONTEND", "noninteractive");
     run(&mut apt).or_else(|_| {
-        // The package lists of a fresh machine may be old, or not there at all.
+        // The package lists of a fresh machine may be outdated or missing.
         run(command("apt-get").arg("update")).and_then(|()| run(&mut apt)).map_err(|_| missing(packages))
     })
 }

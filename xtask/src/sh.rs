@@ -1,4 +1,5 @@
-//! Running commands: shown before they run, from the project's root, a failure when they fail.
+//! Running commands: each is printed before it runs in the project's root, and a nonzero exit status is a
+//! [`Failure`].
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,7 +15,7 @@ pub(crate) fn root() -> &'static Path {
 
 /// Cargo's target directory.
 pub(crate) fn target_directory() -> PathBuf {
-    // Absolute, for commands run from the root whatever directory the person is in.
+    // Absolute, because commands run in the root, and the variable is relative to the current directory.
     env::var_os("CARGO_TARGET_DIR")
         .and_then(|directory| std::path::absolute(directory).ok())
         .unwrap_or_else(|| root().join("target"))
@@ -30,23 +31,24 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// `cargo ARGUMENTS`. Found on the PATH rather than by the variable `CARGO`: that one names a toolchain's own binary,
-/// which doesn't know `+nightly`.
+/// `cargo ARGUMENTS`. From the PATH rather than from the variable `CARGO`, which names a toolchain's own binary: that
+/// one doesn't understand `+nightly`.
 pub(crate) fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     let mut cargo = command("cargo");
     cargo.args(arguments);
     cargo
 }
 
-/// Runs a command to its end.
+/// Runs a command and waits for it.
 pub(crate) fn run(command: &mut Command) -> Result {
     let shown = shown(command);
     eprintln!("$ {shown}");
+    // Without input: a command that asks a question would hang in CI.
     let status = command.stdin(Stdio::null()).status().context(&shown)?;
     if status.success() { Ok(()) } else { Err(Failure::new(format!("`{shown}` failed: {status}"))) }
 }
 
-/// Runs a command for what it prints.
+/// Runs a command and returns its standard output.
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
     let shown = shown(command);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context(&shown)?;

@@ -1,7 +1,7 @@
-//! The schemas that lint checks params and results by, taken from the crate `rust-mcp-schema`.
+//! Generates the schemas that lint validates params and results against, from the crate `rust-mcp-schema`.
 //!
-//! The crate has no files of them, but each of its types, which are made from the specification's schemas, has its schema in
-//! its documentation. They are taken from there without descriptions, a definition a line.
+//! The crate doesn't contain schema files, but each of its types is generated from the specification's schemas and
+//! has its schema in its documentation. They are extracted from there without descriptions, one definition per line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ const VERSION: &str = "2.0.0";
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// Writes the schemas of all revisions.
-pub(crate) fn take() -> Result {
+pub(crate) fn generate() -> Result {
     let source = crate_source()?;
     for revision in REVISIONS {
         let file = source.join("src/generated_schema").join(revision.replace('-', "_")).join("mcp_schema.rs");
@@ -35,7 +35,7 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).context(path.display())
 }
 
-/// Where cargo keeps the source of the crate.
+/// The directory of the crate's source, which cargo downloads if necessary.
 fn crate_source() -> Result<PathBuf> {
     let dir = tempfile::tempdir()?;
     let manifest = dir.path().join("Cargo.toml");
@@ -47,8 +47,8 @@ fn crate_source() -> Result<PathBuf> {
     fs::write(dir.path().join("lib.rs"), "")?;
     let manifest = manifest.to_string_lossy().into_owned();
     let words = ["metadata", "--format-version", "1", "--manifest-path", &manifest];
-    let told = sh::capture(&mut sh::cargo(words))?;
-    let metadata: Value = serde_json::from_str(&told).context("cargo metadata")?;
+    let output = sh::capture(&mut sh::cargo(words))?;
+    let metadata: Value = serde_json::from_str(&output).context("cargo metadata")?;
     let packages = metadata["packages"].as_array().into_iter().flatten();
     packages
         .filter(|package| package["name"] == "rust-mcp-schema")
@@ -83,7 +83,7 @@ fn schema_in(doc: &str) -> Option<Value> {
     serde_json::from_str(json).ok()
 }
 
-/// The definitions of messages, results and errors, and all that they refer to.
+/// The definitions of messages, results and errors, and everything that they refer to.
 fn needed(all: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
     let clean: BTreeMap<String, Value> =
         all.iter().map(|(name, schema)| (name.clone(), tidy(schema, all))).collect();
@@ -121,7 +121,7 @@ fn references(schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// A schema without descriptions, with references that lead somewhere.
+/// A schema without descriptions, and with references that resolve.
 fn tidy(schema: &Value, all: &BTreeMap<String, Value>) -> Value {
     let Value::Object(members) = schema else {
         return match schema {
@@ -132,6 +132,7 @@ fn tidy(schema: &Value, all: &BTreeMap<String, Value>) -> Value {
     let mut out = Map::new();
     for (key, value) in members {
         match key.as_str() {
+            // A member of this name whose value is an object is a schema, not text.
             "description" | "examples" if !value.is_object() => {}
             "properties" => {
                 let properties = value.as_object().into_iter().flatten();
@@ -150,7 +151,7 @@ fn tidy(schema: &Value, all: &BTreeMap<String, Value>) -> Value {
     Value::Object(out)
 }
 
-/// A reference under the name that the crate gives the type. What the crate has no type for can be anything.
+/// A reference under the crate's name for the type. A type that the crate doesn't have accepts anything.
 fn reference(value: &Value, all: &BTreeMap<String, Value>) -> Option<(String, Value)> {
     let name = value.as_str()?.rsplit('/').next()?;
     match name {
@@ -162,7 +163,8 @@ fn reference(value: &Value, all: &BTreeMap<String, Value>) -> Option<(String, Va
     Some(("$ref".to_owned(), json!(format!("#/$defs/{known}"))))
 }
 
-/// Where the specification's source says `string | number | boolean`, its JSON Schema says `integer`. The source counts.
+/// Where the specification's source says `string | number | boolean`, its JSON Schema says `integer`. The source is
+/// authoritative.
 fn any_number(types: &Value) -> Value {
     let Some(names) = types.as_array().filter(|names| names.contains(&json!("boolean"))) else {
         return types.clone();
@@ -176,7 +178,7 @@ fn render(definitions: &BTreeMap<String, Value>) -> String {
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
-/// JSON with its names in order, however the parser keeps them.
+/// JSON with sorted member names, so that the output is deterministic whatever features `serde_json` is built with.
 fn sorted(value: &Value) -> String {
     match value {
         Value::Object(members) => {

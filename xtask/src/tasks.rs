@@ -11,7 +11,7 @@ use crate::failure::{Context, Result};
 use crate::sh::{capture, cargo, command, root, run, succeeds, target_directory};
 use crate::{cross, parts};
 
-/// How long each fuzz target runs unless told otherwise.
+/// How long each fuzz target runs by default, in seconds.
 pub(crate) const FUZZ_SECONDS: u32 = 10;
 
 const DENY_VERSION: &str = "0.20.2";
@@ -20,6 +20,7 @@ const FUZZ_VERSION: &str = "0.13.2";
 type Step = (&'static str, fn() -> Result);
 
 pub(crate) fn ci() -> Result {
+    // Quick checks first, so that a simple mistake fails soon.
     let steps: [Step; 6] = [
         ("fmt", fmt),
         ("clippy", clippy),
@@ -72,11 +73,12 @@ pub(crate) fn deny() -> Result {
     }
 }
 
-/// All tests: the examples in the documentation, a moment of fuzzing, and those of the workspace.
+/// All tests: documentation examples, the page, a short run of each fuzz target, and the workspace.
 pub(crate) fn test() -> Result {
     let parts = parts::install()?;
-    // Tests of other crates run these; Cargo builds them only for the tests of their own.
+    // Tests of other crates run these binaries; Cargo builds them only for the tests of their own package.
     run(&mut cargo(["build", "--package", "wiretape-testkit", "--all-features", "--bins"]))?;
+    // nextest doesn't run documentation tests, so these are run separately below.
     let runner: &[&str] = if succeeds(&mut cargo(["nextest", "--version"])) {
         &["nextest", "run", "--workspace", "--all-features"]
     } else {
@@ -85,19 +87,20 @@ pub(crate) fn test() -> Result {
     run(&mut cargo(["test", "--workspace", "--all-features", "--doc"]))?;
     page()?;
     fuzz(FUZZ_SECONDS)?;
-    // Last, so that its summary is what the reader sees. The examples of tests find the program as their users do.
+    // Last, so that its summary is at the end of the output. The testing examples find the program on the PATH, as
+    // they do for users.
     let path = search_path(&target_directory().join("debug"))?;
     run(cargo(runner).env(test_parts::VARIABLE, parts.root()).env("PATH", path))
 }
 
-/// The PATH, with a folder before all others.
+/// The PATH, with a directory before all others.
 fn search_path(first: &Path) -> Result<OsString> {
     let inherited = env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(first.to_owned()).chain(env::split_paths(&inherited));
     env::join_paths(folders).context(first.display())
 }
 
-/// The tests of the page that need no browser. What it is made with was installed when it was built into the program.
+/// The tests of the page that need no browser. Its npm packages were installed by `wiretape-view/build.rs`.
 fn page() -> Result {
     let ui = root().join("ui");
     run(command(parts::NPM_PROGRAM).args(["run", "--silent", "check"]).current_dir(&ui))?;
@@ -114,7 +117,7 @@ pub(crate) fn fuzz(seconds: u32) -> Result {
     run(&mut cargo(["+nightly", "fuzz", "build"]))?;
     let limit = format!("-max_total_time={seconds}");
     for target in capture(&mut cargo(["+nightly", "fuzz", "list"]))?.lines() {
-        // The same inputs each time: what a longer, random run finds becomes a test of its own.
+        // A fixed seed, so that CI is deterministic: what a longer, random run finds becomes a test of its own.
         run(&mut cargo(["+nightly", "fuzz", "run", target, "--", &limit, "-seed=1"]))?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Where the testkit's own binaries are, for tests of other crates: Cargo tells a test only about the binaries of
-//! its own package.
+//! The paths of the testkit's own binaries, for tests of other crates: Cargo sets `CARGO_BIN_EXE_…` only for the
+//! binaries of a test's own package.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::Command;
 ///
 /// # Panics
 ///
-/// If it can't be built: no test that asks for it can go on.
+/// If it can't be built: no test that needs it can continue.
 pub fn path(name: &str) -> PathBuf {
     let directory = profile_directory();
     let binary = directory.join(format!("{name}{}", env::consts::EXE_SUFFIX));
@@ -20,7 +20,7 @@ pub fn path(name: &str) -> PathBuf {
     binary
 }
 
-/// Test executables lie in `<target>/<profile>/deps`, binaries in `<target>/<profile>`.
+/// Test executables are in `<target>/<profile>/deps`, binaries in `<target>/<profile>`.
 fn profile_directory() -> PathBuf {
     let executable = env::current_exe().expect("a running test knows its own path");
     let directory = executable.parent().expect("an executable lies in a directory");
@@ -35,6 +35,7 @@ fn profile_directory() -> PathBuf {
 fn build(name: &str, profile_directory: &Path) {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--package", "wiretape-testkit", "--bin", name]);
+    // A feature, because the official SDK is a large dependency that only these two binaries need.
     if name.starts_with("wt-conformance") {
         cargo.args(["--features", "conformance"]);
     }
@@ -42,6 +43,7 @@ fn build(name: &str, profile_directory: &Path) {
         cargo.arg("--release");
     }
     if let Some(target_directory) = profile_directory.parent() {
+        // The directory of the running test, which may not be the default one.
         cargo.arg("--target-dir").arg(target_directory);
     }
     let status = cargo.status().expect("cargo runs, for it runs this test");

@@ -9,8 +9,8 @@ use crate::tree;
 /// The unit of `/proc/PID/stat`, the same on every Linux that we know of: a hundredth of a second.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The time on a processor, in user code and in the kernel, that the process and its descendants took so far. `None`
-/// where there is no `/proc`, or the process is gone.
+/// The CPU time (user and system) of the process and its running descendants so far. `None` on systems without
+/// `/proc`, or if the process has ended.
 pub fn time_of_tree(pid: u32) -> Option<Duration> {
     let own = time(pid)?;
     let helpers = tree::children(pid).into_iter().filter_map(time_of_tree).sum::<Duration>();
@@ -21,7 +21,8 @@ fn time(pid: u32) -> Option<Duration> {
     ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|ticks| TICK * ticks)
 }
 
-/// `pid (name) state …`, and the name may hold anything. The 12th and 13th behind it are user and system time.
+/// `pid (name) state …`, where the name may contain anything, so the fields are counted from its last `)`. The 12th
+/// and 13th after it are user and system time.
 fn ticks(stat: &str) -> Option<u32> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ').skip(11);
@@ -39,13 +40,13 @@ pub fn processors() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect())
 }
 
-/// Elsewhere it can't be told.
+/// Not supported elsewhere.
 #[cfg(not(target_os = "linux"))]
 pub fn processors() -> io::Result<Vec<usize>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Keeps the thread that calls, and the processes that it starts from now on, to one processor.
+/// Pins the calling thread, and the processes that it starts from now on, to one processor.
 #[cfg(target_os = "linux")]
 pub fn pin_thread(processor: usize) -> io::Result<()> {
     use rustix::thread::{CpuSet, sched_setaffinity};
@@ -55,13 +56,14 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Elsewhere it can't be done.
+/// Not supported elsewhere.
 #[cfg(not(target_os = "linux"))]
 pub fn pin_thread(_processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Keeps the process, its descendants and all their threads to one processor. Those that it starts later follow.
+/// Pins the process, its descendants and all their threads to one processor. Processes and threads started later
+/// inherit that.
 #[cfg(target_os = "linux")]
 pub fn pin_tree(pid: u32, processor: usize) -> io::Result<()> {
     use rustix::process::Pid;
@@ -78,7 +80,7 @@ pub fn pin_tree(pid: u32, processor: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Elsewhere it can't be told.
+/// Not supported elsewhere.
 #[cfg(not(target_os = "linux"))]
 pub fn pin_tree(_pid: u32, _processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

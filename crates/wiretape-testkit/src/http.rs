@@ -1,6 +1,7 @@
-//! What the HTTP peers share: a listener that says where it is, and a server for each connection that it accepts.
+//! What the HTTP peers share: a listener that prints its URL, and a server for each connection that it accepts.
 //!
-//! One thread and one runtime each: what such a program costs is easily told, and compares with another's.
+//! Each peer has one thread and one runtime, so that its CPU time is easy to measure and to compare with that of
+//! another peer.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -12,10 +13,10 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 
-/// The path of the MCP endpoint. The peers answer on any other as well.
+/// The path of the MCP endpoint. The peers answer on any other path as well.
 pub const PATH: &str = "/mcp";
 
-/// A runtime that stays on the thread that it runs on.
+/// A runtime with a single thread.
 pub fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
@@ -29,14 +30,14 @@ pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// The next connection, with every write sent at once.
+/// The next connection, with Nagle's algorithm off, so that small responses are sent at once.
 pub async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let (stream, _) = listener.accept().await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// Answers all requests of one connection. How it ends is the client's business.
+/// Answers all requests of one connection. Errors are ignored: a client may disconnect at any time.
 pub async fn serve<S>(stream: TcpStream, service: S)
 where
     S: HttpService<Incoming>,
@@ -44,11 +45,11 @@ where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     <S::ResBody as Body>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    // Small bodies are copied behind their heads and written with them: cheaper than to gather the two on each write.
+    // Small bodies are copied after their heads and written together, which is cheaper than a vectored write.
     let _ = http1::Builder::new().writev(false).serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// The socket that a URL such as `http://127.0.0.1:8080/mcp` names. Names of hosts are not looked up.
+/// The socket address in a URL such as `http://127.0.0.1:8080/mcp`. Host names are not resolved.
 pub fn address_in(url: &str) -> Option<SocketAddr> {
     let rest = url.strip_prefix("http://")?;
     let authority = rest.split(['/', '?', '#']).next()?;

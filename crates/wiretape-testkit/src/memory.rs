@@ -4,10 +4,10 @@ use std::fs;
 
 use crate::tree;
 
-/// The peak resident memory, in bytes, of the process `pid` and its descendants, each at its own worst moment.
+/// The peak resident memory, in bytes, of the process `pid` and its descendants: the sum of their individual peaks.
 ///
-/// Descendants whose name is `except` (the recorded server) don't count, nor does what they started. `None` where
-/// there is no `/proc`, or the process is gone.
+/// Descendants whose name is `except` (the recorded server) don't count, nor do their children. `None` on systems
+/// without `/proc`, or if the process has ended.
 pub fn peak_of_tree(pid: u32, except: &str) -> Option<u64> {
     let own = peak(pid)?;
     let helpers = tree::children(pid)
@@ -18,8 +18,8 @@ pub fn peak_of_tree(pid: u32, except: &str) -> Option<u64> {
     Some(own + helpers)
 }
 
-/// The same without the pages of files that are mapped into a process, above all those of its own program: they are as many
-/// as the program is large, without optimization more than all the rest, and belong to all who run it.
+/// The same without the pages of mapped files, mainly those of the executable: their number depends on the size of
+/// the executable, exceeds everything else in an unoptimized build, and they are shared between processes.
 pub fn own_peak_of_tree(pid: u32, except: &str) -> Option<u64> {
     let files = resident_files(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)?;
     Some(peak_of_tree(pid, except)?.saturating_sub(files))

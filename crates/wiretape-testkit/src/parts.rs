@@ -1,6 +1,7 @@
-//! The real MCP servers and SDKs and the conformance suite that tests run against, where `cargo xtask setup` puts them.
+//! The real MCP servers and SDKs and the conformance suite that tests run against, where `cargo xtask setup` installs
+//! them.
 //!
-//! This module knows the layout, `xtask` fills it; `cargo xtask test` says where it is in [`VARIABLE`].
+//! This module defines the layout, `xtask` fills it; `cargo xtask test` passes its location in [`VARIABLE`].
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 /// The environment variable that names the directory of the parts.
 pub const VARIABLE: &str = "WIRETAPE_TEST_PARTS";
 
-/// What a browser of Chromium's kind may be called; the first one that is there is used.
+/// The names under which a Chromium-based browser may be installed; the first one that runs is used.
 pub const CHROMIUM: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -17,7 +18,7 @@ pub const CHROMIUM: [&str; 4] = [
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
 
-/// The directory of the parts, and what lies where in it.
+/// The directory of the parts, and its layout.
 #[derive(Clone, Debug)]
 pub struct Parts {
     root: PathBuf,
@@ -40,7 +41,7 @@ impl Parts {
         &self.root
     }
 
-    /// Where npm installs: holds `package.json` and `node_modules`. A script in here can import the SDK.
+    /// The npm project, with `package.json` and `node_modules`. A script in here can import the SDK.
     pub fn npm(&self) -> PathBuf {
         self.root.join("npm")
     }
@@ -99,12 +100,12 @@ impl Parts {
         command
     }
 
-    /// A browser without a window, which asks for nothing but what its page does, and stays until it is ended. What it
-    /// keeps goes into `profile`.
+    /// A headless browser that makes no requests other than those of its page, and runs until it is killed. Its state
+    /// is kept in `profile`.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If no browser is installed.
     pub fn chromium(&self, profile: &Path) -> Command {
         let answers = |name: &&&str| {
             let mut command = Command::new(name);
@@ -115,7 +116,8 @@ impl Parts {
         let mut command = Command::new(name);
         command.args([
             "--headless",
-            // It won't run as root otherwise, as it does in containers; the pages are the tests' own.
+            // Chromium refuses to run as root with its sandbox, and containers run as root. The pages are the tests'
+            // own.
             "--no-sandbox",
             "--disable-gpu",
             "--disable-quic",
@@ -140,7 +142,7 @@ impl Parts {
     }
 }
 
-/// A Python of its own, with packages of its own.
+/// A Python virtual environment.
 #[derive(Clone, Debug)]
 pub struct Venv {
     root: PathBuf,

@@ -1,12 +1,12 @@
-//! Messages to send: small tool calls, large ones of several textures, and the lines of a flood. Deterministic, so
+//! Messages to send: small tool calls, large results of several textures, and the lines of a flood. Deterministic, so
 //! that two runs compare the same bytes.
 
 use std::fmt::Write as _;
 
-/// In every message made here, so that a trace can be searched for them whatever its format.
+/// Part of every message made here, so that a trace of any format can be searched for them.
 pub const MARKER: &str = "wiretape-testkit";
 
-/// The length of a small call, newline included.
+/// The length of a small call in bytes, newline included.
 pub const SMALL: usize = 200;
 
 /// The smallest number of a marked call. All of these have the same number of digits.
@@ -15,14 +15,14 @@ pub const FIRST_MARKED: u64 = 1_000_000_000;
 /// How many digits the number of a marked call has.
 pub const MARK_DIGITS: usize = 10;
 
-/// What a large message carries. A redactor may take very different paths through these.
+/// The content of a large message. Redaction takes very different paths through these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texture {
     /// Words and punctuation, as in a document that a tool read.
     Prose,
     /// One unbroken run of base64, as in an image.
     Base64,
-    /// A structured result, and the same again as text: the shape that the specification asks of servers.
+    /// A structured result, and the same again as text, as the specification asks of servers.
     Json,
 }
 
@@ -30,7 +30,7 @@ impl Texture {
     /// Every texture, in the order in which they are reported.
     pub const ALL: [Self; 3] = [Self::Prose, Self::Base64, Self::Json];
 
-    /// As it is called in reports.
+    /// The name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prose => "prose",
@@ -40,7 +40,7 @@ impl Texture {
     }
 }
 
-/// A tool call of exactly [`SMALL`] bytes, newline included; no two ids are alike.
+/// A tool call of exactly [`SMALL`] bytes, newline included. Its content is derived from the id.
 pub fn small_call(id: u64) -> Vec<u8> {
     let mut random = Random::new(id);
     let mut call = format!(
@@ -54,9 +54,9 @@ pub fn small_call(id: u64) -> Vec<u8> {
     call.into_bytes()
 }
 
-/// A tool call of exactly [`SMALL`] bytes, without a newline. It tells the server to echo [`MARKER`], a dash and the
-/// call's own number, so that each call can be found in a trace, whatever its format. The number stands there and as
-/// the id, and nowhere else.
+/// A tool call of exactly [`SMALL`] bytes, without a newline. Its arguments, which the server echoes, contain
+/// [`MARKER`], a dash and the call's own number, so that each call can be found in a trace of any format. The number
+/// occurs there and as the id, and nowhere else.
 pub fn marked_call(number: u64) -> Vec<u8> {
     let mut call = format!(
         r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{{"name":"search","arguments":{{"from":"{MARKER}-{number}","query":""#,
@@ -75,6 +75,7 @@ pub fn small_calls(count: u64) -> Vec<u8> {
 
 /// A message of about `bytes` bytes, newline included: a tool's result with that texture.
 pub fn large_message(id: u64, texture: Texture, bytes: usize) -> Vec<u8> {
+    // About the length of the envelope around the content.
     let room = bytes.saturating_sub(160);
     let mut random = Random::new(id);
     let result = match texture {
@@ -98,6 +99,7 @@ pub fn flood_line(number: u64) -> Vec<u8> {
     let mut random = Random::new(number);
     format!(
         "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"level\":\"info\",\"logger\":\"{MARKER}\",\"data\":{{\"number\":{number},\"text\":\"{}\"}}}}}}\n",
+        // With the envelope, about 1,000 bytes.
         prose(&mut random, 860),
     )
     .into_bytes()
@@ -110,6 +112,7 @@ fn push_words(text: &mut String, random: &mut Random, room: usize) {
         text.push_str(random.pick(&WORDS));
         text.push(' ');
     }
+    // All words are ASCII, so this can't split a character.
     text.truncate(full);
 }
 

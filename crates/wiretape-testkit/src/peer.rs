@@ -1,7 +1,7 @@
-//! A client's end of a process: started with piped stdio, driven message by message or as fast as it goes.
+//! A client's end of a process: started with piped stdio, driven message by message or as fast as possible.
 //!
-//! Everything assumes a server that echoes, and checks that what comes back is what went out, byte for byte: a
-//! recorder that is fast because it loses something is not fast.
+//! Everything assumes a server that echoes, and checks that the echo equals what was sent, byte for byte: a recorder
+//! that is fast because it loses bytes must not win a benchmark.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -13,7 +13,7 @@ use memchr::memchr;
 
 use crate::watchdog::Watchdog;
 
-/// As much as a pipe holds by default on Linux.
+/// The default capacity of a pipe on Linux, in bytes.
 const CHUNK: usize = 64 * 1024;
 
 /// A process under test, killed when dropped or when it takes longer than its limit.
@@ -47,8 +47,8 @@ impl Peer {
         open(&mut self.stdin)?.write_all(bytes)
     }
 
-    /// The next line that the process writes, with its newline; what is left at the end of its output, without.
-    /// Empty after that.
+    /// The next line of the process's output, with its newline; at the end of the output, the rest without one. Empty
+    /// after that.
     pub fn receive_line(&mut self) -> io::Result<Vec<u8>> {
         loop {
             if let Some(newline) = memchr(b'\n', &self.received) {
@@ -77,7 +77,7 @@ impl Peer {
         Ok(std::mem::replace(&mut self.received, rest))
     }
 
-    /// Sends one message and takes its echo. The time is that from before the write to after the last read.
+    /// Sends one message and reads its echo. The duration is from before the write to after the last read.
     pub fn round_trip(&mut self, message: &[u8]) -> io::Result<Duration> {
         self.received.clear();
         self.received.resize(message.len(), 0);
@@ -91,8 +91,8 @@ impl Peer {
         Ok(elapsed)
     }
 
-    /// Sends all the messages, never more than a window ahead of their echoes, and takes the echoes. Returns as soon
-    /// as the last byte is in.
+    /// Sends all messages, with at most a window of them in flight, and reads the echoes. Returns as soon as the last
+    /// byte has arrived.
     pub fn pipeline(&mut self, pipeline: &Pipeline<'_>) -> io::Result<Duration> {
         let progress = Progress::default();
         let (stdin, stdout) = (open(&mut self.stdin)?, open(&mut self.stdout)?);
@@ -102,11 +102,12 @@ impl Peer {
             let read = read_echoes(stdout, pipeline.messages, &progress, writer.thread());
             let elapsed = start.elapsed();
             let written = writer.join().expect("the writer doesn't panic");
+            // The reader's error first: that of the writer is usually its consequence.
             read.and(written).map(|()| elapsed)
         })
     }
 
-    /// Reads and throws away `bytes` bytes.
+    /// Reads and discards `bytes` bytes.
     pub fn drain(&mut self, mut bytes: u64) -> io::Result<()> {
         let mut chunk = vec![0; CHUNK];
         while bytes > 0 {
@@ -118,7 +119,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Ends the process's input.
+    /// Closes the process's stdin.
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
@@ -128,14 +129,14 @@ impl Peer {
         self.stdout = None;
     }
 
-    /// Kills the process as `kill -9` does, and waits until it is gone.
+    /// Kills the process with SIGKILL and waits for it.
     pub fn kill(mut self) -> io::Result<ExitStatus> {
         self.watchdog = None;
         self.child.kill()?;
         self.child.wait()
     }
 
-    /// Ends the process's input, takes what it still has to say, and waits for its end.
+    /// Closes the process's stdin, reads the rest of its output, and waits for it to exit.
     pub fn finish(mut self) -> io::Result<(ExitStatus, Vec<u8>)> {
         self.close_stdin();
         let mut rest = std::mem::take(&mut self.received);
@@ -149,6 +150,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
+        // First: a watchdog must not fire once the process was waited for, since its id may be reused.
         self.watchdog = None;
         // Both fail only if it has ended already.
         let _ = self.child.kill();
@@ -156,16 +158,16 @@ impl Drop for Peer {
     }
 }
 
-/// What a client sends without waiting for each answer.
+/// Messages that a client sends without waiting for each answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline<'a> {
     /// The messages, one after the other.
     pub messages: &'a [u8],
-    /// The length of each.
+    /// The length of each message, in bytes.
     pub length: usize,
     /// The maximum number of messages in flight.
     pub window: usize,
-    /// How they are written.
+    /// How the messages are grouped into writes.
     pub writes: Writes,
 }
 
@@ -189,7 +191,8 @@ impl Pipeline<'_> {
             let answered = progress.received.load(Ordering::Acquire);
             let allowed = self.messages.len().min(answered + self.window * self.length);
             if sent == allowed {
-                // The reader unparks after every read, also if that came before this.
+                // No wake-up is lost: the reader unparks after every read, and an unpark before this makes `park`
+                // return at once.
                 thread::park();
                 continue;
             }
@@ -201,7 +204,7 @@ impl Pipeline<'_> {
     }
 }
 
-/// How far the reader of a pipelined run is, in bytes, for the writer to see.
+/// The progress of the reader of a pipelined run, shared with the writer.
 #[derive(Default)]
 struct Progress {
     received: AtomicUsize,

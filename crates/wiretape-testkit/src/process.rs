@@ -1,4 +1,4 @@
-//! Processes by their number: signalling them, and asking whether they still run.
+//! Processes by their id: sending signals, and whether they still run.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,7 +14,7 @@ pub fn signal(pid: u32, signal: i32) -> io::Result<()> {
 /// Whether a process runs. A zombie doesn't count.
 pub fn is_running(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        // `pid (name) state …`, and the name may hold anything.
+        // `pid (name) state …`, where the name may contain anything.
         Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X'])),
         Err(_) if cfg!(target_os = "linux") => false,
         Err(_) => number(pid).is_ok_and(|pid| test_kill_process(pid).is_ok()),

@@ -1,4 +1,4 @@
-//! A process that serves HTTP: started, found by the URL that it prints, and stopped.
+//! An HTTP server in a process: started, located by the URL that it prints, and stopped.
 
 use std::io::{self, BufRead, BufReader, PipeReader};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ const STOP: Duration = Duration::from_secs(30);
 /// The time limit for reading its remaining output.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(2);
-/// The limit of kept output in bytes.
+/// The maximum of output to append_output, in bytes.
 const KEPT: usize = 16 * 1024;
 
 /// A running server, killed when dropped or when it takes longer than its limit.
@@ -26,23 +26,22 @@ const KEPT: usize = 16 * 1024;
 pub struct Service {
     child: Child,
     address: SocketAddr,
-    said: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
     listener: thread::JoinHandle<()>,
     watchdog: Option<Watchdog>,
 }
 
 impl Service {
-    /// Starts a server that prints its URL, on stdout or stderr: a line that is nothing else, or that says
-    /// `listening on URL`.
+    /// Starts a server that prints its URL to stdout or stderr, alone on a line or after `listening on`.
     pub fn spawn(command: Command, limit: Duration) -> io::Result<Self> {
         let (child, reader) = spawn(command)?;
         let (sender, receiver) = mpsc::channel();
         let mut service = Self::new(child, reader, sender, limit);
-        service.address = receiver.recv_timeout(START).map_err(|_| service.silent())?;
+        service.address = receiver.recv_timeout(START).map_err(|_| service.not_serving())?;
         Ok(service)
     }
 
-    /// Starts a server that listens at `address` and says nothing of it.
+    /// Starts a server that listens at `address` without printing that.
     pub fn spawn_at(command: Command, address: SocketAddr, limit: Duration) -> io::Result<Self> {
         let (child, reader) = spawn(command)?;
         let (sender, _) = mpsc::channel();
@@ -51,7 +50,7 @@ impl Service {
         let start = Instant::now();
         while TcpStream::connect(address).is_err() {
             if start.elapsed() > START || service.child.try_wait()?.is_some() {
-                return Err(service.silent());
+                return Err(service.not_serving());
             }
             thread::sleep(MOMENT);
         }
@@ -59,15 +58,15 @@ impl Service {
     }
 
     fn new(child: Child, reader: PipeReader, found: Sender<SocketAddr>, limit: Duration) -> Self {
-        let said = Arc::new(Mutex::new(String::new()));
-        let hears = Arc::clone(&said);
-        let listener = thread::spawn(move || listen(reader, &found, &hears));
+        let output = Arc::new(Mutex::new(String::new()));
+        let shared_output = Arc::clone(&output);
+        let listener = thread::spawn(move || listen(reader, &found, &shared_output));
         let watchdog = Some(Watchdog::new(child.id(), limit));
-        Self { child, address: SocketAddr::from(([0; 4], 0)), said, listener, watchdog }
+        Self { child, address: SocketAddr::from(([0; 4], 0)), output, listener, watchdog }
     }
 
-    fn silent(&self) -> io::Error {
-        io::Error::other(format!("it doesn't serve. It said: {}", self.said()))
+    fn not_serving(&self) -> io::Error {
+        io::Error::other(format!("it doesn't serve. It said: {}", self.output()))
     }
 
     /// The process id.
@@ -75,7 +74,7 @@ impl Service {
         self.child.id()
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -85,25 +84,25 @@ impl Service {
         format!("http://{}{}", self.address, http::PATH)
     }
 
-    /// What it wrote to stdout and stderr so far, or the beginning of that.
-    pub fn said(&self) -> String {
-        self.said.lock().expect("no holder of the lock panics").clone()
+    /// Its output to stdout and stderr so far; only the beginning, if that is long.
+    pub fn output(&self) -> String {
+        self.output.lock().expect("no holder of the lock panics").clone()
     }
 
-    /// Asks it to end as a service manager does, and waits. One that doesn't end is an error.
+    /// Terminates it as a service manager does (SIGTERM), and waits. Not ending in time is an error.
     pub fn stop(mut self) -> io::Result<ExitStatus> {
         self.end()
     }
 
-    /// The same; and what it has said to its end.
-    pub fn stop_and_tell(mut self) -> io::Result<(ExitStatus, String)> {
+    /// The same, and returns its complete output.
+    pub fn stop_with_output(mut self) -> io::Result<(ExitStatus, String)> {
         let status = self.end()?;
         let start = Instant::now();
-        // Others may hold its output open.
+        // Its children may hold the pipe open, so the end of the output is not waited for without a limit.
         while !self.listener.is_finished() && start.elapsed() < LAST_WORDS {
             thread::sleep(MOMENT);
         }
-        Ok((status, self.said()))
+        Ok((status, self.output()))
     }
 
     fn end(&mut self) -> io::Result<ExitStatus> {
@@ -129,7 +128,8 @@ impl Drop for Service {
     }
 }
 
-/// With stdout and stderr as one stream. The command is dropped, for it holds the other end of that stream.
+/// Starts the command with stdout and stderr as one stream. The command is dropped because it holds the writing end,
+/// and the reader would never see the end of the stream.
 fn spawn(mut command: Command) -> io::Result<(Child, PipeReader)> {
     let (reader, writer) = io::pipe()?;
     command.stdin(std::process::Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -139,9 +139,9 @@ fn spawn(mut command: Command) -> io::Result<(Child, PipeReader)> {
 }
 
 /// Reads to the end, so that the server never waits for a reader.
-fn listen(reader: PipeReader, found: &Sender<SocketAddr>, said: &Mutex<String>) {
+fn listen(reader: PipeReader, found: &Sender<SocketAddr>, output: &Mutex<String>) {
     for line in BufReader::new(reader).lines().map_while(Result::ok) {
-        keep(&line, said);
+        append_output(&line, output);
         if let Some(address) = announced(&line) {
             // The receiver is gone if the address was already known.
             let _ = found.send(address);
@@ -149,11 +149,11 @@ fn listen(reader: PipeReader, found: &Sender<SocketAddr>, said: &Mutex<String>) 
     }
 }
 
-fn keep(line: &str, said: &Mutex<String>) {
-    let mut said = said.lock().expect("no holder of the lock panics");
-    if said.len() < KEPT {
-        said.push_str(line);
-        said.push('\n');
+fn append_output(line: &str, output: &Mutex<String>) {
+    let mut output = output.lock().expect("no holder of the lock panics");
+    if output.len() < KEPT {
+        output.push_str(line);
+        output.push('\n');
     }
 }
 
@@ -167,7 +167,7 @@ fn ask_to_end(child: &mut Child) -> io::Result<()> {
     crate::process::signal(child.id(), signal_hook::consts::SIGTERM)
 }
 
-/// Elsewhere there is no asking.
+/// Elsewhere, processes can only be killed.
 #[cfg(not(unix))]
 fn ask_to_end(child: &mut Child) -> io::Result<()> {
     child.kill()

@@ -1,7 +1,7 @@
-//! This process's own stdin and stdout as plain files: no lock, no buffer, one system call for each call.
+//! This process's own stdin and stdout as plain files: no lock, no buffer, one system call per call.
 //!
-//! [`std::io::Stdout`] holds back whatever follows the last newline, and [`std::io::Stdin`] reads 8 kB at a time;
-//! neither suits a program whose cost is to be measured.
+//! [`std::io::Stdout`] buffers whatever follows the last newline, and [`std::io::Stdin`] reads 8 kB at a time;
+//! neither suits a program whose cost is measured.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a recorder left on disk, looked at without any knowledge of the format beyond "one line each".
+//! The traces that a recorder wrote, examined without any knowledge of the format beyond "one record per line".
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use memchr::{memchr, memmem, memrchr};
 
 use crate::payload::{FIRST_MARKED, MARK_DIGITS, MARKER};
 
-/// Every `.jsonl` file in `directory`, those in directories therein included.
+/// Every `.jsonl` file in `directory` and its subdirectories.
 pub fn all_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -34,7 +34,7 @@ pub fn only_trace_in(directory: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// How many whole lines of the file contain `marker`. A torn last line is not whole.
+/// The number of complete lines of the file that contain `marker`. A torn last line doesn't count.
 pub fn whole_lines_with(file: &Path, marker: &str) -> io::Result<usize> {
     Ok(count_whole_lines(&fs::read(file)?, marker))
 }
@@ -47,20 +47,20 @@ fn count_whole_lines(bytes: &[u8], marker: &str) -> usize {
         .count()
 }
 
-/// How the calls of [`crate::payload::marked_call`] are found in traces: each should stand on two whole lines, its own
-/// and its answer's.
+/// How the calls of [`crate::payload::marked_call`] occur in traces: each should be on two complete lines, its
+/// request and its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Calls that stand on one line at least.
+    /// Calls that occur on at least one line.
     pub calls: u64,
     /// The total number of lines.
     pub lines: u64,
-    /// Lines that there are beyond two for a call.
+    /// Lines in excess of two per call.
     pub surplus: u64,
 }
 
 impl Marks {
-    /// Looks through all the traces in `directory`.
+    /// Searches all traces in `directory`.
     pub fn in_traces(directory: &Path) -> io::Result<Self> {
         let mut lines = BTreeMap::new();
         for trace in all_in(directory)? {
@@ -92,7 +92,7 @@ fn count_marks(trace: &[u8], lines: &mut BTreeMap<u64, u64>) {
         rest = &rest[found + MARKER.len()..];
         if let Some(number) = number_behind(rest) {
             *lines.entry(number).or_default() += 1;
-            // What the line says once more doesn't count once more.
+            // A line counts once, however often it contains the mark.
             rest = memchr(b'\n', rest).map_or(&[], |newline| &rest[newline..]);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Those that the process `pid` started and that still run.
+/// The running children of the process `pid`.
 ///
 /// A child is listed under the thread that started it, so all threads are read.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
@@ -13,13 +13,13 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The process, its children, theirs, and so on.
+/// The process and all its descendants.
 pub(crate) fn family(pid: u32) -> Vec<u32> {
     let mut family = vec![pid];
-    let mut asked = 0;
-    while asked < family.len() {
-        family.extend(children(family[asked]));
-        asked += 1;
+    let mut next = 0;
+    while next < family.len() {
+        family.extend(children(family[next]));
+        next += 1;
     }
     family
 }

@@ -1,25 +1,26 @@
-//! A limit on how long a driven process may take, so that a recorder that hangs fails a test instead of stopping it.
+//! A time limit for a process under test, so that a recorder that hangs fails the test instead of blocking it.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// Kills a process when the time is up. Dropped in time, it does nothing.
+/// Kills a process when the time is up, unless it is dropped before.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    _leash: Sender<()>,
+    _cancel: Sender<()>,
 }
 
 impl Watchdog {
-    /// Watches the process `pid`, which must not have been waited for while this lives.
+    /// Watches the process `pid`, which must not be waited for while this exists: its id could be reused.
     pub(crate) fn new(pid: u32, limit: Duration) -> Self {
-        let (leash, slipped) = mpsc::channel::<()>();
+        let (cancel, released) = mpsc::channel::<()>();
         thread::spawn(move || {
-            if slipped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            // Dropping the sender disconnects the channel, which is not a timeout.
+            if released.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 kill(pid);
             }
         });
-        Self { _leash: leash }
+        Self { _cancel: cancel }
     }
 }
 
@@ -27,7 +28,7 @@ impl Watchdog {
 fn kill(pid: u32) {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
-        // It may be gone already, which is as good.
+        // Fails only if the process has already ended.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
 }

@@ -1,4 +1,5 @@
-//! Arguments that all commands over the store share: the store, and the filters.
+//! Arguments that the commands over the store share: which store, and which of its rows. The queries themselves are
+//! in `wiretape_events::store`; this module checks what the user typed and explains what is missing.
 
 use crate::error::CommandError;
 use crate::names::Names;
@@ -49,6 +50,8 @@ impl StoreArgs {
 
     /// Opens an existing store for writing.
     pub(crate) fn open_to_write(&self) -> Result<Writer, CommandError> {
+        // `Writer::open` would create a missing store, and then maintenance of a mistyped path would succeed on an
+        // empty one.
         self.open()?;
         self.open_or_make()
     }
@@ -120,6 +123,7 @@ impl FilterArgs {
         }
         if let Some(name) = &self.tool {
             let tools = store.tools()?;
+            // Exact, unlike `--server`: a tool has one name, a server is found by name, host and port, or URL.
             if !tools.contains(name) {
                 return Err(unknown("tool", name, &tools.into_iter().collect::<Vec<_>>()));
             }
@@ -141,6 +145,7 @@ fn unknown(what: &str, name: &str, names: &[String]) -> CommandError {
     let shown: Vec<_> = names.iter().take(SHOWN).map(|name| printable(name)).collect();
     let more = names.len().saturating_sub(SHOWN);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    // An empty store has no names; a hint without any would read as if the list were cut off.
     match shown.as_slice() {
         [] => error,
         shown => error.hint(format!("known {what}s: {}{rest}", shown.join(", "))),

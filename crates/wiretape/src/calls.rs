@@ -1,4 +1,5 @@
-//! A table of the store's calls, for people.
+//! A table of the store's calls, for people: `calls`, `logs` and `slow` print the same columns. For programs, the
+//! records are printed as JSON, without this module.
 
 use crate::error::CommandError;
 use crate::names::Names;
@@ -26,7 +27,8 @@ pub(crate) enum DisplayFormat {
 }
 
 impl DisplayFormat {
-    /// The format that suits the output.
+    /// The format that suits the output. A pipe gets UTC and full ids, so that a script sees the same on every
+    /// machine and at any time.
     pub(crate) fn of(out: &Output) -> Self {
         if out.is_terminal() {
             DisplayFormat::Short { now: jiff::Timestamp::now().as_millisecond(), zone: TimeZone::system() }
@@ -75,6 +77,7 @@ pub(crate) fn names(store: &Store, calls: &[CallRecord]) -> Result<Names, Comman
 pub(crate) fn table(calls: &[CallRecord], names: &Names, look: &DisplayFormat, styles: &Styles) -> Table {
     let mut columns = COLUMNS;
     if !names.has_several_servers() {
+        // Every row would show the same name, so the column is worth less than any other.
         columns[1].room = Room::Optional(u8::MAX);
     }
     let mut table = Table::new(&columns);
@@ -98,6 +101,7 @@ pub(crate) fn growing_table(
     };
     let mut table = table(calls, names, look, styles);
     let call = names.widest_call().min(LONGEST_CALL);
+    // 14 is the longest status, `protocol-error`; the columns of numbers are as wide as their titles.
     table.at_least(&[time, names.widest_server(), call, 14, 8, 7, 8, session, error]);
     table
 }
@@ -122,6 +126,7 @@ pub(crate) fn row(call: &CallRecord, names: &Names, look: &DisplayFormat, styles
 /// other methods the method with its detail.
 pub(crate) fn tool_or_method(method: &str, tool: Option<&str>, detail: Option<&str>) -> String {
     match (method, tool, tool.or(detail)) {
+        // The request had no readable method.
         ("", _, None) => "(no method)".to_owned(),
         (method, _, None) => method.to_owned(),
         (CALL_TOOL, Some(tool), _) => tool.to_owned(),

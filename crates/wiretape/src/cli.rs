@@ -69,6 +69,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::RecordArgs),
+    // The largest argument structs are boxed; an enum is as large as its largest variant.
     Proxy(Box<proxy::ProxyArgs>),
     Replay(Box<replay::ReplayArgs>),
     Verify(Box<verify::VerifyArgs>),
@@ -133,6 +134,8 @@ pub(crate) fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(error) => return refuse(&error),
     };
+    // Not `Cli::parse()`: the command has a help template that is built at run time, and its errors get our exit
+    // codes.
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
@@ -157,6 +160,8 @@ fn clean_up_on_signals() {
     ONCE.call_once(|| {
         platform::on_termination(|signal| {
             draft::delete_unpublished();
+            // 128 + N is what a shell reports for a process that signal N ended, which is what would have happened
+            // without us.
             ExitCode::passed_on(128 + signal).exit()
         });
     });
@@ -228,6 +233,7 @@ fn grouped_commands(command: &clap::Command) -> String {
     for (at, (title, names)) in GROUPS.iter().enumerate() {
         let is_last = at + 1 == GROUPS.len();
         let is_in_group = |name: &str| {
+            // A new command that was not added to a group is still listed.
             let elsewhere = GROUPS.iter().any(|(_, names)| names.contains(&name));
             names.contains(&name) || (is_last && !elsewhere)
         };

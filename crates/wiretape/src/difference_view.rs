@@ -1,4 +1,5 @@
-//! Differences for people: the old value above the new one.
+//! Differences for people: the old value above the new one, each on one line. `diff` and `verify` share it; what
+//! differs, and how much that matters, is decided in `wiretape-analyze`.
 
 use crate::json;
 use crate::output::{Output, Paint, StyledLine, Styles};
@@ -70,6 +71,7 @@ impl DifferenceView {
 
     /// Writes two values, from shortly before they differ.
     pub(crate) fn values(&mut self, before: Option<&[u8]>, after: Option<&[u8]>) -> io::Result<()> {
+        // Six columns are taken by the indentation and the mark.
         let budget = self.width.map_or(MAX_VALUE, |width| width.saturating_sub(6).max(20));
         let from = match (before, after) {
             (Some(before), Some(after)) => cut(before, after, budget),
@@ -103,11 +105,13 @@ pub(crate) fn arguments(request: &[u8]) -> String {
 
 /// Where to begin showing two long values: shortly before they differ.
 fn cut(before: &[u8], after: &[u8], budget: usize) -> usize {
+    // Enough context to recognize the member that differs.
     const LEAD: usize = 16;
     if before.len().max(after.len()) <= budget {
         return 0;
     }
     let same = before.iter().zip(after).take_while(|(one, other)| one == other).count();
+    // An early difference is visible from the start of the value, which is easier to recognize than an excerpt.
     if same < budget / 2 { 0 } else { same - LEAD.min(same) }
 }
 
@@ -117,10 +121,12 @@ fn excerpt(value: &[u8], from: usize, budget: usize) -> String {
         return json::compact(value, budget);
     }
     let rest = &value[from.min(value.len())..];
+    // The offset is in bytes and may fall inside a UTF-8 character: its continuation bytes are skipped.
     let skip = rest.iter().take_while(|byte| (**byte & 0xc0) == 0x80).count();
     let rest = &rest[skip..];
     let stretch = String::from_utf8_lossy(&rest[..rest.len().min(budget)]);
     let end = if rest.len() > budget { ELLIPSIS.to_string() } else { String::new() };
+    // The end may fall inside a character as well; the replacement character that this leaves is cut off.
     format!("{ELLIPSIS}{}{end}", printable(stretch.trim_end_matches('\u{fffd}')))
 }
 

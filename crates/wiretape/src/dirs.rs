@@ -1,4 +1,5 @@
-//! The directories and files that Wiretape uses on this machine.
+//! The directories and files that Wiretape uses on this machine: those of the platform's conventions (XDG, or Known
+//! Folders), unless `WIRETAPE_DATA_DIR` puts everything into one directory. Nothing is created here.
 
 use crate::error::CommandError;
 use etcetera::BaseStrategy as _;
@@ -10,6 +11,7 @@ pub(crate) const DATA_DIR_VARIABLE: &str = "WIRETAPE_DATA_DIR";
 /// The data directory: `WIRETAPE_DATA_DIR`, or `wiretape` in the user's data directory.
 pub(crate) fn data_dir() -> Result<PathBuf, CommandError> {
     if let Some(dir) = std::env::var_os(DATA_DIR_VARIABLE).filter(|dir| !dir.is_empty()) {
+        // Empty counts as unset: `WIRETAPE_DATA_DIR=` in a script must not mean the current directory.
         return Ok(dir.into());
     }
     let base = etcetera::choose_base_strategy().map_err(|error| {
@@ -43,7 +45,8 @@ pub(crate) fn ca_dir() -> Result<PathBuf, CommandError> {
     Ok(data_dir()?.join("ca"))
 }
 
-/// The path of the user's configuration file, which may not exist.
+/// The path of the user's configuration file, which may not exist. An overridden data directory also holds the
+/// configuration, so that a test or a sandbox never reads the user's own.
 pub(crate) fn config_file() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os(DATA_DIR_VARIABLE).filter(|dir| !dir.is_empty()) {
         return Some(PathBuf::from(dir).join("config.toml"));

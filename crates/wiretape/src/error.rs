@@ -1,4 +1,5 @@
-//! How a command fails, and the one place where failures are printed.
+//! How a command fails, and the one place where failures are printed. Libraries return typed errors; commands turn
+//! them into a [`CommandError`] with the hints that only a command line can give.
 
 use crate::exit_code::ExitCode;
 use crate::output::{self, Styles};
@@ -63,6 +64,7 @@ impl CommandError {
         }
         let mut stderr = anstream::stderr();
         // If standard error is closed, no reader is left to report to.
+        // Always colored here: `anstream` strips the codes where standard error is not a terminal.
         let _ = self.write(&mut stderr, &output::Styles::coloured());
     }
 

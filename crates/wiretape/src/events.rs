@@ -1,4 +1,6 @@
-//! The events of a proxy, and the sinks that they go to.
+//! The event options of `wiretape proxy`, from the command line and its file, and the sinks that they ask for.
+//! Queues, batches and retries belong to `wiretape-events`; this module only decides which sinks exist and how their
+//! errors are reported.
 
 use crate::dirs;
 use crate::error::CommandError;
@@ -27,7 +29,8 @@ use wiretape_proxy::platform;
 const HEARTBEAT: Duration = Duration::from_secs(30);
 /// The environment variable with the webhook's bearer token, if the file has none.
 const TOKEN_VARIABLE: &str = "WIRETAPE_WEBHOOK_TOKEN";
-/// How long sinks may take to flush at shutdown.
+/// How long sinks may take to flush at shutdown. Afterwards, the events still queued are reported as not delivered;
+/// batches that a webhook has already spooled are sent at the next start.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Args)]
@@ -94,6 +97,7 @@ impl EventPlan {
                     .hint("choose another file, or use --no-store")
             })?;
         }
+        // Looked up only if it is needed: with a store named, the command also works without a data directory.
         let store = match named {
             Some(named) => named,
             None => Some(dirs::store_file()?),
@@ -112,7 +116,7 @@ impl EventPlan {
         })
     }
 
-    /// Whether there is no sink.
+    /// Whether no sink is configured.
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_none() && self.print.is_none() && self.store.is_none() && self.webhook.is_none()
     }
@@ -133,6 +137,7 @@ impl EventPlan {
         session_idle: Duration,
         metrics: Option<Arc<RequestMetrics>>,
     ) -> Result<Option<Arc<Bus>>, CommandError> {
+        // Without a consumer, exchanges are not turned into events at all.
         if self.is_empty() && metrics.is_none() {
             return Ok(None);
         }
@@ -156,6 +161,7 @@ impl EventPlan {
         if let Some(path) = &self.store {
             let mut sink = StoreSink::new(path, self.retention);
             if let Err(error) = sink.open() {
+                // Not fatal: the default store being unusable must not keep the proxy from serving traffic.
                 report_sink_error(sink.name(), &error);
             }
             // If the store can't be read, opening it has already reported that.

@@ -16,7 +16,7 @@ impl ExitCode {
     /// Only part of the input was imported or loaded.
     pub(crate) const INCOMPLETE: Self = ExitCode(3);
 
-    /// The exit code of a wrapped command.
+    /// The exit code of a wrapped command, or the one that a shell reports for a process that a signal ended.
     pub(crate) fn passed_on(code: i32) -> Self {
         ExitCode(code)
     }

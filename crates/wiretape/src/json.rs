@@ -1,4 +1,5 @@
-//! JSON at the level of its tokens: shown and written without changing a digit of it.
+//! JSON at the level of its tokens: shown and written without changing a digit of it. A parsed `serde_json::Value`
+//! would not do: it rounds integers above 2^64, drops duplicate keys, and sorts members.
 
 use crate::output::{Paint, Styles};
 use crate::text;
@@ -19,9 +20,11 @@ pub(crate) fn write_pretty(
     const DEEPEST: usize = 40;
     let mut lexer = Lexer::new(value);
     let mut previous = None;
+    // Payloads from the wire may be malformed; what comes before the error is shown.
     while let Ok(Some(lexeme)) = lexer.next_token() {
         let opens = matches!(lexeme.token, Token::BeginObject | Token::BeginArray);
         let closes = matches!(lexeme.token, Token::EndObject | Token::EndArray);
+        // The lexer has already entered the object or array that this token opens.
         let level = lexer.depth() - usize::from(opens);
         let new_line = match previous {
             None | Some(Token::Key) => false,
@@ -116,6 +119,7 @@ impl ObjectWriter {
     /// Adds an array of values that are already JSON.
     pub(crate) fn array(&mut self, name: &str, values: impl IntoIterator<Item = Vec<u8>>) -> &mut Self {
         let values: Vec<Vec<u8>> = values.into_iter().collect();
+        // Joined without parsing: the values are JSON already, and a trace's payloads can be large.
         let array = [b"[", &values.join(&b","[..])[..], b"]"].concat();
         self.raw(name, &array)
     }

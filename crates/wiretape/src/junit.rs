@@ -14,7 +14,7 @@ pub(crate) struct Suite {
 pub(crate) struct Case {
     /// Unique in its suite: programs that read the report merge cases of the same name.
     pub(crate) name: String,
-    /// The duration in microseconds, if known.
+    /// The duration in microseconds. Without one, the attribute `time` is left out: 0 would read as a measurement.
     pub(crate) took_us: Option<u64>,
     pub(crate) outcome: CaseOutcome,
 }
@@ -120,6 +120,8 @@ fn escape(text: &str) -> String {
             '>' => clean.push_str("&gt;"),
             '"' => clean.push_str("&quot;"),
             '\'' => clean.push_str("&apos;"),
+            // Text is written into attributes too, where a parser normalizes both to a space: acceptable in a
+            // message.
             '\n' | '\t' => clean.push(c),
             // XML 1.0, section 2.2: control characters are not allowed, not even as character references.
             '\0'..='\x1f' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {

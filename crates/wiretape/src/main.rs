@@ -1,4 +1,6 @@
-//! The `wiretape` binary: arguments in, library calls, text out.
+//! The `wiretape` binary: parses arguments and configuration, calls the library crates, and prints. It is the only
+//! crate that reads the environment, writes to the terminal and exits; whatever can be tested without those is in a
+//! library.
 
 mod ask;
 mod calls;

@@ -1,4 +1,5 @@
-//! Display names of servers and sessions.
+//! Display names of servers and sessions: the configured name instead of an address, and the shortest unique prefix
+//! instead of an id. Both depend on everything in the store, not only on the rows that are shown.
 
 use crate::calls::{DisplayFormat, tool_or_method};
 use crate::error::CommandError;
@@ -8,7 +9,7 @@ use wiretape_events::server_name;
 use wiretape_events::store::Store;
 use wiretape_events::store::query::OperationRecord;
 
-/// The minimum length of a session id prefix.
+/// The minimum length of a session id prefix, in characters. Shorter ones are unique today and ambiguous tomorrow.
 const SHORTEST_ID: usize = 8;
 
 /// Names from a store.
@@ -34,6 +35,7 @@ impl Names {
         let name = self.servers.entry(operation.server.clone()).or_default();
         // Calls that were loaded from a trace have no listener.
         *name = operation.listener.clone().or(name.take());
+        // For tables that grow: the width of rows that are not there yet.
         let call = tool_or_method(&operation.method, operation.tool.as_deref(), None);
         self.widest_call = self.widest_call.max(text::width(&call));
     }
@@ -82,6 +84,7 @@ impl Names {
     /// The names of all servers.
     pub(crate) fn servers(&self) -> Vec<String> {
         let mut names: Vec<String> = self.servers.keys().map(|server| self.server(server, None)).collect();
+        // Two addresses may have the same configured name.
         names.sort();
         names.dedup();
         names

@@ -1,4 +1,5 @@
-//! Output to a terminal or to a pipe: width, colors, tables.
+//! Output to a terminal or to a pipe: width, colors, tables. Whether standard output is a terminal, and how wide, is
+//! found out here; commands use the result. Into a pipe nothing is truncated, so that output can be processed.
 
 use crate::{text, units};
 use anstream::AutoStream;
@@ -41,6 +42,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    // For a terminal that doesn't report its size.
     const FALLBACK_WIDTH: usize = 80;
 
     /// Standard output, with color and width detected.
@@ -105,6 +107,7 @@ pub(crate) fn write_json_lines<T: Serialize>(
 
 /// Prints a warning to standard error.
 pub(crate) fn warn(message: impl fmt::Display) {
+    // Colored unconditionally: `anstream::stderr` strips the codes where they are not wanted.
     aside(Styles::coloured().warning.paint("warning:"), message);
 }
 
@@ -124,12 +127,14 @@ pub(crate) fn progress_bar(length: Option<u64>) -> ProgressBar {
         Some(_) => "{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} remaining",
         None => "{spinner} {bytes}, {bytes_per_sec}",
     };
+    // The template is a constant and parses; if it didn't, a plain bar is better than a panic.
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
     bar.with_style(style)
 }
 
 fn terminal_width() -> usize {
+    // Tables need some room to truncate in; on a narrower terminal, they wrap.
     terminal_size::terminal_size().map_or(Output::FALLBACK_WIDTH, |(width, _)| usize::from(width.0).max(20))
 }
 
@@ -238,6 +243,7 @@ impl StyledLine {
     /// Writes the line, truncated to `width` columns if there is a limit.
     pub(crate) fn write(&self, sink: &mut impl Write, width: Option<usize>) -> io::Result<()> {
         let mut left = width.unwrap_or(usize::MAX);
+        // Trailing padding is not written: it would wrap on a narrow terminal and show up in pasted output.
         let last = self.pieces.iter().rposition(|(_, piece)| !piece.trim().is_empty()).map_or(0, |at| at + 1);
         for (at, (paint, piece)) in self.pieces[..last].iter().enumerate() {
             let columns = text::width(piece);
@@ -395,6 +401,7 @@ impl Table {
     ) -> io::Result<()> {
         let settled = self.settled.clone();
         let mut widths = settled.unwrap_or_else(|| self.fit(width.unwrap_or(usize::MAX)));
+        // Into a pipe, a longer cell shifts the rest of its row: alignment matters less than the data.
         if width.is_none() {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = width.map(|width| width.max(text::width(&cell.text)));
@@ -412,8 +419,10 @@ impl Table {
             shown.clone().sum::<usize>() + Self::GAP * shown.count().saturating_sub(1)
         };
         let excess = total(&widths).saturating_sub(room);
+        // First only as far as names stay readable, so that a merely long name doesn't cost a whole column.
         self.shrink(&mut widths, excess, Self::COMFORTABLE);
         while total(&widths) > room {
+            // If nothing optional is left, the table stays too wide, and the terminal wraps it.
             let Some(least) = self.least_important(&widths) else { break };
             widths[least] = None;
         }
@@ -438,6 +447,7 @@ impl Table {
         while excess > 0 {
             let flexible = (0..widths.len()).filter(|&at| self.columns[at].room == Room::Flexible);
             let Some(widest) = flexible.max_by_key(|&at| widths[at]) else { return };
+            // One column at a time, so that several long columns end up equally wide.
             match &mut widths[widest] {
                 Some(width) if *width > least => *width -= 1,
                 _ => return,
@@ -460,6 +470,7 @@ impl Table {
             let Some(width) = *width else { continue };
             let shown = text::truncate(&cell.text, width);
             let padding = " ".repeat(width - text::width(&shown));
+            // The first column may be empty in this row; the gap after it still belongs there.
             if line.width() > 0 || !line.pieces.is_empty() {
                 line.push(Paint::default(), " ".repeat(Self::GAP));
             }

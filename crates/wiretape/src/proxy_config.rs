@@ -1,6 +1,8 @@
 //! The configuration file of `wiretape proxy`: several upstreams, a forward proxy, their limits.
 //!
-//! A missing key is `None` here: the defaults belong to the proxy and to the command line.
+//! A missing key is `None` here: the defaults belong to the proxy and to the command line. Problems that a value
+//! alone doesn't show (equal names, overlapping listeners, an upstream that is the proxy itself) are found here as
+//! well, because the proxy would report them one by one at start, without a line.
 
 mod csp;
 mod events;
@@ -206,7 +208,7 @@ impl ProxyConfig {
     fn load_file(path: &Path) -> Result<Self, CommandError> {
         match read_file(path) {
             Ok(Ok(text)) => {
-                read_proxy(&text, path, NamedFiles::LookedAt).map_err(|problems| refuse(path, &problems))
+                read_proxy(&text, path, NamedFiles::Checked).map_err(|problems| refuse(path, &problems))
             }
             Ok(Err(problem)) => Err(refuse(path, &[problem])),
             Err(error) => {
@@ -221,17 +223,17 @@ impl ProxyConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamedFiles {
     /// A file that can't be read is a problem.
-    LookedAt,
+    Checked,
     /// Only the names are checked.
     #[cfg(test)]
-    Unseen,
+    NotChecked,
 }
 
 impl NamedFiles {
     /// The problem with a file, if any.
     fn check(self, path: &Path) -> Result<(), String> {
         #[cfg(test)]
-        if self == NamedFiles::Unseen {
+        if self == NamedFiles::NotChecked {
             return Ok(());
         }
         match std::fs::File::open(path).and_then(|file| file.metadata()) {
@@ -277,6 +279,7 @@ fn read_top(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Prox
     let csp = section.tables("csp", &CSP, csp::read_rule);
     let upstreams = section.tables("upstream", &UPSTREAM, read_upstream);
     let forward = section.table("forward", &FORWARD, read_forward).flatten();
+    // A missing `traces` means the default directory, so only an explicit `false` turns traces off.
     let is_silent = matches!(traces, Some(Located { value: None, .. })) && !events.writes();
     if let (true, Some(span)) = (is_silent, section.key_span("redact")) {
         let message = "`redact` has no effect: with `traces` and `store` off, nothing is recorded";
@@ -287,6 +290,8 @@ fn read_top(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Prox
         let message = "`csp` has no effect without an [[upstream]]: a forward proxy does not change pages";
         section.problems().add(&span, ProblemKind::NoEffect, message);
     }
+    // Across tables, so only after all of them were read. Incomplete upstreams take part as far as they could be
+    // read.
     check_names(&upstreams, section.problems());
     let listeners = listeners(&upstreams, forward.as_ref(), admin.as_ref());
     check_listeners(&listeners, section.problems());
@@ -393,6 +398,7 @@ fn read_upstream(section: &mut Section<'_>) -> Option<Upstream> {
 
 /// The name of an upstream without `name`.
 fn default_name(section: &Section<'_>, url: Option<&Located<UpstreamUrl>>) -> Option<Located<String>> {
+    // `name` is there but invalid, which is already a problem; a default would only add conflicts.
     if section.key_span("name").is_some() {
         return None;
     }
@@ -449,6 +455,7 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
+    // Only IP addresses are accepted; the example keeps the port that the user wrote.
     let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
     let example = match port.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
@@ -543,6 +550,7 @@ fn leads_to(url: &UpstreamUrl, listener: SocketAddr) -> bool {
         Ok(address) => address == ours || (is_everything && address.is_loopback()),
         Err(_) => host.eq_ignore_ascii_case("localhost") && (is_everything || ours.is_loopback()),
     };
+    // Other names of this machine are not resolved: checking a file must not depend on the network.
     is_ours && port == listener.port()
 }
 

@@ -1,4 +1,6 @@
-//! The redactor of this installation: the user's rules, and the key for hashing markers.
+//! The redactor of this installation: the user's rules, and the key that makes equal secrets recognizable by equal
+//! markers. What is secret, and how it is replaced, is decided in `wiretape_trace::redact`; this module adds the
+//! files.
 
 use crate::config::RedactConfig;
 use crate::error::CommandError;
@@ -51,6 +53,7 @@ impl<'r> TraceRedaction<'r> {
     }
 
     fn json<'l>(&self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        // A torn or damaged line may still hold a secret.
         let Ok(clean) = self.redactor.json_with(line, &self.memory) else {
             return self.redactor.text_with(line, &self.memory);
         };
@@ -67,8 +70,10 @@ impl<'r> TraceRedaction<'r> {
         if command == meta.command && meta.chain.is_none() {
             return None;
         }
+        // The arguments of a command are redacted by rules of their own (`--token VALUE`), which need the whole list.
         meta.command = command;
         meta.chain = None;
+        // Cannot fail for a record that was just parsed; the line redacted as JSON is the safe fallback.
         serde_json::to_vec(&meta).ok().or_else(|| Some(line.to_vec()))
     }
 }
@@ -120,17 +125,22 @@ fn read(path: &Path) -> io::Result<RedactionKey> {
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
+    // A damaged key is not replaced: all markers would change without notice.
     let key = <[u8; 32]>::try_from(&bytes[..])
         .map_err(|_| io::Error::other("the key file is not 32 bytes long"))?;
     Ok(RedactionKey::new(key))
 }
 
-/// Writes the key to a temporary file and renames it, so that two recorders started at once agree on one key.
+/// Writes the key to a temporary file and links it into place, so that two recorders started at once agree on one
+/// key, and neither reads half of it.
 fn create(path: &Path) -> io::Result<RedactionKey> {
     let dir = path.parent().unwrap_or(Path::new("."));
     private::create_dir(dir)?;
     let draft = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
+    // A hard link, unlike a rename, fails if the destination exists: the first recorder wins, and the other reads its
+    // key.
     let linked = write_draft(&draft).and_then(|()| fs::hard_link(&draft, path));
+    // If the draft can't be removed, it is a harmless leftover with the same permissions.
     let _ = fs::remove_file(&draft);
     match linked {
         Ok(()) => read(path),

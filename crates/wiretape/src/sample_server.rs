@@ -23,7 +23,7 @@ const NEWEST: &str = "2025-11-25";
 /// The versions that don't differ in anything that this server does.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST];
 
-/// A delay per note, so that calls have durations worth showing.
+/// A delay per note: without it, all calls would take microseconds, and the demo's durations would show nothing.
 const READING: Duration = Duration::from_millis(30);
 
 const NOTES: [(&str, &str); 3] = [
@@ -129,6 +129,7 @@ impl<W: Write> SampleServer<W> {
     fn request(&mut self, method: &str, params: &Value) -> io::Result<Result<Value, RpcError>> {
         let result = match method {
             "initialize" => initialize(params),
+            // Accepted because the capability `logging` is declared; the level is ignored.
             "ping" | "logging/setLevel" => json!({}),
             "tools/list" => json!({ "tools": tools() }),
             "tools/call" => return self.call(params),
@@ -171,6 +172,7 @@ impl<W: Write> SampleServer<W> {
             if title.to_lowercase().contains(&query) || text.to_lowercase().contains(&query) {
                 found.push(format!("{title}: {text}"));
             }
+            // Progress may be sent only for a token that the request carries (2025-11-25, basic/utilities/progress).
             if !progress_token.is_null() {
                 let progress = json!({
                     "progressToken": progress_token,
@@ -199,12 +201,14 @@ impl<W: Write> SampleServer<W> {
     fn send(&mut self, id: Option<&RawValue>, body: Body) -> io::Result<()> {
         serde_json::to_writer(&mut self.output, &Outgoing { jsonrpc: "2.0", id, body })?;
         self.output.write_all(b"\n")?;
+        // Standard output is block-buffered in a pipe, and the client waits for this message.
         self.output.flush()
     }
 }
 
 /// A token in the format of a real one, which grants nothing.
 pub(crate) fn sample_token() -> String {
+    // Assembled at run time, so that secret scanners don't report this source file.
     format!("ghp_{}", "0dEm0T0kEn".repeat(4).get(..36).unwrap_or_default())
 }
 
@@ -252,6 +256,7 @@ fn weather(arguments: &Value) -> Value {
     thread::sleep(READING / 2);
     let report = json!({ "city": city, "celsius": 18.5, "sky": "light rain" });
     let mut result = text_result(report.to_string());
+    // Also as text, for clients that don't know structured content (2025-11-25, server/tools: structured content).
     result["structuredContent"] = report;
     result
 }

@@ -1,4 +1,6 @@
-//! Feeds the store from a recording, through a queue and a thread of its own, so that no call ever waits for the store.
+//! Feeds the store from a recording, through a queue and a thread of its own, so that no call ever waits for the
+//! store. The trace is the record of truth: whatever the store misses can be loaded from it later, so every failure
+//! here is a warning.
 
 use crate::output;
 use crate::units;
@@ -10,7 +12,8 @@ use wiretape_events::SinkError;
 use wiretape_events::store::{LiveTrace, Retention};
 use wiretape_proxy::journal::Tee;
 
-/// The queue's limit, in bytes. Lines that don't fit are counted and reported, so a slow store never costs memory or time.
+/// The queue's limit, in bytes: 1 MiB. Lines that don't fit are counted and reported, so a slow store never costs
+/// memory or time.
 const MAX_WAITING: usize = 1 << 20;
 
 /// The largest single line, accepted only while the queue is empty, in bytes. Without this, a line larger than the queue
@@ -20,7 +23,7 @@ const LARGEST: usize = 8 << 20;
 /// How long lines are collected before they are processed: the writer wakes the thread once per interval only.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How long the store may take at the end of a recording.
+/// How long the store may take at the end of a recording. The client waits for our exit, so this is short.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Feeds the store with the lines of a trace.
@@ -33,7 +36,7 @@ impl StoreFeed {
     /// Starts the thread. If that fails, the user is warned and nothing is stored.
     pub(crate) fn start(store: &Path, retention: Retention) -> Option<Self> {
         let queue = Arc::new(Queue::default());
-        let (tell_done, done) = channel();
+        let (done_sender, done) = channel();
         let mut worker = Worker {
             queue: Arc::clone(&queue),
             trace: LiveTrace::new(store, retention),
@@ -44,7 +47,7 @@ impl StoreFeed {
             // Also closes the store.
             drop(worker);
             // The receiver is gone if the recording did not wait.
-            let _ = tell_done.send(());
+            let _ = done_sender.send(());
         });
         match spawned {
             Ok(_) => Some(StoreFeed { queue, done }),
@@ -97,6 +100,7 @@ struct QueuedLines {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, QueuedLines> {
+        // A panic elsewhere leaves the queue usable: it is bytes and two flags, valid after every statement.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,7 +113,9 @@ impl Queue {
             return;
         }
         pieces.iter().for_each(|piece| waiting.lines.extend_from_slice(piece));
+        // Released before the wake-up, so that the thread doesn't wake into a held lock.
         drop(waiting);
+        // A non-empty queue has already woken the thread; waking it again costs the pump a system call for each line.
         if was_empty {
             self.changed.notify_one();
         }
@@ -125,6 +131,8 @@ impl Queue {
         let is_idle = |waiting: &mut QueuedLines| waiting.lines.is_empty() && !waiting.ended;
         let waiting = self.lock();
         match patience {
+            // The result doesn't matter: the caller looks at the queue either way, and a poisoned lock is handled in
+            // `lock`.
             Some(patience) => drop(self.changed.wait_timeout_while(waiting, patience, is_idle)),
             None => drop(self.changed.wait_while(waiting, is_idle)),
         }
@@ -148,6 +156,7 @@ impl Queue {
         taken.clear();
         // Gives back the memory of a single large line.
         taken.shrink_to(MAX_WAITING);
+        // Two buffers change places, so that the lock is held for a swap, not for a copy.
         std::mem::swap(&mut self.lock().lines, taken);
     }
 
@@ -184,12 +193,14 @@ impl Worker {
             self.warn_once(result);
         }
         let result =
+            // A trace marked as complete is never loaded again, so one with dropped lines must not be marked.
             if self.queue.lock().dropped == 0 { self.trace.finish() } else { self.leave_incomplete() };
         self.warn_once(result);
     }
 
     /// Writes the pending rows without marking the trace as complete.
     fn leave_incomplete(&mut self) -> Result<(), SinkError> {
+        // Rows are written in batches; this waits for the batch that is due, within the patience of `finish`.
         std::thread::sleep(self.trace.wake_in().unwrap_or_default().min(PATIENCE / 4));
         self.trace.wake()
     }
@@ -197,6 +208,7 @@ impl Worker {
     /// Warns once: a failing store does not affect the recording.
     fn warn_once(&mut self, result: Result<(), SinkError>) {
         let Err(error) = result else { return };
+        // An empty message is a failure that needs no warning of its own.
         if !error.message.is_empty() && self.warned == WarningStatus::NotShown {
             self.warned = WarningStatus::Shown;
             warn(&error.message);

@@ -1,4 +1,6 @@
-//! Text from other programs, made safe for a terminal.
+//! Text from other programs, made safe for a terminal, and measured in its columns. Names, messages and paths in a
+//! trace are under the control of clients and servers; an escape sequence in one of them could rewrite what the user
+//! sees.
 
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -15,7 +17,7 @@ pub(crate) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// The width of a text in columns.
+/// The width of a text in columns: 2 for wide characters (CJK, most emoji), 0 for combining ones.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
@@ -32,6 +34,7 @@ pub(crate) fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
     let mut used = 0;
     let mut cut = String::new();
     for c in text.chars() {
+        // `None` is a control character, which takes no column.
         used += c.width().unwrap_or(0);
         if used > columns - 1 {
             break;

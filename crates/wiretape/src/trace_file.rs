@@ -48,7 +48,7 @@ pub(crate) fn open_with_progress(path: &Path) -> Result<FileReader, TraceFileErr
     })
 }
 
-/// Smaller files are read before a progress bar could be noticed.
+/// Smaller files (in bytes) are read before a progress bar could be noticed.
 const WORTH_A_BAR: u64 = 64 << 20;
 
 /// Removes the progress bar at the end of the file.
@@ -67,6 +67,7 @@ impl Read for ProgressReader {
 /// Reports damage and newer versions that were found while reading a trace.
 pub(crate) fn report_damage(path: &Path, reader: &FileReader) {
     for notice in reader.notices() {
+        // Only what may make the output incomplete is worth a note after every command.
         if notice.is_damage() || matches!(notice, Notice::NewerVersion { .. }) {
             output::note(format!("{}: {notice}", printable(&path.display().to_string())));
         }

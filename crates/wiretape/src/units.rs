@@ -1,4 +1,5 @@
-//! Durations, sizes and times, as people write and read them.
+//! Durations, sizes and times, as people write and read them. The formats of the trace and of JSON output are fixed
+//! and are not formatted here, except [`iso`], which both share.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -30,6 +31,7 @@ pub(crate) fn count(n: u64, thing: &str) -> String {
 pub(crate) fn when(then_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
     let seconds = now_ms.saturating_sub(then_ms) / 1000;
     match seconds {
+        // Slightly in the future is normal: a trace of another machine, or a clock that was adjusted.
         -60..10 => "just now".to_owned(),
         10..60 => format!("{seconds} s ago"),
         60..3_600 => format!("{} min ago", seconds / 60),
@@ -88,12 +90,14 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
 }
 
 fn time(text: &str, now: Timestamp, zone: TimeZone) -> Option<i64> {
+    // An age can't be mistaken for a date: it ends in a unit, a date in a digit or in `Z`.
     if let Ok(age) = parse_age(text) {
         return now.checked_sub(age).ok().map(Timestamp::as_millisecond);
     }
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time.as_millisecond());
     }
+    // A date without a time is midnight.
     let local: DateTime = text.parse().ok()?;
     Some(local.to_zoned(zone).ok()?.timestamp().as_millisecond())
 }
@@ -119,6 +123,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| expected())?;
     let unit = unit.trim().to_ascii_lowercase();
+    // `2G`, `2GB` and `2gb` are the same: sizes are always in bytes.
     let unit = unit.strip_suffix('b').unwrap_or(&unit);
     let (letter, base) = match unit.strip_suffix('i') {
         Some(letter) if !letter.is_empty() => (letter, 1024f64),

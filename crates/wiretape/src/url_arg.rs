@@ -17,6 +17,7 @@ pub(crate) fn url<T>() -> UrlParser<T> {
 #[derive(Debug)]
 pub(crate) struct UrlParser<T>(PhantomData<fn() -> T>);
 
+// By hand: the derived one would require `T: Clone`.
 impl<T> Clone for UrlParser<T> {
     fn clone(&self) -> Self {
         UrlParser(PhantomData)
@@ -38,6 +39,7 @@ where
         let text = value.to_string_lossy();
         text.parse().map_err(|error: T::Err| {
             let argument = argument.map(ToString::to_string).unwrap_or_default();
+            // The wording is clap's own, with the value masked.
             let message = format!("invalid value '{}' for '{argument}': {error}", masked(&text));
             command.clone().error(ErrorKind::ValueValidation, message)
         })
@@ -49,6 +51,7 @@ fn masked(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let separator = if scheme.is_empty() { "" } else { "://" };
     let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?***"));
+    // The last `@`: a password may contain one that was not percent-encoded.
     let rest = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, host)| format!("***@{host}"));
     format!("{scheme}{separator}{rest}{query}")
 }

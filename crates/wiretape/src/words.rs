@@ -1,4 +1,5 @@
-//! The words after a command: traces, and terms of a filter.
+//! The words after a command: traces, and terms of a filter. They may be mixed in any order (`wiretape calls latest
+//! tool:read`), so each word is classified by its shape.
 
 use crate::error::CommandError;
 use crate::selector::TraceSelector;
@@ -39,6 +40,7 @@ impl Words {
 
 /// Whether a word is a filter with a typo: `stauts:error` is not a trace.
 fn is_meant_as_filter(word: &str) -> bool {
+    // One letter before a colon is a drive (`C:\traces`), not the name of a filter.
     let name = word.split([':', '<', '>', '=']).next().unwrap_or_default();
     let is_name = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_name && name.len() < word.len() && !std::path::Path::new(word).exists()
@@ -51,6 +53,7 @@ pub(crate) fn parse_filter(text: &str) -> Result<Filter, CommandError> {
 
 fn pointed_out(text: &str, error: &FilterError) -> String {
     let before = crate::text::width(&text[..error.span.start]);
+    // At the end of the text the span is empty, and a caret must still point somewhere.
     let marked = crate::text::width(&text[error.span.clone()]).max(1);
     let shown = crate::text::printable(text);
     format!("{error}\n  {shown}\n  {:before$}{}", "", "^".repeat(marked))

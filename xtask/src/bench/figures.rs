@@ -1,6 +1,6 @@
-//! Medians, and numbers as people read them.
+//! Medians, and the formatting of figures.
 
-/// One figure for each round, for each of those that take turns.
+/// One figure per round for each subject.
 pub(super) struct Rounds<const SUBJECTS: usize> {
     rounds: Vec<[f64; SUBJECTS]>,
 }
@@ -16,17 +16,18 @@ impl<const SUBJECTS: usize> Rounds<SUBJECTS> {
         self.rounds.push(round);
     }
 
-    /// The median of what `of` makes of each round.
+    /// The median over all rounds of a value computed by `of`. A ratio is computed within a round, where the machine
+    /// was the same for all subjects.
     pub(super) fn median_of(&self, of: impl Fn([f64; SUBJECTS]) -> f64) -> f64 {
         median(self.rounds.iter().copied().map(of).collect())
     }
 
-    /// The median of each.
+    /// The median of each subject.
     pub(super) fn medians(&self) -> [f64; SUBJECTS] {
         std::array::from_fn(|subject| self.median_of(|round| round[subject]))
     }
 
-    /// The highest of each.
+    /// The maximum of each subject.
     pub(super) fn highest(&self) -> [f64; SUBJECTS] {
         std::array::from_fn(|subject| {
             self.rounds.iter().map(|round| round[subject]).reduce(f64::max).unwrap_or(f64::NAN)
@@ -34,7 +35,7 @@ impl<const SUBJECTS: usize> Rounds<SUBJECTS> {
     }
 }
 
-/// Each of them as `shown`.
+/// Formats each figure with `shown`.
 pub(super) fn show_all<const SUBJECTS: usize>(
     figures: [f64; SUBJECTS],
     shown: impl Fn(f64) -> String,
@@ -42,7 +43,7 @@ pub(super) fn show_all<const SUBJECTS: usize>(
     figures.map(shown).into()
 }
 
-/// The middle one, or the mean of the two in the middle. There must be one.
+/// The middle figure, or the mean of the two in the middle. Panics without figures.
 pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     assert!(!figures.is_empty(), "every measurement takes at least one figure");
     figures.sort_by(f64::total_cmp);

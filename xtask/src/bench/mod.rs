@@ -1,24 +1,24 @@
 //! The benchmarks: what Wiretape adds, measured in one run against the same server without it (direct) and behind the
-//! least that could stand in its place (the floor).
+//! simplest possible replacement (the floor).
 //!
-//! Only ratios count. All take turns within a second of each other, several rounds long; each round gives one ratio,
-//! and the median of these is reported, so that a busy machine slows all alike.
+//! Only ratios count. All subjects take turns within a second of each other, for several rounds; each round gives one
+//! ratio, and their median is reported, so that a busy machine slows all subjects alike.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`stdio`] | what `wiretape record` costs |
-//! | [`http`] | what `wiretape proxy` costs |
+//! | [`stdio`] | the overhead of `wiretape record` |
+//! | [`http`] | the overhead of `wiretape proxy` |
 //! | [`import`] | how fast `wiretape import` is |
-//! | [`events`] | what the sinks of `wiretape proxy` cost, and whether they lose anything |
-//! | [`store`] | how fast the store is written, and asked |
-//! | [`analyze`] | how fast traces are read for answers |
+//! | [`events`] | the overhead of the proxy's sinks, and whether they lose events |
+//! | [`store`] | how fast the store is written and queried |
+//! | [`analyze`] | how fast traces are analyzed |
 //! | [`view`] | how soon `wiretape view` shows a large trace |
 //! | [`library`] | how soon many traces are listed |
 //! | [`replay`] | how fast `wiretape replay` answers |
-//! | [`programs`] | the programs, built |
-//! | [`figures`] | medians, and numbers as people read them |
+//! | [`programs`] | builds the programs |
+//! | [`figures`] | medians, and the formatting of figures |
 //! | [`report`] | the tables, on the terminal and in `docs/benchmarks.md` |
-//! | [`progress`] | what is being measured, for who waits |
+//! | [`progress`] | prints what is being measured |
 
 mod analyze;
 mod events;
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result {
     for subject in Subject::value_variants() {
         if options.only.is_none_or(|only| only == *subject) {
             let report = subject.measure(&programs, effort)?;
-            // As soon as it is there: the next takes minutes, and may fail.
+            // Printed at once: the next subject takes minutes, and may fail.
             println!("{}: {}", report.section, report.render());
             if options.write {
                 report.write()?;

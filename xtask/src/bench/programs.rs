@@ -1,4 +1,4 @@
-//! The programs that are measured, and those that measure: built for speed, all of them.
+//! The programs that are measured, and those that measure: all of them release builds.
 
 use std::path::{Path, PathBuf};
 
@@ -8,22 +8,22 @@ use crate::failure::{Context, Result};
 use crate::sh::{cargo, run, target_directory};
 
 pub(super) struct Programs {
-    stand_in: Option<PathBuf>,
+    replacement: Option<PathBuf>,
 }
 
 impl Programs {
-    /// Builds all in release, but for `wiretape` if another program stands in for it.
-    pub(super) fn build(stand_in: Option<&Path>) -> Result<Self> {
+    /// Builds everything in release mode, except `wiretape` if another program is measured in its place.
+    pub(super) fn build(replacement: Option<&Path>) -> Result<Self> {
         run(&mut cargo(["build", "--release", "--package", "wiretape-testkit", "--bins"]))?;
-        if stand_in.is_none() {
+        if replacement.is_none() {
             run(&mut cargo(["build", "--release", "--package", "wiretape", "--bins"]))?;
         }
-        Ok(Self { stand_in: stand_in.map(Path::to_owned) })
+        Ok(Self { replacement: replacement.map(Path::to_owned) })
     }
 
     /// The path of the measured program.
     pub(super) fn subject(&self) -> PathBuf {
-        self.stand_in.clone().unwrap_or_else(|| built("wiretape"))
+        self.replacement.clone().unwrap_or_else(|| built("wiretape"))
     }
 
     /// One of the testkit's binaries.
@@ -31,7 +31,8 @@ impl Programs {
         built(name)
     }
 
-    /// A place for what they write. Not in the system's directory for such, which may be in memory.
+    /// A temporary directory for what they write. Under the target directory, since the system's may be a RAM disk,
+    /// which would make writing traces free.
     pub(super) fn scratch(&self) -> Result<TempDir> {
         TempDir::with_prefix_in("bench-", target_directory()).context("a directory for traces")
     }

@@ -1,4 +1,4 @@
-//! The tables, on the terminal and in `docs/benchmarks.md`: Markdown that is also readable as it stands.
+//! The tables, on the terminal and in `docs/benchmarks.md`: Markdown that is also readable unrendered.
 
 use std::fs;
 use std::thread;
@@ -8,9 +8,9 @@ use crate::sh::root;
 
 const FILE: &str = "docs/benchmarks.md";
 
-/// Everything that was measured of one transport.
+/// The measurements of one section.
 pub(super) struct Report {
-    /// As the markers in the document name it.
+    /// The section's name in the markers of the document.
     pub(super) section: &'static str,
     pub(super) rounds: usize,
     /// The compared subjects, in the order of each row's figures.
@@ -21,7 +21,7 @@ pub(super) struct Report {
 /// One measurement beside its target.
 pub(super) struct Row {
     pub(super) what: String,
-    /// One for each subject.
+    /// One figure for each subject.
     pub(super) figures: Vec<String>,
     /// The figure that is compared with the target.
     pub(super) outcome: String,
@@ -100,7 +100,7 @@ fn machine() -> String {
     let processor =
         read_line("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    // Only the version: what follows the dash may name the builder.
+    // Only the version: the suffix after the dash may name whoever built the kernel.
     let kernel = kernel.trim().split('-').next().unwrap_or_default().to_owned();
     format!("{cores} cores ({processor}), {} {kernel}", std::env::consts::OS)
 }

@@ -1,5 +1,5 @@
-//! A tiny MCP server over streamable HTTP to stand behind a proxy: every tool call is answered with its own arguments,
-//! with as little work as possible.
+//! A tiny MCP server over streamable HTTP, as the upstream of a proxy: every tool call is answered with its own
+//! arguments, with as little work as possible.
 //!
 //! `wt-http-echo [--sse]` listens on a free port of the loopback interface and prints its URL. With `--sse` requests
 //! are answered by a stream with one event instead of JSON.
@@ -54,12 +54,12 @@ async fn answer(request: Request<Incoming>, answers: Answers) -> Result<Response
         },
         // The end of a session.
         Method::DELETE => empty(StatusCode::OK),
-        // There is nothing that this server would say unasked.
+        // No GET stream: this server never sends anything unsolicited.
         _ => empty(StatusCode::METHOD_NOT_ALLOWED),
     })
 }
 
-/// As much of a message as an answer needs.
+/// The members of a message that an answer needs.
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
@@ -113,7 +113,7 @@ fn unknown(id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"method not found"}}}}"#)
 }
 
-/// No two servers that run at the same time give out the same.
+/// A session id that is unique among all servers running at the same time.
 fn new_session() -> HeaderValue {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let session = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

@@ -1,8 +1,8 @@
 //! Load for an MCP server over HTTP, driven through stdin and stdout.
 //!
 //! `wt-http-load URL CONNECTIONS` opens the connections and prints `ready`. Then each line on stdin is a run,
-//! `milliseconds N` or `calls N` (on each connection), and is answered by a line of JSON. It ends with stdin. Whatever
-//! goes wrong is the last line that it prints.
+//! `milliseconds N` or `calls N` (on each connection), and is answered by a line of JSON. It ends when stdin does. An
+//! error is printed as the last line.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ fn main() -> io::Result<ExitCode> {
     let Err(error) = run() else {
         return Ok(ExitCode::SUCCESS);
     };
-    say(&error.to_string())?;
+    print_line(&error.to_string())?;
     Ok(ExitCode::FAILURE)
 }
 
@@ -27,16 +27,16 @@ fn run() -> io::Result<()> {
     let connections = arguments.next().and_then(|number| number.parse().ok()).ok_or_else(usage)?;
     let runtime = http::runtime()?;
     let mut load = runtime.block_on(Load::open(address, connections))?;
-    say("ready")?;
+    print_line("ready")?;
     for line in io::stdin().lock().lines() {
         let amount: Amount = line?.parse().map_err(io::Error::other)?;
         let outcome = runtime.block_on(load.run(amount))?;
-        say(&serde_json::to_string(&outcome)?)?;
+        print_line(&serde_json::to_string(&outcome)?)?;
     }
     Ok(())
 }
 
-fn say(line: &str) -> io::Result<()> {
+fn print_line(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "{line}")?;
     stdout.flush()

@@ -1,11 +1,11 @@
-//! The floor that `wiretape proxy` is measured against: a reverse proxy that passes requests and responses on as they
-//! stream, and does nothing else. Nothing is recorded, looked at or changed.
+//! The floor that `wiretape proxy` is measured against: a reverse proxy that streams requests and responses through,
+//! and does nothing else. Nothing is recorded, inspected or changed.
 //!
 //! `wt-http-relay proxy --upstream URL --listen ADDRESS --traces DIR`: the proxy's own command line, so that both are
-//! run alike; the directory stays empty. It prints its URL.
+//! started the same way; the directory stays empty. It prints its URL.
 //!
-//! Each client connection has a connection to the server of its own, kept as long as it lives: cheaper than a pool
-//! shared by all, and what a floor should be.
+//! Each client connection has its own connection to the server for as long as it lives, which is cheaper than a
+//! shared pool, as a floor should be.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
     http::runtime()?.block_on(serve(listen, upstream))
 }
 
-/// Where to listen, and where to pass everything on to.
+/// The address to listen on, and the upstream.
 fn parse(mut arguments: impl Iterator<Item = String>) -> Option<(SocketAddr, SocketAddr)> {
     expect(&mut arguments, "proxy")?;
     expect(&mut arguments, "--upstream")?;
@@ -47,7 +47,7 @@ async fn serve(listen: SocketAddr, upstream: SocketAddr) -> io::Result<()> {
     loop {
         let client = http::accept(&listener).await?;
         tokio::spawn(async move {
-            // A client whose server can't be reached is hung up on.
+            // If the server can't be reached, the client's connection is closed.
             if let Ok(upstream) = connect(upstream).await {
                 relay(client, upstream).await;
             }
@@ -65,12 +65,12 @@ async fn connect(address: SocketAddr) -> io::Result<SendRequest<Incoming>> {
 }
 
 async fn relay(client: TcpStream, upstream: SendRequest<Incoming>) {
-    // HTTP/1.1 has one request at a time, so it is always there when the next one comes.
+    // HTTP/1.1 has one request at a time, so the sender is always back when the next one arrives.
     let upstream = &Mutex::new(Some(upstream));
-    http::serve(client, service_fn(|request| pass_on(request, upstream))).await;
+    http::serve(client, service_fn(|request| forward(request, upstream))).await;
 }
 
-async fn pass_on(
+async fn forward(
     request: Request<Incoming>,
     upstream: &Mutex<Option<SendRequest<Incoming>>>,
 ) -> io::Result<Response<Incoming>> {

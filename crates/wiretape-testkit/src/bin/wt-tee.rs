@@ -1,7 +1,8 @@
 //! The floor that `wiretape record` is measured against: a byte-copying tee that also appends lines to a file, and
 //! does nothing else. No JSON, no redaction, no timestamps, no signals.
 //!
-//! `wt-tee record --out DIR --label NAME -- CMD ARGS…`: the recorder's own command line, so that both are run alike.
+//! `wt-tee record --out DIR --label NAME -- CMD ARGS…`: the recorder's own command line, so that both are started the
+//! same way.
 
 use std::env;
 use std::ffi::OsString;
@@ -56,7 +57,7 @@ fn copy_both_ways(child: &mut Child, file: &File) -> io::Result<()> {
     copy(from_server, to_client, file.try_clone()?)
 }
 
-/// Reads a chunk, forwards it, appends the lines that it completed with one write; and again.
+/// Reads a chunk, forwards it, and appends the lines that it completed with one write, until the input ends.
 fn copy(mut from: impl Read, mut to: impl Write, mut file: File) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK];
     let mut unfinished = Vec::new();
@@ -65,6 +66,7 @@ fn copy(mut from: impl Read, mut to: impl Write, mut file: File) -> io::Result<(
         if count == 0 {
             return file.write_all(&unfinished);
         }
+        // Forwarded first, unlike in the recorder: the floor doesn't pay for writing ahead.
         to.write_all(&chunk[..count])?;
         append_lines(&mut file, &mut unfinished, &chunk[..count])?;
     }

@@ -1,4 +1,4 @@
-//! One connection and its session: a call, its answer, and again.
+//! One connection and its session, with one call in flight at a time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::load::Amount;
 use crate::load::request::{self, Call};
 use crate::load::response::{self, Response};
 
-/// Answers are small; a longer one makes it grow.
+/// The initial size of the receive buffer, in bytes. Answers are small; it grows for a longer one.
 const BUFFER: usize = 4096;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects and goes through what comes before the first call. No two numbers give the same ids.
+    /// Connects and initializes a session. Connections with different numbers use different ids.
     pub(super) async fn open(address: SocketAddr, number: usize) -> io::Result<Self> {
         let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -35,7 +35,7 @@ impl Connection {
         Ok(Self { stream, call: Call::new(address, &session, number), received })
     }
 
-    /// Calls until the amount is reached. Gives itself back, and the latency of each call in nanoseconds.
+    /// Calls until the amount is reached. Returns the connection, and the latency of each call in nanoseconds.
     pub(super) async fn run(mut self, amount: Amount) -> io::Result<(Self, Vec<u32>)> {
         let mut latencies = Vec::new();
         let start = Instant::now();
@@ -44,7 +44,7 @@ impl Connection {
             let sent = Instant::now();
             self.call_once().await?;
             now = Instant::now();
-            // Four seconds and more are all the same: something hung.
+            // A `u32` holds up to 4.29 s. A longer latency means that something hung, however long it took.
             latencies.push(u32::try_from((now - sent).as_nanos()).unwrap_or(u32::MAX));
         }
         Ok((self, latencies))
@@ -77,7 +77,7 @@ fn expect(status: u16, expected: u16) -> io::Result<()> {
     Err(io::Error::other(format!("status {status}, expected {expected}")))
 }
 
-/// Reads one whole response. There is never more than one under way.
+/// Reads one complete response. There is never more than one in flight, so nothing follows it.
 async fn receive(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Response> {
     let mut filled = 0;
     loop {

@@ -1,5 +1,5 @@
-//! The program `wt-http-load`, from the outside. Load comes from a process of its own, built for speed whoever drives
-//! it, and its connections stay open between runs, so that several proxies can take turns.
+//! Drives the program `wt-http-load`. The load comes from a separate process, which can be a release build even if
+//! the test is not, and its connections stay open between runs, so that several proxies can take turns.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::load::{Amount, Outcome};
 use crate::peer::Peer;
 
-/// A running `wt-http-load`, its connections open.
+/// A running `wt-http-load` with open connections.
 #[derive(Debug)]
 pub struct Driver {
     peer: Peer,

@@ -1,16 +1,16 @@
-//! Load for an MCP server over HTTP: some connections, each with a session of its own, calling a tool as fast as the
-//! answers come.
+//! Load for an MCP server over HTTP: several connections, each with its own session, calling a tool as fast as the
+//! answers arrive.
 //!
-//! HTTP is written and read by hand, and no more of it than the answers of our peers need: what a client library
-//! costs would hide what a proxy costs. Every answer must carry the id of its call.
+//! HTTP is written and parsed by hand, as far as our peers' answers require: the cost of a client library would hide
+//! the cost of a proxy. Every answer must carry the id of its call.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `connection` | one connection and its session |
 //! | `request` | the bytes that it sends |
-//! | `response` | the bytes that come back, cut into status, headers and body |
-//! | `outcome` | what came of it: counts and latencies |
-//! | `driver` | the program `wt-http-load`, from the outside |
+//! | `response` | the parser for responses: status, headers and body |
+//! | `outcome` | the result: counts and latencies |
+//! | `driver` | starting and driving the program `wt-http-load` |
 
 mod connection;
 mod driver;
@@ -39,7 +39,7 @@ pub enum Amount {
     Calls(u64),
 }
 
-/// As [`FromStr`] reads it.
+/// The format that [`FromStr`] parses.
 impl std::fmt::Display for Amount {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -63,7 +63,7 @@ impl FromStr for Amount {
     }
 }
 
-/// Connections that are open and have been through `initialize`.
+/// Open connections with initialized sessions.
 #[derive(Debug)]
 pub struct Load {
     connections: Vec<Connection>,

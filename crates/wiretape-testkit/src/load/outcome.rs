@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run, as `wt-http-load` prints it.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 /// Counts and latencies of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Calls that were answered, and rightly.
+    /// The number of calls that were answered correctly.
     pub calls: u64,
-    /// The duration of the run.
+    /// The duration of the run, in seconds.
     pub seconds: f64,
-    /// The latency, in seconds, that half of the calls kept within.
+    /// The median latency, in seconds.
     pub p50: f64,
-    /// The latency that 99 of 100 kept within.
+    /// The 99th percentile of the latency, in seconds.
     pub p99: f64,
-    /// The maximum latency.
+    /// The maximum latency, in seconds.
     pub worst: f64,
 }
 
 impl Outcome {
-    /// Of the latency of each call, in nanoseconds.
+    /// Computes the outcome from the latency of each call, in nanoseconds.
     pub(super) fn new(mut latencies: Vec<u32>, elapsed: Duration) -> Self {
         latencies.sort_unstable();
         let within = |share: f64| {
@@ -37,7 +37,7 @@ impl Outcome {
         }
     }
 
-    /// Calls in a second.
+    /// Calls per second.
     pub fn rate(&self) -> f64 {
         self.calls as f64 / self.seconds
     }

@@ -1,4 +1,5 @@
-//! The requests of a client: written once for a connection, then only the number changes.
+//! The requests of a client: built once per connection, then only the number is overwritten, so that the load costs
+//! little.
 
 use std::net::SocketAddr;
 
@@ -15,13 +16,13 @@ const PROTOCOL: &str = "2025-06-18";
 #[derive(Debug)]
 pub(super) struct Call {
     bytes: Vec<u8>,
-    /// Where the number stands: as the message's id, and in its arguments.
+    /// The offsets of the number: as the message's id, and in its arguments.
     places: [usize; 2],
     id: u64,
 }
 
 impl Call {
-    /// The call before the first; [`Call::advance`] makes it the first.
+    /// The call before the first one; [`Call::advance`] turns it into the first.
     pub(super) fn new(address: SocketAddr, session: &str, connection: usize) -> Self {
         let id = payload::FIRST_MARKED + connection as u64 * IDS;
         let session = format!("mcp-session-id: {session}\r\nmcp-protocol-version: {PROTOCOL}\r\n");
@@ -47,7 +48,7 @@ impl Call {
         self.id
     }
 
-    /// Whether this has the call's id and what the call told it to echo.
+    /// Whether the body has the call's id and its echoed mark.
     pub(super) fn is_answered_by(&self, body: &[u8]) -> bool {
         let [id, mark] = self.places;
         let id = &self.bytes[id - "\"id\":".len()..id + payload::MARK_DIGITS];
@@ -56,7 +57,7 @@ impl Call {
     }
 }
 
-/// As many digits as there is room.
+/// Writes a number with leading zeros into the available digits.
 fn write_number(room: &mut [u8], mut number: u64) {
     for digit in room.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
@@ -76,7 +77,7 @@ pub(super) fn initialized(address: SocketAddr, session: &str) -> Vec<u8> {
     post(address, &session, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
 }
 
-/// With the headers that SDK clients send.
+/// A POST request with the headers that SDK clients send.
 fn post(address: SocketAddr, session: &str, body: &[u8]) -> Vec<u8> {
     let mut request = format!(
         "POST {PATH} HTTP/1.1\r\n\

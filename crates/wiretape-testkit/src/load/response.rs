@@ -1,4 +1,4 @@
-//! Just enough of HTTP/1.1 to read an answer: a status, the headers that matter, a body with a length or in chunks.
+//! Just enough of HTTP/1.1 to parse an answer: a status, the headers that matter, a body with a length or in chunks.
 
 use std::io;
 
@@ -12,7 +12,7 @@ pub(super) struct Response {
     pub(super) body: Vec<u8>,
 }
 
-/// The answer that `bytes` start with, if all of it is there.
+/// The response at the start of `bytes`, if it is complete.
 pub(super) fn parse(bytes: &[u8]) -> io::Result<Option<Response>> {
     let Some(end) = memmem::find(bytes, b"\r\n\r\n") else {
         return Ok(None);
@@ -45,12 +45,12 @@ impl Head {
         let mut head = Self { status, session: None, length: Length::Known(0) };
         for line in lines {
             let (name, value) = line.split_once(':').ok_or_else(|| wrong("header", line))?;
-            head.note(name, value.trim())?;
+            head.apply_header(name, value.trim())?;
         }
         Ok(head)
     }
 
-    fn note(&mut self, name: &str, value: &str) -> io::Result<()> {
+    fn apply_header(&mut self, name: &str, value: &str) -> io::Result<()> {
         if name.eq_ignore_ascii_case("content-length") {
             self.length = Length::Known(value.parse().map_err(|_| wrong("length", value))?);
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
@@ -66,7 +66,7 @@ fn status(line: &str) -> Option<u16> {
     line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
 }
 
-/// The chunks put together, if the last one is there.
+/// The decoded body, if the last chunk has arrived.
 fn unchunk(mut bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     loop {
@@ -75,6 +75,7 @@ fn unchunk(mut bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
         };
         let size = chunk_size(&bytes[..end])?;
         bytes = &bytes[end + 2..];
+        // With the line break after the chunk.
         let Some(chunk) = bytes.get(..size + 2) else {
             return Ok(None);
         };

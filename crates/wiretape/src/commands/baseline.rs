@@ -48,6 +48,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<(), CommandError> {
     let path = args.trace.resolve()?;
     let out = Some(args.out.as_path()).filter(|out| *out != Path::new("-"));
     refuse_to_overwrite(&path, out)?;
+    // A baseline is a reviewed file; overwriting it by accident would approve every change since.
     if let Some(out) = out.filter(|out| !args.force && out.is_file()) {
         let message = format!("{} already exists", out.display());
         return Err(CommandError::failure(message).hint("use --force to overwrite it"));
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<(), CommandError> {
         return Err(CommandError::usage("--json and `-o -` both write to standard output")
             .hint("write the baseline to a file with -o FILE"));
     }
+    // Reports a file that is not a trace, before a misleading "nothing to pin".
     trace_file::head(&path)?;
     let definitions = read(&path)?;
     if definitions.lists.is_empty() {
@@ -79,6 +81,7 @@ fn read(path: &Path) -> Result<Definitions, TraceFileError> {
         reading.observe(&line);
     }
     trace_file::report_damage(path, &reader);
+    // Whether the recording goes on doesn't matter for definitions that were listed.
     Ok(reading.finish(RecordingState::Over).finish())
 }
 

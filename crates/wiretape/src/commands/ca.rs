@@ -65,6 +65,7 @@ pub(crate) fn run(args: &CaArgs) -> Result<(), CommandError> {
 /// Adds hints to errors of the certificate authority.
 pub(crate) fn explain(error: CaError) -> CommandError {
     let hint = match error {
+        // Hints only where a command fixes it; the other errors are about files and say so themselves.
         CaError::NotFound { .. } => "run `wiretape ca` to create one and see how clients can trust it",
         CaError::KeyIsOpen { .. } => {
             "if the key may have been read, run `wiretape ca --renew` to replace it; clients must trust the new certificate"
@@ -103,6 +104,8 @@ fn find_or_make(
     now: SystemTime,
 ) -> Result<ObtainedAuthority, CommandError> {
     let authority = match CertificateAuthority::load(dir) {
+        // Only a missing CA is created. One that is damaged or incomplete may be in trust stores, so replacing it
+        // takes --renew.
         Err(CaError::NotFound { .. }) => {
             let scope = scope.unwrap_or_default();
             let authority = CertificateAuthority::create(dir, &scope, now).map_err(explain)?;
@@ -198,6 +201,7 @@ fn instructions(path: &Path) -> [(&'static str, String); 4] {
 /// A path, quoted for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
+    // PowerShell doubles a quote inside quotes; POSIX shells must leave the quotes for it.
     let escaped = if cfg!(windows) { path.replace('\'', "''") } else { path.replace('\'', r"'\''") };
     format!("'{escaped}'")
 }

@@ -21,6 +21,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CommandError> {
+    // Into memory first: `clap_complete` panics if it can't write, and a closed pipe must not panic.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command(), "wiretape", &mut script);
     Ok(std::io::stdout().write_all(&script)?)

@@ -126,6 +126,7 @@ fn check_own() -> Result<ConfigReport, CommandError> {
 
 /// A named file. Unless it is the user's own, its keys decide whether it is a proxy's.
 fn check(path: &Path) -> Result<ConfigReport, CommandError> {
+    // Read as a proxy's file at first, because its keys include those of the user's own: `redact` is valid in both.
     let kind = if is_own(path) { ConfigKind::User } else { ConfigKind::Proxy };
     let text = config::read_file(path);
     let is_proxys = text.as_ref().is_ok_and(|text| text.as_deref().is_ok_and(proxy_config::is_for_proxy));
@@ -139,6 +140,7 @@ fn check(path: &Path) -> Result<ConfigReport, CommandError> {
 
 fn is_own(path: &Path) -> bool {
     let own = dirs::config_file().and_then(|own| own.canonicalize().ok());
+    // Canonical paths: `./config.toml` and a symbolic link are the same file. Two missing files are not.
     own.is_some() && own == path.canonicalize().ok()
 }
 
@@ -151,7 +153,7 @@ fn report(
         text.map_err(|error| CommandError::because(format!("can't read {}", path.display()), error))?;
     let settings = text.map_err(|problem| vec![problem]).and_then(|text| match kind {
         ConfigKind::User => config::read_user(&text).map(Settings::User),
-        ConfigKind::Proxy => proxy_config::read_proxy(&text, &path, NamedFiles::LookedAt)
+        ConfigKind::Proxy => proxy_config::read_proxy(&text, &path, NamedFiles::Checked)
             .map(|config| Settings::Proxy(Box::new(config))),
     });
     Ok(ConfigReport { path, kind, settings })

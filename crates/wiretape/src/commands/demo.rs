@@ -1,6 +1,7 @@
 //! `wiretape demo`: a sample server and a client, with the recorder between them.
 //!
-//! Nothing is staged: the recorder is `wiretape record` in its own process, and the output is that of `wiretape show`.
+//! Nothing is simulated: the recorder is `wiretape record` in its own process, and the output is that of `wiretape
+//! show`.
 
 use super::{show, view};
 use crate::dirs;
@@ -44,6 +45,7 @@ const PASSWORD: &str = "correct horse battery staple";
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let dir = args.out.clone().map_or_else(dirs::traces_dir, Ok)?;
+    // The new trace is found by comparison: the recorder chooses the file name, and other recordings may run.
     let before = traces_in(&dir)?;
     introduce()?;
     let warnings = Session::start(args.out.as_deref())?.drive()?;
@@ -60,7 +62,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     writeln!(Output::stdout())?;
-    view::view(&view::Looking {
+    view::view(&view::ViewRequest {
         traces: vec![trace.canonicalize().unwrap_or(trace)],
         diff: false,
         open: true,
@@ -187,6 +189,7 @@ impl Session {
         let failed = |error| CommandError::because("can't start the recorder", error);
         let this = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(&this);
+        // Its warnings are parsed and printed again, in our own colors.
         command.args(["--color", "never", "record", "--label", LABEL]);
         if let Some(dir) = out {
             command.args([OsString::from("--out"), dir.into()]);
@@ -198,11 +201,12 @@ impl Session {
         let (Some(stdin), Some(stdout), Some(mut stderr)) = (stdin, stdout, stderr) else {
             return Err(CommandError::failure("can't get the recorder's pipes"));
         };
+        // On a thread of its own: a recorder that fills the pipe would block, and its client with it.
         let stderr = std::thread::spawn(move || {
-            let mut told = Vec::new();
+            let mut recorder_output = Vec::new();
             // Lines that can't be read are skipped.
-            let _ = stderr.read_to_end(&mut told);
-            String::from_utf8_lossy(&told).into_owned()
+            let _ = stderr.read_to_end(&mut recorder_output);
+            String::from_utf8_lossy(&recorder_output).into_owned()
         });
         Ok(Session { recorder, stdin, stdout: BufReader::new(stdout), stderr })
     }
@@ -211,19 +215,22 @@ impl Session {
     fn drive(mut self) -> Result<Vec<String>, CommandError> {
         let driven = self.play();
         let Session { mut recorder, stdin, stderr, .. } = self;
+        // The recorder ends at the end of its input; otherwise the wait below would never return.
         drop(stdin);
         let status = recorder
             .wait()
             .map_err(|error| CommandError::because("can't get the recorder's exit status", error))?;
-        let told = stderr.join().unwrap_or_default();
+        let recorder_output = stderr.join().unwrap_or_default();
         if driven.is_ok() && status.success() {
-            return Ok(warnings(&told));
+            return Ok(warnings(&recorder_output));
         }
         let error = match driven {
             Err(error) => CommandError::because("the demo session was interrupted", error),
             Ok(()) => CommandError::failure(format!("the recorder failed: {status}")),
         };
-        Err(told.lines().fold(error, |error, line| error.hint(format!("its last warning: {line}"))))
+        Err(recorder_output
+            .lines()
+            .fold(error, |error, line| error.hint(format!("its last warning: {line}"))))
     }
 
     fn play(&mut self) -> io::Result<()> {
@@ -254,6 +261,7 @@ impl Session {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             let message: Value = serde_json::from_str(&line)?;
+            // Notifications, such as progress, arrive before the response.
             if message["id"] == id {
                 return Ok(());
             }
@@ -263,6 +271,6 @@ impl Session {
 
 /// A warning of the recorder; the server's own standard error is in the trace.
 fn warnings(stderr: &str) -> Vec<String> {
-    let told = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
-    told.map(str::to_owned).collect()
+    let warnings = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
+    warnings.map(str::to_owned).collect()
 }

@@ -179,8 +179,10 @@ pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
         survey.observe(line);
         Ok(())
     })?;
+    // Two passes: formats with a header need to know what the whole trace holds before its first line.
     survey.redacted |= job.redactor.is_some();
     if let (Some(redactor), Some(meta)) = (job.redactor, &mut survey.meta) {
+        // A word of the command may be a URL with a secret in its query or before its host.
         for word in &mut meta.command {
             *word = redactor.url(word).into_owned();
         }
@@ -195,6 +197,7 @@ pub(crate) fn export_file(job: &Job<'_>) -> Result<Survey, CommandError> {
             let failed = |error| CommandError::because(format!("can't write {}", target.display()), error);
             let mut out = BufWriter::new(Draft::beside(target).map_err(failed)?);
             write_all(job, exporter.as_mut(), &mut out)?;
+            // Not by dropping the buffer, which would ignore an error of its last write.
             let draft = out.into_inner().map_err(|error| failed(error.into_error()))?;
             draft.publish().map_err(failed)?;
         }
@@ -226,23 +229,23 @@ fn each_line(
 }
 
 /// Redacts a line before it is exported.
-fn redacted<T>(redactor: &Redactor, line: &Line<'_>, tell: impl FnOnce(&Line<'_>) -> T) -> T {
+fn redacted<T>(redactor: &Redactor, line: &Line<'_>, export: impl FnOnce(&Line<'_>) -> T) -> T {
     let clean = |json: &[u8]| -> Vec<u8> {
         // The line was parsed as JSON before. If it can't be parsed now, nothing of it may be written.
         redactor.json(json).map_or_else(|_| b"{}".to_vec(), Cow::into_owned)
     };
-    let tell_as = |record: Record<'_>| {
-        tell(&Line { number: line.number, offset: line.offset, bytes: line.bytes, record })
+    let export_record = |record: Record<'_>| {
+        export(&Line { number: line.number, offset: line.offset, bytes: line.bytes, record })
     };
     match &line.record {
         Record::Message(message) => {
             let (raw, http) = (clean(message.raw), message.http.map(clean));
-            tell_as(Record::Message(Message { raw: &raw, http: http.as_deref(), ..message.clone() }))
+            export_record(Record::Message(Message { raw: &raw, http: http.as_deref(), ..message.clone() }))
         }
         Record::Http(exchange) => {
             let http = clean(exchange.http);
-            tell_as(Record::Http(Exchange { http: &http, ..exchange.clone() }))
+            export_record(Record::Http(Exchange { http: &http, ..exchange.clone() }))
         }
-        other => tell_as(other.clone()),
+        other => export_record(other.clone()),
     }
 }

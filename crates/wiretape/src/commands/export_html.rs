@@ -47,6 +47,7 @@ pub(crate) fn run(args: &HtmlArgs) -> Result<(), CommandError> {
         trace_file::head(&path)?;
         traces.push(ReportTrace { state: directory.state(&path), path });
     }
+    // The report takes a shared closure, but redaction remembers secrets from line to line.
     let redaction = RefCell::new(TraceRedaction::new(&redactor));
     let redact = |line: &[u8]| redaction.borrow_mut().line(line).into_owned();
     let now_ms = jiff::Timestamp::now().as_millisecond();

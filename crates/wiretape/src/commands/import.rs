@@ -126,13 +126,14 @@ pub(crate) fn import_file(file: &Path, args: &ImportSettings) -> Result<ExitCode
         meta: meta(args, &source.name),
         source: source.name.clone(),
     };
-    let mut drafts = Drafts::new(file, args, &source)?;
+    let mut drafts = ImportedTraces::new(file, args, &source)?;
     let (name, progress) = (source.name.clone(), source.progress.clone());
     let result = import::import(source.rest, &options, &mut drafts);
+    // Before anything is printed: messages would be written into the bar.
     progress.finish_and_clear();
     let report = result.map_err(|error| match (&args.server, &error) {
-        (Some(wanted), ImportError::Empty { .. }) if !drafts.met.is_empty() => {
-            no_such_server(wanted, &drafts.met, &name)
+        (Some(wanted), ImportError::Empty { .. }) if !drafts.servers_found.is_empty() => {
+            no_such_server(wanted, &drafts.servers_found, &name)
         }
         _ => explain(&name, format, error),
     })?;
@@ -199,6 +200,7 @@ impl Transcript {
             return Err(CommandError::failure(format!("{} is empty", self.name)));
         }
         let first = beginning.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+        // One of our own traces may pass for another format of JSON lines, but it needs no import.
         let is_trace = matches!(first.map(parse_line), Some(Record::Meta(_) | Record::Message(_)));
         import::detect(&beginning).filter(|_| !is_trace).ok_or_else(|| {
             let error = CommandError::failure(format!("can't detect the format of {}", self.name));
@@ -212,21 +214,21 @@ impl Transcript {
 }
 
 /// The traces that are being written.
-struct Drafts {
+struct ImportedTraces {
     target: Target,
     /// Input files, which must not be overwritten.
     input: PathBuf,
     /// The only server to import.
     server: Option<String>,
     /// The servers found so far.
-    met: Vec<String>,
+    servers_found: Vec<String>,
     /// Intermediate traces of an export.
     is_export: bool,
-    drafts: Vec<Option<Written>>,
+    drafts: Vec<Option<TraceDraft>>,
 }
 
 /// A trace that is being written.
-struct Written {
+struct TraceDraft {
     draft: Draft,
     /// The destination of the trace, or of its export; standard output if `None`.
     target: Option<PathBuf>,
@@ -244,7 +246,7 @@ enum Target {
     Stdout,
 }
 
-impl Drafts {
+impl ImportedTraces {
     fn new(file: &Path, args: &ImportSettings, source: &Transcript) -> Result<Self, CommandError> {
         let is_stdout =
             args.out.as_deref() == Some(Path::new("-")) || (args.to.is_some() && args.out.is_none());
@@ -261,11 +263,11 @@ impl Drafts {
                 Target::Dir { dir, stem: name::file_stem(&now, &name::clean_label(&label)) }
             }
         };
-        Ok(Drafts {
+        Ok(ImportedTraces {
             target,
             input: file.to_owned(),
             server: args.server.clone(),
-            met: Vec::new(),
+            servers_found: Vec::new(),
             is_export: args.to.is_some(),
             drafts: Vec::new(),
         })
@@ -300,14 +302,16 @@ impl Drafts {
     fn is_free(&self, path: &Path) -> bool {
         let taken = self.drafts.iter().flatten().any(|other| other.target.as_deref() == Some(path));
         let is_own = matches!(self.target, Target::Dir { .. });
+        // A file that the user named may be overwritten; one in the directory of traces never is.
         !(taken || is_own && path.exists())
     }
 
     /// Publishes the traces, or prints them.
     fn finish(self, args: &ImportSettings, source: &str) -> Result<Vec<PathBuf>, CommandError> {
-        let written: Vec<Written> = self.drafts.into_iter().flatten().collect();
+        let written: Vec<TraceDraft> = self.drafts.into_iter().flatten().collect();
+        // Known only at the end: the servers of a transcript are found while it is read.
         if written.len() > 1 && matches!(self.target, Target::Stdout) {
-            let servers = self.met.join(", ");
+            let servers = self.servers_found.join(", ");
             let message = format!("{source} has {} servers, and standard output takes one", written.len());
             return Err(CommandError::usage(message).hint(format!(
                 "choose one with --server ({}), or write files with --out",
@@ -322,7 +326,7 @@ impl Drafts {
     }
 }
 
-impl Written {
+impl TraceDraft {
     fn finish(self, args: &ImportSettings, source: &str) -> Result<Option<PathBuf>, CommandError> {
         match (args.to, &self.target) {
             (Some(format), target) => {
@@ -337,6 +341,7 @@ impl Written {
             }
             (None, None) => {
                 let failed = |error| CommandError::because("can't re-read the trace", error);
+                // TraceDraft to a file first, so that a transcript that is rejected halfway prints nothing.
                 let mut file = File::open(self.draft.path()).map_err(failed)?;
                 io::copy(&mut file, &mut output::machine_stdout())?;
             }
@@ -349,9 +354,9 @@ impl Written {
     }
 }
 
-impl TraceSink for Drafts {
+impl TraceSink for ImportedTraces {
     fn begin(&mut self, server: Option<&str>) -> io::Result<SinkDecision> {
-        self.met.extend(server.map(str::to_owned));
+        self.servers_found.extend(server.map(str::to_owned));
         if self.server.as_deref().is_some_and(|wanted| server != Some(wanted)) {
             self.drafts.push(None);
             return Ok(SinkDecision::Unwanted);
@@ -364,7 +369,7 @@ impl TraceSink for Drafts {
         });
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", place.display()));
         let draft = Draft::beside(&place).map_err(named)?;
-        self.drafts.push(Some(Written { draft, target }));
+        self.drafts.push(Some(TraceDraft { draft, target }));
         Ok(SinkDecision::Wanted { id: Some(uuid::Uuid::new_v4().to_string()) })
     }
 
@@ -376,8 +381,8 @@ impl TraceSink for Drafts {
     }
 }
 
-fn no_such_server(wanted: &str, met: &[String], source: &str) -> CommandError {
-    let servers: Vec<String> = met.iter().map(|server| printable(server).to_string()).collect();
+fn no_such_server(wanted: &str, servers_found: &[String], source: &str) -> CommandError {
+    let servers: Vec<String> = servers_found.iter().map(|server| printable(server).to_string()).collect();
     CommandError::failure(format!("no server `{}` in {source}", printable(wanted)))
         .hint(format!("servers: {}", servers.join(", ")))
 }

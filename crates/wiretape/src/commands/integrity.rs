@@ -1,4 +1,5 @@
-//! `wiretape integrity`: whether a trace was changed after it was recorded.
+//! `wiretape integrity`: whether a trace was changed after it was recorded. The check values are computed in
+//! `wiretape-trace`; this module follows the parts of a recording, because a missing part is a change too.
 
 mod signature;
 
@@ -138,12 +139,15 @@ fn check_recording(recording: &Recording, reports: &mut Vec<FileReport>) -> Resu
     for part in &recording.parts {
         let head = trace_file::head(&part.path)?;
         let link = head.meta.as_ref().and_then(|meta| meta.part.as_ref()?.sha256.clone());
+        // A running recording has no last line yet, which would otherwise look cut off.
         let is_live = recorder(&part.path, &head) == Liveness::Running;
         let mut report = report(part.path.clone(), open::integrity(&part.path)?, is_live);
         if report.state != IntegrityState::Unchecked && previous.is_some() && previous != link {
             // The `meta` of a part names the digest of the part before.
             (report.state, report.line) = (IntegrityState::Modified, Some(1));
         }
+        // None for a part that is not intact: then the link of the next part can't be checked, and is not reported
+        // again.
         previous.clone_from(&report.sha256);
         reports.push(report);
         reports.extend(check_successor(recording, part)?);
@@ -158,6 +162,7 @@ fn check_successor(recording: &Recording, part: &Part) -> Result<Option<FileRepo
     if recording.parts.iter().any(|other| other.index == part.index + 1) {
         return Ok(None);
     }
+    // Only the name counts: a trace could name any path, and parts are always in one directory.
     let path = part.path.with_file_name(Path::new(&next).file_name().unwrap_or_default());
     let (state, line) =
         if path.exists() { (IntegrityState::Modified, Some(1)) } else { (IntegrityState::Missing, None) };

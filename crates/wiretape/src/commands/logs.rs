@@ -48,6 +48,7 @@ pub(crate) struct LogsArgs {
     ask: AskArgs,
 }
 
+// Follows by polling: the writer is another process, and SQLite has no notifications between processes.
 const POLL: Duration = Duration::from_millis(250);
 
 /// After how many polls the store is reopened (5 seconds), since its file may have been replaced.
@@ -57,16 +58,15 @@ const REOPEN: u32 = 20;
 const PAGE: u32 = 1000;
 
 pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
-    let form =
-        if args.ask.json { violations::ViolationsFormat::Json } else { violations::ViolationsFormat::Text };
+    let format = if args.ask.json { violations::RowFormat::Json } else { violations::RowFormat::Text };
     if args.pending {
-        return pending::print(form);
+        return pending::print(format);
     }
     let store = args.ask.store.open()?;
     // The store may not exist yet when following.
     let filter = if args.follow { args.ask.filter.filter() } else { args.ask.filter.checked(&store)? };
     if args.violations {
-        return violations::print(&store, &filter, args.limit, form);
+        return violations::print(&store, &filter, args.limit, format);
     }
     // Read first, so that no call is missed between the listing and the following.
     let newest = store.newest_row()?;
@@ -81,6 +81,7 @@ pub(crate) fn run(args: &LogsArgs) -> Result<(), CommandError> {
     let mut follower = Follower { row: newest, version: None, store, filter };
     for look in 1u32.. {
         view.more(&mut follower)?;
+        // Without new calls nothing is written, so a closed pipe would go unnoticed until the next call.
         if stdout_is_closed() {
             break;
         }
@@ -104,14 +105,17 @@ struct Follower {
 impl Follower {
     /// The next new calls; empty if there are none.
     fn next(&mut self) -> Result<Vec<CallRecord>, CommandError> {
+        // A pragma that costs next to nothing; without it, every poll would be a query.
         let version = self.store.data_version()?;
         if self.version == Some(version) {
             return Ok(Vec::new());
         }
         let newest = self.store.newest_row()?;
         let calls = self.store.calls_after(self.row, &self.filter, PAGE)?;
+        // A full page may not be the last one: the version is kept only once everything was read.
         if (calls.len() as u32) < PAGE {
             self.version = Some(version);
+            // Skips rows that the filter excludes, so that the next poll doesn't scan them again.
             self.row = calls.last().map_or(newest, |call| call.row.max(newest));
         } else if let Some(last) = calls.last() {
             self.row = last.row;

@@ -62,6 +62,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<(), CommandError> {
     } else {
         print_table(&traces)?;
     }
+    // To standard error, so that it doesn't mix with --json.
     let older = catalog.entries.len() - shown.len();
     if older > 0 {
         output::note(format!(
@@ -182,8 +183,8 @@ fn state(trace: &ListedTrace<'_>) -> String {
         state.push_str(&format!(", {} not JSON", units::number(digest.text_lines)));
     }
     // A call that is open at the end of a part may be answered in the next one.
-    let goes_on = matches!(trace.state, TraceState::Running | TraceState::Rotated { .. });
-    if digest.calls.without_answer() > 0 && !goes_on {
+    let continues = matches!(trace.state, TraceState::Running | TraceState::Rotated { .. });
+    if digest.calls.without_answer() > 0 && !continues {
         state.push_str(&format!(", {} unanswered", units::number(digest.calls.without_answer())));
     }
     if digest.lost > 0 {
@@ -302,6 +303,7 @@ impl<'a> TraceJson<'a> {
             text_lines: digest.text_lines,
             stream_events: digest.stream_events,
             stderr_lines: digest.stderr_lines,
+            // Useful as the reason of a failure; for other traces it would only make the listing long.
             last_stderr: if trace.state.is_failure() { &digest.last_stderr } else { &[] },
             lost: digest.lost,
             unknown_lines: digest.unknown_lines,

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &ManArgs) -> Result<(), CommandError> {
     match &args.dir {
         Some(dir) => write_pages(dir),
         None => {
+            // Into memory first, so that a closed pipe is one write error and not a truncated page.
             let mut page = Vec::new();
             clap_mangen::Man::new(cli::command()).render(&mut page)?;
             Ok(std::io::stdout().write_all(&page)?)

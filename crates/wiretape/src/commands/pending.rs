@@ -3,7 +3,7 @@
 //! They are derived from the live traces when the command runs, so that recording has no cost for it.
 
 use super::calls::CallJson;
-use super::violations::ViolationsFormat;
+use super::violations::RowFormat;
 use crate::dirs;
 use crate::error::CommandError;
 use crate::output::{self, Align, Cell, Column, Output, Room, Table};
@@ -51,7 +51,7 @@ struct PendingJson<'a> {
 }
 
 /// Prints the calls in flight, oldest first.
-pub(super) fn print(form: ViolationsFormat) -> Result<(), CommandError> {
+pub(super) fn print(format: RowFormat) -> Result<(), CommandError> {
     let catalog = Catalog::read(&dirs::traces_dir()?)?;
     let is_running = |entry: &&CatalogEntry| liveness(&entry.path) == Liveness::Running;
     let live: Vec<CatalogEntry> = catalog.entries.iter().filter(is_running).cloned().collect();
@@ -60,15 +60,16 @@ pub(super) fn print(form: ViolationsFormat) -> Result<(), CommandError> {
     let mut rows = Vec::new();
     for (entry, short_id) in live.iter().zip(short_ids) {
         for call in pending(entry)? {
+            // By the wall clock of this machine. A clock that was set back gives no age rather than a negative one.
             let age_us =
                 call.asked.wall_ms.and_then(|ms| u64::try_from(now_ms - ms).ok()).map(|ms| ms * 1000);
             rows.push(PendingRow { entry, short_id: short_id.clone(), call, age_us });
         }
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.age_us));
-    match form {
-        ViolationsFormat::Json => print_json(&rows),
-        ViolationsFormat::Text => print_table(&rows, live.len()),
+    match format {
+        RowFormat::Json => print_json(&rows),
+        RowFormat::Text => print_table(&rows, live.len()),
     }
 }
 

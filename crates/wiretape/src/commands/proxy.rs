@@ -184,6 +184,7 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), CommandError> {
         }
     });
     if let Some(bus) = &bus {
+        // Before the outcome is examined: events of a proxy that failed must be flushed as well.
         events::close(bus);
     }
     report(&outcome.map_err(explain)?);
@@ -200,6 +201,7 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
     let servers =
         if listeners.len() > 1 || args.upstream.is_none() { Servers::Several } else { Servers::One };
     let events = EventPlan::new(&args.events, std::mem::take(&mut config.events), servers)?;
+    // Without anything to redact, no key is created.
     let writes_nothing = dir.is_none() && events.is_empty() && admin.is_none();
     let redactor = if args.no_redact || writes_nothing {
         None
@@ -256,6 +258,7 @@ fn traces_dir(args: &ProxyArgs, config: Option<Switch<PathBuf>>) -> Result<Optio
 /// Creates a directory if it is missing, and checks that files can be created in it.
 fn check_writable(dir: &Path) -> io::Result<()> {
     private::create_dir(dir)?;
+    // By creating a file: permissions alone don't tell about read-only mounts, quotas and ACLs.
     let probe = dir.join(format!(".wiretape-{}", std::process::id()));
     private::create_file(&probe)?;
     std::fs::remove_file(&probe)
@@ -333,6 +336,7 @@ fn authority(intercept: bool) -> Result<Option<Arc<CertificateAuthority>>, Comma
 }
 
 fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
+    // The proxy has no switch for these two timeouts: `none` is a limit that is never reached.
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let usual = Limits::default();
     let whole = |n: u64| usize::try_from(n).unwrap_or(usize::MAX / 4);
@@ -359,6 +363,7 @@ fn limits(args: &LimitArgs, config: &LimitsConfig) -> Limits {
 /// Prints where the proxy listens, and how clients use it.
 fn announce(bound: &[BoundListener], admin: Option<SocketAddr>, traces: Option<&Path>, store: Option<&Path>) {
     for BoundListener { listener, address } in bound {
+        // To standard error, since standard output may carry events (`--events`).
         output::note(format!("wiretape: listening on http://{address}"));
         match &listener.route {
             Route::Reverse(reverse) => {

@@ -158,6 +158,8 @@ fn candidate(entry: &CatalogEntry) -> Result<Candidate, CommandError> {
 }
 
 fn keep(entry: &CatalogEntry, ending: &Ending) -> Option<Keep> {
+    // A recording that this machine can't check, for instance on a shared disk, is spared for a day after its last
+    // write.
     const RECENT: Duration = Duration::from_secs(24 * 3600);
     let is_recent = entry.modified().elapsed().is_ok_and(|age| age < RECENT);
     match entry.recorder() {
@@ -186,6 +188,8 @@ struct Deletion {
 
 impl PrunePlan {
     fn new(mut candidates: Vec<Candidate>, criteria: &Criteria, now: SystemTime) -> Self {
+        // Oldest first, so that the total shrinks by the oldest. By path if equal, so that a dry run shows what a run
+        // deletes.
         candidates.sort_by(|a, b| a.modified.cmp(&b.modified).then_with(|| a.path.cmp(&b.path)));
         let mut plan = PrunePlan { deletions: Vec::new(), spared: Vec::new(), kept_files: 0, kept_bytes: 0 };
         let mut total: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
@@ -199,6 +203,7 @@ impl PrunePlan {
             };
             match (reason, candidate.keep) {
                 (Some(reason), None) => {
+                    // Spared traces stay in the total: the limit is about the directory, so others go in their place.
                     total -= candidate.bytes;
                     plan.deletions.push(Deletion { candidate, age, reason });
                 }
@@ -251,7 +256,8 @@ struct PruneResult {
     failed: Vec<(PathBuf, String)>,
 }
 
-/// Whether the user agrees to a plan.
+/// Whether the user agrees to a plan. Without a terminal there is no way to ask, and deleting must never be the
+/// default.
 enum Consent {
     NotNeeded,
     Given,
@@ -266,6 +272,7 @@ fn consent(args: &PruneArgs, plan: &PrunePlan) -> Consent {
     if args.yes {
         return Consent::Given;
     }
+    // The question is on standard error, where it is seen even if the plan is redirected.
     if args.json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Consent::Impossible;
     }

@@ -108,7 +108,9 @@ pub(crate) fn run(mut args: RecordArgs) -> Result<ExitCode, CommandError> {
     let headers = headers(&args)?;
     let common = common(&args)?;
     let feed = feed(&args)?;
+    // The feed is started last, because it may create the store: all options are valid by then.
     let common = common.with_tee(feed.as_ref().map(StoreFeed::tee));
+    // Kept for the error message; the options take ownership of the command.
     let command = args.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let outcome = match url {
         Some(url) => bridge(bridge_options(args, common, url, headers))
@@ -204,6 +206,7 @@ fn live_options(
     allowed_origins: Vec<Origin>,
 ) -> Result<Option<LiveOptions>, CommandError> {
     let Some(port) = serve else { return Ok(None) };
+    // New for each recording: a leaked address is useless afterwards.
     let token = random_token().map_err(CommandError::failure)?;
     let mut options = LiveOptions::new(token);
     options.port = port;

@@ -176,8 +176,10 @@ fn redact_trace(path: &Path, redactor: &Redactor, action: &ActionArgs) -> Result
 /// Where the redacted trace goes; `None` if it is only looked at.
 fn target(path: &Path, action: &ActionArgs) -> Result<Option<PathBuf>, CommandError> {
     let name = path.file_name().unwrap_or_default();
-    let plain = Path::new(name).extension().is_some_and(|extension| extension == "gz" || extension == "zst");
-    let stem = if plain { Path::new(name).file_stem().unwrap_or(name) } else { name };
+    let is_compressed =
+        Path::new(name).extension().is_some_and(|extension| extension == "gz" || extension == "zst");
+    // The copy is not compressed, so its name must not say so.
+    let stem = if is_compressed { Path::new(name).file_stem().unwrap_or(name) } else { name };
     if let Some(dir) = &action.out {
         std::fs::create_dir_all(dir)
             .map_err(|error| CommandError::because(format!("can't create {}", dir.display()), error))?;
@@ -186,10 +188,11 @@ fn target(path: &Path, action: &ActionArgs) -> Result<Option<PathBuf>, CommandEr
     if !action.in_place {
         return Ok(None);
     }
-    if plain {
+    if is_compressed {
         return Err(CommandError::usage(format!("{} is compressed and can't be replaced", path.display()))
             .hint("use -o DIR to write an uncompressed copy"));
     }
+    // The recorder has the file open and would keep writing to the replaced one.
     if liveness(path) == Liveness::Running {
         return Err(CommandError::failure(format!("{} is still being recorded", path.display()))
             .hint("wait until the recording ends, or use -o DIR"));
@@ -223,6 +226,7 @@ impl TraceReport {
         if before == clean {
             return;
         }
+        // By comparison of markers: the redactor doesn't report what it replaced.
         let mut known: Vec<&[u8]> = markers(before).into_iter().map(|place| &before[place]).collect();
         for place in markers(clean) {
             let marker = &clean[place.clone()];

@@ -135,6 +135,7 @@ fn changes(store: &Store, filter: &Filter) -> Result<Vec<Change>, CommandError> 
     let history = Filter { since_ms: None, session: None, ..filter.clone() };
     let mut before: HashMap<(String, String, String), SchemaChangeRecord> = HashMap::new();
     let mut changes = Vec::new();
+    // Oldest first, so that the previous definition of each change has been seen.
     for record in store.schema_changes(&history, u32::MAX)?.into_iter().rev() {
         let key = (record.server.clone(), record.method.clone(), record.key.clone());
         let previous = before.insert(key, record.clone());
@@ -144,6 +145,8 @@ fn changes(store: &Store, filter: &Filter) -> Result<Vec<Change>, CommandError> 
             });
         if is_asked_for {
             let members = previous
+                // The previous definition of something that was added again is the one that was removed before: not a
+                // change of members.
                 .filter(|_| record.change == "modified")
                 .map(|previous| differing(previous.definition.as_bytes(), record.definition.as_bytes()));
             changes.push(Change { record, members });

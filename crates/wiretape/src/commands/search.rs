@@ -98,6 +98,7 @@ fn search(path: &Path, finder: &TextFinder, view: &mut SearchView) -> Result<(),
         }
         if let Some(hit) = hit(line.number, &line.record, finder) {
             view.hit(&trace, &hit)?;
+            // The rest of a large trace need not be read.
             if view.left == 0 {
                 return Ok(());
             }
@@ -276,6 +277,7 @@ fn excerpt(line: &mut StyledLine, found: &TextMatch<'_>, styles: &Styles) {
     const BEFORE: usize = 30;
     const AFTER: usize = 200;
     let text = &found.text;
+    // At character boundaries: the distances are in bytes.
     let start = text.floor_char_boundary(found.range.start.saturating_sub(BEFORE));
     let end = text.ceil_char_boundary((found.range.end + AFTER).min(text.len()));
     let dots = if start > 0 { "…" } else { "" };

@@ -44,16 +44,16 @@ pub(crate) struct SessionArgs {
 
 pub(crate) fn run(args: &SessionArgs) -> Result<(), CommandError> {
     let store = args.store.open()?;
-    let mut told = store.session(&args.id)?;
+    let mut session_calls = store.session(&args.id)?;
     if !args.filter.is_empty() {
-        told.calls = filtered(&store, &told.session, args.filter.checked(&store)?)?;
+        session_calls.calls = filtered(&store, &session_calls.session, args.filter.checked(&store)?)?;
     }
-    told.calls.truncate(args.limit.unwrap_or(usize::MAX));
+    session_calls.calls.truncate(args.limit.unwrap_or(usize::MAX));
     if args.json {
-        return Ok(output::print_json(&told)?);
+        return Ok(output::print_json(&session_calls)?);
     }
     let mut out = Output::stdout();
-    write(&mut out, &told)?;
+    write(&mut out, &session_calls)?;
     Ok(out.flush()?)
 }
 
@@ -67,6 +67,7 @@ fn filtered(store: &Store, session: &SessionRecord, filter: Filter) -> Result<Ve
     let filter = Filter {
         server: Some(session.server.clone()),
         session: Some(session.id.clone()),
+        // Limits the scan: no call of the session is older.
         since_ms: filter.since_ms.max(Some(session.started)),
         ..filter
     };
@@ -76,16 +77,16 @@ fn filtered(store: &Store, session: &SessionRecord, filter: Filter) -> Result<Ve
     Ok(calls)
 }
 
-fn write(out: &mut Output, told: &SessionCalls) -> io::Result<()> {
+fn write(out: &mut Output, session_calls: &SessionCalls) -> io::Result<()> {
     let (styles, width, look) = (out.styles, out.width, DisplayFormat::of(out));
-    for (name, value) in facts(&told.session, &look) {
+    for (name, value) in facts(&session_calls.session, &look) {
         writeln!(out, "{} {value}", styles.dim.paint(format!("{name:<9}")))?;
     }
     writeln!(out)?;
-    if told.calls.is_empty() {
+    if session_calls.calls.is_empty() {
         return writeln!(out, "No calls in this session match this filter.");
     }
-    table(told, &styles).write(out, &styles, width)?;
+    table(session_calls, &styles).write(out, &styles, width)?;
     Ok(())
 }
 
@@ -129,11 +130,11 @@ const COLUMNS: [Column; 5] = [
     Column { title: "ERROR", align: Align::Left, room: Room::Flexible },
 ];
 
-fn table(told: &SessionCalls, styles: &Styles) -> Table {
+fn table(session_calls: &SessionCalls, styles: &Styles) -> Table {
     let mut table = Table::new(&COLUMNS);
-    for call in &told.calls {
+    for call in &session_calls.calls {
         table.row(vec![
-            Cell::new(styles.dim, offset(call.time, told.session.started)),
+            Cell::new(styles.dim, offset(call.time, session_calls.session.started)),
             calls::name(call, styles),
             calls::status(call.status, styles),
             calls::duration(call.latency_us, styles),

@@ -41,6 +41,7 @@ pub(crate) struct SlowArgs {
 pub(crate) fn run(args: &SlowArgs) -> Result<(), CommandError> {
     let store = args.ask.store.open()?;
     let mut filter = args.ask.filter.checked(&store)?;
+    // A GET stream stays open for the whole session and would always be the slowest.
     filter.calls_only = !args.all && filter.method.is_none();
     let mut calls = store.calls(&filter, Order::Slowest, args.limit)?;
     if let Some(over) = args.over {

@@ -120,6 +120,7 @@ pub(crate) fn run(args: &StoreCommandArgs) -> Result<ExitCode, CommandError> {
 
 /// An in-memory store with the sessions and calls of traces.
 pub(crate) fn of_traces(traces: &[TraceSelector]) -> Result<Store, CommandError> {
+    // So that a trace and the store answer the same queries with the same code.
     let mut writer = Writer::in_memory()?;
     let mut found = Vec::new();
     for trace in traces {
@@ -291,6 +292,7 @@ fn resolve(trace: &TraceSelector) -> Result<(PathBuf, Head), (Option<PathBuf>, C
 }
 
 fn refused(path: Option<PathBuf>, error: &CommandError) -> LoadResult {
+    // At once: the results follow when all traces are loaded.
     error.print();
     let outcome = Outcome::Refused(LoadRefusal { error: error.to_string() });
     LoadResult { path, outcome, damaged_lines: 0 }
@@ -313,8 +315,12 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
     if recording.is_whole() {
         let ids: Vec<&str> = recording.parts.iter().filter_map(|part| part.id.as_deref()).collect();
         let failed = |error| load_error(Path::new(""), error);
+        // A load or a recording that was interrupted has left rows behind; loading on top of them would count calls
+        // twice.
         loader.forget_half_loaded(&ids).map_err(failed)?;
         if loader.is_reported_by_proxy(&ids).map_err(failed)? {
+            // The proxy has stored these calls as they happened, and may have dropped some: then the trace replaces
+            // them.
             loader.forget_if_fewer(&ids, count_calls(recording)?).map_err(failed)?;
         }
     }
@@ -330,6 +336,7 @@ fn load_recording(recording: &Recording, writer: &mut Writer) -> Result<Vec<Load
         _ => None,
     });
     if let Some(calls) = last {
+        // Calls without an answer are only known at the end, and counted with the last part.
         *calls += unanswered;
     }
     Ok(loads)
@@ -367,18 +374,18 @@ fn report_notices(path: &Path, reader: &FileReader) -> u64 {
     /// More notices would hide the result.
     const MAX_NOTICES: usize = 10;
     // A notice that affects no call is not reported, nor is a killed recorder.
-    let is_told = |notice: &&Notice| {
+    let is_reported = |notice: &&Notice| {
         !matches!(notice, Notice::UnknownType { .. } | Notice::UnknownDirection { .. } | Notice::MissingEnd)
     };
-    let told: Vec<&Notice> = reader.notices().iter().filter(is_told).collect();
-    for notice in told.iter().take(MAX_NOTICES) {
+    let notices: Vec<&Notice> = reader.notices().iter().filter(is_reported).collect();
+    for notice in notices.iter().take(MAX_NOTICES) {
         output::note(format!("{}: {notice}", path.display()));
     }
-    let more = reader.more_notices() + told.len().saturating_sub(MAX_NOTICES) as u64;
+    let more = reader.more_notices() + notices.len().saturating_sub(MAX_NOTICES) as u64;
     if more > 0 {
         output::note(format!("{}: and {more} more", path.display()));
     }
-    told.iter().filter(|notice| notice.is_damage()).count() as u64
+    notices.iter().filter(|notice| notice.is_damage()).count() as u64
 }
 
 fn print_loads(loads: &[LoadResult]) -> Result<(), CommandError> {

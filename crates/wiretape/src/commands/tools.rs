@@ -53,7 +53,7 @@ type Tools = BTreeMap<(String, String), ListedTool>;
 struct ListedTool {
     tool: Tool,
     /// Whether the results were available for counting.
-    results_seen: bool,
+    has_results: bool,
 }
 
 pub(crate) fn run(args: &ToolsArgs) -> Result<(), CommandError> {
@@ -79,7 +79,7 @@ fn of_traces(traces: &[TraceSelector]) -> Result<Tools, CommandError> {
         for (name, tool) in read(&path)? {
             tools
                 .entry((label.clone(), name))
-                .or_insert_with(|| ListedTool { tool: Tool::default(), results_seen: true })
+                .or_insert_with(|| ListedTool { tool: Tool::default(), has_results: true })
                 .add(tool);
         }
     }
@@ -101,14 +101,14 @@ fn of_store(store: &Store) -> Result<Tools, CommandError> {
     for list in store.schema(None)?.into_iter().filter(|list| list.method == "tools/list") {
         for item in list.items {
             let tool = Tool::defined(item.definition.as_bytes().to_vec());
-            tools.insert((list.server.clone(), item.key), ListedTool { tool, results_seen: false });
+            tools.insert((list.server.clone(), item.key), ListedTool { tool, has_results: false });
         }
     }
     for row in store.stats(&Filter::default())?.rows {
         let Some(name) = row.tool else { continue };
         let listed = tools
             .entry((row.server, name))
-            .or_insert_with(|| ListedTool { tool: Tool::default(), results_seen: false });
+            .or_insert_with(|| ListedTool { tool: Tool::default(), has_results: false });
         listed.tool.calls += row.calls;
         listed.tool.errors += row.errors;
         listed.tool.result_bytes += row.response_bytes;
@@ -148,13 +148,14 @@ const COLUMNS: [Column; 8] = [
 fn print(tools: &Tools, unused: bool) -> Result<(), CommandError> {
     let mut out = Output::stdout();
     if tools.is_empty() {
-        let said = if unused { "No unused tools." } else { "No tools were listed or called." };
-        writeln!(out, "{said}")?;
+        let message = if unused { "No unused tools." } else { "No tools were listed or called." };
+        writeln!(out, "{message}")?;
         return Ok(out.flush()?);
     }
     let (styles, width) = (out.styles, out.width);
     let mut servers = tools.keys().map(|(server, _)| server);
     let first = servers.next();
+    // With one server, its column would repeat the same name; empty columns are dropped.
     let is_one = servers.all(|server| Some(server) == first);
     let mut table = Table::new(&COLUMNS);
     let mut rows: Vec<_> = tools.iter().collect();
@@ -191,7 +192,7 @@ fn cells(server: &str, name: &str, listed: &ListedTool, styles: &Styles) -> Vec<
         if tool.calls == 0 { Cell::new(styles.warning, "unused") } else { units::number(tool.calls).into() },
         output::failures(tool.errors, styles),
         units::bytes(tool.result_bytes).into(),
-        if listed.results_seen { units::number(tool.result_tokens).into() } else { "".into() },
+        if listed.has_results { units::number(tool.result_tokens).into() } else { "".into() },
     ]
 }
 
@@ -227,7 +228,7 @@ impl<'a> ToolsJson<'a> {
             calls: listed.tool.calls,
             errors: listed.tool.errors,
             result_bytes: listed.tool.result_bytes,
-            result_tokens: listed.results_seen.then_some(listed.tool.result_tokens),
+            result_tokens: listed.has_results.then_some(listed.tool.result_tokens),
         };
         ToolsJson { encoding: tokens::ENCODING, tools: tools.iter().map(tool).collect() }
     }

@@ -55,7 +55,7 @@ pub(crate) struct ViewArgs {
     store: StoreArgs,
 }
 
-pub(crate) struct Looking {
+pub(crate) struct ViewRequest {
     /// The traces to open.
     pub(crate) traces: Vec<PathBuf>,
     /// Whether to compare two traces.
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), CommandError> {
         return Err(CommandError::usage("--diff needs two traces"));
     }
     let traces = args.traces.iter().map(readable).collect::<Result<_, _>>()?;
-    view(&Looking {
+    view(&ViewRequest {
         traces,
         diff: args.diff,
         open: !args.no_open,
@@ -94,31 +94,31 @@ fn readable(selector: &TraceSelector) -> Result<PathBuf, CommandError> {
 }
 
 /// Serves the page until the process is stopped.
-pub(crate) fn view(looking: &Looking) -> Result<(), CommandError> {
+pub(crate) fn view(request: &ViewRequest) -> Result<(), CommandError> {
     let options = ViewOptions {
-        listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), looking.port),
-        directory: Arc::new(TraceDirectory::new(looking.dir.clone(), dirs::index_dir()?)),
-        given: looking.traces.clone(),
-        store: Some(looking.store.clone()),
+        listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), request.port),
+        directory: Arc::new(TraceDirectory::new(request.dir.clone(), dirs::index_dir()?)),
+        given: request.traces.clone(),
+        store: Some(request.store.clone()),
     };
-    let names = names(looking)?;
+    let names = names(request)?;
     // Kept until the server ends: browsers that restore their tabs may read it again.
     let mut redirect = None;
-    wiretape_view::serve(options, |page| redirect = announce(looking, &names, page)).map_err(refused)
+    wiretape_view::serve(options, |page| redirect = announce(request, &names, page)).map_err(refused)
 }
 
 /// The names of the traces in the address: ids for traces in the default directory, paths for others.
-fn names(looking: &Looking) -> Result<Vec<String>, CommandError> {
-    let catalog = if looking.traces.is_empty() {
+fn names(request: &ViewRequest) -> Result<Vec<String>, CommandError> {
+    let catalog = if request.traces.is_empty() {
         Catalog::default()
     } else {
-        Catalog::open(&looking.dir, &dirs::index_dir()?)?
+        Catalog::open(&request.dir, &dirs::index_dir()?)?
     };
     let name = |path: &PathBuf| {
         let known = catalog.entries.iter().find(|entry| is_same_file(&entry.path, path));
         known.map_or_else(|| path.to_string_lossy().into_owned(), |entry| entry.id().to_owned())
     };
-    Ok(looking.traces.iter().map(name).collect())
+    Ok(request.traces.iter().map(name).collect())
 }
 
 fn refused(error: ViewError) -> CommandError {
@@ -128,15 +128,15 @@ fn refused(error: ViewError) -> CommandError {
     if is_taken { error.hint("the port is in use; omit --port to use any free one") } else { error }
 }
 
-fn announce(looking: &Looking, names: &[String], page: &PageAddress) -> Option<RedirectFile> {
+fn announce(request: &ViewRequest, names: &[String], page: &PageAddress) -> Option<RedirectFile> {
     let address = match names {
         [] => page.home(),
-        names if looking.diff => page.diff(names),
+        names if request.diff => page.diff(names),
         names => page.traces(names),
     };
     // The page is served even if standard output is closed.
-    let _ = say(&address);
-    if !looking.open {
+    let _ = print_address(&address);
+    if !request.open {
         return None;
     }
     let redirect = open(&address);
@@ -146,7 +146,7 @@ fn announce(looking: &Looking, names: &[String], page: &PageAddress) -> Option<R
     redirect
 }
 
-fn say(address: &str) -> std::io::Result<()> {
+fn print_address(address: &str) -> std::io::Result<()> {
     let mut out = Output::stdout();
     let styles = out.styles;
     writeln!(out, "{} {}", styles.strong.paint("Your traces are at"), styles.name.paint(address))?;
@@ -169,6 +169,7 @@ impl RedirectFile {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        // The address contains names of traces, which may be paths with any character.
         let address = address.replace('&', "&amp;").replace('"', "&quot;");
         let mut file = private::create_file(&path)?;
         let redirect = RedirectFile(path);

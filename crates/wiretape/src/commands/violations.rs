@@ -22,7 +22,7 @@ const COLUMNS: [Column; 5] = [
 ];
 
 #[derive(Clone, Copy)]
-pub(super) enum ViolationsFormat {
+pub(super) enum RowFormat {
     Text,
     Json,
 }
@@ -32,13 +32,13 @@ pub(super) fn print(
     store: &Store,
     filter: &Filter,
     limit: u32,
-    form: ViolationsFormat,
+    format: RowFormat,
 ) -> Result<(), CommandError> {
     let mut violations = store.violations(filter, limit)?;
     violations.reverse();
-    match form {
-        ViolationsFormat::Json => Ok(output::print_json_lines(&violations)?),
-        ViolationsFormat::Text => print_table(store, &violations),
+    match format {
+        RowFormat::Json => Ok(output::print_json_lines(&violations)?),
+        RowFormat::Text => print_table(store, &violations),
     }
 }
 

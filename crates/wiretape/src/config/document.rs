@@ -1,4 +1,6 @@
-//! A TOML document that is read by key, and that reports every key that was not read.
+//! A TOML document that is read by key, and that reports every key that was not read. Not `serde`: it stops at the
+//! first error, ignores unknown keys or rejects them without a position, and can't tell a misspelled key from a
+//! misplaced one.
 
 use super::problem::{ProblemKind, Problems};
 use super::suggest::nearest;
@@ -36,6 +38,7 @@ pub(crate) struct Document<'a> {
 impl<'a> Document<'a> {
     /// Parses a file. Syntax errors are added to the problems.
     pub(crate) fn parse(text: &'a str, problems: &Problems<'_>) -> Self {
+        // Recoverable, so that one syntax error doesn't hide the other problems of the file.
         let (root, errors) = DeTable::parse_recoverable(text);
         let root = root.into_inner();
         let mut values = Vec::new();
@@ -97,16 +100,19 @@ fn collect_value(value: &DeValue<'_>, span: Range<usize>, text: &str, values: &m
 /// Reports a syntax error. Returns whether the rest of the file can still be read.
 fn report_syntax_error(error: &Error, text: &str, values: &[Range<usize>], problems: &Problems<'_>) -> bool {
     let span = error.span().unwrap_or(0..0);
+    // The parser has no error codes; its message is the only way to recognize this one.
     if error.message() == "duplicate key" {
         problems.add(&span, ProblemKind::Syntax, format!("duplicate key `{}`", &text[span.clone()]));
         return true;
     }
+    // The innermost value: inner ones come after the values around them.
     let around = values.iter().rfind(|value| value.start <= span.start && span.end <= value.end);
     let Some(value) = around else {
         problems.add(&span, ProblemKind::Syntax, error.message().trim());
         return false;
     };
     problems.add(value, ProblemKind::Syntax, describe_value_error(error, &text[value.clone()]));
+    // What the parser made of a broken value is arbitrary, so checking it would report nonsense.
     problems.suppress(value.clone());
     true
 }
@@ -132,7 +138,7 @@ pub(crate) struct Section<'a> {
     table: &'a DeTable<'a>,
     place: Place,
     problems: &'a Problems<'a>,
-    taken: Vec<&'static str>,
+    read_keys: Vec<&'static str>,
 }
 
 impl<'a> Section<'a> {
@@ -142,7 +148,7 @@ impl<'a> Section<'a> {
         problems: &'a Problems<'a>,
         read: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let mut section = Section { table, place, problems, taken: Vec::new() };
+        let mut section = Section { table, place, problems, read_keys: Vec::new() };
         let value = read(&mut section);
         section.report_unread();
         value
@@ -175,9 +181,11 @@ impl<'a> Section<'a> {
     }
 
     fn take(&mut self, key: &'static str) -> Option<Located<&'a DeValue<'a>>> {
+        // Otherwise a valid key would be missing from suggestions and from the list of known keys.
         debug_assert!(self.place.schema.keys.contains(&key), "{key} is not in the schema of its table");
-        self.taken.push(key);
+        self.read_keys.push(key);
         let mut named: Vec<_> = self.table.iter().filter(|(name, _)| is_same(name.get_ref(), key)).collect();
+        // TOML rejects duplicates itself, but not `allow-keys` next to `allow_keys`. The first in the file counts.
         named.sort_by_key(|(name, _)| name.span().start);
         for (name, _) in named.iter().skip(1) {
             let message = format!("duplicate key `{}`, in another spelling", name.get_ref());
@@ -268,12 +276,12 @@ impl<'a> Section<'a> {
         boolean: impl FnOnce(bool) -> T,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<Located<T>> {
-        let said = self.typed(key, expected, |value| match value {
-            DeValue::Boolean(said) => Some(Err(*said)),
+        let located = self.typed(key, expected, |value| match value {
+            DeValue::Boolean(value) => Some(Err(*value)),
             other => other.as_str().map(Ok),
         })?;
-        let parsed = said.value.map_or_else(|said| Ok(boolean(said)), parse);
-        self.checked(key, said.span, parsed)
+        let parsed = located.value.map_or_else(|value| Ok(boolean(value)), parse);
+        self.checked(key, located.span, parsed)
     }
 
     fn checked<T>(&self, key: &str, span: Range<usize>, parsed: Result<T, String>) -> Option<Located<T>> {
@@ -321,6 +329,7 @@ impl<'a> Section<'a> {
             DeValue::Array(items) if items.iter().any(|item| item.get_ref().is_table()) => {
                 let message = format!("only one is allowed: write {}", schema.title);
                 self.problems.add(&span, ProblemKind::WrongType, message);
+                // All are read, so that the problems inside them are reported as well.
                 self.descend_all(items.iter(), schema, &mut read).pop()
             }
             other => {
@@ -382,7 +391,7 @@ impl<'a> Section<'a> {
     /// Reports the keys that were not read.
     fn report_unread(&self) {
         for (name, _) in self.table {
-            if !self.taken.iter().any(|key| is_same(name.get_ref(), key)) {
+            if !self.read_keys.iter().any(|key| is_same(name.get_ref(), key)) {
                 self.report_unknown(name.get_ref(), &name.span());
             }
         }

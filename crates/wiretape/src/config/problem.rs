@@ -1,4 +1,5 @@
-//! Problems in a configuration file, with their locations.
+//! Problems in a configuration file, with their locations. They are collected behind a shared reference rather than
+//! returned, so that reading continues after a problem and reports all of them at once.
 
 use crate::error::CommandError;
 use crate::text::printable;
@@ -110,6 +111,7 @@ impl<'a> Problems<'a> {
     fn position(&self, offset: usize) -> (usize, usize) {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.rsplit('\n').next().unwrap_or_default();
+        // Editors don't count a byte order mark as a column.
         let column = line.trim_start_matches('\u{feff}').chars().count();
         (before.matches('\n').count() + 1, column + 1)
     }
@@ -122,6 +124,7 @@ impl<'a> Problems<'a> {
     /// All problems, in the order of the file.
     pub(crate) fn into_vec(self) -> Vec<Problem> {
         let mut found = self.found.into_inner();
+        // Sections report unread keys last, so problems are not found in the order of the file.
         found.sort_by_key(|(offset, _)| *offset);
         found.dedup();
         found.into_iter().map(|(_, problem)| problem).collect()
@@ -133,6 +136,7 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Result<String, Problem>> {
     let bytes = std::fs::read(path)?;
     Ok(String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
+        // The part before the first invalid byte is valid, and enough to compute the position.
         let before = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
         let problems = Problems::new(&before);
         let (line, column) = problems.position(valid);

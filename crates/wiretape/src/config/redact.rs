@@ -94,6 +94,7 @@ fn known_rules() -> String {
 
 fn check_keys(list: &str, keys: &[Located<&str>], problems: &Problems<'_>) {
     for key in keys {
+        // Compiled one at a time, so that the problem points to this key and not to the list.
         let alone = Rules { keys: vec![key.value.to_owned()], ..Rules::default() };
         if let Err(error) = alone.compile() {
             problems.add(&key.span, ProblemKind::BadValue, format!("`{list}`: {error}"));
@@ -142,6 +143,7 @@ fn read_pattern(section: &mut Section<'_>) -> Option<Pattern> {
     let pattern = (name.value.to_owned(), regex.value.to_owned());
     let alone = Rules { patterns: vec![pattern], ..Rules::default() };
     if let Err(error) = alone.compile() {
+        // The same for patterns: the span of the value that is wrong.
         let span = if matches!(error, RuleError::RuleName { .. }) { &name.span } else { &regex.span };
         section.problems().add(span, ProblemKind::BadValue, describe(&error));
         return None;

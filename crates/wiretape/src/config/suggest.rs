@@ -6,6 +6,7 @@ pub(super) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str
     let likeness = |name: &&'a str| {
         let name = normal(name);
         let distance = strsim::damerau_levenshtein(&written, &name);
+        // A third of the letters may differ; more, and short keys would resemble each other.
         let close = distance <= (name.chars().count() / 3).max(1);
         // `max_body` for `body`, `timeout` for `idle_timeout`.
         let part = written.len().min(name.len()) >= 4 && (written.contains(&name) || name.contains(&written));

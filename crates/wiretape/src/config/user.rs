@@ -36,6 +36,7 @@ impl Config {
             Some(path) => (PathBuf::from(path), true),
             None => match dirs::config_file() {
                 Some(path) => (path, false),
+                // No home directory, as in some containers and services: the defaults apply.
                 None => return Ok(Config::default()),
             },
         };

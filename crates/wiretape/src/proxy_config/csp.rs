@@ -16,6 +16,7 @@ const OWN_KEYS: [&str; 3] = ["paths", "mode", "report"];
 
 const KEYS: [&str; OWN_KEYS.len() + Directive::NAMES.len()] = {
     let mut keys = [""; OWN_KEYS.len() + Directive::NAMES.len()];
+    // A loop by index: iterators can't be used in a constant. The keys must follow the list of directives.
     let mut at = 0;
     while at < keys.len() {
         keys[at] = if at < OWN_KEYS.len() { OWN_KEYS[at] } else { Directive::NAMES[at - OWN_KEYS.len()] };
@@ -36,17 +37,17 @@ pub(super) fn read_rule(section: &mut Section<'_>) -> Rule {
     );
     let report = report.map(|report| report.value);
     let mut directives = Directives::default();
-    let mut is_said = false;
+    let mut has_directive = false;
     for name in Directive::NAMES {
         let Some(span) = section.key_span(name) else { continue };
-        is_said = true;
+        has_directive = true;
         let sources = read_sources(section, name, &span, mode);
         if let Some(directive) = Directive::named(name).filter(|_| !sources.is_empty()) {
             directives.add(directive, sources);
         }
     }
-    if !is_said {
-        check_silence(section, mode, report);
+    if !has_directive {
+        check_without_directives(section, mode, report);
     }
     Rule { paths, mode, directives, report }
 }
@@ -60,7 +61,7 @@ fn parse_reporting(text: &str) -> Result<Reporting, String> {
 }
 
 /// Reports a rule without a directive, unless it asks for reports.
-fn check_silence(section: &Section<'_>, mode: Mode, report: Option<Reporting>) {
+fn check_without_directives(section: &Section<'_>, mode: Mode, report: Option<Reporting>) {
     let asks_for_reports = matches!(report, Some(Reporting::ReportUri | Reporting::ReportTo));
     let message = match mode {
         Mode::Replace => "it would remove the policy without a replacement",
@@ -72,6 +73,7 @@ fn check_silence(section: &Section<'_>, mode: Mode, report: Option<Reporting>) {
 }
 
 fn read_paths(section: &mut Section<'_>) -> Vec<PathGlob> {
+    // A missing key means all paths. So would a broken list, but its problem has the whole file rejected.
     let Ok(texts) = section.all_texts("paths") else { return Vec::new() };
     let problems = section.problems();
     if let Some(span) = section.key_span("paths").filter(|_| texts.is_empty()) {

@@ -1,4 +1,5 @@
-//! The configuration of events, the store and the webhook.
+//! The configuration of events, the store and the webhook: the keys of the proxy's file that `crate::events` combines
+//! with the command line.
 
 use super::{
     NamedFiles, Switch, parse_directory, parse_file, read_size, require, serialize_ms, serialize_switch_ms,
@@ -124,6 +125,7 @@ fn read_webhook(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> 
         section.problems().add(span, ProblemKind::BadValue, "`batch_events`: must be at least 1");
     }
     let batch_time = section.parsed("batch_time", "a duration such as \"5s\"", units::parse_duration);
+    // A spool that holds next to nothing would drop batches at the first outage.
     let spool_bytes = read_size(section, "spool_bytes", 1_000_000);
     require(section, &["url"]);
     Some(WebhookConfig {

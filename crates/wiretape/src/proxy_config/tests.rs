@@ -4,7 +4,7 @@ use wiretape_proxy::http::csp::{Directive, Mode, Reporting};
 const PAGE: &str = include_str!("../../../../docs/configuration.md");
 
 fn read(text: &str) -> Result<ProxyConfig, Vec<String>> {
-    read_proxy(text, Path::new("/etc/wiretape/wiretape.toml"), NamedFiles::Unseen)
+    read_proxy(text, Path::new("/etc/wiretape/wiretape.toml"), NamedFiles::NotChecked)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 

@@ -75,7 +75,7 @@ fn what_is_the_same_is_said_so() {
     assert!(some.contains("No differences") && some.contains("exit 0"), "{some}");
 }
 
-/// What it was meant to leave out would be told as a difference.
+/// The value that it should ignore would be reported as a difference.
 #[test]
 fn a_path_that_matches_nothing_is_refused() {
     let env = environment(&[INITIALIZE, TOOLS, ONE], &[INITIALIZE, TOOLS, ONE]);

@@ -43,7 +43,7 @@ impl TestEnvironment {
         file.set_modified(SystemTime::now() - Duration::from_secs(86_400) * days).unwrap();
     }
 
-    /// A trace of one good and one failed call that began so many seconds after `START_MS`.
+    /// A trace of one successful and one failed call that started `seconds` after `START_MS`.
     pub(crate) fn trace(&self, name: &str, id: &str, seconds: i64) -> PathBuf {
         self.file(name, sample_trace(id, name.split('.').next().unwrap(), seconds))
     }
@@ -59,7 +59,7 @@ impl TestEnvironment {
         command
     }
 
-    /// Runs the binary and tells all that came of it, with this environment's paths as `$DATA`.
+    /// Runs the binary and returns its output and exit code, with this environment's paths as `$DATA`.
     pub(crate) fn run(&self, args: &[&str]) -> String {
         self.tell(&self.command(args).output().unwrap())
     }
@@ -81,7 +81,7 @@ impl TestEnvironment {
     }
 }
 
-/// The time so many microseconds into a trace that began `seconds` after `START_MS`.
+/// The time at an offset in microseconds in a trace that started `seconds` after `START_MS`.
 pub(crate) fn moment(seconds: i64, us: u64) -> Moment {
     Moment { wall_ms: START_MS + seconds * 1000 + us as i64 / 1000, us }
 }

@@ -8,7 +8,7 @@ const CALL: &str = r#"{"jsonrpc":"2.0","id":"call-1","method":"tools/call","para
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":"call-1","result":{"sum":3}}"#;
 const SECRET: &str = "hunter2-is-secret";
 
-/// What came of an import.
+/// The result of an import.
 struct Outcome {
     code: i32,
     stdout: String,

@@ -13,7 +13,7 @@ fn talk(mut command: Command, lines: &[&str]) -> Output {
     let mut child = command.spawn().unwrap();
     let mut input = lines.join("\n").into_bytes();
     input.push(b'\n');
-    // If it has gone already, what it said tells why.
+    // If it has already exited, its output explains why.
     let _ = child.stdin.take().unwrap().write_all(&input);
     child.wait_with_output().unwrap()
 }
@@ -94,7 +94,7 @@ fn what_is_told_of_a_client_has_no_secrets() {
             assert!(told.contains("params/arguments/password was missing and is \"[REDACTED:"), "{told}");
         }
     }
-    // Without rules that work, no values are told.
+    // Without valid rules, no values are printed.
     std::fs::write(env.data_dir().join("config.toml"), "[redact]\nkeys = 7\n").unwrap();
     let told = play(&env, &["replay", "aaaa"], &[&login]);
     assert!(told.contains("params/arguments/password differs") && !told.contains("hunter"), "{told}");
@@ -108,7 +108,7 @@ fn reports_are_for_programs() {
         let report = std::fs::read(env.data_dir().join(name)).unwrap();
         insta::assert_snapshot!(snapshot, env.redact(&report));
     }
-    // That is told at once, not when everything is over.
+    // Reported at once, not at the end.
     let nowhere = play(&env, &["replay", "aaaa", "--report", "no/such/dir/report.json"], &[HELLO]);
     assert!(
         nowhere.contains("can't write no/such/dir/report.json") && nowhere.contains("exit 2"),

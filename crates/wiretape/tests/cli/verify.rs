@@ -135,7 +135,7 @@ fn programs_are_told() {
         let report = std::fs::read_to_string(env.data_dir().join(name)).unwrap();
         insta::assert_snapshot!(format!("verify-{name}"), no_times(&env.redact(report.as_bytes())));
     }
-    // That is told at once, before anything is called.
+    // Reported at once, before anything is called.
     let nowhere = verify(&env, &["--report", "no/such/dir/report.json"], "bbbb");
     assert!(nowhere.contains("can't write no/such/dir/report.json"), "{nowhere}");
     assert!(!nowhere.contains("against"), "{nowhere}");
@@ -212,7 +212,7 @@ fn servers_that_misbehave_are_named() {
     );
 }
 
-/// The verdict is the exit status, and the report is there, whoever reads how much.
+/// The exit status is the verdict, and the report is written, even if the reader of the output closes it early.
 #[test]
 fn whoever_has_read_enough_still_learns_how_it_ended() {
     let env = environment();

@@ -1,9 +1,9 @@
-//! The official conformance suite, without the proxy and through it, and with what was recorded then: every scenario must come
-//! out the same.
+//! The official conformance suite, without the proxy, through it, and against its recordings: every scenario must
+//! have the same result.
 //!
-//! The suite tests servers and clients. Here both are known to pass, so whatever fails is the proxy's doing. A server
-//! stands behind a reverse proxy; a client is told of a forward proxy, and in front of each of the suite's servers it
-//! finds a reverse one, through which it must be able to log in.
+//! The suite tests servers and clients. Here both are known to pass, so any failure is the proxy's. A server is
+//! behind a reverse proxy; a client uses a forward proxy, and each of the suite's servers is behind a reverse one,
+//! through which the client must be able to log in.
 //!
 //! `cargo xtask setup` installs the suite and `cargo xtask test` says where; a bare `cargo test` skips these.
 
@@ -71,7 +71,7 @@ fn check_server(revision: &str, required: usize) {
     let replay = Service::spawn(wiretape_replay(home.path()), LIMIT).unwrap();
     let replayed = suite.test_server("replayed", &replay.url());
     check("recording of a server", revision, &(results.0, replayed), required, &OTHERWISE);
-    let said = replay.said();
+    let said = replay.output();
     assert!(!said.contains("missed:"), "{said}");
 }
 
@@ -111,7 +111,7 @@ fn check_client_behind_reverse_proxies(revision: &str, required: usize) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/behind-proxy.sh");
     let words = [&script, home.path(), Path::new(env!("CARGO_BIN_EXE_wiretape")), &client];
     let command = words.map(|word| word.to_str().unwrap()).join(" ");
-    // One after the other: with a proxy for each, there are many processes already, and the suite waits for nobody long.
+    // One after the other: with a proxy for each, there are many processes already, and the suite has short timeouts.
     let direct = suite.test_client("direct", &client, None);
     let results = (direct, suite.test_client("recorded", Path::new(&command), None));
     check("client behind reverse proxies", revision, &results, required, &[]);
@@ -127,8 +127,8 @@ fn both<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T) -> (
     })
 }
 
-/// Scenarios that don't apply to a recording, though they do to its server: an answer that is there at once is no stream that could
-/// be polled.
+/// Scenarios that apply to a server but not to its recording: a replayed answer arrives at once, so there is no
+/// stream to poll.
 const OTHERWISE: [&str; 1] = ["server-sse-polling"];
 
 fn check(

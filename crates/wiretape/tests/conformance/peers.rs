@@ -1,4 +1,4 @@
-//! The processes that stand on the way, killed when they are dropped.
+//! The processes between client and server, killed when they are dropped.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};

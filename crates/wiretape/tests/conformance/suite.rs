@@ -30,7 +30,7 @@ impl<'a> Suite<'a> {
         self.run(folder, &mut command)
     }
 
-    /// Is many servers to `client`, which is told of the proxy.
+    /// Runs several servers for `client`, which is configured to use the proxy.
     pub(crate) fn test_client(&self, folder: &str, client: &Path, proxy: Option<&str>) -> Results {
         let mut command = self.parts.conformance();
         command.args(["client", "--command"]).arg(client);
@@ -138,8 +138,8 @@ impl Display for Results {
 
 /// A line of the summary: `✓ name: 2 passed, 0 failed`.
 ///
-/// How many checks passed is left out. The suite runs clients at the same time and now and then counts for one what
-/// belongs to another, though only such as nobody fails. One that did nothing at all passes nothing, and so fails here.
+/// The number of passed checks is ignored. The suite runs clients concurrently and sometimes counts a check for the
+/// wrong one, though only checks that no client fails. A client that did nothing passes no check, and so fails here.
 fn outcome_in(line: &str) -> Option<(String, Outcome)> {
     let passes = line.starts_with('✓');
     let (name, counts) = line.strip_prefix(['✓', '✗'])?.strip_prefix(' ')?.split_once(": ")?;

@@ -124,7 +124,7 @@ fn what_it_says_to_type_next_works() {
     only_trace(&environment.path().join("elsewhere"));
 }
 
-/// The server tells its address, and goes on until it is ended.
+/// The server prints its address, and runs until it is stopped.
 fn shows_a_page(mut command: Command) {
     let mut server = command.arg("--no-open").stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -42,7 +42,7 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
     found
 }
 
-/// Blocks of `sh` are run as they stand, those of a page one after the other in the same place. What can't be run
+/// Blocks of `sh` are run verbatim, those of a page one after the other in the same directory. What can't be run
 /// everywhere is fenced as `console`.
 #[cfg(unix)]
 #[test]
@@ -109,7 +109,7 @@ fn every_configuration_example_is_valid() {
     }
 }
 
-/// Compares what stands between two marks of a page with what should, or writes it there.
+/// Compares the text between two markers of a page with the expected one, or writes it there.
 fn check_generated(page: &str, name: &str, expected: &str) {
     let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
     let path = root().join(page);

@@ -1,4 +1,4 @@
-//! A client, a server, and a proxy that may stand between them.
+//! A client, a server, and optionally a proxy between them.
 
 use crate::{lint, store};
 use serde_json::Value;
@@ -36,9 +36,9 @@ pub(crate) enum Sdk {
     PythonFirst,
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 pub(crate) struct Run {
-    /// What the client told, a line a step.
+    /// The client's output, one line per step.
     pub(crate) told: String,
     /// What crossed the client's transports, if the client knows: direction and message, counted.
     pub(crate) crossed: BTreeMap<String, usize>,
@@ -61,7 +61,7 @@ pub(crate) fn parts() -> Option<Parts> {
     parts
 }
 
-/// Runs a scenario directly, then through the proxy; what the client tells must be the same. The second is returned.
+/// Runs a scenario directly, then through the proxy; the client's output must be the same. Returns the second result.
 pub(crate) fn check_same(parts: &Parts, sdk: Sdk, transport: Transport, scenario: &str, option: &str) -> Run {
     let direct = run(parts, sdk, transport, scenario, option, None);
     let home = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ impl Run {
         }
     }
 
-    /// Every request in the traces has an answer, but for so many.
+    /// Every request in the traces has an answer, except for this many.
     pub(crate) fn check_answered(&self, unanswered: usize) {
         let messages: Vec<Value> = self
             .recorded

@@ -1,4 +1,4 @@
-//! Very many at once, and one that is very slow.
+//! Very many clients at once, and a very slow one.
 
 use crate::proxy::Proxy;
 #[cfg(target_os = "linux")]

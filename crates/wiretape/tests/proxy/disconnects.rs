@@ -1,4 +1,4 @@
-//! Somebody goes away in the middle: the other side is told, and the next exchange works.
+//! A peer disconnects in the middle: the other side notices, and the next exchange works.
 
 use crate::proxy::{Proxy, wait_until};
 use crate::wire::{Ending, LAST_CHUNK, OPEN_STREAM, Peer, STREAM, Upstream, chunk, ok, post};

@@ -1,4 +1,4 @@
-//! What the proxy tells beside its traces, against what its peers did.
+//! The events of the proxy, against what its peers did.
 
 use crate::proxy::{Proxy, Stopped, wait_until};
 use crate::wire::{Peer, Upstream, ok, post};
@@ -59,7 +59,7 @@ impl Pair {
     }
 }
 
-/// What was told.
+/// The emitted events.
 struct Told {
     lines: Vec<Value>,
     store: Store,
@@ -388,7 +388,7 @@ fn events_arrive_at_the_webhook() {
     assert!(!stopped.stderr.contains("hidden") && !stopped.stderr.contains("sesame"), "{}", stopped.stderr);
 }
 
-/// The store is damaged, no store, or a directory: the user is told, and the traffic passes.
+/// The store is damaged, not a store, or a directory: the user is warned, and traffic continues.
 #[test]
 fn trouble_with_the_store_costs_the_store_only() {
     let damage = |store: &Path| {

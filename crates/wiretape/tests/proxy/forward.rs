@@ -1,4 +1,4 @@
-//! A proxy that clients are told of.
+//! A forward proxy, which clients are configured to use.
 
 use crate::disconnects::check_refusal;
 use crate::proxy::Proxy;

@@ -123,7 +123,7 @@ fn https_is_recorded_with_the_authority_that_clients_trust() {
         "{}",
         String::from_utf8_lossy(&answer.stderr)
     );
-    // A client that doesn't trust it gets nothing, and the user is told what to do.
+    // A client that doesn't trust the CA gets nothing, and the user gets a hint.
     assert!(!ask(&trusted).status.success());
 
     let stopped = proxy.stop();

@@ -80,7 +80,7 @@ fn headers_that_are_too_large() {
     let message = check_refusal(&body, &Value::Null, "too-large", 431);
     assert!(message.contains("--max-headers"), "{message}");
     drop(client);
-    // So large that nobody reads them to their end.
+    // So large that they are never read to their end.
     let mut client = proxy.connect();
     client.send(post(&format!("X-Large: {}\r\n", "x".repeat(100_000)), CALL));
     assert_eq!(client.receive_head().status(), 431);
@@ -253,7 +253,7 @@ fn a_stream_that_goes_on_for_too_long_is_cut() {
     assert_eq!(proxy.stop().trace().endings(), ["open", "timeout"]);
 }
 
-/// A beginning that may be one of HTTP/2 is waited for only while somebody is there.
+/// A possible HTTP/2 preface is waited for only while the client is connected.
 #[test]
 fn a_client_that_goes_after_one_letter_is_gone() {
     let upstream = Upstream::listen();

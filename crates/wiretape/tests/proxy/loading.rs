@@ -123,7 +123,7 @@ fn away(proxy: &Proxy, upstream: Upstream) {
     assert_eq!(client.receive().0.status(), 502);
 }
 
-/// All that a command tells of a store, without what can't be the same in both.
+/// The output of a command for a store, without the parts that must differ.
 fn told(stopped: &Stopped, command: &[&str], store: &str) -> Vec<String> {
     let output = wiretape(stopped.home()).args(command).args(["--json", "--store", store]).output().unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -68,11 +68,11 @@ fn log_in(parts: &Parts, sdk: Sdk, url: &str) -> Output {
     command.arg(url).output().unwrap()
 }
 
-/// What a client tells of a login that must succeed.
+/// The client's output for a login that must succeed.
 fn tell(parts: &Parts, sdk: Sdk, url: &str, server: &Service) -> String {
     let output = log_in(parts, sdk, url);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{sdk:?} at {url}: {stderr}\nThe server said:\n{}", server.said());
+    assert!(output.status.success(), "{sdk:?} at {url}: {stderr}\nThe server said:\n{}", server.output());
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -82,10 +82,10 @@ fn check_same(sdk: Sdk, options: &[&str]) {
     let server = server(options);
     let direct = tell(&parts, sdk, &server.url(), &server);
     assert!(direct.trim_end().ends_with("true]"), "the token was not renewed: {direct}");
-    let before = server.said().len();
+    let before = server.output().len();
     let (proxy, home) = proxy(&server, &[]);
     assert_eq!(tell(&parts, sdk, &proxy.url(), &server), direct);
-    check_answers(&server.said()[before..]);
+    check_answers(&server.output()[before..]);
     assert!(proxy.stop().unwrap().success());
     check_traces(&home.path().join("traces"));
 }
@@ -120,7 +120,7 @@ fn check_refused(sdk: Sdk, server_options: &[&str], proxy_options: &[&str], why:
     let output = log_in(&parts, sdk, &proxy.url());
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.contains(why), "{why:?} is missing in {stderr}");
-    assert!(!server.said().contains("grant_type="), "it got so far: {}", server.said());
+    assert!(!server.output().contains("grant_type="), "it got so far: {}", server.output());
     proxy.said()
 }
 
@@ -178,7 +178,7 @@ fn ask(service: &Service, head: &str, headers: &str, body: &str) -> String {
 
 const DOCUMENT: &str = "GET /.well-known/oauth-protected-resource/mcp";
 
-/// The path that stands for the foreign authorization server, once the proxy has learnt of it.
+/// The path under which the proxy exposes the foreign authorization server, once it has seen it.
 fn learn(proxy: &Service) -> String {
     let document = ask(proxy, DOCUMENT, "", "");
     let issuer =
@@ -195,7 +195,7 @@ fn the_proxy_is_open_to_nobody() {
     let (server, stranger) = (server(&["--foreign"]), server(&[]));
     let (proxy, _home) = proxy(&server, &[]);
     learn(&proxy);
-    let before = stranger.said();
+    let before = stranger.output();
     let name = format!("127.0.0.1_3a{}", stranger.address().port());
     for path in [
         format!("/.well-known/oauth-authorization-server/.wiretape/as/http/{name}"),
@@ -209,8 +209,8 @@ fn the_proxy_is_open_to_nobody() {
             assert!(answer.starts_with("HTTP/1.1 404"), "{method} {path}: {answer}");
         }
     }
-    assert_eq!(stranger.said(), before);
-    assert!(!server.said().contains(".wiretape"), "{}", server.said());
+    assert_eq!(stranger.output(), before);
+    assert!(!server.output().contains(".wiretape"), "{}", server.output());
 }
 
 /// What a client sends to the proxy because it is the server's is not shown to the authorization server.
@@ -224,12 +224,12 @@ fn credentials_of_the_server_stay_with_it() {
     let form = format!("grant_type=refresh_token&resource={}", proxy.url());
     ask(&proxy, &format!("POST {path}/token"), headers, &form);
     // What a server says is read beside what it answers.
-    let is_told = || server.said().lines().any(|line| line.contains("/token"));
+    let is_told = || server.output().lines().any(|line| line.contains("/token"));
     let patience = std::time::Instant::now() + std::time::Duration::from_secs(10);
     while !is_told() && std::time::Instant::now() < patience {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let said = server.said();
+    let said = server.output();
     let asked = said.lines().find(|line| line.contains("/token")).unwrap_or_else(|| panic!("{said}"));
     let expected = format!("resource={} authorization=\"Basic YTpi\" -> 400", server.url());
     assert!(asked.ends_with(&expected), "{asked}");

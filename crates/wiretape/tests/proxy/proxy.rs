@@ -216,7 +216,7 @@ pub(crate) fn traces_in(dir: &Path) -> Vec<Trace> {
 }
 
 fn found_in(text: &str, what: &str) -> Option<SocketAddr> {
-    // A line that is still being written is no line.
+    // A line that is still being written doesn't count.
     let whole = &text[..text.rfind('\n')? + 1];
     let (_, rest) = whole.split_once(what)?;
     rest.split([' ', '/', '\n']).next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! What stands in the traces, and what never does.
+//! What is in the traces, and what must never be.
 
 use crate::proxy::{Proxy, SIGKILL, Stopped, say_skipped, traces_in, wait_until};
 use crate::trace::Trace;

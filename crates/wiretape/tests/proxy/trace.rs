@@ -1,4 +1,4 @@
-//! What stands in a trace, for tests to look at.
+//! The contents of a trace, for tests to examine.
 
 use serde_json::Value;
 use std::fs;
@@ -26,7 +26,7 @@ impl Trace {
         trace
     }
 
-    /// The payloads of one direction, `in` or `out`, as they stand there.
+    /// The payloads of one direction, `in` or `out`, verbatim.
     pub(crate) fn raw(&self, dir: &str) -> Vec<&str> {
         const KEY: &str = ",\"raw\":";
         let wanted = format!("\"dir\":\"{dir}\"");
@@ -48,7 +48,7 @@ impl Trace {
         self.lines.iter().filter(|line| line.get("raw").is_some()).collect()
     }
 
-    /// How its exchanges ended, where a line tells.
+    /// How its exchanges ended, if a line says so.
     pub(crate) fn endings(&self) -> Vec<&str> {
         self.of_type("http").iter().filter_map(|line| line["http"]["ended"].as_str()).collect()
     }

@@ -61,7 +61,7 @@ impl Upstream {
 /// One end of a connection.
 pub(crate) struct Peer {
     pub(crate) stream: TcpStream,
-    /// What was read and not yet asked for.
+    /// Bytes that were read and not yet consumed.
     ahead: Vec<u8>,
     /// It is to break, not to end.
     abrupt: bool,
@@ -158,7 +158,7 @@ impl Peer {
         Head::parse(&self.read_through(b"\r\n\r\n"))
     }
 
-    /// Reads a head and a body whose end the head tells.
+    /// Reads a head, and a body whose length the head gives.
     pub(crate) fn receive(&mut self) -> (Head, Vec<u8>) {
         let head = self.receive_head();
         let body = match (head.get("content-length"), head.get("transfer-encoding")) {
@@ -204,7 +204,7 @@ impl Peer {
         chunk
     }
 
-    /// Reads chunks until there are so many bytes of a body.
+    /// Reads chunks until the body has this many bytes.
     pub(crate) fn receive_streamed(&mut self, length: usize) -> Vec<u8> {
         let mut body = Vec::new();
         while body.len() < length {
@@ -230,7 +230,7 @@ impl Peer {
     }
 }
 
-/// The head of a request or response, as it stood there.
+/// The head of a request or response, verbatim.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
     /// The request line or status line.
@@ -315,5 +315,5 @@ pub(crate) fn chunk(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// The chunk after which there are no more.
+/// The last chunk.
 pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";

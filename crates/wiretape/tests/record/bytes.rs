@@ -24,7 +24,7 @@ fn pass(input: &[u8]) -> Trace {
     trace
 }
 
-/// Every line is JSON and stands in the trace as it is.
+/// Every line is JSON and is in the trace unchanged.
 fn check_json(lines: &[&[u8]]) {
     let mut input = lines.join(&b'\n');
     input.push(b'\n');
@@ -150,7 +150,7 @@ fn pipes_that_do_not_block_are_waited_for() {
     let mut child = command.stdin(stdin).stdout(stdout).stderr(Stdio::null()).spawn().unwrap();
     drop(command);
     wait_until("the session has begun", || !traces_in(&home.traces_dir()).is_empty());
-    // More than the pipes hold, while nobody reads.
+    // More than the pipes hold, without a reader.
     let line = format!("{{\"text\":\"{}\"}}\n", "x".repeat(100_000));
     let writer = std::thread::spawn(move || (0..20).for_each(|_| to_us.write_all(line.as_bytes()).unwrap()));
     let mut received = Vec::new();

@@ -49,7 +49,7 @@ fn start_in(home: &Home, dir: &Path) -> Session {
     home.start(&["--out", dir.to_str().unwrap()], &echo(&["--exit", "7"]))
 }
 
-/// The session was whole, and the user was told once that it can't be recorded.
+/// The session was complete, and the user was warned once that it can't be recorded.
 fn check_told_once(ended: &Ended, why: &str) {
     assert_eq!((ended.code, ended.stdout.as_slice()), (Some(7), &b""[..]));
     let told: Vec<_> =

@@ -174,7 +174,7 @@ fn a_server_that_closes_its_input_is_not_waited_for() {
     let script = "exec <&-; echo '{\"closed\":true}'; while [ ! -e \"$1\" ]; do sleep 0.05; done; exit 3";
     let mut session = home.start(&[], &shell(script, [&go]));
     assert_eq!(session.receive_line(), "{\"closed\":true}");
-    // The client is told, as it would be without us.
+    // The client sees the failure as it would without us.
     wait_until("the client's pipe is broken", || session.peer.send(b"{\"anybody\":\"there?\"}\n").is_err());
     std::fs::write(&go, "").unwrap();
     assert_eq!(session.end().code, Some(3));

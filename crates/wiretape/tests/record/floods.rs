@@ -78,7 +78,7 @@ fn each_message(home: &Home, mut take: impl FnMut(Direction, &[u8])) {
     assert_eq!(reader.notices(), []);
 }
 
-/// What is too much for the store is told, and costs nothing else.
+/// Lines that the store can't keep up with are reported, and nothing else is affected.
 fn check_quiet_but_for_the_store(ended: &Ended) {
     assert_eq!((ended.code, ended.stdout.as_slice()), (Some(0), &b""[..]), "{}", ended.stderr);
     let of_store = |line: &str| line.starts_with("warning: wiretape: store: ");

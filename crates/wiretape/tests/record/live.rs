@@ -1,4 +1,4 @@
-//! `--serve`: viewers see the recording as it grows, and nobody else does.
+//! `--serve`: authorized viewers see the recording as it grows, and other clients see nothing.
 
 use crate::session::{Home, LIMIT, Session, echo, server, wait_until};
 use serde_json::Value;

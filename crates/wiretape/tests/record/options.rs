@@ -15,7 +15,7 @@ fn secret() -> String {
     ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat()
 }
 
-/// A session that echoes these lines, and what came of it.
+/// A session that echoes these lines, and its result.
 fn echoed(home: &Home, options: &[&str], lines: &[&str]) -> Ended {
     let mut session = home.start(options, &echo(&[]));
     lines.iter().for_each(|line| session.round_trip(format!("{line}\n")));
@@ -27,7 +27,7 @@ fn text(home: &Home) -> String {
     fs::read_to_string(&traces_in(&home.traces_dir())[0]).unwrap()
 }
 
-/// The marker that stands for a member's value.
+/// The marker that replaces a member's value.
 fn marker(trace: &Trace, name: &str) -> String {
     let message: serde_json::Value = serde_json::from_slice(trace.messages(ClientToServer)[0]).unwrap();
     let marker = message[name].as_str().unwrap().to_owned();

@@ -54,7 +54,7 @@ pub(crate) fn secret() -> String {
     ["gl", "pat-x7Kq2mVt9RwZ4nBs8LpC"].concat()
 }
 
-/// What the client tells of a session with that server command.
+/// The client's output for a session with this server command.
 pub(crate) fn run(home: &Home, client: &[OsString], server: &[OsString]) -> String {
     let mut command = Command::new(&client[0]);
     command.args(&client[1..]).args(server);
@@ -125,7 +125,7 @@ fn check_message(raw: &[u8], line: &[u8]) {
     assert_eq!(raw, line);
 }
 
-/// No response stands before its request.
+/// No response comes before its request.
 pub(crate) fn check_order(trace: &Trace) {
     let mut asked = BTreeSet::new();
     let mut answered = 0;

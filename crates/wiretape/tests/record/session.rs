@@ -85,7 +85,7 @@ pub(crate) struct Session {
     stderr: PathBuf,
 }
 
-/// What came of a session.
+/// The result of a session.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -116,7 +116,7 @@ impl Session {
         self.peer.pipeline(&pipeline).unwrap();
     }
 
-    /// All that stands on standard error so far.
+    /// Standard error so far.
     pub(crate) fn stderr(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap()).into_owned()
     }
@@ -131,7 +131,7 @@ impl Session {
 }
 
 impl Ended {
-    /// The server ended well, and nobody had anything more to say.
+    /// The server exited with 0, without further output on either stream.
     pub(crate) fn check_quiet(&self) {
         assert_eq!((self.code, self.stdout.as_slice(), self.stderr.as_str()), (Some(0), &b""[..], ""));
     }

@@ -22,7 +22,7 @@ pub(crate) struct Entry {
 
 #[derive(Debug)]
 pub(crate) enum What {
-    /// Its payload, with the white space around it, and what stands before that on the line.
+    /// Its payload, with the white space around it, and the part of the line before it.
     Message {
         dir: Direction,
         raw: Vec<u8>,
@@ -115,7 +115,7 @@ impl Trace {
         }
     }
 
-    /// The last line, if it says where the recording goes on.
+    /// The last line, if it names the file in which the recording continues.
     pub(crate) fn next_part(&self) -> Option<&str> {
         match &self.entries.last()?.what {
             What::Rotated(next) => Some(next),
@@ -168,7 +168,7 @@ fn entry(bytes: &[u8], record: Record<'_>) -> Entry {
     Entry { seq, what }
 }
 
-/// What stands before the payload, and the payload: `raw` is a line's last field.
+/// The part of the line before the payload, and the payload: `raw` is a line's last field.
 fn split_message(line: &[u8]) -> (String, &[u8]) {
     const KEY: &[u8] = b",\"raw\":";
     let at = line.windows(KEY.len()).position(|window| window == KEY).unwrap();

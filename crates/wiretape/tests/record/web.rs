@@ -55,7 +55,7 @@ impl Reply {
         self.whole("202 Accepted", "", "");
     }
 
-    /// The head of a stream, which goes on until the connection ends.
+    /// The head of a stream, which continues until the connection ends.
     pub(crate) fn events(&mut self) {
         self.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n\r\n");
     }
@@ -65,7 +65,7 @@ impl Reply {
         Reply(self.0.try_clone().unwrap())
     }
 
-    /// Ends the connection, whoever else holds it.
+    /// Closes the connection, even if it has other handles.
     pub(crate) fn close(self) {
         self.0.shutdown(std::net::Shutdown::Both).unwrap();
     }

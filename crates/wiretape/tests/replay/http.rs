@@ -29,7 +29,7 @@ pub(crate) fn run(
     home.run(parts, sdk, kind, &format!("http://{at}{path}"), scenario)
 }
 
-/// Records a scenario through the proxy; returns what the client told, and the trace of its session.
+/// Records a scenario through the proxy; returns the client's output, and the trace of its session.
 fn record(home: &Home, parts: &Parts, sdk: Sdk, transport: (&str, &str), scenario: &str) -> (Told, PathBuf) {
     let server = everything(parts, if transport == SSE { "sse" } else { "streamableHttp" });
     let told = servers::record(home, &server, |at| run(home, parts, sdk, transport, at, scenario));
@@ -44,7 +44,7 @@ pub(crate) fn stop(service: Service) -> String {
 
 /// Stops a replay that ends with this status.
 pub(crate) fn stop_with(service: Service, expected: i32) -> String {
-    let (status, said) = service.stop_and_tell().unwrap();
+    let (status, said) = service.stop_with_output().unwrap();
     assert_eq!(status.code(), Some(expected), "{said}");
     said
 }

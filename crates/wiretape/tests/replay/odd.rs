@@ -133,7 +133,7 @@ fn a_trace_that_changes_while_it_plays() {
     assert!(client.ask(LIST).contains(r#""tools":[]"#), "an open file stays");
     assert_eq!(client.finish().0, Some(0));
 
-    // More stands between than is read ahead.
+    // More bytes in between than are read ahead.
     let long = format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"data":"{}"}}}}"#,
         "x".repeat(300_000)
@@ -196,7 +196,7 @@ fn a_pipe_is_no_trace() {
     assert!(said.contains("is not a regular file"), "{said}");
 }
 
-/// An answer that is an hour away: whoever cancels it need not wait.
+/// An answer that is an hour away: a client that cancels it need not wait.
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn cancel(id: u64) -> String {

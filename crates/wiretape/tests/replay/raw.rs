@@ -1,4 +1,4 @@
-//! HTTP on raw sockets, from clients that are no SDK's.
+//! HTTP on raw sockets, from clients that don't use an SDK.
 
 use crate::session::Home;
 use std::io::{Read as _, Write as _};

@@ -176,7 +176,7 @@ fn clients_without_a_session_share_a_server() {
             scope.spawn(|| (0..20).for_each(|_| count()));
         }
     });
-    // Nobody can be asked in this era; the server is told so.
+    // This revision has no server requests; the server gets an error.
     let told = post(at, &headers("ask"), &stateless(2, "ask", ""));
     assert!(told.body.contains("clients without a session can't receive requests"), "{}", told.body);
     // Closing the stream is cancelling, and nothing else is: another client may use the same id.
@@ -192,11 +192,11 @@ fn clients_without_a_session_share_a_server() {
     wait_for_end(first);
 }
 
-/// Waits until something was said so many times on standard error.
+/// Waits until the output contains a text `times` times.
 fn wait_until_said(service: &Service, text: &str, times: usize) {
     let start = Instant::now();
-    while service.said().matches(text).count() < times {
-        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.said());
+    while service.output().matches(text).count() < times {
+        assert!(start.elapsed() < Duration::from_secs(30), "{}", service.output());
         std::thread::sleep(Duration::from_millis(5));
     }
 }

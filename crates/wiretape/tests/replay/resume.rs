@@ -139,7 +139,7 @@ fn news_between_calls_are_not_lost_with_their_stream() {
     stop(service);
 }
 
-/// A call that takes its time goes on though nobody listens, and whoever resumes it hears the rest as it comes.
+/// A slow call continues without a client, and a client that resumes it receives the rest as it arrives.
 #[test]
 fn a_call_goes_on_without_its_client() {
     let home = Home::new();
@@ -177,7 +177,7 @@ fn what_a_fault_breaks_off_is_there_for_whoever_resumes() {
     }
 }
 
-/// The SDK resumes by itself, and can be told to.
+/// The SDK resumes by itself, and on request.
 #[test]
 fn a_real_client_resumes() {
     let Some(parts) = parts() else { return };

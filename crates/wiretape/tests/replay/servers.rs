@@ -35,7 +35,7 @@ pub(crate) fn wiretape(home: &Home, arguments: &[&str]) -> Service {
     Service::spawn(command, LIMIT).unwrap()
 }
 
-/// Records what a client says to a server through the proxy; returns what it told.
+/// Records a client's session with a server through the proxy; returns the client's output.
 pub(crate) fn record<T>(home: &Home, server: &Service, client: impl FnOnce(SocketAddr) -> T) -> T {
     let upstream = format!("http://{}", server.address());
     let options = ["--no-redact", "--listen", "127.0.0.1:0", "--drain", "5s", "--upstream", &upstream];
@@ -45,7 +45,7 @@ pub(crate) fn record<T>(home: &Home, server: &Service, client: impl FnOnce(Socke
     told
 }
 
-/// What the client of the stateless era tells of a server.
+/// The output of a client of the stateless revision for a server.
 pub(crate) fn run_stateless(parts: &Parts, at: SocketAddr) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replay/clients/stateless.py");
     let mut command = Command::new(parts.python());

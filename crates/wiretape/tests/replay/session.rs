@@ -65,7 +65,7 @@ impl Home {
         traces.remove(0)
     }
 
-    /// What a client tells of a scenario with a server that it reaches so.
+    /// A client's output for a scenario with a server at this address or command.
     pub(crate) fn run(&self, parts: &Parts, sdk: Sdk, kind: &str, url: &str, scenario: &str) -> Told {
         let mut command = client(parts, sdk);
         command.args([kind, url, scenario]);
@@ -94,14 +94,14 @@ impl Home {
     }
 }
 
-/// What a client told, and what was said on standard error meanwhile.
+/// A client's output, and the server's standard error.
 pub(crate) struct Told {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Told {
-    /// Without what it told of a step.
+    /// Without the output of a step.
     pub(crate) fn without(mut self, step: &str) -> Self {
         let beginning = format!("[\"{step}\",");
         let lines = self.stdout.lines().filter(|line| !line.starts_with(&beginning));
@@ -109,7 +109,7 @@ impl Told {
         self
     }
 
-    /// It told the same as another.
+    /// Asserts that the output equals another one.
     pub(crate) fn check_same(&self, other: &Told) {
         for (one, other) in self.stdout.lines().zip(other.stdout.lines()) {
             assert_eq!(one, other);

@@ -3,7 +3,7 @@
 use crate::session::{Home, Sdk, as_reference_producer, parts};
 use std::fs;
 
-/// Records a scenario, plays it back to the same client, and compares what it tells.
+/// Records a scenario, replays it to the same client, and compares the client's output.
 fn check(sdk: Sdk, scenario: &str) {
     let Some(parts) = parts() else { return };
     let home = Home::new();
@@ -62,7 +62,7 @@ fn traces_of_the_reference_producer_are_played() {
     let Some(parts) = parts() else { return };
     for sdk in Sdk::ALL {
         let home = Home::new();
-        // What is heard is told as text, in which the order of members counts.
+        // The client prints what it receives as text, in which the order of members matters.
         let recorded = home.record(&parts, sdk, "features").without("heard");
         let trace = fs::read_to_string(home.trace()).unwrap();
         let damaged = home.path("reference.jsonl");

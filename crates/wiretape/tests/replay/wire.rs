@@ -1,4 +1,4 @@
-//! HTTP as it stands on the wire.
+//! HTTP as it is on the wire.
 
 use crate::http::replay;
 use crate::raw::{Stream, ask, post, session, trace};

@@ -1,4 +1,4 @@
-//! A copy of `examples/testing`, as somebody has it who followed the page.
+//! A copy of `examples/testing`, as a user has it who followed the page.
 
 use std::ffi::OsString;
 use std::fs;
@@ -119,7 +119,7 @@ fn install(from: &Path, to: &Path) {
     }
 }
 
-/// Copies what is ours. What somebody has installed who tried an example in its place is not.
+/// Copies only our own files, not the packages that a developer has installed to try an example in its place.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

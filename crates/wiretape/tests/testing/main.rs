@@ -1,4 +1,4 @@
-//! The examples of `docs/testing.md` do what the page says: each is run as it stands, with the real binary and the real
+//! The examples of `docs/testing.md` do what the page says: each is run unchanged, with the real binary and the real
 //! test runner, in a copy of `examples/testing`.
 //!
 //! | module | holds |

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-/// What a miss is called, wherever it is told.
+/// The wording of a miss, wherever it is reported.
 const MISS: &str = r#"nearest is line 9: params/arguments/city was "Lisbon" and is "Graz""#;
 
 const PYTEST: &str = "python -m pytest -p no:cacheprovider";

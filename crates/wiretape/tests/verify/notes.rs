@@ -29,7 +29,7 @@ fn record(home: &Home, parts: &Parts) -> PathBuf {
     home.trace()
 }
 
-/// What verify tells of the server, and its exit status.
+/// The output of `verify`, and its exit status.
 fn verify(home: &Home, parts: &Parts, trace: &Path, options: &[&str], changed: &str) -> (String, i32) {
     let words = home.wiretape(&["verify", trace.to_str().unwrap()]);
     let mut command = Command::new(&words[0]);

@@ -1,4 +1,4 @@
-//! What `wiretape stats` and `wiretape calls` do in a second, beside a bare scan of the same trace's envelopes.
+//! The throughput of `wiretape stats` and `wiretape calls`, against a bare scan of the same trace's envelopes.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -20,10 +20,10 @@ use crate::sh::{cargo, run as run_task, target_directory};
 
 const SUBJECTS: [&str; 3] = ["envelope scan", "stats", "calls"];
 
-/// Of the floor's speed.
+/// The minimum speed, as a share of the floor's.
 const LEAST: f64 = 0.5;
 
-/// Whatever the length of the trace.
+/// The maximum memory in bytes, for a trace of any length.
 const MEMORY: f64 = 50_000_000.0;
 
 /// The size of the messages.
@@ -141,6 +141,7 @@ fn run(program: &Path, command: Option<&str>, trace: &Path) -> Result<u64> {
     let mut child = reader.spawn().context("a reader of traces")?;
     let mut peak = 0;
     loop {
+        // Sampled while it runs: `/proc` has nothing of a process that was waited for.
         peak = peak.max(peak_of_tree(child.id(), "").unwrap_or(0));
         if let Some(status) = child.try_wait().context("a reader of traces")? {
             let failed = || Failure::new(format!("{} failed: {status}", program.display()));

@@ -1,5 +1,5 @@
-//! What the sinks of `wiretape proxy` cost: store, NDJSON and traces together, against the same proxy without any of them and
-//! against the floor. And whether anything is lost on the way, at the highest rate there is.
+//! The overhead of the sinks of `wiretape proxy`: store, NDJSON and traces together, against the same proxy without
+//! any of them and against the floor. And whether events are lost at the maximum rate.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::failure::{Context, Failure, Result};
 const SUBJECTS: [Subject; 3] = [Subject::Floor, Subject::Silent, Subject::Full];
 const CONNECTIONS: [usize; 2] = [16, 64];
 const MEMORY: f64 = 60_000_000.0;
-/// Lets the first calls, which open connections and files, pass uncounted.
+/// Excludes the first calls, which open connections and files.
 const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
 
 struct Plan {
@@ -100,7 +100,7 @@ fn processor(rig: &Rig, plan: &Plan, connections: usize) -> Result<Row> {
     let costs = rounds(rig, plan, Placement::Together, connections, |subject, plan, _| {
         let before = subject.processor_time()?;
         let outcome = subject.drive(Amount::Time(plan.turn))?;
-        // What the sinks have not done yet belongs to these calls, too.
+        // Waits for the sinks: the work that they have queued belongs to these calls.
         std::thread::sleep(Duration::from_millis(150));
         Ok((subject.processor_time()? - before) / outcome.calls as f64)
     })?;
@@ -116,7 +116,7 @@ fn processor(rig: &Rig, plan: &Plan, connections: usize) -> Result<Row> {
     })
 }
 
-/// As many calls as there can be, and each of them looked for in the store and in the NDJSON.
+/// Makes as many calls as possible, and looks for each of them in the store and in the NDJSON.
 fn flood(rig: &Rig, wiretape: &Path, plan: &Plan, connections: usize) -> Result<[Row; 2]> {
     Progress::of(&format!("{connections} connections for {} s", plan.flood.as_secs())).show(0);
     let mut field = rig.start(&[Subject::Full], Placement::Apart, connections)?;
@@ -125,8 +125,8 @@ fn flood(rig: &Rig, wiretape: &Path, plan: &Plan, connections: usize) -> Result<
     let memory = subject.peak_memory()?;
     let (directory, calls) = subject.end()?;
     let stored = stored_calls(wiretape, &directory.path().join(STORE))?;
-    let told = lines(&directory.path().join(EVENTS), b"\"type\":\"tool_call\"")?;
-    let lost = calls.abs_diff(stored).max(calls.abs_diff(told));
+    let written = lines(&directory.path().join(EVENTS), b"\"type\":\"tool_call\"")?;
+    let lost = calls.abs_diff(stored).max(calls.abs_diff(written));
     let nothing = || vec!["–".to_owned(), "–".to_owned()];
     let rate = tenths_of_thousands_per_second(outcome.calls as f64 / outcome.seconds);
     Ok([

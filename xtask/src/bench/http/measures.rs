@@ -1,4 +1,4 @@
-//! What is measured: one function for each kind of row.
+//! The measurements: one function for each kind of row.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,12 +16,13 @@ use crate::failure::Result;
 const SUBJECTS: usize = Subject::ALL.len();
 const SOME: usize = 16;
 const MOST: usize = 64;
-/// Lets the first calls, which open connections and files, pass uncounted.
+/// Excludes the first calls, which open connections and files.
 const WARM_UP: Amount = Amount::Time(Duration::from_millis(50));
 /// The time for connections to settle before idle CPU is measured.
 const SETTLE: Duration = Duration::from_secs(1);
 const MEMORY: f64 = 40_000_000.0;
-/// Peaks are counted in pages, and an allocator takes some more when it pleases: this much is flat.
+/// The growth that still counts as none, in bytes: peaks are counted in pages, and an allocator may reserve more at
+/// any time.
 const GROWTH: f64 = 1_000_000.0;
 
 /// The amount of work of each measurement.
@@ -55,12 +56,12 @@ impl Plan {
     };
 }
 
-/// A figure for each subject; none where there is nothing to measure.
+/// A figure for each subject; NaN where nothing is measured.
 type Figures = [f64; SUBJECTS];
 
 const NONE: Figures = [f64::NAN; SUBJECTS];
 
-/// Every measurement, a row or more each.
+/// Runs every measurement; each returns one or more rows.
 pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
     let one = Busy::measure(rig, plan, Placement::Together, 1)?;
     let some = Busy::measure(rig, plan, Placement::Together, SOME)?;
@@ -68,7 +69,7 @@ pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
     let some_apart = Busy::measure(rig, plan, Placement::Apart, SOME)?;
     let most_apart = Busy::measure(rig, plan, Placement::Apart, MOST)?;
     let mut rows = Vec::new();
-    // With one call at a time nothing is ever done at the same time, so there is nothing to be had from two processors.
+    // With one call at a time nothing runs concurrently, so a second processor changes nothing.
     rows.extend([&one, &some_apart, &most_apart].map(|busy| busy.rate_row(rig)));
     rows.extend([&one, &some, &most].map(|busy| busy.processor_row(rig)));
     rows.extend([&one, &some, &most].map(|busy| busy.latency_row(rig)));
@@ -83,9 +84,9 @@ pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
 struct Busy {
     placement: Placement,
     connections: usize,
-    /// Calls in a second.
+    /// Calls per second.
     rates: Rounds<SUBJECTS>,
-    /// Seconds on a processor for each call.
+    /// CPU time per call, in seconds.
     processor: Rounds<SUBJECTS>,
     /// The 99th percentile, in seconds.
     latencies: Rounds<SUBJECTS>,
@@ -134,12 +135,12 @@ impl Busy {
         self.latencies.push(turns.latencies());
         self.memory.push(figures(&field, Started::peak_memory)?);
         for subject in field.subjects {
-            self.note(&subject.finish()?);
+            self.count_messages(&subject.finish()?);
         }
         Ok(())
     }
 
-    fn note(&mut self, kept: &SubjectResult) {
+    fn count_messages(&mut self, kept: &SubjectResult) {
         if kept.subject == Subject::Proxy {
             self.messages += kept.messages;
             self.wrong += kept.wrong;
@@ -169,6 +170,7 @@ impl Busy {
     }
 
     fn latency_row(&self, rig: &Rig) -> Row {
+        // Differences, so that the latency of the server itself doesn't hide the proxy's.
         let ratio = self.latencies.median_of(|[direct, floor, _, proxy]| (proxy - direct) / (floor - direct));
         Row {
             what: format!(
@@ -191,7 +193,7 @@ fn of_connections(number: usize) -> String {
     if number == 1 { "1 connection".to_owned() } else { format!("{number} connections") }
 }
 
-/// What the turns of one round gave.
+/// The results of the turns of one round.
 struct Turns {
     calls: Figures,
     seconds: Figures,
@@ -212,8 +214,8 @@ impl Turns {
     }
 }
 
-/// All run side by side and are used in turns, so that whatever else the machine does meets all of them. Who goes
-/// first changes.
+/// All subjects run side by side and take turns, so that other load on the machine affects all of them. The first
+/// subject changes with each turn.
 fn take_turns(started: &mut [Started], plan: &Plan) -> Result<Turns> {
     let mut turns = Turns { calls: [0.0; SUBJECTS], seconds: [0.0; SUBJECTS], latencies: Default::default() };
     for turn in 0..plan.turns {
@@ -229,7 +231,7 @@ fn take_turns(started: &mut [Started], plan: &Plan) -> Result<Turns> {
     Ok(turns)
 }
 
-/// One session for each subject, and memory looked at early and late: what is kept of every call shows.
+/// One session for each subject, with memory measured early and late: state that is kept per call shows up as growth.
 fn one_session(rig: &Rig, plan: &Plan) -> Result<[Row; 2]> {
     let [early, late] = plan.session;
     let what = format!("{}k calls in one session", late / 1000);
@@ -304,7 +306,7 @@ fn idle(rig: &Rig, plan: &Plan) -> Result<Row> {
     let after = figures(&field, Started::processor_time)?;
     let elapsed = start.elapsed().as_secs_f64();
     for mut subject in field.subjects {
-        // They must be there still, or nothing was idle.
+        // Checks that the connections are still open; otherwise nothing was idle.
         subject.drive(Amount::Calls(1))?;
         subject.finish()?;
     }
@@ -323,7 +325,7 @@ fn each(of: impl Fn(usize) -> f64) -> Figures {
     std::array::from_fn(of)
 }
 
-/// What `of` says of each that was started.
+/// The figure that `of` returns for each started subject.
 fn figures(field: &Field, of: impl Fn(&Started) -> Result<f64>) -> Result<Figures> {
     let mut figures = NONE;
     for subject in &field.subjects {

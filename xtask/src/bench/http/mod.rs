@@ -1,11 +1,11 @@
-//! What `wiretape proxy` costs, against the same server without it (direct), behind the least a proxy can be (the
-//! floor, `wt-http-relay`), and behind a proxy that everybody knows (nginx).
+//! The overhead of `wiretape proxy`, against the same server without it (direct), behind the simplest possible proxy
+//! (the floor, `wt-http-relay`), and behind a well-known one (nginx).
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`rig`] | what is measured, and how each is started |
-//! | [`nginx`] | nginx, set up to do the same |
-//! | [`measures`] | what is done with them: one function for each kind of row |
+//! | [`rig`] | the subjects, and how each is started |
+//! | [`nginx`] | nginx, configured to do the same |
+//! | [`measures`] | the measurements: one function for each kind of row |
 
 mod measures;
 mod nginx;

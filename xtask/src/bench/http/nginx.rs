@@ -1,4 +1,4 @@
-//! nginx, set up to do what the others do: one worker, nothing buffered, nothing logged, connections kept on both
+//! nginx, configured to do the same as the other subjects: one worker, no buffering, no logging, keep-alive on both
 //! sides.
 
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) fn start(upstream: SocketAddr, directory: &Path, limit: Duration) -> 
     Service::spawn_at(command, address, limit).context("nginx")
 }
 
-/// It can't find one by itself and say which.
+/// A free port, because nginx can't choose one and report it.
 fn free_address() -> Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("a free port")?;
     listener.local_addr().context("a free port")

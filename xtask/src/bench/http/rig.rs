@@ -1,4 +1,4 @@
-//! What is measured, and how each is started: the same server and the same load every time, with nothing, the floor,
+//! The subjects, and how each is started: the same server and the same load every time, with nothing, the floor,
 //! nginx or the proxy between them.
 
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::bench::programs::Programs;
 use crate::failure::{Context, Failure, Result};
 use crate::parts;
 
-/// Where a full proxy's store is, in its directory.
+/// The file name of the store, in the directory of a proxy with all sinks.
 pub(in crate::bench) const STORE: &str = "store.db";
-/// Where its NDJSON is.
+/// The file name of its NDJSON.
 pub(in crate::bench) const EVENTS: &str = "events.ndjson";
 
-/// No single measurement takes nearly as long, even on a busy machine.
+/// A time limit far above any single measurement, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The program between load and server.
@@ -42,7 +42,7 @@ pub(in crate::bench) enum Subject {
 }
 
 impl Subject {
-    /// What the HTTP table compares, in the order of its columns.
+    /// The subjects of the HTTP table, in the order of its columns.
     pub(in crate::bench) const ALL: [Self; 4] = [Self::Direct, Self::Floor, Self::Nginx, Self::Proxy];
 
     /// Its column in the HTTP table.
@@ -51,23 +51,23 @@ impl Subject {
     }
 }
 
-/// Who runs on which processor. Left to itself, a system moves processes about, and what a call costs then is chance:
-/// to wake a process on another processor may cost more than all of the work.
+/// Which process runs on which processor. Without pinning, the scheduler migrates processes, and the cost of a call
+/// is random: waking a process on another processor may cost more than all of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Placement {
-    /// All on one. Whatever is done for a call takes its time from it, so that the cost shows, and nothing else.
+    /// All on one processor. All work for a call takes time from it, so the rate shows the cost and nothing else.
     Together,
-    /// Load and server on one, who is measured on another, which then limits the rate.
+    /// Load and server on one processor, the subject on another, which then limits the rate.
     Apart,
 }
 
-/// The programs, and a place for what they write.
+/// The programs, and a directory for what they write.
 pub(in crate::bench) struct Rig {
     echo: PathBuf,
     load: PathBuf,
     floor: PathBuf,
     proxy: PathBuf,
-    /// Whether nginx could be had.
+    /// Whether nginx is installed.
     pub(in crate::bench) nginx: bool,
     /// The processors for load and server, and for the subject.
     processors: [usize; 2],
@@ -75,7 +75,7 @@ pub(in crate::bench) struct Rig {
 }
 
 impl Rig {
-    /// Installs nginx if it isn't there. Without it there is one column less to look at, and nothing else is lost.
+    /// Installs nginx if it is missing. If that fails, only its column is empty.
     pub(in crate::bench) fn new(programs: &Programs) -> Result<Self> {
         let nginx = parts::install_nginx();
         if let Err(failure) = &nginx {
@@ -92,7 +92,7 @@ impl Rig {
         })
     }
 
-    /// Starts subjects, those that there are, in front of one server, with so many connections to each.
+    /// Starts the available subjects in front of one server, with `connections` connections to each.
     pub(in crate::bench) fn start(
         &self,
         subjects: &[Subject],
@@ -139,7 +139,7 @@ impl Rig {
         Service::spawn(Command::new(&self.echo), LIMIT).context("wt-http-echo")
     }
 
-    /// What the load calls. Without anything in between that is a server of its own, in the place of a proxy.
+    /// The server that the load calls. For `Direct`, that is a second echo server in the place of a proxy.
     fn service(&self, subject: Subject, upstream: &Service, directory: &Path) -> Result<Service> {
         let program = match subject {
             Subject::Direct => return self.echo(),
@@ -174,7 +174,7 @@ enum Role {
     Subject,
 }
 
-/// Twice the same if there is only one.
+/// Two processors; twice the same if there is only one.
 fn two_processors() -> Result<[usize; 2]> {
     let processors = cpu::processors().context("processors")?;
     match processors.as_slice() {
@@ -184,14 +184,14 @@ fn two_processors() -> Result<[usize; 2]> {
     }
 }
 
-/// All that take turns.
+/// The subjects that take turns, and their server.
 pub(in crate::bench) struct Field {
     pub(in crate::bench) subjects: Vec<Started>,
     #[expect(dead_code, reason = "it serves as long as it lives")]
     upstream: Service,
 }
 
-/// A running subject, connections to it open. Its traces vanish with it.
+/// A running subject with open connections. Its traces are deleted when it is dropped.
 pub(in crate::bench) struct Started {
     pub(in crate::bench) subject: Subject,
     service: Service,
@@ -201,34 +201,33 @@ pub(in crate::bench) struct Started {
 }
 
 impl Started {
-    /// Calls on all its connections. If that fails, says what was being measured and what it said.
+    /// Makes calls on all its connections. An error contains the subject and its output.
     pub(in crate::bench) fn drive(&mut self, amount: Amount) -> Result<Outcome> {
-        let outcome = self
-            .driver
-            .run(amount)
-            .map_err(|error| Failure::new(format!("{:?}: {error}\n{}", self.subject, self.service.said())))?;
+        let outcome = self.driver.run(amount).map_err(|error| {
+            Failure::new(format!("{:?}: {error}\n{}", self.subject, self.service.output()))
+        })?;
         self.calls += outcome.calls;
         Ok(outcome)
     }
 
-    /// The time on a processor that it took so far, in seconds; no figure if nothing is measured.
+    /// The CPU time so far, in seconds; NaN for `Direct`.
     pub(in crate::bench) fn processor_time(&self) -> Result<f64> {
         let time = cpu::time_of_tree(self.service.pid()).ok_or_else(gone)?;
         Ok(self.unless_direct(time.as_secs_f64()))
     }
 
-    /// The peak memory so far, in bytes; no figure if nothing is measured.
+    /// The peak memory so far, in bytes; NaN for `Direct`.
     pub(in crate::bench) fn peak_memory(&self) -> Result<f64> {
         let bytes = memory::peak_of_tree(self.service.pid(), "").ok_or_else(gone)?;
         Ok(self.unless_direct(bytes as f64))
     }
 
-    /// What the server itself takes is nobody's question.
+    /// The figure, or NaN for `Direct`: the cost of the echo server itself is not of interest.
     fn unless_direct(&self, figure: f64) -> f64 {
         if self.subject == Subject::Direct { f64::NAN } else { figure }
     }
 
-    /// Ends the load, then the subject; what it wrote stays in the directory, and what it was called for is returned too.
+    /// Ends the load, then the subject; returns the directory with its files, and the number of calls.
     pub(in crate::bench) fn end(self) -> Result<(TempDir, u64)> {
         self.driver.finish().context(format!("{:?}", self.subject))?;
         self.service.stop().context(format!("{:?}", self.subject))?;

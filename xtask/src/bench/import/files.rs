@@ -1,15 +1,15 @@
-//! The sources that are imported: made up, the same on every run.
+//! The transcripts that are imported: generated, and the same on every run.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// What a source is made of.
+/// The content of a transcript.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
-    /// Calls and answers of about 1.6 kB, one a line.
+    /// Calls and answers of about 1.6 kB, one per line.
     Messages,
-    /// The shortest calls and answers there are, one a line.
+    /// The shortest possible calls and answers, one per line.
     Tiny,
     /// Calls and answers as entries of one document.
     Envelope,
@@ -83,7 +83,7 @@ pub(in crate::bench) fn answer(id: u64, prose: &str) -> String {
     )
 }
 
-/// Another part of the text for each number.
+/// A different part of the text for each id.
 fn slice(id: u64, prose: &str) -> &str {
     const LENGTH: usize = 1400;
     let start = (id as usize * 97) % (prose.len() - LENGTH);

@@ -1,4 +1,4 @@
-//! What `wiretape import` does in a second, beside a bare count of lines and beside `jq`.
+//! The throughput of `wiretape import`, against a bare count of lines and against `jq`.
 
 mod files;
 
@@ -23,14 +23,15 @@ use crate::failure::{Context, Failure, Result};
 
 const SUBJECTS: [&str; 3] = ["line count", "jq -c .", "wiretape"];
 
-/// Whatever the length of the source.
+/// The maximum memory in bytes, for a source of any length.
 const MEMORY: f64 = 100_000_000.0;
 
-/// A source, and how fast it must be.
+/// A source, and its target.
 struct Case {
     kind: Kind,
     bytes: u64,
-    /// Bytes a second: so many times those that the reference importer takes for each second of CPU, at its best.
+    /// The minimum throughput in bytes per second: a multiple of the reference importer's best per second of CPU
+    /// time.
     least: f64,
 }
 
@@ -103,7 +104,7 @@ fn rate(bytes: f64, work: impl FnOnce() -> Result) -> Result<f64> {
     }
 }
 
-/// The floor: every byte is looked at once.
+/// The floor: every byte is read and scanned once.
 fn count_lines(source: &Path) -> Result<usize> {
     let mut file = File::open(source).context("the source")?;
     let mut chunk = vec![0; 256 * 1024];
@@ -139,6 +140,7 @@ fn run_import(subject: &Path, format: &str, source: &Path, dir: &Path) -> Result
     let mut child = import.spawn().context("wiretape import")?;
     let mut peak = 0;
     loop {
+        // Sampled while it runs: `/proc` has nothing of a process that was waited for.
         peak = peak.max(peak_of_tree(child.id(), "").unwrap_or(0));
         if let Some(status) = child.try_wait().context("wiretape import")? {
             fs::remove_file(&out).context("the trace")?;

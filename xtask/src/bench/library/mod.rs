@@ -1,9 +1,9 @@
 //! How soon 100,000 traces are listed, on the terminal and on the page.
 //!
-//! The traces have 1 MB each, so 100 GB in total, but most of that is holes: a few kilobytes of each are on disk. What is
-//! listed of a trace that was not read before takes the time of a whole one all the same.
+//! The traces have 1 MB each, so 100 GB in total, but they are sparse: a few kilobytes of each are on disk. Reading a
+//! trace for the first time still takes as long as for a file without holes.
 //!
-//! The floor is what no listing can do without: the names of the directory, and size and time of each file.
+//! The floor is the least that any listing must do: read the directory, and the size and time of each file.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -21,9 +21,9 @@ use crate::failure::{Context, Failure, Result};
 
 const SUBJECTS: [&str; 2] = ["readdir + stat", "wiretape"];
 
-/// Seconds until an answer, when nothing has changed.
+/// The maximum time in seconds for a listing when nothing has changed.
 const WARM: f64 = 0.150;
-/// Bytes of a trace, holes included.
+/// The size of a trace in bytes, holes included.
 const TRACE: u64 = 1_000_000;
 
 /// Runs all measurements of this section.
@@ -68,7 +68,7 @@ impl Library {
             1,
             number / 3600 % 24
         );
-        // As random as real ids: their shortest prefixes differ in length.
+        // Random like real ids, whose shortest unique prefixes differ in length.
         let id = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number;
         writeln!(
             file,
@@ -98,7 +98,7 @@ impl Library {
         command
     }
 
-    /// Seconds that a command takes.
+    /// The duration of a command, in seconds.
     fn time(&self, args: &[&str]) -> Result<f64> {
         let start = Instant::now();
         let status = self.command(args).status().context("a listing")?;
@@ -113,6 +113,7 @@ impl Library {
         for file in fs::read_dir(self.traces()).context("the traces")? {
             bytes += file.and_then(|file| file.metadata()).context("the traces")?.len();
         }
+        // Otherwise the compiler could remove the loop.
         std::hint::black_box(bytes);
         Ok(start.elapsed().as_secs_f64())
     }
@@ -138,7 +139,7 @@ impl Library {
         Ok(row(what, &measured))
     }
 
-    /// One new trace, and one that has grown, each time.
+    /// In each round, one trace is new and one has grown.
     fn changed(&self, count: u64, rounds: usize) -> Result<Row> {
         let what = "`ls`, one trace is new and one has grown";
         let mut measured = Rounds::default();
@@ -161,7 +162,8 @@ impl Library {
             progress.show(round);
             let server = Server::start(self.command(&["view", "--no-open"]))?;
             first.push([self.floor()?, server.home()?]);
-            // Summaries of what the first view lists are counted in the background; then the index has them.
+            // The traces of the first view are summarized in the background; afterwards, the summaries are in the
+            // index.
             std::thread::sleep(Duration::from_secs(3));
             again.push([self.floor()?, server.home()?]);
         }
@@ -184,7 +186,7 @@ fn row(what: &str, measured: &Rounds<2>) -> Row {
     }
 }
 
-/// The page's server, which ends with this.
+/// The page's server, killed on drop.
 struct Server {
     child: Child,
     client: Client,
@@ -200,7 +202,7 @@ impl Server {
         Ok(Server { client: Client::of_page(address)?, child })
     }
 
-    /// Seconds until the first view is answered.
+    /// The response time of the first view, in seconds.
     fn home(&self) -> Result<f64> {
         let start = Instant::now();
         self.client.get("/api/home?search=")?;

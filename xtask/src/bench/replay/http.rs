@@ -1,4 +1,4 @@
-//! Calls over HTTP.
+//! The rate of calls to a replay over HTTP, against `wt-http-echo`.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,10 +14,10 @@ use crate::bench::progress::Progress;
 use crate::bench::report::Row;
 use crate::failure::{Context, Result};
 
-/// Of the bare server's rate.
+/// The minimum rate, as a share of the bare server's.
 const LEAST: f64 = 0.6;
 
-/// No single measurement takes nearly as long, even on a busy machine.
+/// A time limit far above any single measurement, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 pub(super) fn measure(programs: &Programs, plan: &Plan, scratch: &Path) -> Result<Vec<Row>> {

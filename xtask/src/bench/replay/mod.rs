@@ -1,9 +1,9 @@
-//! How fast `wiretape replay` answers, beside the least that a server can be: one that gives back what it is sent.
+//! How fast `wiretape replay` answers, against the simplest possible server: one that echoes.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`tapes`] | traces to play |
-//! | [`stdio`] | calls on standard input, the start, and memory |
+//! | [`stdio`] | calls over stdio, startup time, and memory |
 //! | [`http`] | calls over HTTP |
 
 mod http;

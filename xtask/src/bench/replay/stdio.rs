@@ -1,4 +1,4 @@
-//! Calls on standard input, the start, and memory.
+//! The rate of calls to a replay over stdio against `wt-echo`, startup time, and memory.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -19,16 +19,16 @@ use crate::bench::progress::Progress;
 use crate::bench::report::Row;
 use crate::failure::{Context, Failure, Result};
 
-/// Of the bare server's rate.
+/// The minimum rate, as a share of the bare server's.
 const LEAST: f64 = 0.5;
 
-/// The trace that is started with.
+/// The size of the trace for measuring startup, in bytes.
 const START_BYTES: u64 = 10_000_000;
 
-/// Seconds from the start to the first answer.
+/// The maximum time from start to the first answer, in seconds.
 const START: f64 = 0.020;
 
-/// Of the trace's length: what an index may take.
+/// The maximum memory of the index, as a share of the trace's size.
 const INDEX: f64 = 0.15;
 
 const INITIALIZE: &[u8] =
@@ -80,14 +80,14 @@ fn rate_row(what: &str, rounds: &Rounds<2>) -> Row {
     }
 }
 
-/// Calls in a second. What happens before the first answer is not counted.
+/// Calls per second. The time until the first answer doesn't count.
 fn rate_of(mut command: Command, calls: &[u8], count: u64) -> Result<f64> {
     let mut started = Started::spawn(&mut command)?;
     started.exchange(&payload::small_call(1))?;
     let mut stdin = started.child.stdin.take().ok_or_else(|| Failure::new("no standard input"))?;
     let start = Instant::now();
     thread::scope(|scope| {
-        // Each by itself, as MCP clients do.
+        // One write per message, as MCP clients do.
         scope.spawn(move || calls.chunks(payload::SMALL).try_for_each(|call| stdin.write_all(call)));
         started.read_lines(count)
     })?;
@@ -96,8 +96,8 @@ fn rate_of(mut command: Command, calls: &[u8], count: u64) -> Result<f64> {
     Ok(count as f64 / elapsed)
 }
 
-/// Client and server share a processor. Left to the system they do so at times, and at times not, whichever server it is; then
-/// waking the other processor takes ten times as long as all the rest, and that is what would be measured.
+/// Client and server share a processor. Without pinning, the scheduler sometimes separates them, whichever server it
+/// is; then waking the other processor takes ten times as long as everything else, and would dominate the result.
 fn one_at_a_time(programs: &Programs, plan: &Plan, trace: &Path) -> Result<Row> {
     let what = "one call at a time, on one core";
     let progress = Progress::of(what);
@@ -122,7 +122,8 @@ fn one_at_a_time(programs: &Programs, plan: &Plan, trace: &Path) -> Result<Row> 
     })
 }
 
-/// Seconds that a call takes, on the last processor that there is: the first has interrupts to serve. Keeps this thread there.
+/// The duration of a call in seconds, on the last processor, since the first one serves interrupts. Pins the calling
+/// thread.
 fn time_of(mut command: Command, calls: &[Vec<u8>]) -> Result<f64> {
     if let Some(last) = cpu::processors().ok().and_then(|processors| processors.last().copied()) {
         cpu::pin_thread(last).context("pinning a thread")?;
@@ -169,11 +170,12 @@ fn memory(programs: &Programs, plan: &Plan, trace: &Path) -> Result<Row> {
     for (peak, mut command) in peaks.iter_mut().zip(commands(programs, trace)) {
         let mut started = Started::spawn(&mut command)?;
         started.exchange(INITIALIZE)?;
-        // Only when the whole trace was read is there an answer to something else.
+        // Unlike `initialize`, this is answered only after the whole trace was read.
         started.exchange(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n")?;
         *peak = peak_of_tree(started.child.id(), "").unwrap_or(0) as f64;
         started.finish()?;
     }
+    // 20 MB for the process itself.
     let limit = INDEX * plan.long as f64 + 20e6;
     Ok(Row {
         what,
@@ -184,7 +186,7 @@ fn memory(programs: &Programs, plan: &Plan, trace: &Path) -> Result<Row> {
     })
 }
 
-/// A server that runs.
+/// A running server.
 struct Started {
     child: Child,
     stdout: ChildStdout,
@@ -198,7 +200,7 @@ impl Started {
         Ok(Started { child, stdout })
     }
 
-    /// Sends a line and reads one. Returns the seconds in between.
+    /// Sends a line and reads one. Returns the duration in seconds.
     fn exchange(&mut self, line: &[u8]) -> Result<f64> {
         let start = Instant::now();
         let stdin = self.child.stdin.as_mut().ok_or_else(|| Failure::new("no standard input"))?;

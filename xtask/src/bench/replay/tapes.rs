@@ -1,4 +1,5 @@
-//! Traces to play.
+//! Generates the traces that are replayed. The requests must equal those of the load byte for byte in what matching
+//! compares.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,10 +10,10 @@ use wiretape_testkit::payload::{self, FIRST_MARKED};
 use crate::bench::import::{answer, call, prose};
 use crate::failure::{Context, Result};
 
-/// How many ids each connection of the load may use up, as the load has it.
+/// The number of ids reserved for each connection, the same as in `wiretape_testkit::load`.
 const IDS: u64 = 10_000_000;
 
-/// Writes a trace, a call after the other.
+/// Writes a trace call by call.
 struct Writer {
     out: BufWriter<File>,
     lines: u64,
@@ -52,7 +53,7 @@ impl Writer {
     }
 }
 
-/// The calls that [`payload::small_calls`] makes, with answers as long.
+/// The calls of [`payload::small_calls`], with answers of similar length.
 pub(super) fn small_calls(path: &Path, count: u64) -> Result {
     let mut writer = Writer::new(path)?;
     let text = "x".repeat(120);
@@ -83,7 +84,7 @@ pub(super) fn marked_calls(path: &Path, connections: usize, count: u64) -> Resul
     writer.finish()
 }
 
-/// As the load writes it: the words of a connection's first call, and the number of this one.
+/// A call as the load writes it: the text of the connection's first call with this call's number.
 fn marked_call(connection: u64, id: u64) -> Vec<u8> {
     let first = FIRST_MARKED + connection * IDS;
     String::from_utf8_lossy(&payload::marked_call(first))

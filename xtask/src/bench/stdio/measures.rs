@@ -1,4 +1,4 @@
-//! What is measured: one function for each kind of row.
+//! The measurements: one function for each kind of row.
 
 use std::io;
 use std::thread;
@@ -16,12 +16,12 @@ use crate::bench::stdio::rig::{Rig, Started, Subject};
 use crate::failure::{Failure, Result};
 
 const SUBJECTS: [Subject; 3] = [Subject::Direct, Subject::Floor, Subject::Recorder];
-/// How many turns each subject has in a round of round trips.
+/// The number of turns of each subject in a round of round trips.
 const TURNS: usize = 20;
-/// And in a round of pipelined messages, each of which fills a turn by itself.
+/// The number of turns in a round of pipelined messages. Each turn sends all of them, so fewer are needed.
 const PIPELINED_TURNS: usize = 4;
 const LARGE: usize = 1 << 20;
-/// The number of messages in flight of a pipelining client: more than all the pipes on the way hold.
+/// The number of messages in flight of a pipelining client: more than all pipes on the way can hold.
 const WINDOW: usize = 4096;
 const PAUSE: Duration = Duration::from_secs(2);
 const NO_ARGUMENTS: [&str; 0] = [];
@@ -40,7 +40,7 @@ pub(super) struct Plan {
     pub(super) killed: u64,
     /// Starts, for each subject in each round.
     pub(super) starts: usize,
-    /// Bytes that flood a client that pauses.
+    /// The size of the flood for a client that doesn't read, in bytes.
     pub(super) flood: u64,
 }
 
@@ -65,7 +65,7 @@ impl Plan {
     };
 }
 
-/// Every measurement, a row or two each.
+/// Runs every measurement; each returns one or two rows.
 pub(super) fn all(rig: &Rig, plan: &Plan) -> Result<Vec<Row>> {
     let mut memory = Vec::new();
     let mut rows = vec![
@@ -93,6 +93,7 @@ fn small_round_trips(rig: &Rig, plan: &Plan, memory: &mut Vec<Row>) -> Result<Ro
         rounds.push(one_at_a_time(rig, &messages, &mut peaks)?);
     }
     memory.push(peaks.row("200 B round trips", SMALL));
+    // Differences, so that the round trip itself doesn't hide the recorder's part.
     let ratio = rounds.median_of(|[direct, floor, recorder]| (recorder - direct) / (floor - direct));
     Ok(Row {
         what: "200 B round trip: added to direct, against what the floor adds".to_owned(),
@@ -124,24 +125,25 @@ fn large_round_trips(rig: &Rig, plan: &Plan, texture: Texture, memory: &mut Vec<
     })
 }
 
-/// One round of messages sent one at a time. The median round trip of each subject, in seconds.
+/// One round of messages sent one at a time. Returns the median round trip of each subject, in seconds.
 fn one_at_a_time(rig: &Rig, messages: &[Vec<u8>], peaks: &mut Peaks) -> Result<[f64; 3]> {
     let mut started = start_all(rig)?;
     let turns = messages.chunks(messages.len().div_ceil(TURNS));
     let times = take_turns(&mut started, turns, |peer, messages| {
-        // Wakes it from its sleep since its last turn; not counted.
+        // Not counted: the process has been idle since its last turn, and the first round trip wakes it.
         peer.round_trip(&messages[0])?;
         messages.iter().map(|message| Ok(peer.round_trip(message)?.as_secs_f64())).collect()
     })?;
-    peaks.note(&started)?;
+    peaks.update(&started)?;
     for subject in started {
         subject.finish(MARKER)?;
     }
     Ok(times)
 }
 
-/// The three run side by side and are used in turns, so that whatever else the machine does meets all of them. Who
-/// goes first changes, for who follows on an idle moment fares differently. The median of each subject's figures.
+/// The three subjects run side by side and take turns, so that other load on the machine affects all of them. The
+/// first one changes with each turn, since the machine behaves differently after an idle moment. Returns the median
+/// of each subject's figures.
 fn take_turns<T>(
     started: &mut [Started; 3],
     turns: impl Iterator<Item = T>,
@@ -187,14 +189,15 @@ fn pipelined(rig: &Rig, plan: &Plan, writes: Writes, memory: &mut Vec<Row>) -> R
     })
 }
 
-/// One round of pipelined messages, all of them in each turn. The median rate of each subject, in messages a second.
+/// One round of pipelined messages, all of them in each turn. Returns the median rate of each subject, in messages
+/// per second.
 fn all_at_once(rig: &Rig, pipeline: &Pipeline<'_>, peaks: &mut Peaks) -> Result<[f64; 3]> {
     let count = pipeline.messages.len() / pipeline.length;
     let mut started = start_all(rig)?;
     let rates = take_turns(&mut started, 0..PIPELINED_TURNS, |peer, _| {
         Ok(vec![count as f64 / peer.pipeline(pipeline)?.as_secs_f64()])
     })?;
-    peaks.note(&started)?;
+    peaks.update(&started)?;
     let [_, floor, recorder] = started.map(|subject| subject.finish(MARKER));
     check_complete(floor?, count * PIPELINED_TURNS)?;
     check_complete(recorder?, count * PIPELINED_TURNS)?;
@@ -205,7 +208,7 @@ fn pipeline(messages: &[u8], writes: Writes) -> Pipeline<'_> {
     Pipeline { messages, length: SMALL, window: WINDOW, writes }
 }
 
-/// A rate means nothing if the trace isn't complete.
+/// Fails if the trace isn't complete: a rate achieved by losing messages means nothing.
 fn check_complete(lines: usize, messages: usize) -> Result {
     if lines == 2 * messages {
         return Ok(());
@@ -232,7 +235,7 @@ fn flood_through(rig: &Rig, plan: &Plan, subject: Subject) -> Result<u64> {
     Ok(peak)
 }
 
-/// The worst round of each subject counts.
+/// Kills each subject at the last reply, and counts the lines on disk. The worst round counts.
 fn kept_after_kill(rig: &Rig, plan: &Plan) -> Result<Row> {
     let progress = Progress::of("kill -9 at the last reply");
     let messages = payload::small_calls(plan.killed);
@@ -305,13 +308,15 @@ struct Peaks {
 }
 
 impl Peaks {
-    fn note(&mut self, [_, floor, recorder]: &[Started; 3]) -> Result {
+    fn update(&mut self, [_, floor, recorder]: &[Started; 3]) -> Result {
         self.floor = self.floor.max(floor.peak_memory()?);
         self.recorder = self.recorder.max(recorder.peak_memory()?);
         Ok(())
     }
 
     fn row(&self, during: &str, largest_message: usize) -> Row {
+        // Memory is bounded by the largest line (ARCHITECTURE.md, invariant 6): a constant, and a few copies of that
+        // line.
         let limit = 20_000_000 + 4 * largest_message as u64;
         Row {
             what: format!("peak memory: {during}"),

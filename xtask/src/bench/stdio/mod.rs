@@ -1,10 +1,10 @@
-//! What `wiretape record` costs, against the same server without it (direct) and behind the least a recorder can be
-//! (the floor, `wt-tee`).
+//! The overhead of `wiretape record`, against the same server without it (direct) and behind the simplest possible
+//! recorder (the floor, `wt-tee`).
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`rig`] | what is measured, and how each is started |
-//! | [`measures`] | what is done with it: one function for each kind of row |
+//! | [`rig`] | the subjects, and how each is started |
+//! | [`measures`] | the measurements: one function for each kind of row |
 
 mod measures;
 mod rig;

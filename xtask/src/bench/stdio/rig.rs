@@ -1,4 +1,4 @@
-//! What is measured, and how each is started: the same server every time, with nothing, the floor or the recorder in
+//! The subjects, and how each is started: the same server every time, with nothing, the floor or the recorder in
 //! front of it.
 
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use wiretape_testkit::{memory, traces};
 use crate::bench::programs::Programs;
 use crate::failure::{Context, Failure, Result};
 
-/// No single measurement takes nearly as long, even on a busy machine.
+/// A time limit far above any single measurement, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The program in front of the server.
@@ -28,7 +28,7 @@ pub(super) enum Subject {
     Recorder,
 }
 
-/// The programs, and a place for what they write.
+/// The programs, and a directory for what they write.
 pub(super) struct Rig {
     echo: PathBuf,
     floor: PathBuf,
@@ -46,7 +46,7 @@ impl Rig {
         })
     }
 
-    /// Starts the server behind `subject`, with its traces in a directory of their own.
+    /// Starts the server behind `subject`, with a separate directory for its traces.
     pub(super) fn start<A: AsRef<OsStr>>(&self, subject: Subject, server_arguments: &[A]) -> Result<Started> {
         let directory = TempDir::new_in(self.scratch.path()).context("a directory for a trace")?;
         let stderr = File::create(directory.path().join("stderr.txt")).context("a file for stderr")?;
@@ -72,7 +72,7 @@ impl Rig {
     }
 }
 
-/// A running subject. Its traces vanish with it.
+/// A running subject. Its traces are deleted when it is dropped.
 pub(super) struct Started {
     subject: Subject,
     pub(super) peer: Peer,
@@ -80,7 +80,7 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// Does something with the process; if that fails, says what was being measured and what stood on stderr.
+    /// Runs `work` with the process. An error contains the subject and its stderr.
     pub(super) fn drive<T>(&mut self, work: impl FnOnce(&mut Peer) -> std::io::Result<T>) -> Result<T> {
         work(&mut self.peer).map_err(|error| {
             let stderr = fs::read_to_string(self.directory.path().join("stderr.txt")).unwrap_or_default();
@@ -88,7 +88,7 @@ impl Started {
         })
     }
 
-    /// The peak memory so far, without the server's.
+    /// The peak memory so far in bytes, without the server's.
     pub(super) fn peak_memory(&self) -> Result<u64> {
         memory::peak_of_tree(self.peer.pid(), "wt-echo")
             .ok_or_else(|| Failure::new("peak memory can only be measured on Linux, of a process that lives"))

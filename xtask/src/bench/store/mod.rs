@@ -1,6 +1,6 @@
-//! How fast the store is written, against a bare loop of inserts of the same rows, and how fast a store of a million rows
-//! answers:
-//! whole commands, from their start to their end.
+//! How fast the store is written, against a bare loop of inserts of the same rows, and how fast a store of a million
+//! rows is queried:
+//! whole commands, including their startup.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::failure::{Context, Failure, Result};
 use crate::sh::{cargo, run, target_directory};
 
 /// A query: its name, its time limit in seconds, and the command.
-const QUESTIONS: [(&str, f64, &[&str]); 3] = [
+const QUERIES: [(&str, f64, &[&str]); 3] = [
     ("logs", 0.030, &["logs", "--json"]),
     ("stats --since 30d", 0.500, &["stats", "--since", "30d", "--json"]),
     ("sessions", 0.050, &["sessions", "--json"]),
@@ -37,7 +37,7 @@ pub(super) fn measure(programs: &Programs, effort: Effort) -> Result<Report> {
     run(&mut cargo(["build", "--release", "--package", "wiretape-events", "--example", "fill_store"]))?;
     let scratch = programs.scratch()?;
     let mut rows = vec![writing(scratch.path(), &plan)?];
-    rows.extend(asking(&programs.subject(), scratch.path(), &plan)?);
+    rows.extend(querying(&programs.subject(), scratch.path(), &plan)?);
     Ok(Report { section: "store", rounds: plan.rounds, subjects: &["bare inserts", "store"], rows })
 }
 
@@ -61,7 +61,7 @@ fn writing(scratch: &Path, plan: &Plan) -> Result<Row> {
     })
 }
 
-/// The duration of a function in seconds.
+/// Fills a store, and returns the duration in seconds, as the example program measured it.
 fn fill(way: &str, path: &Path, rows: u64) -> Result<f64> {
     let program = target_directory().join("release/examples/fill_store");
     let output = Command::new(&program)
@@ -70,17 +70,18 @@ fn fill(way: &str, path: &Path, rows: u64) -> Result<f64> {
         .arg(rows.to_string())
         .output()
         .context(program.display())?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    said.trim()
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    stdout
+        .trim()
         .parse()
         .map_err(|_| Failure::new(format!("fill_store: {}", String::from_utf8_lossy(&output.stderr))))
 }
 
-fn asking(wiretape: &Path, scratch: &Path, plan: &Plan) -> Result<Vec<Row>> {
+fn querying(wiretape: &Path, scratch: &Path, plan: &Plan) -> Result<Vec<Row>> {
     Progress::of("a store to be asked").show(0);
     let store: PathBuf = scratch.join("asked.db");
     fill("sink", &store, plan.asked)?;
-    QUESTIONS
+    QUERIES
         .iter()
         .map(|(name, limit, arguments)| {
             let mut times = Vec::new();

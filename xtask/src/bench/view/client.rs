@@ -1,20 +1,20 @@
-//! Asks the page's server as the page does.
+//! An HTTP client for the page's API, with the token from the printed address.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use crate::failure::{Context, Failure, Result};
 
-/// Knows the address, the token and the trace.
+/// The host, the token and the trace from the printed address.
 pub(in crate::bench) struct Client {
     host: String,
     token: String,
-    /// The trace, as it stands in the address.
+    /// The trace parameter, encoded as in the address.
     trace: String,
 }
 
 impl Client {
-    /// By the address that the server prints: `http://HOST/?trace=T#token=X`.
+    /// Parses the address that the server prints: `http://HOST/?trace=T#token=X`.
     pub(in crate::bench) fn of_page(address: &str) -> Result<Self> {
         let parts = || {
             let rest = address.strip_prefix("http://")?;
@@ -26,7 +26,7 @@ impl Client {
         parts().ok_or_else(|| Failure::new(format!("no address of a page: {address}")))
     }
 
-    /// Asks the API about the trace; a question with parameters ends in `&`.
+    /// Queries the API for the trace; a query with parameters ends in `&`.
     pub(in crate::bench) fn ask(&self, question: &str) -> Result<Vec<u8>> {
         let join = if question.contains('?') { "" } else { "?" };
         self.get(&format!("/api/{question}{join}trace={}", self.trace))

@@ -1,4 +1,4 @@
-//! How soon `wiretape view` shows a large trace, what it takes for it, and what the page weighs.
+//! How soon `wiretape view` shows a large trace, how much memory that needs, and the size of the page.
 
 pub(super) mod client;
 
@@ -26,11 +26,11 @@ use client::Client;
 
 const SUBJECTS: [&str; 2] = ["envelope scan", "view"];
 
-/// Seconds from the start of the program until the first screen is answered.
+/// The maximum time from the start of the program until the first screen is answered, in seconds.
 const FIRST_SCREEN: f64 = 2.0;
 const MEMORY: f64 = 300_000_000.0;
 const PAGE: f64 = 250_000.0;
-/// Bytes of a report for each byte of its trace.
+/// The maximum size of a report, as a multiple of its trace's.
 const REPORT: f64 = 1.5;
 const FIRST_PAINT_MS: f64 = 300.0;
 
@@ -98,7 +98,7 @@ fn case(what: &str, programs: &Programs, trace: &Path, rounds: usize) -> Result<
     ])
 }
 
-/// A report of a trace, and how large it is.
+/// The size of a report.
 fn report(programs: &Programs, trace: &Path, scratch: &Path) -> Result<Row> {
     let file = scratch.join("report.html");
     let mut export = Command::new(programs.subject());
@@ -118,12 +118,12 @@ fn report(programs: &Programs, trace: &Path, scratch: &Path) -> Result<Row> {
     })
 }
 
-/// What the page weighs, and how soon it is seen in a browser.
+/// The size of the page, and its first paint in a browser.
 fn page(programs: &Programs, trace: &Path, scratch: &Path) -> Result<Vec<Row>> {
     let server = Server::start(&programs.subject(), trace)?;
     let mut weight = 0;
     for path in ["/", "/app.js", "/app.css"] {
-        weight += packed(&server.client.get(path)?)?;
+        weight += gzipped_size(&server.client.get(path)?)?;
     }
     let mut browser = command("node");
     browser.arg(root().join("ui/tests/browser/measure.mjs")).arg(&server.address).env("TMPDIR", scratch);
@@ -149,13 +149,13 @@ fn page(programs: &Programs, trace: &Path, scratch: &Path) -> Result<Vec<Row>> {
     ])
 }
 
-fn packed(bytes: &[u8]) -> Result<usize> {
+fn gzipped_size(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).context("packing")?;
     Ok(encoder.finish().context("packing")?.len())
 }
 
-/// A server with a trace, which ends with this.
+/// A server with a trace, killed on drop.
 struct Server {
     child: Child,
     started: Instant,
@@ -177,7 +177,7 @@ impl Server {
         Ok(Server { child, started, address: address.to_owned(), client })
     }
 
-    /// What the page asks for before it shows something.
+    /// The requests that the page makes before it shows anything.
     fn first_screen(&self) -> Result {
         for question in ["set", "density?buckets=400&", "timeline?limit=2000&", "messages?limit=200&"] {
             self.client.ask(question)?;
@@ -185,13 +185,13 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until all is read; gives the most memory that was taken.
+    /// Waits until the trace is indexed, and returns the peak memory in bytes.
     fn wait_for_index(&self) -> Result<u64> {
         loop {
             let set: Value = serde_json::from_slice(&self.client.ask("set")?)
                 .map_err(|error| Failure::new(format!("the server's answer: {error}")))?;
             if set["traces"][0]["progress"]["isComplete"] == true {
-                // Scrolled to the end, and filtered, as people do.
+                // Scrolls to the end and filters, as users do.
                 self.client.ask("messages?from=1000000&limit=200&")?;
                 self.client.ask("calls?filter=latency%3E5us&limit=200&")?;
                 return peak_of_tree(self.child.id(), "")

@@ -1,5 +1,5 @@
-//! Tokens: found out about, registered for, asked for and exchanged by the SDK. Only the browser is ours, which takes
-//! the authorization page's redirect for the user's consent.
+//! OAuth tokens: discovery, registration, authorization and exchange are the SDK's. Only the browser is ours, which
+//! follows the authorization page's redirect as if the user had consented.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use tokio::sync::Mutex;
 use crate::scenario::Scenario;
 
 const REDIRECT: &str = "http://localhost:3000/callback";
-/// What the suite expects of a client that describes itself by a document.
+/// The client id metadata document that the suite expects.
 const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
-/// A server that is never content must not keep the user clicking.
+/// The maximum number of authorizations in a session, for servers that reject every token.
 const MOST_AUTHORIZATIONS: u32 = 3;
 
-/// What a server said when it refused a request.
+/// A server's authentication challenge.
 pub(crate) struct Challenge {
-    /// Its `WWW-Authenticate`.
+    /// The value of the header `WWW-Authenticate`.
     pub(crate) header: String,
-    /// What the token lacks, if there was one.
+    /// The scope that the token lacks, if a token was sent.
     pub(crate) missing_scope: Option<String>,
 }
 
-/// Keeps the token of a session.
+/// Obtains and holds the token of a session.
 pub(crate) struct Authorizer {
     url: String,
     scenario: Scenario,
@@ -47,8 +47,8 @@ impl Authorizer {
         self.state.lock().await.token.clone()
     }
 
-    /// Gets a token in place of the one that was refused, and says whether there is one now. Of several requests that
-    /// were refused together, only the first authorizes.
+    /// Replaces a token that was rejected, and returns whether there is a new one. Of several requests that were
+    /// rejected together, only the first authorizes.
     pub(crate) async fn replace(
         &self,
         refused: Option<String>,
@@ -88,7 +88,7 @@ impl Authorizer {
             .with_client_metadata_url(CLIENT_METADATA)
             .with_challenge(challenge.header);
         if let Some(missing) = &challenge.missing_scope {
-            // A token that can do more must not do less.
+            // A token with more scopes must keep those that it had.
             let scopes = missing.split(' ').map(str::to_owned).chain(state.scopes.iter().cloned());
             request = request.with_scopes(scopes.collect::<BTreeSet<_>>());
         }
@@ -110,7 +110,7 @@ impl Authorizer {
     }
 }
 
-/// Where the authorization page sends the user, who agrees to anything.
+/// The URL that the authorization page redirects to, with the user's consent taken for granted.
 async fn consent(page: &str) -> Result<String, AuthError> {
     let browser = reqwest::Client::builder().redirect(Policy::none()).build()?;
     let answer = browser.get(page).send().await?;

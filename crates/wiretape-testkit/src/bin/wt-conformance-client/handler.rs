@@ -1,4 +1,4 @@
-//! What the client answers when a server asks something: the user takes every default, and the model repeats.
+//! The client's answers to requests of a server: the user accepts every default, and the model repeats its prompt.
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
@@ -43,7 +43,8 @@ fn defaults(request: &Value) -> Value {
     Value::Object(fill_in(schema, |property| property.get("default").cloned()))
 }
 
-/// An object that fits a schema, with what `known` says of a property, and made-up values where one is required.
+/// An object that fits a schema, with the value that `known` returns for a property, or a made-up value if it is
+/// required.
 pub(crate) fn fill_in(schema: &Value, known: impl Fn(&Value) -> Option<Value>) -> Map<String, Value> {
     let Some(properties) = schema["properties"].as_object() else {
         return Map::new();

@@ -1,4 +1,5 @@
-//! HTTP that authorizes itself: when a server wants a token, or a better one, it gets one and repeats the request.
+//! An HTTP client that authorizes itself: when a server requires a token, or one with more scopes, it gets one and
+//! repeats the request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ impl AuthorizingClient {
         Self { http: reqwest::Client::new(), authorizer: Arc::new(authorizer) }
     }
 
-    /// Makes a request with the token there is, and once more for each new one.
+    /// Makes a request with the current token, and again with each new one.
     async fn with_token<T, F>(&self, request: impl Fn(Option<String>) -> F) -> Result<T, HttpError>
     where
         F: Future<Output = Result<T, HttpError>>,

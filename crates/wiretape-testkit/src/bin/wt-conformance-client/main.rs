@@ -1,8 +1,8 @@
-//! An MCP client for the official conformance suite, on the official SDK. The suite starts it with the URL of a server
-//! of its own, names the scenario in the environment, and watches what the client does.
+//! An MCP client for the official conformance suite, on the official SDK. The suite starts it with the URL of its own
+//! server, passes the scenario in the environment, and checks what the client does.
 //!
-//! It behaves the same in nearly every scenario: connect, list the tools, call each, and authorize when a server asks
-//! for it. It reaches everything through the proxy that `HTTP_PROXY` names, as its HTTP library does by itself.
+//! It behaves the same in nearly every scenario: connect, list the tools, call each, and authorize when required. It
+//! uses the proxy in `HTTP_PROXY`, as its HTTP library does by default.
 
 #![expect(deprecated, reason = "the stateful era lives on, and what only it has is tested as well")]
 
@@ -22,7 +22,7 @@ use crate::scenario::Scenario;
 
 const USAGE: &str = "usage: wt-conformance-client URL, started by the conformance suite";
 
-/// Less than the suite grants, so that the suite has nothing to kill.
+/// Less than the suite's own limit, so that the suite never has to kill it.
 const LIMIT: Duration = Duration::from_secs(20);
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;

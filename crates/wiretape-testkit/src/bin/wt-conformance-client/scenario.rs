@@ -1,4 +1,4 @@
-//! What the suite says about the scenario: a name, the revision of the protocol, and now and then more.
+//! The scenario as the suite describes it in the environment: a name, the protocol revision, and sometimes a context.
 
 use std::env;
 
@@ -16,14 +16,14 @@ pub(crate) struct Scenario {
     pub(crate) context: Context,
 }
 
-/// What some scenarios have to tell.
+/// Further parameters of some scenarios.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Context {
-    /// The calls to make, where it matters which.
+    /// The calls to make; if empty, every tool is called.
     #[serde(rename = "toolCalls")]
     pub(crate) tool_calls: Vec<CallToolRequestParams>,
-    /// A client that the authorization server knows already.
+    /// A client that is already registered at the authorization server.
     pub(crate) client_id: Option<String>,
     pub(crate) client_secret: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Scenario {
         })
     }
 
-    /// How a connection begins: with a handshake, or without.
+    /// How a connection begins: with `initialize`, or without since revision 2026-07-28.
     pub(crate) fn lifecycle(&self) -> ClientLifecycleMode {
         if self.version < ProtocolVersion::V_2026_07_28 {
             ClientLifecycleMode::Initialize

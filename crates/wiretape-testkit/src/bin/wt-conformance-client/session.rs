@@ -1,4 +1,4 @@
-//! What the client does with a server.
+//! The client's session with a server.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ use crate::scenario::Scenario;
 
 type Client = RunningService<RoleClient, Answers>;
 
-/// Connects, lists the tools, calls them, and leaves.
+/// Connects, lists the tools, calls them, and disconnects.
 pub(crate) async fn run(url: &str, scenario: &Scenario) -> Outcome<()> {
     let http = AuthorizingClient::new(Authorizer::new(url, scenario));
     let config = StreamableHttpClientTransportConfig::with_uri(url);
@@ -25,14 +25,14 @@ pub(crate) async fn run(url: &str, scenario: &Scenario) -> Outcome<()> {
     let client = Answers.serve_with_lifecycle(transport, scenario.lifecycle()).await?;
     let tools = client.list_all_tools().await?;
     for call in calls(scenario, &tools) {
-        make(&client, call).await?;
+        make_call(&client, call).await?;
     }
     client.cancel().await?;
     Ok(())
 }
 
-/// That a tool fails is told, but no reason to stop: some scenarios have none that works.
-async fn make(client: &Client, call: CallToolRequestParams) -> io::Result<()> {
+/// A failing tool is reported and doesn't end the session: in some scenarios every tool fails.
+async fn make_call(client: &Client, call: CallToolRequestParams) -> io::Result<()> {
     let name = call.name.clone();
     match client.call_tool(call).await {
         Ok(_) => Ok(()),
@@ -56,7 +56,7 @@ fn arguments(tool: &Tool, tools: &[Tool]) -> Map<String, Value> {
     fill_in(&json!(tool.input_schema), |_| None)
 }
 
-/// One scenario wants to see a schema again as it arrived.
+/// One scenario checks that a schema arrived unchanged, so it is sent back.
 fn echoed(tools: &[Tool]) -> Map<String, Value> {
     let schema =
         tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool").map(|tool| &tool.input_schema);

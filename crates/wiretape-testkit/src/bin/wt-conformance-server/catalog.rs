@@ -1,5 +1,4 @@
-//! What the server has to offer, read from `catalog.json`: the lists that clients see, and every answer that is the
-//! same each time.
+//! The server's definitions, read from `catalog.json`: the lists that clients see, and every constant answer.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,25 +19,27 @@ pub(crate) static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Catalog {
     pub(crate) tools: Vec<Tool>,
-    /// What a tool always returns.
+    /// The constant results, by tool.
     pub(crate) tool_contents: BTreeMap<String, Vec<ContentBlock>>,
-    /// What a tool asks the user while it works, where servers may ask.
+    /// The form that a tool asks the user to fill in during its call, by tool. Only in revisions with server
+    /// requests.
     pub(crate) forms: BTreeMap<String, ElicitRequestParams>,
-    /// What a tool or prompt wants to know before it completes, where servers may not ask.
+    /// The questions that a tool or prompt returns before it completes, by name. For revisions without server
+    /// requests.
     pub(crate) rounds: BTreeMap<String, Rounds>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) resource_contents: Vec<ResourceContents>,
     pub(crate) resource_templates: Vec<ResourceTemplate>,
     pub(crate) prompts: Vec<Prompt>,
-    /// What a prompt holds; `{argument}` stands for an argument's value.
+    /// The contents of each prompt; `{argument}` is replaced by an argument's value.
     pub(crate) prompt_contents: BTreeMap<String, serde_json::Value>,
 }
 
-/// Questions in rounds: those of one are asked together, and the next comes when all are answered.
+/// Questions in rounds: those of a round are asked together, and the next round follows when all are answered.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Rounds {
-    /// Whether the client carries the number of the round.
+    /// Whether the number of the round is sent along as state for the client to return.
     #[serde(default)]
     pub(crate) keeps_state: bool,
     pub(crate) rounds: Vec<InputRequests>,

@@ -1,4 +1,4 @@
-//! The server as the SDK sees it: which request is answered from the catalog, and which by something that runs.
+//! The SDK's handler: which requests are answered from the catalog, and which by code.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
@@ -17,7 +17,7 @@ use crate::catalog::CATALOG;
 use crate::rounds::{Retry, Round, Seal};
 use crate::tools;
 
-/// What subscribers can be told of.
+/// A change that subscribers are notified of.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
     Tools,
@@ -41,8 +41,8 @@ impl ConformanceServer {
         let _ = self.changes.send(change);
     }
 
-    fn go_on(&self, name: &str, retry: &Retry) -> Result<Option<Round>, ErrorData> {
-        CATALOG.rounds.get(name).map(|rounds| self.seal.go_on(name, rounds, retry)).transpose()
+    fn advance(&self, name: &str, retry: &Retry) -> Result<Option<Round>, ErrorData> {
+        CATALOG.rounds.get(name).map(|rounds| self.seal.advance(name, rounds, retry)).transpose()
     }
 }
 
@@ -88,7 +88,7 @@ impl ServerHandler for ConformanceServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let retry = retry(&context, request.input_responses.take(), request.request_state.take());
-        match self.go_on(&request.name, &retry)? {
+        match self.advance(&request.name, &retry)? {
             None => Ok(tools::call(self, &request, &context).await?.into()),
             Some(Round::Ask(questions)) => Ok(questions.into()),
             Some(Round::Done(text)) => Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into()),
@@ -110,7 +110,7 @@ impl ServerHandler for ConformanceServer {
     ) -> Result<GetPromptResponse, ErrorData> {
         let retry = retry(&context, request.input_responses, request.request_state);
         let arguments = request.arguments.unwrap_or_default();
-        match self.go_on(&request.name, &retry)? {
+        match self.advance(&request.name, &retry)? {
             None => prompt(&request.name, &arguments).map(Into::into),
             Some(Round::Ask(questions)) => Ok(questions.into()),
             Some(Round::Done(text)) => Ok(as_prompt(vec![ContentBlock::text(text)]).into()),
@@ -192,7 +192,7 @@ impl ServerHandler for ConformanceServer {
                 () = subscription.cancelled() => return Ok(()),
                 change = changes.recv() => change,
             };
-            // The SDK refuses to send what wasn't subscribed to, and that is what is wanted here.
+            // The SDK refuses to send notifications that were not subscribed to, which is intended here.
             let _ = match change {
                 Ok(Change::Tools) => subscription.sink().notify_tool_list_changed().await,
                 Ok(Change::Prompts) => subscription.sink().notify_prompt_list_changed().await,

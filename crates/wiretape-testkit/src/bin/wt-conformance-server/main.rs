@@ -1,8 +1,8 @@
 //! An MCP server for the official conformance suite, on the official SDK: it has all the tools, resources and prompts
-//! that the suite asks for, in the stateful and in the stateless era of the protocol.
+//! that the suite requires, in the stateful and in the stateless revisions of the protocol.
 //!
-//! `wt-conformance-server --listen 127.0.0.1:0` prints its address as the first line and serves until it is killed. It
-//! checks `Host` and every header that the protocol knows, so that a proxy which tampers with them is found out.
+//! `wt-conformance-server --listen 127.0.0.1:0` prints its address as the first line and serves until it is killed.
+//! It checks `Host` and every header that the protocol defines, so that a proxy that changes them is detected.
 
 #![expect(deprecated, reason = "the stateful era lives on, and what only it has is tested as well")]
 
@@ -67,7 +67,7 @@ fn announce(listener: &TcpListener) -> Outcome<()> {
 }
 
 async fn serve(stream: TcpStream, service: Service) {
-    // What a client sees must not depend on when the kernel finds it worth sending.
+    // Without Nagle's algorithm: the timing of events must not depend on the kernel's buffering.
     let _ = stream.set_nodelay(true);
     let answer = service_fn(move |request| answer(request, service.clone()));
     // A client may disconnect at any time.

@@ -1,5 +1,5 @@
 //! Requests that take several round trips: the server returns its questions as a result, and the client repeats the
-//! request with the answers. The server keeps nothing in between; the client carries the state, under a seal.
+//! request with the answers. The server keeps no state in between; the client carries it, sealed.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -9,7 +9,7 @@ use rmcp::model::{
 
 use crate::catalog::Rounds;
 
-/// What the client sent along with a request.
+/// The answers and the state that a client sent with a request.
 pub(crate) struct Retry {
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Retry {
 /// The progress of a request in rounds.
 pub(crate) enum Round {
     Ask(InputRequiredResult),
-    /// All is answered; the text tells how.
+    /// All questions are answered; a summary of the answers.
     Done(String),
 }
 
@@ -32,8 +32,8 @@ impl Seal {
         Self(RequestStateCodec::new(*b"a key for tests, known to anyone"))
     }
 
-    /// Goes on with `rounds`, which belong to the tool or prompt of this name.
-    pub(crate) fn go_on(&self, name: &str, rounds: &Rounds, retry: &Retry) -> Result<Round, ErrorData> {
+    /// The next round of `rounds`, which belong to the tool or prompt of this name.
+    pub(crate) fn advance(&self, name: &str, rounds: &Rounds, retry: &Retry) -> Result<Round, ErrorData> {
         let current = self.round_in(name, retry)?;
         let Some(questions) = rounds.rounds.get(current) else {
             return Err(bad_state());

@@ -1,4 +1,4 @@
-//! The tools that do something: they ask, log, tell their progress or set off notifications.
+//! The tools with behavior: they elicit, sample, log, report progress or trigger notifications.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use crate::catalog::CATALOG;
 use crate::handler::{Change, ConformanceServer};
 
-/// Between two notifications, so that they can arrive one by one.
+/// The pause between two notifications, so that they arrive one by one.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs a tool that answers in one round.
@@ -37,9 +37,9 @@ pub(crate) async fn call(
         }
         "test_tool_with_logging" => log_while_working(context).await,
         "test_logging_tool" => log_if_asked_to(context).await,
-        "test_tool_with_progress" => tell_progress(context).await,
+        "test_tool_with_progress" => report_progress(context).await,
         "test_sampling" => sample(request, context).await,
-        "test_missing_capability" => want_sampling(context),
+        "test_missing_capability" => require_sampling(context),
         "test_trigger_tool_change" => announce(server, Change::Tools),
         "test_trigger_prompt_change" => announce(server, Change::Prompts),
         "test_custom_header" | "json_schema_2020_12_tool" => done(&json!(request.arguments).to_string()),
@@ -62,7 +62,7 @@ fn argument<'a>(request: &'a CallToolRequestParams, name: &str) -> Result<&'a st
 
 async fn log(context: &RequestContext<RoleServer>, text: &str) {
     let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(text));
-    // A client that is gone needs no log.
+    // Fails only if the client has disconnected.
     let _ = context.peer.notify_logging_message(message).await;
 }
 
@@ -81,7 +81,7 @@ async fn log_if_asked_to(context: &RequestContext<RoleServer>) -> Result<CallToo
     done("Logged as much as was asked for")
 }
 
-async fn tell_progress(context: &RequestContext<RoleServer>) -> Result<CallToolResult, ErrorData> {
+async fn report_progress(context: &RequestContext<RoleServer>) -> Result<CallToolResult, ErrorData> {
     for progress in [0.0, 50.0, 100.0] {
         if let Some(token) = context.meta.get_progress_token() {
             let progress = ProgressNotificationParam::new(token, progress).with_total(100.0);
@@ -123,7 +123,7 @@ async fn elicit(
     }
 }
 
-fn want_sampling(context: &RequestContext<RoleServer>) -> Result<CallToolResult, ErrorData> {
+fn require_sampling(context: &RequestContext<RoleServer>) -> Result<CallToolResult, ErrorData> {
     if context.client_capabilities().is_some_and(|capabilities| capabilities.sampling.is_some()) {
         return done("The client can sample");
     }

@@ -16,7 +16,7 @@ pub(crate) fn end(options: &Options) -> io::Result<ExitCode> {
     Ok(ExitCode::from(options.exit))
 }
 
-/// It inherits stdout and nothing else, and outlives this process.
+/// Starts a process that inherits only stdout, and outlives this one.
 fn leave_grandchild(seconds: u64) -> io::Result<()> {
     Command::new(env::current_exe()?)
         .args(["--sleep", &seconds.to_string()])

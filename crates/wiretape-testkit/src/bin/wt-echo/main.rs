@@ -1,7 +1,7 @@
-//! A tiny stdio server to stand behind a recorder: it writes every line back as it came, with as little work as
-//! possible. Options make it a badly behaved one; `--help` lists them.
+//! A tiny stdio server for a recorder to wrap: it echoes every line unchanged, with as little work as possible.
+//! Options make it misbehave; `--help` lists them.
 //!
-//! Handlers are in place before the first line is read: a test that has had one echo may send signals.
+//! Signal handlers are installed before the first line is read: a test that has received one echo may send signals.
 
 mod ending;
 mod mcp;
@@ -34,7 +34,7 @@ fn main() -> io::Result<ExitCode> {
     ending::end(&options)
 }
 
-/// The messages that it sends on its own.
+/// Writes the output that the options ask for before the first request.
 fn speak_first(options: &Options) -> io::Result<()> {
     if let Some(text) = &options.stderr {
         // One write: `writeln!` makes two on unbuffered stderr, and the recorder's own warnings may come between them.

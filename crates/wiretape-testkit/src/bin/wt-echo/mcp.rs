@@ -1,19 +1,19 @@
-//! Enough of MCP for a client to go through `initialize` and call tools.
+//! Enough of MCP for a client to initialize and call tools.
 //!
 //! | tool | |
 //! |---|---|
-//! | `echo`, and any other | gives its arguments back |
-//! | `count` | tells its progress and a log message first |
-//! | `ask` | has the client sample something, and gives that back |
-//! | `wait` | never answers; when it is cancelled, it logs that |
-//! | `pid` | which process it is |
+//! | `echo`, and any other | returns its arguments |
+//! | `count` | first reports progress and logs a message |
+//! | `ask` | sends a sampling request to the client, and returns the answer |
+//! | `wait` | never answers; logs its cancellation |
+//! | `pid` | returns the server's process id |
 
 use serde_json::{Value, json};
 
-/// What the id of a question begins with; the id of the call for which it is asked follows.
+/// The prefix of a sampling request's id; the id of the tool call follows, so that no state is needed.
 const QUESTION: &str = "question for ";
 
-/// What is said to all `lines`, a line each.
+/// The answers to all `lines`, one per line.
 pub(crate) fn answer_all(lines: &[u8]) -> Vec<u8> {
     lines
         .split(|byte| *byte == b'\n')
@@ -49,10 +49,10 @@ fn call(id: &Value, params: &Value) -> Vec<Value> {
                 let params = json!({"progressToken": token, "progress": n, "total": 3});
                 json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
             };
-            let mut said: Vec<Value> =
+            let mut messages: Vec<Value> =
                 if token.is_null() { Vec::new() } else { (1..=3).map(progress).collect() };
-            said.extend([log("counted"), text(id, "three")]);
-            said
+            messages.extend([log("counted"), text(id, "three")]);
+            messages
         }
         Some("ask") => {
             let message = json!({"role": "user", "content": {"type": "text", "text": "who are you?"}});
@@ -66,11 +66,11 @@ fn call(id: &Value, params: &Value) -> Vec<Value> {
     }
 }
 
-/// The client has answered a question.
+/// The result of the tool call whose sampling request the client has answered.
 fn reply(id: &str, message: &Value) -> Vec<Value> {
     let call = id.strip_prefix(QUESTION).and_then(|id| serde_json::from_str(id).ok());
-    let said = message.get("result").or(message.get("error")).unwrap_or(&Value::Null);
-    call.map(|call: Value| text(&call, &said.to_string())).into_iter().collect()
+    let messages = message.get("result").or(message.get("error")).unwrap_or(&Value::Null);
+    call.map(|call: Value| text(&call, &messages.to_string())).into_iter().collect()
 }
 
 fn text(id: &Value, text: &str) -> Value {

@@ -1,10 +1,10 @@
-//! The command line.
+//! The command line of `wt-echo`, parsed by hand to keep the binary small and fast to start.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Every option, for people.
+/// The help text, with every option.
 pub(crate) const USAGE: &str = "\
 usage: wt-echo [OPTIONS]
 Writes every line from stdin back to stdout, and ends when stdin does.
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     pub(crate) grandchild: Option<u64>,
     pub(crate) ignore_sigterm: bool,
     pub(crate) report_signals: Option<PathBuf>,
-    /// What the grandchild does. Not for people.
+    /// What the grandchild runs with; internal, so not in the help text.
     pub(crate) sleep: Option<Duration>,
 }
 

@@ -12,7 +12,7 @@ use crate::options::Options;
 
 const CHUNK: usize = 64 * 1024;
 
-/// Answers until stdin ends, or until as many lines came as the options say.
+/// Answers until stdin ends, or until the number of lines in the options is reached.
 pub(crate) fn serve(options: &Options) -> io::Result<()> {
     let mut server = Server { output: raw_stdout()?, mcp: options.mcp, left: options.after };
     let mut input = raw_stdin()?;
@@ -27,6 +27,7 @@ pub(crate) fn serve(options: &Options) -> io::Result<()> {
             return server.answer(&buffer[..filled]);
         }
         let end = filled + count;
+        // Only the new bytes are searched: the bytes before them had no newline.
         let Some(newline) = memrchr(b'\n', &buffer[filled..end]) else {
             filled = end;
             continue;
@@ -42,7 +43,7 @@ pub(crate) fn serve(options: &Options) -> io::Result<()> {
 struct Server {
     output: File,
     mcp: bool,
-    /// How many lines it still answers, if there is a limit.
+    /// The number of lines still to answer, if there is a limit.
     left: Option<u64>,
 }
 
@@ -66,7 +67,7 @@ impl Server {
     }
 }
 
-/// Writes whole notifications until there are at least `bytes`, as fast as the reader takes them.
+/// Writes complete notifications of at least `bytes` bytes in total, as fast as the reader accepts them.
 pub(crate) fn flood(bytes: u64) -> io::Result<()> {
     let block: Vec<u8> = (0..64).flat_map(payload::flood_line).collect();
     let mut output = raw_stdout()?;

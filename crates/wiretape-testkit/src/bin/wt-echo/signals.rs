@@ -1,4 +1,4 @@
-//! How it takes signals. Where there are none, neither option does anything.
+//! Signal handling. On systems without signals, neither option has an effect.
 
 use std::io;
 
@@ -32,7 +32,7 @@ fn report(file: &std::path::Path) -> io::Result<()> {
     std::thread::spawn(move || {
         for signal in &mut signals {
             let name = signal_hook::low_level::signal_name(signal).unwrap_or("unknown");
-            // A test that waits for the line reports its absence better than this could.
+            // A test that waits for the line will report that it is missing.
             let _ = file.write_all(format!("{name}\n").as_bytes());
         }
     });

@@ -1,4 +1,4 @@
-//! The authorization server.
+//! The authorization server: metadata, registration, login, and tokens.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use http_body_util::Full;
 use hyper::Response;
 use serde_json::{Value, json};
 
-use crate::World;
+use crate::Servers;
 use crate::exchange::{ReceivedRequest, empty, encode, header, html, json as respond, parameter};
 
-/// The lifetime of a token according to its response.
-const TOLD_SECONDS: u64 = 1;
+/// The lifetime of a token according to its response, in seconds.
+const ANNOUNCED_SECONDS: u64 = 1;
 /// The real lifetime: longer, so that a client that tracks it renews the token in time.
 const LIFETIME: Duration = Duration::from_secs(3);
 
-/// What was given out.
+/// The registered clients, codes and tokens.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     count: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Grants {
     clients: HashMap<String, Vec<String>>,
     codes: HashMap<String, Code>,
     tokens: HashMap<String, Instant>,
-    /// The client that each belongs to.
+    /// The client of each refresh token.
     refreshers: HashMap<String, String>,
     /// The cookies of browsers that were shown the login page.
     visitors: Vec<String>,
@@ -51,7 +51,7 @@ impl Grants {
 type Refusal = (&'static str, &'static str);
 type Answer = Response<Full<Bytes>>;
 
-pub(crate) fn answer(world: &World, asked: &ReceivedRequest) -> Option<Answer> {
+pub(crate) fn answer(world: &Servers, asked: &ReceivedRequest) -> Option<Answer> {
     let prefix = if world.options.foreign { "/tenant" } else { "" };
     let document = format!("/.well-known/oauth-authorization-server{prefix}");
     if asked.method == "GET" && asked.path == document {
@@ -68,7 +68,7 @@ pub(crate) fn answer(world: &World, asked: &ReceivedRequest) -> Option<Answer> {
     Some(answered.unwrap_or_else(refuse))
 }
 
-fn metadata(world: &World, asked: &ReceivedRequest) -> Value {
+fn metadata(world: &Servers, asked: &ReceivedRequest) -> Value {
     let issuer = world.issuer(asked);
     json!({
         "issuer": issuer,
@@ -83,7 +83,7 @@ fn metadata(world: &World, asked: &ReceivedRequest) -> Value {
     })
 }
 
-fn register(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
+fn register(world: &Servers, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
     let refusal = ("invalid_client_metadata", "not JSON with redirect_uris");
     let mut client: Value = serde_json::from_slice(&asked.body).map_err(|_| refusal)?;
     let uris = client["redirect_uris"].as_array().ok_or(refusal)?;
@@ -97,7 +97,7 @@ fn register(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
 }
 
 /// Rejects requests of unknown clients and for other resources without showing the login page.
-fn authorize(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
+fn authorize(world: &Servers, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
     check_authorization(world, asked)?;
     if !world.options.form {
         return Ok(grant(world, asked, &asked.query));
@@ -111,7 +111,7 @@ fn authorize(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> 
     Ok(header(html(page), "set-cookie", &format!("visitor={visitor}; Path=/; HttpOnly")))
 }
 
-fn check_authorization(world: &World, asked: &ReceivedRequest) -> Result<(), Refusal> {
+fn check_authorization(world: &Servers, asked: &ReceivedRequest) -> Result<(), Refusal> {
     let client = asked.parameter("client_id").unwrap_or_default();
     let redirect_uri = asked.parameter("redirect_uri").unwrap_or_default();
     let is_known = world.grants().clients.get(&client).is_some_and(|uris| uris.contains(&redirect_uri));
@@ -123,7 +123,7 @@ fn check_authorization(world: &World, asked: &ReceivedRequest) -> Result<(), Ref
 }
 
 /// Handles the submitted form of the browser that was shown it.
-fn log_in(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
+fn log_in(world: &Servers, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
     let cookie =
         asked.header("cookie").and_then(|cookie| cookie.strip_prefix("visitor=")).unwrap_or_default();
     let is_visitor = world.grants().visitors.iter().any(|visitor| visitor == cookie);
@@ -132,7 +132,7 @@ fn log_in(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
     Ok(grant(world, asked, &asked.parameter("request").unwrap_or_default()))
 }
 
-fn grant(world: &World, asked: &ReceivedRequest, request: &str) -> Answer {
+fn grant(world: &Servers, asked: &ReceivedRequest, request: &str) -> Answer {
     let get = |name| parameter(request, name).unwrap_or_default();
     let (client, redirect_uri, state) = (get("client_id"), get("redirect_uri"), get("state"));
     let mut grants = world.grants();
@@ -145,7 +145,7 @@ fn grant(world: &World, asked: &ReceivedRequest, request: &str) -> Answer {
     header(empty(302), "location", &location)
 }
 
-fn token(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
+fn token(world: &Servers, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
     check_resource(world, asked)?;
     check_host(world, asked)?;
     let is_clean = asked.header("cookie").is_none() && asked.header("authorization").is_none();
@@ -161,12 +161,12 @@ fn token(world: &World, asked: &ReceivedRequest) -> Result<Answer, Refusal> {
     grants.refreshers.insert(refresher.clone(), client);
     Ok(respond(
         200,
-        &json!({"access_token": token, "token_type": "Bearer", "expires_in": TOLD_SECONDS, "refresh_token": refresher}),
+        &json!({"access_token": token, "token_type": "Bearer", "expires_in": ANNOUNCED_SECONDS, "refresh_token": refresher}),
     ))
 }
 
-/// A code is good once.
-fn redeem(world: &World, asked: &ReceivedRequest) -> Result<String, Refusal> {
+/// A code is valid once (RFC 6749, section 4.1.2).
+fn redeem(world: &Servers, asked: &ReceivedRequest) -> Result<String, Refusal> {
     let refusal = ("invalid_grant", "not a code of this client and redirect URI");
     let code = world.grants().codes.remove(&asked.parameter("code").unwrap_or_default()).ok_or(refusal)?;
     let is_same = asked.parameter("client_id").as_ref() == Some(&code.client)
@@ -176,7 +176,7 @@ fn redeem(world: &World, asked: &ReceivedRequest) -> Result<String, Refusal> {
     Ok(code.client)
 }
 
-fn refresh(world: &World, asked: &ReceivedRequest) -> Result<String, Refusal> {
+fn refresh(world: &Servers, asked: &ReceivedRequest) -> Result<String, Refusal> {
     let refusal = ("invalid_grant", "not a refresh token of this client");
     let refresher = asked.parameter("refresh_token").unwrap_or_default();
     let client = world.grants().refreshers.remove(&refresher).ok_or(refusal)?;
@@ -184,14 +184,14 @@ fn refresh(world: &World, asked: &ReceivedRequest) -> Result<String, Refusal> {
     Ok(client)
 }
 
-/// By comparison of strings, as strict servers do.
-fn check_resource(world: &World, asked: &ReceivedRequest) -> Result<(), Refusal> {
+/// Compares strings without normalizing them, as strict servers do.
+fn check_resource(world: &Servers, asked: &ReceivedRequest) -> Result<(), Refusal> {
     let is_ours = asked.parameter("resource") == Some(world.resource(asked));
     check(is_ours, ("invalid_target", "not the resource that tokens are issued for"))
 }
 
-/// A foreign server has one name, and answers to no other.
-fn check_host(world: &World, asked: &ReceivedRequest) -> Result<(), Refusal> {
+/// A foreign server accepts only its own host name.
+fn check_host(world: &Servers, asked: &ReceivedRequest) -> Result<(), Refusal> {
     let is_ours = !world.options.foreign || asked.host == world.authorization.to_string();
     check(is_ours, ("invalid_request", "sent to another host"))
 }

@@ -1,4 +1,4 @@
-//! Requests, read; and responses, made.
+//! Requests and responses: the few parts of HTTP and form encoding that both servers need.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -48,8 +48,8 @@ impl ReceivedRequest {
         }
     }
 
-    /// What tests want to see of a request: some parameters, and whose credentials came with it.
-    pub(crate) fn told(&self) -> String {
+    /// A summary of a request for tests: some parameters, and the credentials that it carried.
+    pub(crate) fn summary(&self) -> String {
         let parameters = ["grant_type", "resource"].iter();
         let parameters = parameters.filter_map(|name| Some(format!("{name}={}", self.parameter(name)?)));
         let credentials = ["authorization", "cookie", "x-api-key"].iter();

@@ -1,14 +1,14 @@
-//! An MCP server that wants a token, and the authorization server that issues it, as strict as they come: a client that
-//! asks for the wrong `resource` (RFC 8707), or with anybody else's cookies, gets nothing.
+//! An MCP server that requires a token, and the authorization server that issues it. Both are strict: a client that
+//! requests the wrong `resource` (RFC 8707), or sends the cookies of another browser, is rejected.
 //!
-//! `wt-oauth [--foreign] [--form] [--iss] [--reflect]` listens on free ports of the loopback interface and prints the URL
-//! of the MCP endpoint, then what was asked and what came of it, a line each.
+//! `wt-oauth [--foreign] [--form] [--iss] [--reflect]` listens on free ports of the loopback interface and prints the
+//! URL of the MCP endpoint, then one line for each request with its status.
 //!
 //! | option | |
 //! |---|---|
-//! | `--foreign` | the authorization server has an origin, and a path, of its own |
-//! | `--form` | somebody has to log in, on a page that needs cookies |
-//! | `--iss` | the authorization server names itself in its answers (RFC 9207) |
+//! | `--foreign` | the authorization server has its own origin and path |
+//! | `--form` | the user must log in on a page that requires cookies |
+//! | `--iss` | the authorization server sends `iss` in its responses (RFC 9207) |
 //! | `--reflect` | URLs are built from the `Host` of each request |
 
 mod authorization;
@@ -41,8 +41,8 @@ struct Options {
     reflect: bool,
 }
 
-/// Both servers and what they know.
-struct World {
+/// The state that both servers share.
+struct Servers {
     options: Options,
     resource: SocketAddr,
     authorization: SocketAddr,
@@ -57,8 +57,8 @@ enum Place {
     Foreign,
 }
 
-impl World {
-    /// The origin of a server, as documents tell it to whoever asks.
+impl Servers {
+    /// The origin of a server, as its metadata documents give it in response to this request.
     fn origin(&self, of: SocketAddr, asked: &ReceivedRequest) -> String {
         if self.options.reflect { format!("http://{}", asked.host) } else { format!("http://{of}") }
     }
@@ -98,7 +98,7 @@ async fn serve(options: Options) -> io::Result<()> {
     let own = http::listen(anywhere).await?;
     let authorization = if options.foreign { foreign.local_addr()? } else { own.local_addr()? };
     let (resource, grants) = (own.local_addr()?, Mutex::default());
-    let world = Arc::new(World { options, resource, authorization, grants });
+    let world = Arc::new(Servers { options, resource, authorization, grants });
     tokio::try_join!(
         accept(own, Place::Resource, Arc::clone(&world)),
         accept(foreign, Place::Foreign, Arc::clone(&world)),
@@ -106,7 +106,7 @@ async fn serve(options: Options) -> io::Result<()> {
     Ok(())
 }
 
-async fn accept(listener: TcpListener, place: Place, world: Arc<World>) -> io::Result<()> {
+async fn accept(listener: TcpListener, place: Place, world: Arc<Servers>) -> io::Result<()> {
     loop {
         let stream = http::accept(&listener).await?;
         let world = Arc::clone(&world);
@@ -120,7 +120,7 @@ async fn accept(listener: TcpListener, place: Place, world: Arc<World>) -> io::R
 async fn answer(
     request: Request<Incoming>,
     place: Place,
-    world: Arc<World>,
+    world: Arc<Servers>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -130,13 +130,13 @@ async fn answer(
     let response = from_resource
         .or_else(|| is_authorization_server.then(|| authorization::answer(&world, &asked)).flatten())
         .unwrap_or_else(|| empty(404));
-    tell(place, &asked, &response);
+    log_request(place, &asked, &response);
     Ok(response)
 }
 
-fn tell(place: Place, asked: &ReceivedRequest, response: &Response<Full<Bytes>>) {
+fn log_request(place: Place, asked: &ReceivedRequest, response: &Response<Full<Bytes>>) {
     let status = response.status().as_u16();
-    let line = format!("{place:?}: {} {} {} -> {status}\n", asked.method, asked.path, asked.told());
+    let line = format!("{place:?}: {} {} {} -> {status}\n", asked.method, asked.path, asked.summary());
     // Fails only when the test doesn't read the output.
     let _ = io::stdout().lock().write_all(line.as_bytes());
 }

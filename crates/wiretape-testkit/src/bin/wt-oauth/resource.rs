@@ -6,12 +6,12 @@ use hyper::Response;
 use serde_json::{Value, json};
 use wiretape_testkit::http::PATH;
 
-use crate::World;
+use crate::Servers;
 use crate::exchange::{ReceivedRequest, empty, header, json as respond};
 
 const DOCUMENT: &str = "/.well-known/oauth-protected-resource/mcp";
 
-pub(crate) fn answer(world: &World, asked: &ReceivedRequest) -> Option<Response<Full<Bytes>>> {
+pub(crate) fn answer(world: &Servers, asked: &ReceivedRequest) -> Option<Response<Full<Bytes>>> {
     match (asked.method.as_str(), asked.path.as_str()) {
         ("GET", DOCUMENT) => Some(respond(
             200,
@@ -28,12 +28,12 @@ pub(crate) fn answer(world: &World, asked: &ReceivedRequest) -> Option<Response<
     }
 }
 
-fn is_allowed(world: &World, asked: &ReceivedRequest) -> bool {
+fn is_allowed(world: &Servers, asked: &ReceivedRequest) -> bool {
     let token = asked.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     token.is_some_and(|token| world.grants().is_valid(token))
 }
 
-fn challenge(world: &World, asked: &ReceivedRequest) -> Response<Full<Bytes>> {
+fn challenge(world: &Servers, asked: &ReceivedRequest) -> Response<Full<Bytes>> {
     let document = format!("{}{DOCUMENT}", world.origin(world.resource, asked));
     let value = format!(r#"Bearer realm="wt, \"oauth\"", resource_metadata="{document}", scope="tools""#);
     header(respond(401, &json!({"error": "invalid_token"})), "www-authenticate", &value)

@@ -1,6 +1,7 @@
-//! The command: finds the call and its trace.
+//! The command: finds the call and its trace. The trace is read twice: once to find the call, and again for its
+//! payloads, since keeping those of all calls could take too much memory.
 
-use super::parts::{Parts, Whole};
+use super::parts::{CallCollector, CallDetail};
 use crate::ask::StoreArgs;
 use crate::error::CommandError;
 use crate::output::Output;
@@ -46,17 +47,17 @@ pub(crate) struct CallArgs {
 }
 
 pub(crate) fn run(args: &CallArgs) -> Result<(), CommandError> {
-    let (path, wanted) = match &args.trace {
+    let (path, target) = match &args.trace {
         Some(trace) => (trace.resolve()?, CallTarget::Number(args.number)),
         None => of_store(args)?,
     };
     trace_file::head(&path)?;
-    let whole = read(&path, &wanted)?;
+    let detail = read(&path, &target)?;
     if args.json {
-        return Ok(whole.write_json(&path)?);
+        return Ok(detail.write_json(&path)?);
     }
     let mut out = Output::stdout();
-    whole.write(&mut out, &path)?;
+    detail.write(&mut out, &path)?;
     Ok(out.flush()?)
 }
 
@@ -87,17 +88,18 @@ fn of_store(args: &CallArgs) -> Result<(PathBuf, CallTarget), CommandError> {
     Ok((entry.path, CallTarget::Row(Box::new(call))))
 }
 
-fn read(path: &Path, wanted: &CallTarget) -> Result<Whole, CommandError> {
-    let call = find(path, wanted)?;
+fn read(path: &Path, target: &CallTarget) -> Result<CallDetail, CommandError> {
+    let call = find(path, target)?;
     let mut reader = trace_file::open(path)?;
-    let mut reading = Reading::new(Parts::new(call.number));
+    let mut reading = Reading::new(CallCollector::new(call.number));
+    // Until the call is complete; the rest of a large trace need not be read.
     while reading.analysis().call.is_none()
         && let Some(line) = trace_file::next_line(&mut reader, path)?
     {
         reading.observe(&line);
     }
     let parts = reading.finish(trace_file::recording_state(path));
-    Ok(Whole {
+    Ok(CallDetail {
         call: parts.call.unwrap_or(call),
         request: parts.request,
         response: parts.response,
@@ -106,14 +108,16 @@ fn read(path: &Path, wanted: &CallTarget) -> Result<Whole, CommandError> {
     })
 }
 
-fn find(path: &Path, wanted: &CallTarget) -> Result<Call, CommandError> {
+fn find(path: &Path, target: &CallTarget) -> Result<Call, CommandError> {
     let mut reader = trace_file::open_with_progress(path)?;
     let mut lister = CallLister::new(Filter::default());
     let mut best: Option<(u64, Call)> = None;
     let mut last = 0;
     let mut consider = |call: Call| {
         last = call.number.max(last);
-        if let Some(distance) = wanted.distance(&call)
+        if let Some(distance) = target.distance(&call)
+            // Ids are reused across sessions and after a restart: of several calls with the same id, the nearest in
+            // time.
             && best.as_ref().is_none_or(|(nearest, _)| distance < *nearest)
         {
             best = Some((distance, call));
@@ -123,7 +127,7 @@ fn find(path: &Path, wanted: &CallTarget) -> Result<Call, CommandError> {
         lister.observe(&line, &mut consider);
     }
     lister.finish(trace_file::recording_state(path), consider);
-    best.map(|(_, call)| call).ok_or_else(|| match wanted {
+    best.map(|(_, call)| call).ok_or_else(|| match target {
         CallTarget::Number(number) => CommandError::failure(format!(
             "no call {number} in {}, which has {}",
             path.display(),

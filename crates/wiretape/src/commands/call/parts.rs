@@ -4,13 +4,13 @@ use wiretape_analyze::call::{Call, PendingCall};
 use wiretape_analyze::reading::{Analysis, Closed, LineView, Meaning, Seen};
 use wiretape_trace::format::Record;
 
-/// A call with everything that belongs to it.
-pub(super) struct Whole {
+/// A call with its payloads and events, ready to be printed.
+pub(super) struct CallDetail {
     pub(super) call: Call,
     pub(super) request: Vec<u8>,
     pub(super) response: Option<Vec<u8>>,
     pub(super) events: Vec<CallEvent>,
-    /// The number of parts that are not shown.
+    /// The number of events that are not shown.
     pub(super) more: u64,
 }
 
@@ -30,12 +30,12 @@ pub(super) enum CallEventKind {
     Stderr(String),
 }
 
-/// The most parts to show.
+/// The most events to keep: a call can report progress without end.
 const MAX_EVENTS: usize = 1000;
 
 /// Collects the parts of a call.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct CallCollector {
     number: u64,
     pub(super) request: Vec<u8>,
     pub(super) response: Option<Vec<u8>>,
@@ -47,13 +47,13 @@ pub(super) struct Parts {
     pub(super) call: Option<Call>,
 }
 
-impl Parts {
+impl CallCollector {
     pub(super) fn new(number: u64) -> Self {
-        Parts { number, ..Parts::default() }
+        CallCollector { number, ..CallCollector::default() }
     }
 }
 
-impl Analysis for Parts {
+impl Analysis for CallCollector {
     type PerCall = ();
 
     fn begin_line(&mut self, view: &LineView<'_, '_>) {
@@ -108,7 +108,7 @@ impl Analysis for Parts {
     }
 }
 
-impl Parts {
+impl CallCollector {
     fn add(&mut self, line: u64, us: Option<u64>, kind: CallEventKind) {
         if self.events.len() >= MAX_EVENTS {
             self.more += 1;

@@ -1,6 +1,6 @@
 //! The output of one call.
 
-use super::parts::{CallEvent, CallEventKind, Whole};
+use super::parts::{CallDetail, CallEvent, CallEventKind};
 use crate::calls::DisplayFormat;
 use crate::commands::calls::{CallJson, status_cell};
 use crate::json::{self, ObjectWriter};
@@ -13,7 +13,7 @@ use wiretape_analyze::call::{Call, Outcome};
 use wiretape_analyze::tokens;
 use wiretape_trace::message::Envelope;
 
-impl Whole {
+impl CallDetail {
     pub(super) fn write(&self, out: &mut Output, path: &Path) -> io::Result<()> {
         let styles = out.styles;
         self.write_head(out, path, &styles)?;
@@ -49,9 +49,9 @@ impl Whole {
             styles.strong.paint(printable(name.trim_end())),
             styles.dim.paint(printable(&trace))
         )?;
-        for (name, said) in self.facts(&DisplayFormat::of(out)) {
+        for (name, text) in self.facts(&DisplayFormat::of(out)) {
             let paint = if name == "status" { status_paint(call, styles) } else { styles.plain };
-            writeln!(out, "  {:<9} {}", styles.dim.paint(format!("{name:<9}")), paint.paint(said))?;
+            writeln!(out, "  {:<9} {}", styles.dim.paint(format!("{name:<9}")), paint.paint(text))?;
         }
         Ok(())
     }
@@ -209,8 +209,8 @@ impl CallEvent {
     }
 }
 
-fn line(out: &mut Output, styles: &Styles, word: &str, said: &str) -> io::Result<()> {
-    writeln!(out, "{} {said}", styles.name.paint(word))
+fn line(out: &mut Output, styles: &Styles, word: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "{} {text}", styles.name.paint(word))
 }
 
 fn params(raw: &[u8]) -> String {

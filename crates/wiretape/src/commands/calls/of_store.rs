@@ -1,4 +1,4 @@
-//! Calls from the store.
+//! Calls from the store. Filter terms are evaluated here and not in SQL, so that they mean the same as for traces.
 
 use crate::calls::{self, DisplayFormat};
 use crate::error::CommandError;

@@ -1,6 +1,7 @@
-//! Calls of traces, which are read in full.
+//! Calls of traces, which are read in full. After the first rows, which determine the column widths, calls are
+//! printed as soon as their order is certain, so that a long trace needs little memory.
 
-use super::row::{COLUMNS, CallJson, Shown};
+use super::row::{COLUMNS, CallJson, CallLine};
 use crate::calls::DisplayFormat;
 use crate::error::CommandError;
 use crate::output::{self, Output, Table};
@@ -26,6 +27,7 @@ pub(super) fn run(paths: &[PathBuf], filter: &Filter, limit: u64, json: bool) ->
     for path in paths {
         let head = trace_file::head(path)?;
         match recordings.last_mut() {
+            // Parts of a recording are read as one trace: a call may be answered in the next part.
             Some(parts) if parts.last().is_some_and(|before| trace_file::goes_on(&head, before)) => {
                 parts.push(path);
             }
@@ -85,7 +87,7 @@ fn one(path: &Path, filter: &Filter, view: &mut CallsView<'_>) -> Result<(), Com
 
 /// A recording in a merge: its calls wait for earlier calls of the others.
 struct MergeSource<'a> {
-    /// The number of files, all recordings together.
+    /// The index of its first file among all files.
     first: usize,
     path: &'a Path,
     /// The following parts of the recording.
@@ -113,6 +115,7 @@ fn several(recordings: &[Vec<&Path>], filter: &Filter, view: &mut CallsView<'_>)
         for source in &mut sources {
             source.fill()?;
         }
+        // The source is part of the key, so that calls of the same time are in the order of the arguments.
         let times = sources.iter().enumerate().filter_map(|(n, source)| Some((source.next_time()?, n)));
         let Some((_, earliest)) = times.min() else { break };
         if let Some(call) = sources[earliest].due.pop_front() {
@@ -172,7 +175,7 @@ struct CallsView<'a> {
     paths: &'a [PathBuf],
     names: Vec<String>,
     left: u64,
-    form: CallsFormat,
+    format: CallsFormat,
     /// The first error, reported at the end.
     failed: Option<io::Error>,
     shown: u64,
@@ -185,7 +188,7 @@ enum CallsFormat {
 
 impl<'a> CallsView<'a> {
     fn new(paths: &'a [PathBuf], names: Vec<String>, limit: u64, json: bool) -> Self {
-        let form = if json {
+        let format = if json {
             CallsFormat::Json(Box::new(output::machine_stdout()))
         } else {
             let out = Box::new(Output::stdout());
@@ -196,12 +199,12 @@ impl<'a> CallsView<'a> {
                 rows: 0,
             }
         };
-        CallsView { paths, names, left: limit, form, failed: None, shown: 0 }
+        CallsView { paths, names, left: limit, format, failed: None, shown: 0 }
     }
 
     /// Whether nothing is printed until the end.
     fn is_quiet(&self) -> bool {
-        !matches!(&self.form, CallsFormat::Text { out, .. } if out.is_terminal())
+        !matches!(&self.format, CallsFormat::Text { out, .. } if out.is_terminal())
     }
 
     fn call(&mut self, trace: usize, call: &Call) {
@@ -211,13 +214,13 @@ impl<'a> CallsView<'a> {
         self.left -= 1;
         self.shown += 1;
         let name = (self.names.len() > 1).then(|| self.names[trace].as_str());
-        let written = match &mut self.form {
+        let written = match &mut self.format {
             CallsFormat::Json(sink) => {
                 output::write_json_lines(sink, [CallJson::new(&self.paths[trace], call)])
             }
             CallsFormat::Text { out, look, table, rows } => {
                 let styles = out.styles;
-                let cells = Shown { call, trace: name }.cells(look, &styles);
+                let cells = CallLine { call, trace: name }.cells(look, &styles);
                 write_row(out, table, rows, cells)
             }
         };
@@ -233,13 +236,14 @@ impl<'a> CallsView<'a> {
     }
 
     fn finish(self) -> io::Result<()> {
-        match self.form {
+        match self.format {
             CallsFormat::Json(mut sink) => sink.flush(),
             CallsFormat::Text { mut out, .. } if self.shown == 0 => {
                 writeln!(out, "No calls match this filter.")?;
                 out.flush()
             }
             CallsFormat::Text { mut out, mut table, rows, .. } => {
+                // Otherwise the table was already written, and with it the widths are fixed.
                 if rows <= SAMPLE {
                     table.drop_empty();
                     let (styles, width) = (out.styles, out.width);

@@ -25,13 +25,13 @@ pub(super) const COLUMNS: [Column; 10] = [
 ];
 
 /// A call with its trace.
-pub(super) struct Shown<'a> {
+pub(super) struct CallLine<'a> {
     pub(super) call: &'a Call,
     /// The trace's name, if there are several.
     pub(super) trace: Option<&'a str>,
 }
 
-impl Shown<'_> {
+impl CallLine<'_> {
     pub(super) fn cells(&self, look: &DisplayFormat, styles: &Styles) -> Vec<Cell> {
         let call = self.call;
         let waited = call.person_us + call.client_us;
@@ -66,12 +66,12 @@ pub(crate) fn status_cell(call: &Call, styles: &Styles) -> Cell {
         _ if outcome.is_error() => styles.error,
         _ => styles.warning,
     };
-    let said = match (outcome, call.error_code, call.http_status) {
+    let text = match (outcome, call.error_code, call.http_status) {
         (Outcome::ProtocolError, Some(code), _) => format!("error {code}"),
         (Outcome::HttpError, _, Some(status)) => format!("HTTP {status}"),
         _ => outcome.name().to_owned(),
     };
-    Cell::new(paint, said)
+    Cell::new(paint, text)
 }
 
 /// A line of `calls --json`.

@@ -95,6 +95,7 @@ pub(crate) fn parse_pattern(text: &str) -> Result<PathPattern, String> {
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CommandError> {
     let ignored = Ignored::new(volatile(args));
     let (first, second) = (read(&args.first, &ignored)?, read(&args.second, &ignored)?);
+    // After reading: only then is it known which patterns matched.
     check_ignored(&args.ignore)?;
     let made_up = if args.no_default_ignores { GeneratedValues::Compared } else { GeneratedValues::Ignored };
     let comparer = Comparer::new(ignored, &first.index, &second.index, made_up);
@@ -152,6 +153,7 @@ fn index(path: &Path, ignored: &Ignored) -> Result<CallIndex, TraceFileError> {
         reading.observe(&line);
     }
     trace_file::report_damage(path, &reader);
+    // A trace that is still being recorded is compared as far as it goes.
     Ok(reading.finish(RecordingState::Over).finish())
 }
 

@@ -144,12 +144,12 @@ fn differences(part: Part, found: &Differences<'_>, paths: &Paths, comparer: &Co
     let inside = |one: &Difference<'_>| {
         let inside = one.inside(paths)?;
         let found = comparer.differences_inside(&inside, paths, MAX_INSIDE);
-        let tell = |one: &Difference<'_>| {
+        let to_json = |one: &Difference<'_>| {
             let mut object = ObjectWriter::new();
             write_difference(&mut object, one);
             object.finish()
         };
-        Some(found.list.iter().map(tell).collect::<Vec<_>>())
+        Some(found.list.iter().map(to_json).collect::<Vec<_>>())
     };
     found.list.iter().map(|one| object(one, inside(one))).collect()
 }

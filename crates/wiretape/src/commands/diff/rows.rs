@@ -68,6 +68,7 @@ pub(super) fn mark_equivalent(
     second: &Side,
     comparer: &Comparer,
 ) -> Result<(), CommandError> {
+    // Only the messages of these calls are kept in memory, not those of the whole traces.
     let changed: Vec<CallRow> = rows.iter().filter(|row| row.status == Status::Changed).copied().collect();
     if changed.is_empty() {
         return Ok(());

@@ -74,6 +74,7 @@ impl DiffView {
             let (before, after) = messages.of(row, pair)?;
             self.call(comparison, row, pair, &before, &after)?;
         }
+        // Without differences, the summary already has the number of unchanged calls.
         if shown.iter().any(|is_shown| *is_shown) {
             self.fold(&mut folded)?;
         }

@@ -83,6 +83,7 @@ impl VerifyingKey {
         let Ok(signature) = SignatureBox::from_string(&read(&path)?) else {
             return Ok(SignatureState::Invalid);
         };
+        // Both must match: the file that was signed, and the head that its check values have now.
         let covers_head = signature.trusted_comment().ok() == head.map(trusted_comment);
         let is_valid = minisign::verify(&self.0, &signature, open(trace)?, true, false, false).is_ok();
         Ok(if covers_head && is_valid { SignatureState::Valid } else { SignatureState::Invalid })

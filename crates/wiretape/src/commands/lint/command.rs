@@ -122,7 +122,7 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode, CommandError> {
     let mut traces = Vec::new();
     for selector in &args.traces {
         let path = selector.resolve()?;
-        // All traces are opened first, so that a file that is not a trace is reported before any finding.
+        // A file that is not a trace is an error, not a list of findings.
         trace_file::head(&path)?;
         let findings = lint(&path, &options, baseline.as_ref())?;
         traces.push(LintedTrace::new(path, findings, &selection));
@@ -147,6 +147,7 @@ fn lint(path: &Path, options: &LintOptions, baseline: Option<&Baseline>) -> Resu
     let mut reader = trace_file::open_with_progress(path)?;
     while let Some(line) = trace_file::next_line(&mut reader, path)? {
         linter.observe(&line);
+        // A second interpretation of each line, so only if it is needed.
         if baseline.is_some() {
             definitions.observe(&line);
         }
@@ -164,14 +165,15 @@ fn lint(path: &Path, options: &LintOptions, baseline: Option<&Baseline>) -> Resu
 
 /// Locates findings that were only known at the end of the trace, in a second pass.
 fn show_places(path: &Path, findings: &mut Findings) -> Result<(), CommandError> {
-    let mut hidden: Vec<&mut Diagnostic> =
+    let mut unlocated: Vec<&mut Diagnostic> =
         findings.diagnostics.iter_mut().filter(|diagnostic| diagnostic.excerpt.is_none()).collect();
-    hidden.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.line));
+    // Descending, so that `pop` takes them in the order of the file.
+    unlocated.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.line));
     let failed = |source| TraceFileError::Read { path: PathBuf::from(path), source };
     let mut reader = trace_file::open(path)?;
-    while !hidden.is_empty() {
+    while !unlocated.is_empty() {
         let Some(line) = reader.next_line().map_err(failed)? else { break };
-        while let Some(diagnostic) = hidden.pop_if(|diagnostic| diagnostic.line <= line.number) {
+        while let Some(diagnostic) = unlocated.pop_if(|diagnostic| diagnostic.line <= line.number) {
             diagnostic.show_in(line.bytes);
         }
     }

@@ -13,6 +13,7 @@ pub(crate) fn write(out: &mut impl Write, traces: &[LintedTrace], selection: &Se
 
 fn suite(trace: &LintedTrace, selection: &Selection) -> Suite {
     let mut cases: Vec<Case> = trace.diagnostics.iter().map(|found| case(found, selection)).collect();
+    // An empty suite would look like a test that did not run.
     if cases.is_empty() {
         cases.push(Case::new("no findings", CaseOutcome::Passed));
     }

@@ -59,6 +59,7 @@ impl LintedTrace {
     pub(crate) fn new(path: PathBuf, mut findings: Findings, selection: &Selection) -> Self {
         let mut totals = Totals::default();
         let mut left_out = Vec::new();
+        // From the counts, because the list of diagnostics is limited for each rule.
         for (code, count) in &findings.counts {
             let Some(rule) = rules::find(code) else { continue };
             totals.add(rule, *count, selection);

@@ -40,6 +40,7 @@ fn write_diagnostic(out: &mut Output, diagnostic: &Diagnostic, path: &str, width
     let message = text::printable(&diagnostic.message).into_owned();
     let mut first = true;
     for line in text::wrap(&format!("{head} {message}"), width) {
+        // Only on the first line: a message may repeat the text of its head.
         match line.strip_prefix(&head).filter(|_| std::mem::take(&mut first)) {
             Some(rest) => writeln!(out, "{}{rest}", severity.paint(&head))?,
             None => writeln!(out, "  {line}")?,
@@ -58,6 +59,7 @@ fn write_diagnostic(out: &mut Output, diagnostic: &Diagnostic, path: &str, width
 
 /// File and line. If there is no room, the start of the path is cut: the line number matters more.
 fn place(path: &str, line: u64, width: Option<usize>) -> String {
+    // The width of `  --> `.
     const BEFORE: usize = 6;
     let line = format!(":{line}");
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(BEFORE + line.len()));
@@ -97,6 +99,7 @@ fn write_excerpt(out: &mut Output, excerpt: &Excerpt, paint: Paint, width: usize
     };
     let marked = piece(excerpt.mark.clone());
     let (before, after) = (piece(0..excerpt.mark.start), piece(excerpt.mark.end..excerpt.text.len()));
+    // The finding gets at most two thirds of the line, so that some context is visible.
     let shown_mark = text::truncate(&marked, room * 2 / 3).into_owned();
     let left = (room - text::width(&shown_mark)) / 2;
     let before = keep_end(&before, left, excerpt.cut_before);

@@ -1,6 +1,6 @@
 //! The arguments of `replay`, and its dispatch.
 
-use super::outcome::{FaultInjection, Playing, ReplayedTrace, UnusedPolicy};
+use super::outcome::{FaultInjection, ReplayRun, ReplayedTrace, UnusedPolicy};
 use crate::commands::diff::parse_pattern;
 use crate::config::Config;
 use crate::error::CommandError;
@@ -149,7 +149,7 @@ enum OnMiss {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The running replay, for the report when a signal ends the process.
-static PLAYING: OnceLock<Playing> = OnceLock::new();
+static CURRENT_RUN: OnceLock<ReplayRun> = OnceLock::new();
 
 pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     check(&args)?;
@@ -160,26 +160,28 @@ pub(crate) fn run(args: ReplayArgs) -> Result<ExitCode, CommandError> {
     let (report, ignored) = (args.report.clone(), args.ignore.clone());
     let faults = if args.fault.is_empty() { FaultInjection::Nothing } else { FaultInjection::Faults };
     let is_ending = AtomicBool::new(false);
-    let begin = |tapes, real| Playing { tapes, unused, report, real, ignored, faults, is_ending };
+    let begin = |tapes, real| ReplayRun { tapes, unused, report, real, ignored, faults, is_ending };
     if let Some(listen) = args.listen {
         let real = real_servers(&args)?;
         let tapes = load(recordings, &setting)?;
         check_faults(&args.fault, &tapes)?;
-        let playing = PLAYING.get_or_init(|| begin(tapes, real));
-        serve(playing, HttpOptions { listen, allowed_origins: args.allow_origin })?;
-        return playing.finish();
+        let replay_run = CURRENT_RUN.get_or_init(|| begin(tapes, real));
+        serve(replay_run, HttpOptions { listen, allowed_origins: args.allow_origin })?;
+        return replay_run.finish();
     }
+    // Only here: the HTTP listener stops on a signal by itself, but reading standard input blocks.
     platform::on_termination(end_now);
     let real = real_servers(&args)?;
-    let (opening, tapes) = open(recordings, &setting)?;
+    let (preview_outcome, tapes) = open(recordings, &setting)?;
     check_faults(&args.fault, &tapes)?;
-    let playing = PLAYING.get_or_init(|| begin(tapes, real));
-    let tape = playing.tapes.first().ok_or_else(|| CommandError::usage("no trace to replay"))?;
-    replay::play(&tape.deck, &opening, &warning_printer(), playing.real.as_ref()).map_err(cannot_talk)?;
-    playing.finish()
+    let replay_run = CURRENT_RUN.get_or_init(|| begin(tapes, real));
+    let tape = replay_run.tapes.first().ok_or_else(|| CommandError::usage("no trace to replay"))?;
+    replay::play(&tape.loaded, &preview_outcome, &warning_printer(), replay_run.real.as_ref())
+        .map_err(client_error)?;
+    replay_run.finish()
 }
 
-fn cannot_talk(error: std::io::Error) -> CommandError {
+fn client_error(error: std::io::Error) -> CommandError {
     CommandError::because("can't communicate with the client", error)
 }
 
@@ -190,22 +192,24 @@ fn open(
 ) -> Result<(PreviewOutcome, Vec<ReplayedTrace>), CommandError> {
     let first =
         recordings.first().and_then(|tape| tape.first()).and_then(|recording| recording.parts.first());
-    let Some(overture) = first.and_then(|path| TapePreview::read(path, setting)) else {
+    let Some(preview) = first.and_then(|path| TapePreview::read(path, setting)) else {
         return Ok((PreviewOutcome::default(), load(recordings, setting)?));
     };
     std::thread::scope(|scope| {
+        // Clients give up on a server that doesn't answer `initialize` soon; a large trace takes longer to index.
         let loading = scope.spawn(|| load(recordings, setting));
-        let opening = overture.answer_initialize().map_err(cannot_talk)?;
+        let preview_outcome = preview.answer_initialize().map_err(client_error)?;
         let tapes = loading.join().map_err(|_| CommandError::failure("can't read the trace"))??;
-        Ok((opening, tapes))
+        Ok((preview_outcome, tapes))
     })
 }
 
-fn serve(playing: &Playing, options: HttpOptions) -> Result<(), CommandError> {
-    let prefixes = prefixes(&playing.tapes);
-    let decks = prefixes.iter().cloned().zip(playing.tapes.iter().map(|tape| Arc::clone(&tape.deck)));
-    replay::listen(options, decks.collect(), &warning_printer(), playing.real.clone(), |address| {
-        for (prefix, tape) in prefixes.iter().zip(&playing.tapes) {
+fn serve(replay_run: &ReplayRun, options: HttpOptions) -> Result<(), CommandError> {
+    let prefixes = prefixes(&replay_run.tapes);
+    let loaded_tapes =
+        prefixes.iter().cloned().zip(replay_run.tapes.iter().map(|tape| Arc::clone(&tape.loaded)));
+    replay::listen(options, loaded_tapes.collect(), &warning_printer(), replay_run.real.clone(), |address| {
+        for (prefix, tape) in prefixes.iter().zip(&replay_run.tapes) {
             let name = shown(Path::new(tape.path.file_name().unwrap_or(tape.path.as_os_str())));
             output::note(format!("wiretape: {name} is listening on http://{address}{prefix}/mcp"));
         }
@@ -223,6 +227,7 @@ fn prefixes(tapes: &[ReplayedTrace]) -> Vec<String> {
         let stem = tape.path.file_name().unwrap_or_default().to_string_lossy();
         let name = clean_label(stem.split(".jsonl").next().unwrap_or_default());
         let name = if name.is_empty() { "trace".to_owned() } else { name };
+        // Traces in different directories may have the same file name.
         let numbered = (2..).map(|number| format!("/{name}-{number}"));
         let mut candidates = std::iter::once(format!("/{name}")).chain(numbered);
         prefixes.extend(candidates.find(|prefix| !prefixes.contains(prefix)));
@@ -254,7 +259,7 @@ fn check(args: &ReplayArgs) -> Result<(), CommandError> {
 /// A fault that matches no recorded call is a typo: a test of the client's error handling would pass without any error.
 fn check_faults(faults: &[Fault], tapes: &[ReplayedTrace]) -> Result<(), CommandError> {
     let meets_a_call = |fault: &Fault| {
-        let tapes = tapes.iter().map(|tape| tape.deck.tape());
+        let tapes = tapes.iter().map(|tape| tape.loaded.tape());
         tapes.flat_map(|tape| tape.calls().iter().map(|call| tape.kind(call))).any(|kind| {
             let tool = kind.name.as_deref().filter(|_| &*kind.method == "tools/call");
             fault.is_for(&kind.method, tool)
@@ -322,12 +327,12 @@ fn load(recordings: Vec<Vec<RecordingFiles>>, setting: &Setting) -> Result<Vec<R
 fn tape(recordings: Vec<RecordingFiles>, setting: &Setting) -> Result<ReplayedTrace, CommandError> {
     let path = recordings.first().map(|recording| recording.path.clone()).unwrap_or_default();
     let parts: Vec<Vec<PathBuf>> = recordings.into_iter().map(|recording| recording.parts).collect();
-    let deck = LoadedTape::load(&parts, setting.clone()).map_err(CommandError::failure)?;
-    report_damage(deck.notices());
-    if deck.tape().calls().is_empty() {
+    let loaded = LoadedTape::load(&parts, setting.clone()).map_err(CommandError::failure)?;
+    report_damage(loaded.notices());
+    if loaded.tape().calls().is_empty() {
         output::warn(format!("wiretape: {} has no calls: no request will be answered", shown(&path)));
     }
-    Ok(ReplayedTrace { path, deck: Arc::new(deck) })
+    Ok(ReplayedTrace { path, loaded: Arc::new(loaded) })
 }
 
 /// A recording with all its parts.
@@ -343,6 +348,7 @@ impl RecordingFiles {
         let recordings = selectors.iter().map(|selector| RecordingFiles::find(selector.resolve()?));
         let mut recordings = recordings.collect::<Result<Vec<_>, _>>()?;
         recordings.sort_by_key(|recording| recording.started_ms);
+        // Two selectors may name parts of the same recording.
         recordings.dedup_by(|one, other| one.parts == other.parts);
         Ok(recordings)
     }
@@ -417,7 +423,7 @@ fn warning_printer() -> NoticeCallback {
 
 /// Reports on the replay when a signal ends the process.
 fn end_now(_: i32) {
-    let code = PLAYING.get().map_or(Ok(ExitCode::OK), Playing::finish);
+    let code = CURRENT_RUN.get().map_or(Ok(ExitCode::OK), ReplayRun::finish);
     code.unwrap_or_else(|error| {
         error.print();
         error.exit_code()

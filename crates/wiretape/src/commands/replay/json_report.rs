@@ -12,7 +12,7 @@ pub(crate) fn write(out: &mut impl Write, tapes: &[ReplayedTrace]) -> io::Result
 }
 
 fn trace(tape: &ReplayedTrace) -> Value {
-    let (index, tally) = (tape.deck.tape(), tape.deck.tally());
+    let (index, tally) = (tape.loaded.tape(), tape.loaded.tally());
     let calls: Vec<Value> =
         index.calls().iter().zip(tally.calls()).map(|(call, tally)| one(index, call, *tally)).collect();
     let unused = tally.unused(index).count();

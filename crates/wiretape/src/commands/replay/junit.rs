@@ -16,7 +16,7 @@ pub(crate) fn write(out: &mut impl Write, tapes: &[ReplayedTrace], unused: Unuse
 }
 
 fn suite(tape: &ReplayedTrace, unused: UnusedPolicy) -> Suite {
-    let (index, tally) = (tape.deck.tape(), tape.deck.tally());
+    let (index, tally) = (tape.loaded.tape(), tape.loaded.tally());
     let calls = index.calls().iter().zip(tally.calls());
     let mut cases: Vec<Case> = calls.map(|(call, counted)| case(index, call, counted, unused)).collect();
     let mut seen: HashMap<String, usize> = HashMap::new();

@@ -18,7 +18,7 @@ use wiretape_proxy::replay::{LoadedTape, RealServers};
 #[derive(Debug)]
 pub(crate) struct ReplayedTrace {
     pub(crate) path: PathBuf,
-    pub(crate) deck: Arc<LoadedTape>,
+    pub(crate) loaded: Arc<LoadedTape>,
 }
 
 /// Whether recorded calls may stay unused.
@@ -37,7 +37,7 @@ pub(crate) enum FaultInjection {
 
 /// Everything that is replayed, with the options for the final report.
 #[derive(Debug)]
-pub(crate) struct Playing {
+pub(crate) struct ReplayRun {
     pub(crate) tapes: Vec<ReplayedTrace>,
     pub(crate) unused: UnusedPolicy,
     pub(crate) report: Option<PathBuf>,
@@ -53,11 +53,12 @@ pub(crate) struct Playing {
 /// The most unused calls and misses to list.
 const MAX_LISTED: usize = 10;
 
-impl Playing {
+impl ReplayRun {
     /// Reports used and missed calls, writes the report, and returns the exit code.
     pub(crate) fn finish(&self) -> Result<ExitCode, CommandError> {
         self.end_once();
         if let Some(real) = &self.real {
+            // First: only then is it known whether its recording is complete.
             real.end();
         }
         self.tapes.iter().for_each(|tape| self.report(tape));
@@ -100,8 +101,8 @@ impl Playing {
     }
 
     fn has_findings(&self, tape: &ReplayedTrace) -> bool {
-        let tally = tape.deck.tally();
-        let is_unused = || tally.unused(tape.deck.tape()).next().is_some();
+        let tally = tape.loaded.tally();
+        let is_unused = || tally.unused(tape.loaded.tape()).next().is_some();
         tally.missed() > 0 || (self.unused == UnusedPolicy::Fail && is_unused())
     }
 
@@ -117,12 +118,12 @@ impl Playing {
     }
 
     fn report(&self, tape: &ReplayedTrace) {
-        let tally = tape.deck.tally();
+        let tally = tape.loaded.tally();
         output::note(format!("wiretape: {}", summary(tape, &tally, self.faults)));
         if self.unused == UnusedPolicy::Fail {
-            let unused: Vec<_> = tally.unused(tape.deck.tape()).collect();
+            let unused: Vec<_> = tally.unused(tape.loaded.tape()).collect();
             for call in unused.iter().take(MAX_LISTED) {
-                let kind = tape.deck.tape().kind(call).to_string();
+                let kind = tape.loaded.tape().kind(call).to_string();
                 output::warn(format!("wiretape: unused: line {}, {}", call.line, printable(&kind)));
             }
             if unused.len() > MAX_LISTED {
@@ -134,7 +135,7 @@ impl Playing {
 
 /// Used and missed calls, in one line.
 fn summary(tape: &ReplayedTrace, tally: &Tally, faults: FaultInjection) -> String {
-    let index = tape.deck.tape();
+    let index = tape.loaded.tape();
     let all = index.calls().len();
     let mut summary = format!(
         "replayed {}: {} of {} used, {}, {} missed",

@@ -74,7 +74,7 @@ pub(crate) struct ShowArgs {
 /// The polling interval for a growing trace.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How many polls to wait for something that should appear soon.
+/// How many polls (3 seconds) to wait for something that should appear soon.
 const PATIENCE: u32 = 30;
 
 pub(crate) fn run(mut args: ShowArgs) -> Result<(), CommandError> {
@@ -163,6 +163,7 @@ fn wait_for_head(path: &Path) -> Result<Head, TraceFileError> {
     loop {
         match trace_file::head(path) {
             Err(TraceFileError::Empty { .. } | TraceFileError::NoWholeLine { .. }) if patience > 0 => {
+                // A running recorder will write its first line, however busy the machine is.
                 if liveness(path) != Liveness::Running {
                     patience -= 1;
                 }
@@ -238,7 +239,7 @@ struct Show<'a> {
     reading: Reading<LineItems>,
     label: Option<String>,
     /// The lines of the selected calls, if there is a filter on calls.
-    meant: Option<BTreeSet<u64>>,
+    selected: Option<BTreeSet<u64>>,
 }
 
 enum Stop {
@@ -260,7 +261,7 @@ impl<'a> Show<'a> {
             left: args.limit,
             reading: Reading::default(),
             label: head.meta.as_ref().map(|meta| meta.label.clone()),
-            meant: of_calls.map(|words| lines_of_calls(path, words)).transpose()?,
+            selected: of_calls.map(|words| lines_of_calls(path, words)).transpose()?,
         })
     }
 
@@ -275,8 +276,8 @@ impl<'a> Show<'a> {
                 ControlFlow::Continue(()) => stop = Some(Stop::Ended),
             }
         }
-        let goes_on = matches!(state, TraceState::Running | TraceState::Rotated { .. });
-        if matches!(stop, Some(Stop::Ended)) && !goes_on {
+        let continues = matches!(state, TraceState::Running | TraceState::Rotated { .. });
+        if matches!(stop, Some(Stop::Ended)) && !continues {
             self.report_unanswered()?;
         }
         self.view.flush()?;
@@ -334,12 +335,12 @@ impl<'a> Show<'a> {
 
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
         let items = items(&mut self.reading, line);
-        let meant = self.meant.as_ref().map(|lines| lines.contains(&line.number));
+        let selected = self.selected.as_ref().map(|lines| lines.contains(&line.number));
         let passed: Vec<(usize, &Item<'_>)> = match &line.record {
             Record::Message(message) => items
                 .iter()
                 .enumerate()
-                .filter(|(_, item)| self.filter.passes(item, message, self.label.as_deref(), meant))
+                .filter(|(_, item)| self.filter.passes(item, message, self.label.as_deref(), selected))
                 .collect(),
             _ => Vec::new(),
         };
@@ -351,6 +352,7 @@ impl<'a> Show<'a> {
             return Ok(());
         }
         if let Some(left) = &mut self.left
+            // The text view shows `meta` as a header and not as a line.
             && !matches!((&self.view, &line.record), (ShowView::Text(_), Record::Meta(_)))
         {
             *left -= 1;
@@ -359,6 +361,7 @@ impl<'a> Show<'a> {
     }
 
     fn report_unanswered(&mut self) -> io::Result<()> {
+        // With a filter, a list of all unanswered requests would include those that were filtered out.
         if !self.filter.is_empty() {
             return Ok(());
         }
@@ -370,6 +373,7 @@ impl<'a> Show<'a> {
 
 /// The next part of a rotated recording, which must be in the same directory.
 fn next_part(path: &Path, next: &str) -> Option<PathBuf> {
+    // A trace may contain any path here; only a plain file name is followed.
     let name = Path::new(next).file_name().filter(|name| *name == next)?;
     let part = path.with_file_name(name);
     let mut patience = PATIENCE;
@@ -391,8 +395,8 @@ fn report_notices(reader: &FileReader, state: &TraceState) {
         .notices()
         .iter()
         .partition(|notice| matches!(notice, Notice::UnknownType { .. } | Notice::UnknownDirection { .. }));
-    let worth_telling = |notice: &&&Notice| **notice != &Notice::MissingEnd || *state == TraceState::NoEnd;
-    let notices: Vec<&&Notice> = notices.iter().filter(worth_telling).collect();
+    let is_reported = |notice: &&&Notice| **notice != &Notice::MissingEnd || *state == TraceState::NoEnd;
+    let notices: Vec<&&Notice> = notices.iter().filter(is_reported).collect();
     for notice in notices.iter().take(MAX_NOTICES) {
         output::note(notice);
     }

@@ -62,16 +62,16 @@ impl Filter {
             && !self.errors
     }
 
-    /// Whether a payload passes; `meant` says whether its call passes, if calls were looked up.
+    /// Whether a payload passes; `selected` says whether its call passes, if calls were looked up.
     pub(super) fn passes(
         &self,
         item: &Item<'_>,
         message: &Message<'_>,
         label: Option<&str>,
-        meant: Option<bool>,
+        selected: Option<bool>,
     ) -> bool {
-        let passes = |words: &Words| match meant {
-            Some(meant) if words.asks_for_calls() => meant,
+        let passes = |words: &Words| match selected {
+            Some(selected) if words.asks_for_calls() => selected,
             _ => passes_words(words, item, message, label),
         };
         let matches = |glob: &Option<GlobMatcher>, text: Option<&str>| {
@@ -88,6 +88,7 @@ impl Filter {
     pub(super) fn passes_other(&self, record: &Record<'_>) -> bool {
         match record {
             _ if self.is_empty() => true,
+            // A line that is not JSON has a direction, and nothing else that a filter could match.
             Record::Text(text) => {
                 self.words.is_empty()
                     && self.method.is_none()

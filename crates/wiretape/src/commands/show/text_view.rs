@@ -63,9 +63,11 @@ impl Layout {
     const NUMBER_WIDTH: usize = 4;
 
     fn new(width: Option<usize>) -> Self {
+        // In bytes, and twice the columns: multi-byte characters take more bytes than columns.
         let budget = width.map_or(1000, |width| width * 2);
         let narrow = Layout { decimals: 3, offset_width: 8, summary_column: 0, budget, names: Names::Short };
         match width {
+            // Narrower, a column for the summary would leave it no room.
             Some(0..75) => narrow,
             Some(75..110) => Layout { summary_column: 42, names: Names::Long, ..narrow },
             _ => Layout { decimals: 6, offset_width: 12, summary_column: 52, names: Names::Long, ..narrow },
@@ -142,9 +144,9 @@ impl TextView {
             Record::Text(text) => self.text(line.number, text, "not JSON│ ", self.out.styles.warning),
             Record::Stderr(text) => self.text(line.number, text, "stderr│ ", self.out.styles.dim),
             Record::Http(exchange) => {
-                let said = describe_exchange(exchange);
-                let paint = if said.trouble { self.out.styles.warning } else { self.out.styles.dim };
-                self.remark(line.number, &exchange.stamp, paint, &printable(&said.text))?;
+                let description = describe_exchange(exchange);
+                let paint = if description.trouble { self.out.styles.warning } else { self.out.styles.dim };
+                self.remark(line.number, &exchange.stamp, paint, &printable(&description.text))?;
                 self.full(exchange.http)
             }
             Record::Gap(gap) => {
@@ -171,8 +173,8 @@ impl TextView {
                 shown.push(self.out.styles.plain, "  ");
                 let name = type_name.as_deref().unwrap_or("unknown");
                 shown.push(self.out.styles.warning, format!("{}│ ", printable(name)));
-                let said = json::compact_members(line.bytes, &STAMP_FIELDS, self.layout.budget);
-                shown.push(self.out.styles.dim, said);
+                let description = json::compact_members(line.bytes, &STAMP_FIELDS, self.layout.budget);
+                shown.push(self.out.styles.dim, description);
                 self.finish(&shown)?;
                 self.full(line.bytes)
             }
@@ -257,6 +259,7 @@ impl TextView {
         let Layout { decimals, offset_width, .. } = self.layout;
         let number = stamp.seq.unwrap_or(number);
         let offset = match (stamp.us, self.wall_offset_ms(stamp)) {
+            // Microseconds since the start are exact; the wall clock may have been adjusted.
             (Some(us), _) => format!("+{:.decimals$}s", us as f64 / 1e6),
             (None, Some(ms)) => format!("{:+.3}s", ms as f64 / 1e3),
             (None, None) => String::new(),
@@ -319,9 +322,9 @@ impl TextView {
             line.push(styles.warning, format!("⚠ {remark}  "));
         }
         if self.detail == Detail::OneLine {
-            let said =
+            let description =
                 describe(item.raw, &item.envelope, item.method().unwrap_or_default(), self.layout.budget);
-            line.push(summary_paint(item, styles), said);
+            line.push(summary_paint(item, styles), description);
         }
     }
 

@@ -45,16 +45,17 @@ pub(crate) struct StatsArgs {
 }
 
 pub(crate) fn run(args: &StatsArgs) -> Result<(), CommandError> {
-    let form = if args.json { StatsFormat::Json } else { StatsFormat::Text };
+    let format = if args.json { StatsFormat::Json } else { StatsFormat::Text };
     if args.traces.is_empty() {
         let store = args.store.open()?;
         let mut filter = args.filter.checked(&store)?;
+        // GET streams and DELETE are requests of the transport, and their durations would distort the latencies.
         filter.calls_only = !args.all && filter.method.is_none();
-        return of_store::run(&store, &filter, form);
+        return of_store::run(&store, &filter, format);
     }
     if !args.filter.is_empty() || args.store.store.is_some() {
         return Err(CommandError::usage("--store and filters can't be combined with TRACE")
             .hint("to filter, load the trace with `wiretape store load TRACE`, then omit TRACE"));
     }
-    of_traces::run(&args.traces, form, if args.tokens { Tokens::Counted } else { Tokens::Left })
+    of_traces::run(&args.traces, format, if args.tokens { Tokens::Counted } else { Tokens::Skipped })
 }

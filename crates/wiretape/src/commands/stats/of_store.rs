@@ -14,11 +14,11 @@ use wiretape_events::store::query::{Stats, StatsRecord};
 use wiretape_events::store::{Filter, Store};
 
 /// Queries the store and prints the statistics of the matching calls.
-pub(super) fn run(store: &Store, filter: &Filter, form: StatsFormat) -> Result<(), CommandError> {
+pub(super) fn run(store: &Store, filter: &Filter, format: StatsFormat) -> Result<(), CommandError> {
     let mut stats = store.stats(filter)?;
     // Tools before methods, as with traces; each group in the store's order, most calls first.
     stats.rows.sort_by_key(|row| row.tool.is_none());
-    match form {
+    match format {
         StatsFormat::Json => Ok(output::print_json(&StatsJson::new(store.path(), &stats))?),
         StatsFormat::Text => Ok(print_table(&stats, &Names::of(store)?)?),
     }
@@ -36,7 +36,7 @@ fn print_table(stats: &Stats, names: &Names) -> io::Result<()> {
     out.flush()
 }
 
-/// Only shown with several servers.
+/// The table of the rows. The column of servers is only shown if there are several.
 fn table(stats: &Stats, names: &Names, styles: &Styles) -> Table {
     const SERVER: Column = Column { title: "SERVER", align: Align::Left, room: Room::Flexible };
     let is_one = stats.rows.windows(2).all(|pair| pair[0].server == pair[1].server);

@@ -21,17 +21,18 @@ use wiretape_analyze::tokens;
 use wiretape_trace::message::Direction;
 
 /// Reads the traces and prints their statistics.
-pub(super) fn run(traces: &[TraceSelector], form: StatsFormat, tokens: Tokens) -> Result<(), CommandError> {
+pub(super) fn run(traces: &[TraceSelector], format: StatsFormat, tokens: Tokens) -> Result<(), CommandError> {
     let paths = traces.iter().map(TraceSelector::resolve).collect::<Result<Vec<_>, _>>()?;
     let stats = match tokens {
         Tokens::Counted => ToolStats::with_tokens(),
-        Tokens::Left => ToolStats::new(),
+        Tokens::Skipped => ToolStats::new(),
     };
     let mut reading = Reading::new((stats, Crashes::default()));
     let mut traces: Vec<MeasuredTrace> = Vec::new();
     for path in paths {
         let head = trace_file::head(&path)?;
         if let Some(before) = traces.last().filter(|before| !trace_file::goes_on(&head, &before.path)) {
+            // Open calls of a rotated part stay open: the next part may answer them.
             reading.end_recording(trace_file::recording_state(&before.path));
         }
         read(&path, &mut reading)?;
@@ -39,7 +40,7 @@ pub(super) fn run(traces: &[TraceSelector], form: StatsFormat, tokens: Tokens) -
     }
     let state = traces.last().map_or(RecordingState::Over, |last| trace_file::recording_state(&last.path));
     let (stats, crashes) = reading.finish(state);
-    match form {
+    match format {
         StatsFormat::Json => print_json(&stats, crashes.found(), &traces, tokens),
         StatsFormat::Text => print_tables(&stats, crashes.found(), &traces, tokens),
     }
@@ -51,7 +52,7 @@ pub(super) enum Tokens {
     /// Tokens are counted, which takes longer.
     Counted,
     /// Tokens are not counted.
-    Left,
+    Skipped,
 }
 
 struct MeasuredTrace {
@@ -163,9 +164,9 @@ fn print_remarks(
 /// Crashed servers, each with its exit code and its last line on standard error.
 fn crash_remarks(crashes: &[Crash]) -> Vec<String> {
     let remark = |crash: &Crash| {
-        let said = crash.last_stderr.last().map(|line| format!(": {}", printable(line.trim())));
+        let last_line = crash.last_stderr.last().map(|line| format!(": {}", printable(line.trim())));
         let label = printable(&crash.label);
-        format!("crashed: {label} ({}){}", describe_end(&crash.end), said.unwrap_or_default())
+        format!("crashed: {label} ({}){}", describe_end(&crash.end), last_line.unwrap_or_default())
     };
     crashes.iter().map(remark).collect()
 }

@@ -1,7 +1,7 @@
 //! The arguments of `verify`, and its dispatch.
 
 use super::report::VerifyReport;
-use super::text_view::{Shows, TextView};
+use super::text_view::{ShownCalls, TextView};
 use super::{json_view, text_view};
 use crate::commands::diff::{Slower, parse_pattern, parse_slower};
 use crate::commands::replay::{RecordingFiles, check_report, report_damage};
@@ -156,6 +156,7 @@ pub(crate) fn run(mut args: VerifyArgs) -> Result<ExitCode, CommandError> {
         client.script.skip_writes();
     }
     if !args.ignore.is_empty() {
+        // Marks the patterns that match a recorded message, so that one that matches nothing at all can be reported.
         client.script.compare_with_itself(&ignored(&args), &client.file);
     }
     let redactor = Arc::new(redaction::redactor(Config::load(None)?.redact, &[])?);
@@ -228,12 +229,12 @@ fn check(
         args.update.as_deref().map(|file| Update::begin(file, &client, target, redactor)).transpose()?;
     let setting = setting(args, matching, Arc::clone(redactor));
     let file = Arc::clone(&client.file);
-    let shows = match (args.json, args.all) {
-        (true, _) => Shows::Nothing,
-        (false, true) => Shows::All,
-        (false, false) => Shows::Changes,
+    let shown_calls = match (args.json, args.all) {
+        (true, _) => ShownCalls::Nothing,
+        (false, true) => ShownCalls::All,
+        (false, false) => ShownCalls::Changes,
     };
-    let mut view = TextView::new(name, target, &file, redactor, shows);
+    let mut view = TextView::new(name, target, &file, redactor, shown_calls);
     let new_trace = update.as_mut().map(|update| &mut update.trace);
     let outcome = verify(client, target, setting, new_trace, &warn(), |progress| match progress {
         Progress::Judged { script, checked } => view.judged(script, checked),
@@ -312,6 +313,7 @@ impl Update {
     ) -> Result<Self, CommandError> {
         let failed = |error| CommandError::because(format!("can't write {}", path.display()), error);
         let draft = Draft::beside(path).map_err(failed)?;
+        // A second handle: the trace writes the file, and the draft renames it.
         let file = File::options().append(true).open(draft.path()).map_err(failed)?;
         let server = match target {
             Target::Command(command) => command.clone(),

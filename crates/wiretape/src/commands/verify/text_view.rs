@@ -35,8 +35,12 @@ pub(super) fn print_plan(
         let call_name = printable(&client.script.tape().kind(call).to_string()).into_owned();
         match plan {
             Plan::Send => {
-                let asked = format!("  {}", asked(&client.file, call, redactor));
-                draw.line(&[(styles.dim, &line), (styles.name, &call_name), (styles.plain, &asked)])?;
+                let request_arguments = format!("  {}", request_arguments(&client.file, call, redactor));
+                draw.line(&[
+                    (styles.dim, &line),
+                    (styles.name, &call_name),
+                    (styles.plain, &request_arguments),
+                ])?;
             }
             Plan::Skip(skip) => {
                 let reason = format!("  skipped: {skip}");
@@ -58,9 +62,9 @@ pub(super) fn print_plan(
 }
 
 /// The arguments of a call, on one line and redacted: a trace for tests may contain secrets that its calls need.
-fn asked(file: &TapeFile, call: &Recorded, redactor: &Redactor) -> String {
+fn request_arguments(file: &TapeFile, call: &Recorded, redactor: &Redactor) -> String {
     let mut request = Vec::new();
-    // The line was read before.
+    // The line was read when the trace was loaded; if that fails now, the arguments are left out.
     let _ = file.read(call.request, &mut request);
     arguments(&without_secrets(redactor, &request))
 }
@@ -76,19 +80,19 @@ fn server(target: &Target, redactor: &Redactor) -> String {
     }
 }
 
-/// Shows results as they arrive.
+/// ShownCalls results as they arrive.
 pub(super) struct TextView<'v> {
     draw: DifferenceView,
     file: &'v Arc<TapeFile>,
     redactor: &'v Redactor,
-    shows: Shows,
-    /// The first error while writing.
+    shown_calls: ShownCalls,
+    /// The first error while writing. `finish` returns it, because the callback for results can't.
     failed: io::Result<()>,
 }
 
 /// Which calls are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shows {
+pub(super) enum ShownCalls {
     /// None: a program reads the output.
     Nothing,
     Changes,
@@ -101,11 +105,11 @@ impl<'v> TextView<'v> {
         target: &Target,
         file: &'v Arc<TapeFile>,
         redactor: &'v Redactor,
-        shows: Shows,
+        shown_calls: ShownCalls,
     ) -> Self {
         let draw = DifferenceView::new(Output::stdout());
-        let mut view = TextView { draw, file, redactor, shows, failed: Ok(()) };
-        if shows != Shows::Nothing {
+        let mut view = TextView { draw, file, redactor, shown_calls, failed: Ok(()) };
+        if shown_calls != ShownCalls::Nothing {
             let server = server(target, redactor);
             let head = format!("{} against {}", printable(name), printable(&server));
             let strong = view.draw.styles.strong;
@@ -114,16 +118,16 @@ impl<'v> TextView<'v> {
         view
     }
 
-    /// Shows a call with its verdict.
+    /// ShownCalls a call with its verdict.
     pub(super) fn judged(&mut self, script: &Script, checked: &Checked) {
-        let is_shown = match self.shows {
-            Shows::Nothing => false,
-            Shows::Changes => match &checked.verdict {
+        let is_shown = match self.shown_calls {
+            ShownCalls::Nothing => false,
+            ShownCalls::Changes => match &checked.verdict {
                 Verdict::Skipped(Skip::Gone) => false,
                 Verdict::Inconclusive { .. } => true,
                 verdict => verdict.is_failure(),
             },
-            Shows::All => true,
+            ShownCalls::All => true,
         };
         if is_shown && self.failed.is_ok() {
             self.failed = self.call(script, checked).and_then(|()| self.draw.out.flush());
@@ -136,12 +140,12 @@ impl<'v> TextView<'v> {
         let name = printable(&script.tape().kind(call).to_string()).into_owned();
         let (paint, mark) = mark(&checked.verdict, &styles);
         let line = format!("  line {}  ", call.line);
-        let asked = asked(self.file, call, self.redactor);
+        let request_arguments = request_arguments(self.file, call, self.redactor);
         self.draw.line(&[
             (paint, mark),
             (styles.name, &name),
             (styles.dim, &line),
-            (styles.plain, &asked),
+            (styles.plain, &request_arguments),
         ])?;
         self.verdict(checked)?;
         for change in checked.changes.iter().take(MAX_SHOWN) {
@@ -180,7 +184,7 @@ impl<'v> TextView<'v> {
         self.draw.line(&[(styles.plain, "    "), (paint, &printable(&text))])
     }
 
-    /// Shows the changed definitions, and a summary.
+    /// ShownCalls the changed definitions, and a summary.
     pub(super) fn finish(mut self, report: &VerifyReport<'_>) -> Result<(), CommandError> {
         self.failed?;
         let drift = &report.verified.drift;
@@ -243,12 +247,12 @@ fn skipped(report: &VerifyReport<'_>) -> Vec<String> {
             reasons.entry(format!("{skip}{hint}")).or_default().push(report.call(checked));
         }
     }
-    let told = reasons.into_iter().map(|(reason, mut names)| {
+    let notes = reasons.into_iter().map(|(reason, mut names)| {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
         format!("  {count} skipped, {reason}: {}", names.join(", "))
     });
-    told.collect()
+    notes.collect()
 }
