@@ -18,6 +18,7 @@
 //! look at their neighbours, and where that is promising a check that never reads the same stretch twice.
 
 mod command_line;
+mod custom;
 mod documents;
 mod format;
 pub mod keys;
@@ -33,13 +34,15 @@ mod values;
 mod views;
 mod walk;
 
+pub use custom::{Alphabet, CustomToken};
 pub use marker::{RedactionKey, is_redacted, markers};
 pub use memory::SecretMemory;
-pub use rules::{CustomPattern, RULES, Rule, RuleError, Rules};
+pub use rules::{RULES, Rule, RuleError, Rules};
 pub use stream::LineState;
 
 use crate::json::SyntaxError;
 use command_line::OptionKind;
+use custom::CustomRule;
 use keys::KeyRules;
 use marker::Marker;
 use memory::KnownSecrets;
@@ -55,7 +58,7 @@ pub struct Redactor {
     keys: KeyRules,
     letters: Letters,
     enabled: Vec<&'static str>,
-    custom: Vec<CustomPattern>,
+    custom: Vec<CustomRule>,
     marker: Marker,
 }
 
@@ -64,14 +67,14 @@ pub struct Redactor {
 pub struct CompiledRules {
     keys: KeyRules,
     enabled: Vec<&'static str>,
-    custom: Vec<CustomPattern>,
+    custom: Vec<CustomRule>,
 }
 
 impl Rules {
     /// Checks the rules, and makes them ready.
     pub fn compile(&self) -> Result<CompiledRules, RuleError> {
         let enabled = self.enabled()?;
-        Ok(CompiledRules { keys: KeyRules::new(&enabled, self)?, custom: self.custom_patterns()?, enabled })
+        Ok(CompiledRules { keys: KeyRules::new(&enabled, self)?, custom: self.custom_rules()?, enabled })
     }
 }
 
@@ -571,13 +574,10 @@ impl Redactor {
 
     /// Adds what the user's own patterns match.
     fn find_custom(&self, pass: &mut Pass<'_>, text: &[u8], edits: &mut Vec<Edit>) {
-        for pattern in &self.custom {
-            for found in pattern.regex.find_iter(text).filter(|found| !found.is_empty()) {
-                edits.push(Edit {
-                    start: found.start(),
-                    end: found.end(),
-                    replacement: pass.replacement(&pattern.name, found.as_bytes()),
-                });
+        for rule in &self.custom {
+            for Range { start, end } in rule.find_all(text) {
+                let replacement = pass.replacement(&rule.name, &text[start..end]);
+                edits.push(Edit { start, end, replacement });
             }
         }
     }

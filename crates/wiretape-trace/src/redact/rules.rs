@@ -1,7 +1,7 @@
 //! The catalogue of rules, and what a user may change about it.
 
+use super::custom::CustomToken;
 use super::providers;
-use regex::bytes::Regex;
 
 /// A rule that comes with the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,15 +71,6 @@ const ALL: [Rule; GENERAL.len() + providers::COUNT] = {
 pub(super) const SLACK: &str = "slack";
 pub(super) const WEBHOOK: &str = "webhook";
 
-/// A pattern of the user's own.
-#[derive(Debug, Clone)]
-pub struct CustomPattern {
-    /// The rule's name in markers.
-    pub name: String,
-    /// What it matches.
-    pub regex: Regex,
-}
-
 /// What the user wants to be different from the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
@@ -87,6 +78,8 @@ pub struct Rules {
     pub disabled: Vec<String>,
     /// Names and regular expressions to add; they see string values and text, unescaped.
     pub patterns: Vec<(String, String)>,
+    /// Token formats to add; they see what the patterns see.
+    pub tokens: Vec<CustomToken>,
     /// Members whose values are secret too: exact names, or patterns with `*`.
     pub keys: Vec<String>,
     /// Members whose values are never secret by their name.
@@ -127,6 +120,35 @@ pub enum RuleError {
         /// The pattern's name.
         name: String,
     },
+    /// A token format has no usable prefix.
+    #[error(
+        "the redaction token `{name}` needs a prefix of visible ASCII characters; without one, use a pattern"
+    )]
+    TokenPrefix {
+        /// The token's name.
+        name: String,
+    },
+    /// A token format allows no length.
+    #[error(
+        "the least length of the redaction token `{name}` is {min}, which is more than the greatest, {max}"
+    )]
+    TokenRange {
+        /// The token's name.
+        name: String,
+        /// The least length that was given.
+        min: usize,
+        /// The greatest length that was given.
+        max: usize,
+    },
+    /// A token format would match ordinary words.
+    #[error(
+        "the redaction token `{name}` must be at least {} characters long with its prefix, or it would match ordinary words",
+        CustomToken::MIN_LENGTH
+    )]
+    ShortToken {
+        /// The token's name.
+        name: String,
+    },
     /// A key pattern is empty.
     #[error("a redaction key may not be empty or only `*`")]
     EmptyKey,
@@ -139,22 +161,6 @@ impl Rules {
             return Err(RuleError::UnknownRule { name: name.clone() });
         }
         Ok(names().into_iter().filter(|rule| !self.disabled.iter().any(|name| name == rule)).collect())
-    }
-
-    pub(super) fn custom_patterns(&self) -> Result<Vec<CustomPattern>, RuleError> {
-        self.patterns.iter().map(|(name, pattern)| custom_pattern(name, pattern)).collect()
-    }
-}
-
-fn custom_pattern(name: &str, pattern: &str) -> Result<CustomPattern, RuleError> {
-    let name = name.to_owned();
-    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
-        return Err(RuleError::RuleName { name });
-    }
-    match Regex::new(pattern) {
-        Ok(regex) if regex.is_match(b"") => Err(RuleError::EmptyPattern { name }),
-        Ok(regex) => Ok(CustomPattern { name, regex }),
-        Err(source) => Err(RuleError::Pattern { name, source: Box::new(source) }),
     }
 }
 
