@@ -378,6 +378,13 @@ impl Redactor {
         }
     }
 
+    /// Redacts the label of a trace, which also becomes part of its file name. A label that a user chose may contain a
+    /// secret like any other argument.
+    pub fn label(&self, label: &str) -> String {
+        // Before the label is cleaned: that replaces the punctuation that tokens are recognized by.
+        crate::name::clean_label(&self.plain_text(label))
+    }
+
     fn argument(&self, argument: &str, memory: Option<&SecretMemory>) -> String {
         if let Some((option, value)) = argument.split_once('=')
             && let name = option.trim_start_matches('-').as_bytes()
