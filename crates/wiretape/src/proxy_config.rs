@@ -11,8 +11,8 @@ pub(crate) use events::{EventsConfig, RetentionConfig, WebhookConfig};
 
 use self::csp::{CSP, UPSTREAM_CSP};
 use crate::config::{
-    Config, Document, Located, Problem, ProblemKind, Problems, REDACT, REDACT_PATTERN, RedactConfig, Schema,
-    Section, read_file, refuse,
+    Config, Document, Located, Problem, ProblemKind, Problems, REDACT, REDACT_PATTERN, REDACT_TOKEN,
+    RedactConfig, Schema, Section, read_file, refuse,
 };
 use crate::error::CommandError;
 use crate::units;
@@ -81,6 +81,7 @@ const TABLES: &[&Schema] = &[
     &FORWARD,
     &REDACT,
     &REDACT_PATTERN,
+    &REDACT_TOKEN,
 ];
 
 /// The smallest header limit that hyper accepts, in bytes.

@@ -9,7 +9,7 @@ use crate::http::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, 
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
 use crate::record::pump::lock;
-use crate::record::start_live;
+use crate::record::{redacted_label, start_live};
 use http::{Method, Version, response};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -52,7 +52,10 @@ impl Recording {
         let live = options.live.and_then(|live| start_live(live, &options.warn));
         let url = options.url.to_string();
         let url = secrets.scrub_text(&redact_target(options.redactor.as_ref(), &url));
-        let label = options.label.as_deref().map(name::clean_label).filter(|label| !label.is_empty());
+        let label = options.label.as_deref();
+        let label = label
+            .map(|label| redacted_label(&secrets.scrub_text(label), options.redactor.as_ref()))
+            .filter(|label| !label.is_empty());
         let meta = Meta {
             label: label.unwrap_or_else(|| name::clean_label(options.url.host())),
             command: vec![url],

@@ -209,7 +209,7 @@ pub(crate) fn meta(
     let command: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let command =
         redactor.map_or_else(|| command.clone(), |redactor| redactor.command_with(&command, memory));
-    let label = label.map(name::clean_label).filter(|label| !label.is_empty());
+    let label = label.map(|label| redacted_label(label, redactor)).filter(|label| !label.is_empty());
     Meta {
         label: label.unwrap_or_else(|| name::label_of(&command)),
         command,
@@ -222,6 +222,11 @@ pub(crate) fn meta(
         redacted: Some(redactor.is_some()),
         ..Meta::default()
     }
+}
+
+/// The label that the user chose, redacted if anything is.
+pub(crate) fn redacted_label(label: &str, redactor: Option<&Redactor>) -> String {
+    redactor.map_or_else(|| name::clean_label(label), |redactor| redactor.label(label))
 }
 
 /// Starts the live view. If that fails, the user is warned, and the recording continues without it.

@@ -19,6 +19,7 @@
 //! decided in the submodules; where the redaction key and the session's memory live is up to the caller.
 
 mod command_line;
+mod custom;
 mod documents;
 mod format;
 pub mod keys;
@@ -34,13 +35,15 @@ mod values;
 mod views;
 mod walk;
 
+pub use custom::{Alphabet, CustomToken};
 pub use marker::{RedactionKey, is_redacted, markers};
 pub use memory::SecretMemory;
-pub use rules::{CustomPattern, RULES, Rule, RuleError, Rules};
+pub use rules::{RULES, Rule, RuleError, Rules};
 pub use stream::LineState;
 
 use crate::json::SyntaxError;
 use command_line::OptionKind;
+use custom::CustomRule;
 use keys::KeyRules;
 use marker::Marker;
 use memory::KnownSecrets;
@@ -56,7 +59,7 @@ pub struct Redactor {
     keys: KeyRules,
     literals: LiteralSearch,
     enabled: Vec<&'static str>,
-    custom: Vec<CustomPattern>,
+    custom: Vec<CustomRule>,
     marker: Marker,
 }
 
@@ -67,14 +70,14 @@ pub struct Redactor {
 pub struct CompiledRules {
     keys: KeyRules,
     enabled: Vec<&'static str>,
-    custom: Vec<CustomPattern>,
+    custom: Vec<CustomRule>,
 }
 
 impl Rules {
     /// Validates the rules and compiles the user's patterns.
     pub fn compile(&self) -> Result<CompiledRules, RuleError> {
         let enabled = self.enabled()?;
-        Ok(CompiledRules { keys: KeyRules::new(&enabled, self)?, custom: self.custom_patterns()?, enabled })
+        Ok(CompiledRules { keys: KeyRules::new(&enabled, self)?, custom: self.custom_rules()?, enabled })
     }
 }
 
@@ -382,6 +385,13 @@ impl Redactor {
         }
     }
 
+    /// Redacts the label of a trace, which also becomes part of its file name. A label that a user chose may contain a
+    /// secret like any other argument.
+    pub fn label(&self, label: &str) -> String {
+        // Before the label is cleaned: that replaces the punctuation that tokens are recognized by.
+        crate::name::clean_label(&self.plain_text(label))
+    }
+
     fn argument(&self, argument: &str, memory: Option<&SecretMemory>) -> String {
         if let Some((option, value)) = argument.split_once('=')
             && let name = option.trim_start_matches('-').as_bytes()
@@ -590,13 +600,10 @@ impl Redactor {
 
     /// Adds the matches of the user's own patterns.
     fn find_custom(&self, pass: &mut Pass<'_>, text: &[u8], edits: &mut Vec<Edit>) {
-        for pattern in &self.custom {
-            for found in pattern.regex.find_iter(text).filter(|found| !found.is_empty()) {
-                edits.push(Edit {
-                    start: found.start(),
-                    end: found.end(),
-                    replacement: pass.replacement(&pattern.name, found.as_bytes()),
-                });
+        for rule in &self.custom {
+            for Range { start, end } in rule.find_all(text) {
+                let replacement = pass.replacement(&rule.name, &text[start..end]);
+                edits.push(Edit { start, end, replacement });
             }
         }
     }

@@ -3,8 +3,8 @@
 //! Names are stable: they are written into markers and used in configuration files. Which code implements a
 //! rule is not recorded here; the detectors refer to the constants.
 
+use super::custom::CustomToken;
 use super::providers;
-use regex::bytes::Regex;
 
 /// A built-in rule: its name and description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,15 +76,6 @@ pub(super) const AWS: &str = "aws";
 pub(super) const SLACK: &str = "slack";
 pub(super) const WEBHOOK: &str = "webhook";
 
-/// A pattern from the user's configuration.
-#[derive(Debug, Clone)]
-pub struct CustomPattern {
-    /// The rule's name in markers: ASCII letters, digits and hyphens.
-    pub name: String,
-    /// Matches the secret itself. Never matches the empty text.
-    pub regex: Regex,
-}
-
 /// The user's changes to the default rules.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
@@ -92,6 +83,8 @@ pub struct Rules {
     pub disabled: Vec<String>,
     /// Names and regular expressions to add. They are matched against unescaped string values and text.
     pub patterns: Vec<(String, String)>,
+    /// Token formats to add, matched against the same text.
+    pub tokens: Vec<CustomToken>,
     /// Further member names whose values are secret: exact names, or patterns with `*`.
     pub keys: Vec<String>,
     /// Member names whose values are never secret by their name.
@@ -132,6 +125,35 @@ pub enum RuleError {
         /// The pattern's name in the configuration.
         name: String,
     },
+    /// A token format has no usable prefix.
+    #[error(
+        "the redaction token `{name}` needs a prefix of visible ASCII characters; without one, use a pattern"
+    )]
+    TokenPrefix {
+        /// The token's name.
+        name: String,
+    },
+    /// A token format allows no length.
+    #[error(
+        "the least length of the redaction token `{name}` is {min}, which is more than the greatest, {max}"
+    )]
+    TokenRange {
+        /// The token's name.
+        name: String,
+        /// The least length that was given.
+        min: usize,
+        /// The greatest length that was given.
+        max: usize,
+    },
+    /// A token format would match ordinary words.
+    #[error(
+        "the redaction token `{name}` must be at least {} characters long with its prefix, or it would match ordinary words",
+        CustomToken::MIN_LENGTH
+    )]
+    ShortToken {
+        /// The token's name.
+        name: String,
+    },
     /// A key pattern is empty.
     #[error("a redaction key may not be empty or only `*`")]
     EmptyKey,
@@ -145,23 +167,6 @@ impl Rules {
             return Err(RuleError::UnknownRule { name: name.clone() });
         }
         Ok(names().into_iter().filter(|rule| !self.disabled.iter().any(|name| name == rule)).collect())
-    }
-
-    pub(super) fn custom_patterns(&self) -> Result<Vec<CustomPattern>, RuleError> {
-        self.patterns.iter().map(|(name, pattern)| custom_pattern(name, pattern)).collect()
-    }
-}
-
-fn custom_pattern(name: &str, pattern: &str) -> Result<CustomPattern, RuleError> {
-    let name = name.to_owned();
-    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
-        return Err(RuleError::RuleName { name });
-    }
-    match Regex::new(pattern) {
-        // It would put a marker between any two bytes.
-        Ok(regex) if regex.is_match(b"") => Err(RuleError::EmptyPattern { name }),
-        Ok(regex) => Ok(CustomPattern { name, regex }),
-        Err(source) => Err(RuleError::Pattern { name, source: Box::new(source) }),
     }
 }
 

@@ -287,6 +287,27 @@ fn users_patterns_see_strings_numbers_and_text() {
     assert!(Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap_err().to_string().contains("jwt"));
 }
 
+#[test]
+fn users_tokens_are_found_in_strings_text_and_encodings() {
+    let token = CustomToken {
+        name: "acme".into(),
+        prefix: "acme_".into(),
+        alphabet: Alphabet::Alnum,
+        min: 12,
+        max: 12,
+    };
+    let rules = Rules { tokens: vec![token], ..Rules::default() };
+    let redactor = Redactor::new(&rules, &RedactionKey::new([7; 32])).unwrap();
+    let clean =
+        redactor.json(br#"{"a":"see acme_0123456789ab.","b":"{\"c\":\"acme_0123456789ab\"}"}"#).unwrap();
+    assert_eq!(
+        masked(std::str::from_utf8(&clean).unwrap()),
+        r#"{"a":"see <acme>.","b":"{\"c\":\"<acme>\"}"}"#
+    );
+    let clean = redactor.text(b"next=%22acme_0123456789ab%22 acme_0123456789abc");
+    assert_eq!(masked(std::str::from_utf8(&clean).unwrap()), "next=%22<acme>%22 acme_0123456789abc");
+}
+
 /// Each of these has made, or could make, a check read the same range again and again. Quadratic time would
 /// show here as a test that does not finish.
 #[test]

@@ -628,8 +628,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         let secret = self.secret();
         self.next_element(None);
         let is_exempt = self.context.has(Context::EXEMPT);
-        let custom =
-            self.pass.redactor.custom.iter().find(|p| p.regex.is_match(digits)).map(|p| p.name.clone());
+        let custom = self.pass.redactor.custom.iter().find(|p| p.is_match(digits)).map(|p| p.name.clone());
         let rule = match secret {
             _ if is_exempt => return,
             Some((rule, Strength::Strong)) if rule != rules::TOKEN => rule.to_owned(),

@@ -118,15 +118,18 @@ pub(crate) fn import_file(file: &Path, args: &ImportSettings) -> Result<ExitCode
     let format = source.format(args.format)?;
     let redactor =
         if args.no_redact { None } else { Some(redaction::redactor(config.redact, &args.redact)?) };
+    let label = args.label.clone().unwrap_or_else(|| plain_name(Path::new(&source.name)));
+    let label =
+        redactor.as_ref().map_or_else(|| name::clean_label(&label), |redactor| redactor.label(&label));
     let options = ImportOptions {
         format,
         redactor: redactor.as_ref(),
         strict: args.strict,
         workers: std::thread::available_parallelism().map_or(1, usize::from),
-        meta: meta(args, &source.name),
+        meta: meta(&label),
         source: source.name.clone(),
     };
-    let mut drafts = ImportedTraces::new(file, args, &source)?;
+    let mut drafts = ImportedTraces::new(file, args, &label)?;
     let (name, progress) = (source.name.clone(), source.progress.clone());
     let result = import::import(source.rest, &options, &mut drafts);
     // Before anything is printed: messages would be written into the bar.
@@ -142,10 +145,9 @@ pub(crate) fn import_file(file: &Path, args: &ImportSettings) -> Result<ExitCode
     Ok(if report.losses > 0 { ExitCode::INCOMPLETE } else { ExitCode::OK })
 }
 
-fn meta(args: &ImportSettings, source: &str) -> Meta {
-    let label = args.label.clone().unwrap_or_else(|| plain_name(Path::new(source)));
+fn meta(label: &str) -> Meta {
     Meta {
-        label: name::clean_label(&label),
+        label: label.to_owned(),
         producer: Some(Producer {
             name: "wiretape".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -247,7 +249,7 @@ enum Target {
 }
 
 impl ImportedTraces {
-    fn new(file: &Path, args: &ImportSettings, source: &Transcript) -> Result<Self, CommandError> {
+    fn new(file: &Path, args: &ImportSettings, label: &str) -> Result<Self, CommandError> {
         let is_stdout =
             args.out.as_deref() == Some(Path::new("-")) || (args.to.is_some() && args.out.is_none());
         let target = match &args.out {
@@ -258,9 +260,8 @@ impl ImportedTraces {
                 private::create_dir(&dir).map_err(|error| {
                     CommandError::because(format!("can't create {}", dir.display()), error)
                 })?;
-                let label = args.label.clone().unwrap_or_else(|| plain_name(Path::new(&source.name)));
                 let now = units::iso(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
-                Target::Dir { dir, stem: name::file_stem(&now, &name::clean_label(&label)) }
+                Target::Dir { dir, stem: name::file_stem(&now, label) }
             }
         };
         Ok(ImportedTraces {

@@ -195,7 +195,7 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
     const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
     const DRAIN: Duration = Duration::from_secs(30);
     let mut config = ProxyConfig::load(args.config.as_deref())?;
-    let listeners = listeners(args, &mut config)?;
+    let mut listeners = listeners(args, &mut config)?;
     let dir = traces_dir(args, config.traces.take())?;
     let admin = admin(args, &mut config);
     let servers =
@@ -208,6 +208,10 @@ fn options(args: &ProxyArgs) -> Result<(ProxyOptions, EventPlan), CommandError> 
     } else {
         Some(redaction::redactor(config.redact.take().unwrap_or_default(), &args.redact)?)
     };
+    if let Some(redactor) = &redactor {
+        // Names of listeners are labels of traces, and are in every event, metric and status.
+        listeners.iter_mut().for_each(|listener| listener.name = redactor.label(&listener.name));
+    }
     let traces = dir.map(|dir| JournalOptions {
         dir,
         max_bytes: args.max_bytes,

@@ -1,6 +1,6 @@
 //! `wiretape redact`: applies the current redaction rules to traces that were recorded before, or shows what they would change.
 
-use crate::config::Config;
+use crate::config::{Config, ListedRule};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::output::{self, Output};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use wiretape_library::{Draft, Liveness, liveness};
-use wiretape_trace::redact::{RULES, Redactor, markers};
+use wiretape_trace::redact::{Redactor, markers};
 
 /// Redact traces again with the current rules
 ///
@@ -73,16 +73,17 @@ struct ActionArgs {
     #[arg(long = "try", value_name = "TEXT", allow_hyphen_values = true)]
     try_text: Option<String>,
 
-    /// List all rules
+    /// List all rules, including custom and disabled ones
     #[arg(long)]
     rules: bool,
 }
 
 pub(crate) fn run(args: &RedactArgs) -> Result<ExitCode, CommandError> {
+    let config = Config::load(args.config.as_deref())?.redact;
     if args.action.rules {
-        return list_rules(args.json);
+        return list_rules(&config.list_rules(), args.json);
     }
-    let redactor = redaction::redactor(Config::load(args.config.as_deref())?.redact, &[])?;
+    let redactor = redaction::redactor(config, &[])?;
     if let Some(text) = &args.action.try_text {
         let mut out = Output::stdout();
         writeln!(out, "{}", printable(&String::from_utf8_lossy(&redactor.text(text.as_bytes()))))?;
@@ -103,21 +104,20 @@ pub(crate) fn run(args: &RedactArgs) -> Result<ExitCode, CommandError> {
     Ok(if args.action.check && found { ExitCode::FOUND } else { ExitCode::OK })
 }
 
-fn list_rules(json: bool) -> Result<ExitCode, CommandError> {
-    #[derive(Serialize)]
-    struct RuleLine<'a> {
-        rule: &'a str,
-        redacts: &'a str,
-    }
-    let lines = RULES.iter().map(|rule| RuleLine { rule: rule.name, redacts: rule.what });
+fn list_rules(rules: &[ListedRule], json: bool) -> Result<ExitCode, CommandError> {
     if json {
-        output::print_json_lines(lines)?;
+        output::print_json_lines(rules)?;
         return Ok(ExitCode::OK);
     }
     let mut out = Output::stdout();
-    let longest = RULES.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
-    for line in lines {
-        writeln!(out, "{:longest$}  {}", line.rule, line.redacts)?;
+    let longest = rules.iter().map(|rule| rule.rule.len()).max().unwrap_or(0);
+    for rule in rules {
+        let note = match rule {
+            ListedRule { custom: true, .. } => "(custom) ",
+            ListedRule { disabled: true, .. } => "(disabled) ",
+            _ => "",
+        };
+        writeln!(out, "{:longest$}  {note}{}", rule.rule, printable(&rule.redacts))?;
     }
     out.flush()?;
     Ok(ExitCode::OK)

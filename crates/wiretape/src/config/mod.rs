@@ -14,5 +14,5 @@ mod user;
 
 pub(crate) use document::{Document, Located, Schema, Section};
 pub(crate) use problem::{Problem, ProblemKind, Problems, read_file, refuse};
-pub(crate) use redact::{REDACT, REDACT_PATTERN, RedactConfig};
+pub(crate) use redact::{ListedRule, REDACT, REDACT_PATTERN, REDACT_TOKEN, RedactConfig};
 pub(crate) use user::{Config, is_absent, read_user};

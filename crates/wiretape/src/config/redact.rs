@@ -4,15 +4,26 @@ use super::document::{Located, Schema, Section};
 use super::problem::{ProblemKind, Problems};
 use super::suggest::nearest;
 use serde::{Serialize, Serializer};
-use wiretape_trace::redact::{RULES, RuleError, Rules};
+use std::ops::Range;
+use wiretape_trace::redact::{Alphabet, CustomToken, RULES, RuleError, Rules};
 
 /// The table `[redact]`.
-pub(crate) const REDACT: Schema =
-    Schema { title: "[redact]", place: "in [redact]", keys: &["disable", "keys", "allow_keys", "patterns"] };
+pub(crate) const REDACT: Schema = Schema {
+    title: "[redact]",
+    place: "in [redact]",
+    keys: &["disable", "keys", "allow_keys", "patterns", "tokens"],
+};
 
 /// A table of `[[redact.patterns]]`.
 pub(crate) const REDACT_PATTERN: Schema =
     Schema { title: "[[redact.patterns]]", place: "in [[redact.patterns]]", keys: &["name", "regex"] };
+
+/// A table of `[[redact.tokens]]`.
+pub(crate) const REDACT_TOKEN: Schema = Schema {
+    title: "[[redact.tokens]]",
+    place: "in [[redact.tokens]]",
+    keys: &["name", "prefix", "alphabet", "length", "min_length", "max_length"],
+};
 
 /// Changes to the redaction rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -25,6 +36,8 @@ pub(crate) struct RedactConfig {
     allow_keys: Vec<String>,
     /// Additional patterns of secrets.
     patterns: Vec<Pattern>,
+    /// Additional token formats.
+    tokens: Vec<Token>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +53,28 @@ impl Serialize for Pattern {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Token(CustomToken);
+
+/// Prints only the name, like a pattern.
+impl Serialize for Token {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.name)
+    }
+}
+
+/// A rule as `wiretape redact --rules` lists it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListedRule {
+    pub(crate) rule: String,
+    pub(crate) redacts: String,
+    /// Whether the configuration turns it off.
+    pub(crate) disabled: bool,
+    /// Whether the configuration adds it.
+    pub(crate) custom: bool,
+}
+
 impl RedactConfig {
     pub(crate) fn read(section: &mut Section<'_>) -> Self {
         let disable = section.texts("disable");
@@ -49,12 +84,40 @@ impl RedactConfig {
         check_keys("allow_keys", &allow_keys, section.problems());
         check_contradictions(&keys, &allow_keys, section.problems());
         let patterns = section.tables("patterns", &REDACT_PATTERN, read_pattern);
+        let tokens = section.tables("tokens", &REDACT_TOKEN, read_token);
         RedactConfig {
             disable: values(disable),
             keys: values(keys),
             allow_keys: values(allow_keys),
             patterns: patterns.into_iter().flatten().collect(),
+            tokens: tokens.into_iter().flatten().collect(),
         }
+    }
+
+    /// All rules under this configuration: the user's own first, which a long list of built-in ones would hide.
+    pub(crate) fn list_rules(&self) -> Vec<ListedRule> {
+        let custom = |rule: &str, redacts| ListedRule {
+            rule: rule.to_owned(),
+            redacts,
+            disabled: false,
+            custom: true,
+        };
+        let mut rules = Vec::new();
+        if !self.keys.is_empty() {
+            let names: Vec<String> = self.keys.iter().map(|key| format!("`{key}`")).collect();
+            rules.push(custom("custom-key", format!("values named {}", names.join(", "))));
+        }
+        rules.extend(
+            self.patterns.iter().map(|pattern| custom(&pattern.name, "a regular expression".to_owned())),
+        );
+        rules.extend(self.tokens.iter().map(|Token(token)| custom(&token.name, describe_token(token))));
+        rules.extend(RULES.iter().map(|rule| ListedRule {
+            rule: rule.name.to_owned(),
+            redacts: rule.what.to_owned(),
+            disabled: self.disable.iter().any(|name| name == rule.name),
+            custom: false,
+        }));
+        rules
     }
 
     /// The rules of the file, with the patterns of the command line.
@@ -64,6 +127,7 @@ impl RedactConfig {
         Rules {
             disabled: self.disable,
             patterns: from_file.chain(from_command_line).collect(),
+            tokens: self.tokens.into_iter().map(|Token(token)| token).collect(),
             keys: self.keys,
             allowed_keys: self.allow_keys,
         }
@@ -149,6 +213,85 @@ fn read_pattern(section: &mut Section<'_>) -> Option<Pattern> {
         return None;
     }
     Some(Pattern { name: name.value.to_owned(), regex: regex.value.to_owned() })
+}
+
+fn read_token(section: &mut Section<'_>) -> Option<Token> {
+    let name = section.text("name", "text");
+    let prefix = section.text("prefix", "text");
+    let alphabet = section.text("alphabet", &format!("one of {}", alphabets()));
+    for key in ["name", "prefix", "alphabet"] {
+        if section.key_span(key).is_none() {
+            section.report_missing(key);
+        }
+    }
+    let length = read_length(section);
+    let (name, prefix, alphabet) = (name?, prefix?, alphabet?);
+    let alphabet = read_alphabet(&alphabet, section.problems());
+    let (alphabet, (min, max, length_span)) = (alphabet?, length?);
+    let (name_value, prefix_value) = (name.value.to_owned(), prefix.value.to_owned());
+    let token = CustomToken { name: name_value, prefix: prefix_value, alphabet, min, max };
+    let alone = Rules { tokens: vec![token.clone()], ..Rules::default() };
+    if let Err(error) = alone.compile() {
+        let span = match error {
+            RuleError::RuleName { .. } => name.span,
+            RuleError::TokenPrefix { .. } => prefix.span,
+            _ => length_span,
+        };
+        section.problems().add(&span, ProblemKind::BadValue, error.to_string());
+        return None;
+    }
+    Some(Token(token))
+}
+
+fn read_alphabet(name: &Located<&str>, problems: &Problems<'_>) -> Option<Alphabet> {
+    let found = Alphabet::NAMED.into_iter().find(|(known, _)| *known == name.value);
+    if found.is_none() {
+        let suggestion =
+            nearest(name.value, Alphabet::NAMED.map(|(known, _)| known)).map(|known| format!("`{known}`"));
+        let message = format!("unknown alphabet `{}`; it is one of {}", name.value, alphabets());
+        problems.suggest(&name.span, ProblemKind::BadValue, message, suggestion);
+    }
+    found.map(|(_, alphabet)| alphabet)
+}
+
+fn alphabets() -> String {
+    Alphabet::NAMED.map(|(name, _)| format!("`{name}`")).join(", ")
+}
+
+/// The least and the greatest length, and where they are given. `length` stands for both.
+fn read_length(section: &mut Section<'_>) -> Option<(usize, usize, Range<usize>)> {
+    let (length, min, max) =
+        (section.number("length"), section.number("min_length"), section.number("max_length"));
+    let size = |number: &Located<u64>| usize::try_from(number.value).unwrap_or(usize::MAX);
+    let has = |key| section.key_span(key).is_some();
+    if let (true, Some(other)) =
+        (has("length"), section.key_span("min_length").or(section.key_span("max_length")))
+    {
+        let message = "`length` is exact: leave it out, or leave out `min_length` and `max_length`";
+        section.problems().add(&other, ProblemKind::Conflict, message);
+        return None;
+    }
+    if !has("length") && !has("min_length") {
+        let message = format!("{} needs `length`, or `min_length`", section.title());
+        section.problems().add(&section.span(), ProblemKind::MissingKey, message);
+    }
+    if has("max_length") && max.is_none() {
+        return None;
+    }
+    let least = length.as_ref().or(min.as_ref())?;
+    let greatest = length.as_ref().or(max.as_ref()).map_or(usize::MAX, size);
+    Some((size(least), greatest, least.span.clone()))
+}
+
+/// A token format in words. The prefix is shown, because it is what tells the user's rules apart.
+fn describe_token(token: &CustomToken) -> String {
+    let alphabet = Alphabet::NAMED.into_iter().find(|(_, known)| *known == token.alphabet);
+    let length = match (token.min, token.max) {
+        (min, max) if min == max => min.to_string(),
+        (min, usize::MAX) => format!("{min} or more"),
+        (min, max) => format!("{min} to {max}"),
+    };
+    format!("`{}` and {length} characters of `{}`", token.prefix, alphabet.map_or("", |(name, _)| name))
 }
 
 /// What is wrong with a pattern. The regex library shows the expression first and the reason in the last line. Only the

@@ -2,7 +2,7 @@
 
 use super::document::{Document, Schema};
 use super::problem::{Problem, Problems, read_file, refuse};
-use super::redact::{REDACT, REDACT_PATTERN, RedactConfig};
+use super::redact::{REDACT, REDACT_PATTERN, REDACT_TOKEN, RedactConfig};
 use crate::dirs;
 use crate::error::CommandError;
 use crate::proxy_config;
@@ -21,7 +21,7 @@ const PROXY_FILE: Schema = Schema {
 };
 
 /// Other tables that a misplaced key may belong to.
-const ELSEWHERE: &[&Schema] = &[&PROXY_FILE, &REDACT, &REDACT_PATTERN];
+const ELSEWHERE: &[&Schema] = &[&PROXY_FILE, &REDACT, &REDACT_PATTERN, &REDACT_TOKEN];
 
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

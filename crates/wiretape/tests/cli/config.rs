@@ -130,6 +130,58 @@ nam = "badge"
 }
 
 #[test]
+fn token_formats_are_checked() {
+    let env = TestEnvironment::new();
+    let text = r#"
+[[redact.tokens]]
+name = "fine"
+prefix = "acme_"
+alphabet = "base64url"
+min_length = 20
+[[redact.tokens]]
+name = "not fine"
+prefix = "acme_"
+alphabet = "hex"
+length = 32
+[[redact.tokens]]
+name = "prefix"
+prefix = ""
+alphabet = "hex"
+length = 32
+[[redact.tokens]]
+name = "alphabet"
+prefix = "acme_"
+alphabet = "base46"
+length = 32
+[[redact.tokens]]
+name = "short"
+prefix = "a_"
+alphabet = "hex"
+length = 4
+[[redact.tokens]]
+name = "range"
+prefix = "acme_"
+alphabet = "hex"
+min_length = 32
+max_length = 16
+[[redact.tokens]]
+name = "both"
+prefix = "acme_"
+alphabet = "hex"
+length = 32
+max_length = 64
+[[redact.tokens]]
+name = "type"
+prefix = "acme_"
+alphabet = "hex"
+length = "32"
+[[redact.tokens]]
+lenght = 32
+"#;
+    insta::assert_snapshot!("config-redact-tokens", check(&env, text, &[]));
+}
+
+#[test]
 fn without_a_file_it_is_the_users_own() {
     let env = TestEnvironment::new();
     let check = |content: &str| {

@@ -52,6 +52,21 @@ fn envelope(transport: &str, entries: &str) -> String {
     format!("{{\"transport\":\"{transport}\",\"entries\":[{entries}]}}")
 }
 
+#[test]
+fn a_label_is_redacted_in_the_trace_and_in_its_name() {
+    let env = TestEnvironment::new();
+    let entries = format!("{{\"timestamp_ms\":1000,\"request\":{CALL}}}");
+    let source = env.data_dir().join("source");
+    std::fs::write(&source, envelope("streamable-http", &entries)).unwrap();
+    let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let output = env.command(&["import", "--label", &token]).arg(&source).output().unwrap();
+    assert!(output.status.success(), "{}", env.redact(&output.stderr));
+    let path = std::fs::read_dir(env.path("")).unwrap().next().unwrap().unwrap().path();
+    let trace = std::fs::read_to_string(&path).unwrap();
+    assert!(path.to_str().unwrap().contains("REDACTED-github-"), "{path:?}");
+    assert!(trace.contains("\"label\":\"REDACTED-github-") && !trace.contains("16C7e42F"), "{trace}");
+}
+
 #[track_caller]
 fn check_refused(content: impl AsRef<[u8]>, format: &str, rule: &str) {
     for args in [&["--format", format][..], &["--format", format, "--strict"]] {

@@ -56,6 +56,42 @@ fn rules_are_listed_and_tried() {
 }
 
 #[test]
+fn custom_and_disabled_rules_are_listed_and_tried() {
+    let env = TestEnvironment::new();
+    let config = "[redact]\ndisable = [\"jwt\"]\nkeys = [\"ssn\"]\n\
+        [[redact.patterns]]\nname = \"card\"\nregex = '4[0-9]{15}'\n\
+        [[redact.tokens]]\nname = \"acme\"\nprefix = \"acme_\"\nalphabet = \"hex\"\nlength = 16\n\
+        [[redact.tokens]]\nname = \"badge\"\nprefix = \"B-\"\nalphabet = \"digits\"\nmin-length = 6\nmax-length = 9\n";
+    fs::write(env.data_dir().join("config.toml"), config).unwrap();
+    let listed = env.run(&["redact", "--rules"]);
+    let first: Vec<String> =
+        listed.lines().take(4).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        first,
+        [
+            "custom-key (custom) values named `ssn`",
+            "card (custom) a regular expression",
+            "acme (custom) `acme_` and 16 characters of `hex`",
+            "badge (custom) `B-` and 6 to 9 characters of `digits`",
+        ]
+    );
+    assert!(listed.lines().any(|line| line.starts_with("jwt ") && line.contains("(disabled)")), "{listed}");
+    let lines = env.command(&["redact", "--rules", "--json"]).output().unwrap().stdout;
+    let lines: Vec<Value> =
+        lines.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice(l).ok()).collect();
+    assert_eq!((&lines[2]["rule"], &lines[2]["custom"]), (&"acme".into(), &true.into()));
+    let jwt = lines.iter().find(|line| line["rule"] == "jwt").unwrap();
+    assert_eq!((&jwt["disabled"], &jwt["custom"]), (&true.into(), &false.into()));
+
+    let tried = env.run(&["redact", "--try", "use acme_0123456789abcdef, not acme_0123, for B-1234567"]);
+    assert!(
+        tried.contains("use [REDACTED:acme:") && tried.contains(", not acme_0123, for [REDACTED:badge:"),
+        "{tried}"
+    );
+    assert!(!tried.contains("456789") && !tried.contains("1234567"), "{tried}");
+}
+
+#[test]
 fn what_to_do_must_be_said() {
     let env = TestEnvironment::new();
     env.file("a.jsonl", unredacted());

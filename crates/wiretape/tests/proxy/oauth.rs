@@ -121,7 +121,7 @@ fn check_refused(sdk: Sdk, server_options: &[&str], proxy_options: &[&str], why:
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.contains(why), "{why:?} is missing in {stderr}");
     assert!(!server.output().contains("grant_type="), "it got so far: {}", server.output());
-    proxy.said()
+    proxy.output()
 }
 
 macro_rules! same_as_without {

@@ -36,6 +36,20 @@ fn round_trip(proxy: &Proxy, upstream: &Upstream, request: &str, response: &str)
 }
 
 #[test]
+fn a_label_is_redacted_in_the_trace_and_its_events() {
+    let secret = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let upstream = Upstream::listen();
+    let label = format!("run-{secret}");
+    let proxy = Proxy::before(&upstream, &["--label", &label, "--events", "events.ndjson"]);
+    round_trip(&proxy, &upstream, &post("", CALL), &ok("", RESULT));
+    let stopped = proxy.stop();
+    let trace = stopped.trace();
+    assert!(trace.lines[0]["label"].as_str().unwrap().starts_with("run-REDACTED-github-"), "{trace:?}");
+    let events = std::fs::read_to_string(stopped.home().join("events.ndjson")).unwrap();
+    assert!(!events.is_empty() && !events.contains(&secret), "{events}");
+}
+
+#[test]
 fn a_session_is_one_trace() {
     let upstream = Upstream::listen();
     let proxy = Proxy::before(&upstream, &["--label", "my-server"]);

@@ -79,6 +79,20 @@ fn server(answer: impl Fn(&Seen, &mut Reply) + Send + Sync + 'static) -> Web {
 }
 
 #[test]
+fn a_label_is_redacted() {
+    let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let web = server(|seen, reply| assert!(reply.usual(seen)));
+    let home = Home::new();
+    let (label, header) = (format!("{token} for s3same0pen"), "X-Door: s3same0pen");
+    let mut session = home.bridge(&web.url(), &["--label", &label, "--header", header]);
+    session.begin();
+    session.end().check_quiet();
+    let label = home.trace().meta.label;
+    assert!(label.starts_with("REDACTED-github-"), "{label}");
+    assert!(!label.contains("16C7") && !label.contains("s3same0pen"), "{label}");
+}
+
+#[test]
 fn messages_pass_with_the_headers_of_their_session() {
     let web = server(|seen, reply| match seen.method.as_str() {
         "GET" => assert!(reply.usual(seen)),

@@ -158,6 +158,18 @@ fn a_label_holds_no_secret() {
 }
 
 #[test]
+fn a_given_label_is_redacted_like_the_command() {
+    let home = Home::new();
+    let label = format!("run {}", secret());
+    echoed(&home, &["--label", &label], &["{}"]).check_quiet();
+    let trace = home.trace();
+    assert!(trace.meta.label.starts_with("run-REDACTED-github-"), "{}", trace.meta.label);
+    let path = traces_in(&home.traces_dir()).remove(0);
+    assert!(!file_name(&path).contains(&secret()), "{}", path.display());
+    assert!(!text(&home).contains(&secret()), "{}", text(&home));
+}
+
+#[test]
 fn a_pattern_of_the_users_is_taken_out_too() {
     let home = Home::new();
     let call = "{\"note\":\"customer ACME-12345678, order 7\"}";
