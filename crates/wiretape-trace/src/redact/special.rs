@@ -246,11 +246,8 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
         Form::Firebase => {
             let start = mark.checked_sub(11)?;
             let end = run(&text[..text.len().min(mark + 256)], mark + 1, url_safe);
-            (end - mark > 100 && text[start..mark].iter().all(|&byte| url_safe(byte))).then_some(SecretMatch {
-                start,
-                end,
-                rule: "firebase",
-            })
+            (end - mark > 100 && text[start..mark].iter().all(|&byte| url_safe(byte)))
+                .then_some(SecretMatch { start, end, rule: "firebase" })
         }
         Form::Vault => found(mark - 1, mark + 25, "vault"),
         Form::NewRelic => {
@@ -363,7 +360,10 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
             (end - mark > 20).then_some(SecretMatch { start: mark - 7, end, rule: "datastax" })
         }
         Form::JetBrains => {
-            let end = run(text, mark + 1, |byte| url_safe(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/'));
+            // Bounded, or each mark of `perm-perm-perm-…` would be measured to the end. Real tokens have about a hundred characters.
+            let end = run(&text[..text.len().min(mark + 512)], mark + 1, |byte| {
+                url_safe(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/')
+            });
             let dots = memchr::memchr_iter(b'.', &text[mark..end]).count();
             (end - mark > 40 && dots == 2 && begins_word(text, mark - 4)).then_some(SecretMatch {
                 start: mark - 4,
@@ -373,12 +373,10 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
         }
         Form::Putty => putty(text, mark),
         Form::Tinybird => {
+            // Before the run is measured: in one long run of such marks each would be measured to its end.
+            let start = Some(mark - 1).filter(|&start| begins_word(text, start))?;
             let end = run(text, mark, |byte| url_safe(byte) || byte == b'.');
-            (end - mark > 40 && begins_word(text, mark - 1)).then_some(SecretMatch {
-                start: mark - 1,
-                end,
-                rule: "tinybird",
-            })
+            (end - mark > 40).then_some(SecretMatch { start, end, rule: "tinybird" })
         }
         Form::Asana => {
             let end = exactly(text, mark + 1, 32, hex)?;
@@ -396,13 +394,9 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
             is_id.then_some(SecretMatch { start, end, rule: "tableau" })
         }
         Form::PagerDuty => {
-            let start = mark.checked_sub(1)?;
+            let start = mark.checked_sub(1).filter(|&start| begins_word(text, start))?;
             let end = run(text, mark, url_safe);
-            (end - mark >= 18 && begins_word(text, start)).then_some(SecretMatch {
-                start,
-                end,
-                rule: "pagerduty",
-            })
+            (end - mark >= 18).then_some(SecretMatch { start, end, rule: "pagerduty" })
         }
         Form::PgPass => documents::pgpass(text, mark),
         Form::Kubernetes => None,

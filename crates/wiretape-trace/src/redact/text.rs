@@ -929,8 +929,8 @@ mod tests {
 
     /// One literal too many, and every search falls back to the automaton, at a tenth of the speed.
     #[test]
-    fn the_letters_are_searched_with_simd() {
-        for searcher in &Letters::new().searchers {
+    fn literals_are_searched_with_simd() {
+        for searcher in &LiteralSearch::new().searchers {
             assert!(searcher.checks.len() <= 64, "{} literals", searcher.checks.len());
         }
     }

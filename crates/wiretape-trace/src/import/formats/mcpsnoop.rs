@@ -160,7 +160,7 @@ fn read<'u>(unit: &Unit<'u>, findings: &mut Findings<'u>) {
     let is_refusal = frame.status.is_some_and(|status| status >= 400);
     match frame.payload() {
         Some(raw) if frame.is_message() => {
-            push(ItemContent::Message { from: Some(from), raw }, frame.http(None))
+            push(ItemContent::Message { from: Some(from), raw }, frame.http(None));
         }
         Some(text) if is_refusal => {
             let body = BodyNote {
