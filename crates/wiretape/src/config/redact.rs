@@ -143,17 +143,12 @@ fn check_rules(disable: &[Located<&str>], problems: &Problems<'_>) {
     for name in disable {
         if !names().any(|known| known == name.value) {
             let suggestion = nearest(name.value, names()).map(|known| format!("`{known}`"));
-            let known = if suggestion.is_some() { String::new() } else { known_rules() };
+            let known = if suggestion.is_some() { "" } else { "; `wiretape redact --rules` lists them" };
             let message = format!("unknown redaction rule `{}`{known}", name.value);
             problems.suggest(&name.span, ProblemKind::BadValue, message, suggestion);
         }
     }
     check_repetitions("disable", disable, str::to_owned, problems);
-}
-
-fn known_rules() -> String {
-    let names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
-    format!("; the rules are {}", names.join(", "))
 }
 
 fn check_keys(list: &str, keys: &[Located<&str>], problems: &Problems<'_>) {
