@@ -23,8 +23,8 @@ pub const LARGEST: u64 = 256 << 20;
 /// A trace for a report.
 #[derive(Debug, Clone)]
 pub struct ReportTrace {
-    /// Its file, or the parts of a rotated recording in order. They are one trace in the report: a call may begin in one part
-    /// and end in the next.
+    /// Its file, or the parts of a rotated recording in order. They are one trace in the report: a call may begin in
+    /// one part and end in the next.
     pub files: Vec<PathBuf>,
     /// The state of its recording.
     pub state: TraceState,

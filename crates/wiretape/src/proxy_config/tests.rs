@@ -142,7 +142,8 @@ fn every_key_is_read() {
     assert_eq!((rules.disabled, rules.keys), (vec!["jwt".to_owned()], vec!["ssn".to_owned()]));
     assert_eq!(rules.allowed_keys, ["csrf_token"]);
     assert_eq!(rules.patterns.len(), 2);
-    let lengths: Vec<_> = rules.tokens.iter().map(|token| (token.name.as_str(), token.min, token.max)).collect();
+    let lengths: Vec<_> =
+        rules.tokens.iter().map(|token| (token.name.as_str(), token.min, token.max)).collect();
     assert_eq!(lengths, [("acme", 32, 32), ("badge", 8, 12)]);
 }
 

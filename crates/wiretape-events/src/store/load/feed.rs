@@ -133,8 +133,9 @@ impl TraceFeed {
             Record::Text(text) => self.text(line, text),
             // Calls without an answer last until the last line of any kind.
             Record::Stderr(_) | Record::Gap(_) | Record::Rotated { .. } | Record::Unknown { .. } => {
-                let now = line.record.stamp().map(|stamp| self.timeline.line(stamp));
-                self.call_line(line, now.unwrap_or(self.timeline.last()));
+                let stamp = line.record.stamp().filter(|stamp| stamp.us.is_some() || stamp.t.is_some());
+                let now = stamp.map_or(self.timeline.last(), |stamp| self.timeline.line(stamp));
+                self.call_line(line, now);
             }
             Record::Damaged(_) => {}
         }
