@@ -74,18 +74,33 @@ impl CallCounts {
     /// Counts a call by its outcome.
     pub fn add(&mut self, outcome: Outcome) {
         self.calls += 1;
-        match outcome {
-            Outcome::Ok => {}
-            Outcome::ToolError => self.tool_errors += 1,
-            Outcome::ProtocolError => self.protocol_errors += 1,
-            Outcome::HttpError => self.http_errors += 1,
-            Outcome::TimedOut => self.timed_out += 1,
-            Outcome::Cancelled => self.cancelled += 1,
-            Outcome::Disconnected => self.disconnected += 1,
-            Outcome::Crashed => self.crashed += 1,
-            Outcome::Unanswered => self.unanswered += 1,
-            Outcome::Pending => self.pending += 1,
+        if let Some(count) = self.count_of(outcome) {
+            *count += 1;
         }
+    }
+
+    /// Takes back a call that was counted with this outcome, because it has another one now.
+    pub fn remove(&mut self, outcome: Outcome) {
+        self.calls -= 1;
+        if let Some(count) = self.count_of(outcome) {
+            *count -= 1;
+        }
+    }
+
+    /// The count of an outcome; `None` for successful calls, which are the rest of the total.
+    fn count_of(&mut self, outcome: Outcome) -> Option<&mut u64> {
+        Some(match outcome {
+            Outcome::Ok => return None,
+            Outcome::ToolError => &mut self.tool_errors,
+            Outcome::ProtocolError => &mut self.protocol_errors,
+            Outcome::HttpError => &mut self.http_errors,
+            Outcome::TimedOut => &mut self.timed_out,
+            Outcome::Cancelled => &mut self.cancelled,
+            Outcome::Disconnected => &mut self.disconnected,
+            Outcome::Crashed => &mut self.crashed,
+            Outcome::Unanswered => &mut self.unanswered,
+            Outcome::Pending => &mut self.pending,
+        })
     }
 
     /// Adds the counts of another.

@@ -35,8 +35,8 @@ impl Summary {
             client: peers.client,
             server: peers.server,
             duration_us,
-            calls: index.client_calls,
-            errors: index.errors,
+            calls: index.client_calls.calls,
+            errors: index.client_calls.errors(),
             messages: index.messages,
         })
     }

@@ -14,7 +14,7 @@ mod model;
 mod pending;
 mod tracker;
 
-pub(crate) use model::outcome_at_end;
+pub use model::outcome_at_end;
 pub use model::{Call, ClosingMeans, ObservedAt, Outcome, Place};
 pub use pending::PendingCall;
 pub(crate) use tracker::{Answered, CallTracker, ExchangeEffect, Opened, Source};

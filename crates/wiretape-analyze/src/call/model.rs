@@ -242,7 +242,7 @@ impl Outcome {
 }
 
 /// The outcome of calls that are pending when the recording ends.
-pub(crate) fn outcome_at_end(end: &End) -> Outcome {
+pub fn outcome_at_end(end: &End) -> Outcome {
     if end.is_failure() {
         Outcome::Crashed
     } else if end.was_stopped() {

@@ -118,11 +118,11 @@ impl LateAnswers {
         upstream: &str,
         session: &str,
         id: &str,
-        outcome: Outcome,
+        (outcome, sent): (Outcome, Instant),
     ) -> Option<Observed> {
         let key = (upstream.to_owned(), session.to_owned(), id.to_owned());
         let mut observed = self.pending.remove(&key)?.observed;
-        observed.mark_cancelled(outcome);
+        observed.mark_cancelled(outcome, sent);
         Some(observed)
     }
 

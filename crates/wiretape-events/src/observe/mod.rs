@@ -91,10 +91,11 @@ impl Observer {
     /// Observes a completed exchange.
     pub fn transaction(&mut self, transaction: Transaction, signals: &mut Vec<Signal>) {
         let observed = Observed::of(transaction);
+        let sent = observed.transaction.instant(0);
         for (id, outcome) in observed.cancels().collect::<Vec<_>>() {
             let session = observed.transaction.session_name().unwrap_or_default();
             let upstream = &observed.transaction.upstream;
-            if let Some(cancelled) = self.late.cancel(upstream, &session, &id, outcome) {
+            if let Some(cancelled) = self.late.cancel(upstream, &session, &id, (outcome, sent)) {
                 self.emit(cancelled, signals);
             }
         }
@@ -125,8 +126,8 @@ impl Observer {
         observed.session = visit.session.as_ref().map(|session| Arc::clone(&session.id));
         if let Some(session) = &visit.session {
             observed.learn_version(session.protocol_version.as_ref());
-            if let Some(outcome) = self.sessions.take_cancelled(session, &observed) {
-                observed.mark_cancelled(outcome);
+            if let Some((outcome, sent)) = self.sessions.take_cancelled(session, &observed) {
+                observed.mark_cancelled(outcome, sent);
             }
         }
         let ended_ms = observed.transaction.ended_ms();

@@ -102,8 +102,10 @@ impl Observed {
         self.calls.iter().any(|call| call.answer.is_some())
     }
 
-    /// Marks the request as cancelled by the client before there was an answer.
-    pub(super) fn mark_cancelled(&mut self, outcome: Outcome) {
+    /// Marks the request as cancelled by the client at `sent`, before there was an answer.
+    pub(super) fn mark_cancelled(&mut self, outcome: Outcome, sent: Instant) {
+        // A call lasts until it is cancelled, as in a trace. Its stream may stay open for long.
+        self.end_at(sent);
         self.status = outcome;
         self.error_message = Some("the client has cancelled it".to_owned());
     }
@@ -112,14 +114,8 @@ impl Observed {
     /// exchange.
     pub(super) fn answer_late(&mut self, streamed: Streamed) {
         // The duration becomes that of the answer, as if it had arrived in the request's own response.
+        self.end_at(streamed.at);
         let timings = &mut self.transaction.timings;
-        let ended_at = self.transaction.ended_at;
-        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        timings.ended_us = match streamed.at.checked_duration_since(ended_at) {
-            Some(later) => timings.ended_us.saturating_add(us(later)),
-            None => timings.ended_us.saturating_sub(us(ended_at - streamed.at)),
-        };
-        self.transaction.ended_at = streamed.at;
         timings.responded_us = Some(timings.ended_us);
         // The bytes before it were the body of the POST (`Accepted`), which isn't the answer.
         timings.first_byte_us = Some(timings.ended_us);
@@ -129,6 +125,18 @@ impl Observed {
         }
         self.protocol_version = protocol_version(&self.transaction, &self.calls);
         self.judge();
+    }
+
+    /// Moves the end of the exchange to this instant.
+    fn end_at(&mut self, at: Instant) {
+        let timings = &mut self.transaction.timings;
+        let ended_at = self.transaction.ended_at;
+        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        timings.ended_us = match at.checked_duration_since(ended_at) {
+            Some(later) => timings.ended_us.saturating_add(us(later)),
+            None => timings.ended_us.saturating_sub(us(ended_at - at)),
+        };
+        self.transaction.ended_at = at;
     }
 
     /// The requests that this exchange cancels: their ids, and the outcome this gives them.

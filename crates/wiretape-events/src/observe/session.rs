@@ -135,14 +135,19 @@ impl Sessions {
         visit
     }
 
-    /// The outcome of an exchange that its client cancelled before the answer. The cancellation is consumed.
-    pub(super) fn take_cancelled(&mut self, session: &Session, observed: &Observed) -> Option<Outcome> {
+    /// The outcome of an exchange that its client cancelled before the answer, and when. The cancellation is
+    /// consumed.
+    pub(super) fn take_cancelled(
+        &mut self,
+        session: &Session,
+        observed: &Observed,
+    ) -> Option<(Outcome, Instant)> {
         let mut ids = observed.calls.iter().filter_map(|call| call.id.as_ref());
         let cancellation = ids.find_map(|id| self.cancelled.remove(&(session.key.clone(), text(id))))?;
         // A cancellation that crosses the answer on the wire comes too late and changes nothing
         // (specification, "Cancellation").
         let is_in_time = !observed.is_answered() || cancellation.sent <= observed.answered_at();
-        is_in_time.then_some(cancellation.outcome)
+        is_in_time.then_some((cancellation.outcome, cancellation.sent))
     }
 
     /// Ends the sessions that have been idle for too long.

@@ -18,9 +18,6 @@ pub(crate) struct Batch {
     pub(crate) calls: Vec<(u64, CallEntry)>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) messages: u64,
-    /// The client's calls; the server's own requests are not counted.
-    pub(crate) client_calls: u64,
-    pub(crate) errors: u64,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) ending: Option<Ending>,
     /// The end of the last line.
@@ -96,8 +93,6 @@ impl Analysis for Indexing {
 
     fn seen(&mut self, seen: &Seen<'_, '_>, own: Option<&mut i64>) {
         self.batch.messages += 1;
-        let is_request = matches!(seen.meaning, Meaning::Request { .. });
-        self.batch.client_calls += u64::from(is_request && seen.direction == Some(Direction::ClientToServer));
         // A batch has several calls; its line names the first.
         if self.summary.call == 0 {
             self.summary.call = seen.meaning.call().unwrap_or(0);
@@ -126,8 +121,6 @@ impl Analysis for Indexing {
         if closed.answer.is_some() && closed.index == 0 {
             self.summary.method = self.namer.name(&call.method);
         }
-        self.batch.errors +=
-            u64::from(call.outcome.is_error() && call.direction == Direction::ClientToServer);
         // 0 if the request was not in the trace: the response is then the only time there is.
         let at_us = if at_us == 0 { closed.line.map_or(0, |view| view.at_us) } else { at_us };
         self.put(call, at_us);

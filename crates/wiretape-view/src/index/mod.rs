@@ -14,8 +14,10 @@ use entry::{CallEntry, LineEntry};
 use names::Names;
 use std::ops::Range;
 use wiretape_analyze::filter::Subject;
+use wiretape_analyze::stats::CallCounts;
 use wiretape_analyze::summary::Ending;
 use wiretape_trace::format::Meta;
+use wiretape_trace::message::Direction;
 
 /// The index of a trace as far as it was read.
 #[derive(Debug, Default)]
@@ -24,9 +26,8 @@ pub(crate) struct Index {
     calls: Chunked<CallEntry>,
     pub(crate) names: Names,
     pub(crate) messages: u64,
-    /// The client's calls. The server's requests have entries too, but are not counted.
-    pub(crate) client_calls: u64,
-    pub(crate) errors: u64,
+    /// The client's calls by outcome. The server's requests have entries too, but are not counted.
+    pub(crate) client_calls: CallCounts,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) ending: Option<Ending>,
     end: u64,
@@ -37,16 +38,26 @@ impl Index {
         self.names.extend(batch.names);
         batch.lines.into_iter().for_each(|line| self.lines.push(line));
         for (number, call) in batch.calls {
+            self.count(number, &call);
             self.calls.set(position(number), call);
         }
         self.messages += batch.messages;
-        self.client_calls += batch.client_calls;
-        self.errors += batch.errors;
         // Only the first `meta` describes the file.
         self.meta = self.meta.take().or(batch.meta);
         // The last ending counts, because more may follow an `end`.
         self.ending = batch.ending.or(self.ending.take());
         self.end = self.end.max(batch.end);
+    }
+
+    /// Counts a new or updated call. A call is counted once, with its latest outcome.
+    fn count(&mut self, number: u64, call: &CallEntry) {
+        if call.direction != Direction::ClientToServer {
+            return;
+        }
+        if let Some(before) = self.calls.get(position(number)) {
+            self.client_calls.remove(before.outcome);
+        }
+        self.client_calls.add(call.outcome);
     }
 
     pub(crate) fn lines(&self) -> usize {

@@ -38,8 +38,8 @@ fn trace_info(trace: &OpenTrace) -> io::Result<TraceInfo> {
         notices,
         lines: index.lines() as u64,
         messages: index.messages,
-        calls: index.client_calls,
-        errors: index.errors,
+        calls: index.client_calls.calls,
+        errors: index.client_calls.errors(),
         progress: trace.progress(),
     })
 }

@@ -23,8 +23,9 @@ pub const LARGEST: u64 = 256 << 20;
 /// A trace for a report.
 #[derive(Debug, Clone)]
 pub struct ReportTrace {
-    /// The path of the trace.
-    pub path: PathBuf,
+    /// Its file, or the parts of a rotated recording in order. They are one trace in the report: a call may begin in
+    /// one part and end in the next.
+    pub files: Vec<PathBuf>,
     /// The state of its recording.
     pub state: TraceState,
 }
@@ -76,12 +77,11 @@ pub fn write(options: &ReportOptions<'_>, out: &mut dyn Write) -> Result<Written
     let (mut traces, mut written) = (Vec::new(), Written::default());
     let mut room = LARGEST;
     for trace in options.traces {
-        let failed = |source| ReportError::Read { path: trace.path.clone(), source };
-        let copy = copy(trace, options.redact, &mut written).map_err(failed)?;
+        let copy = copy(trace, options.redact, &mut written)?;
         // Checked after copying: the size of a compressed trace is only known then.
         let length = copy.len();
         room = room.checked_sub(length).ok_or(ReportError::TooLarge(LARGEST - room + length))?;
-        traces.push(open(trace, copy).map_err(failed)?);
+        traces.push(open(trace, copy)?);
     }
     let set = Set { traces };
     let report = gather::gather(&set, written.redacted, options.now_ms)?;
@@ -94,22 +94,26 @@ fn copy(
     trace: &ReportTrace,
     redact: &dyn Fn(&[u8]) -> Vec<u8>,
     written: &mut Written,
-) -> io::Result<PlainTrace> {
-    let mut reader = open_trace(&trace.path).map_err(io::Error::other)?;
+) -> Result<PlainTrace, ReportError> {
     let mut out = BufWriter::new(tempfile::tempfile()?);
-    while let Some(line) = reader.next_line().map_err(|error| error.source)? {
-        let clean = redact(line.bytes);
-        written.lines += 1;
-        written.redacted += u64::from(clean != line.bytes);
-        out.write_all(&clean)?;
-        out.write_all(b"\n")?;
+    for path in &trace.files {
+        let failed = |source| ReportError::Read { path: path.clone(), source };
+        let mut reader = open_trace(path).map_err(io::Error::other).map_err(failed)?;
+        while let Some(line) = reader.next_line().map_err(|error| failed(error.source))? {
+            let clean = redact(line.bytes);
+            written.lines += 1;
+            written.redacted += u64::from(clean != line.bytes);
+            out.write_all(&clean)?;
+            out.write_all(b"\n")?;
+        }
     }
-    out.into_inner().map_err(io::IntoInnerError::into_error).map(PlainTrace::of_file)
+    Ok(PlainTrace::of_file(out.into_inner().map_err(io::IntoInnerError::into_error)?))
 }
 
 /// Reads the copy completely.
 fn open(trace: &ReportTrace, copy: PlainTrace) -> io::Result<Arc<OpenTrace>> {
-    let file = trace.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let first = trace.files.first().and_then(|path| path.file_name());
+    let file = first.unwrap_or_default().to_string_lossy().into_owned();
     let state = trace.state.clone();
     let open = OpenTrace::of_source(file.clone(), file, copy, Arc::new(move || state.clone()))?;
     while !open.progress().is_complete {

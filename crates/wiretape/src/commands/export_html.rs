@@ -10,8 +10,7 @@ use clap::Args;
 use std::cell::RefCell;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use wiretape_library::Draft;
-use wiretape_library::TraceDirectory;
+use wiretape_library::{Draft, TraceDirectory};
 use wiretape_view::report::{self, ReportError, ReportOptions, ReportTrace, Written};
 
 /// Export traces as one HTML file
@@ -40,13 +39,21 @@ pub(crate) struct HtmlArgs {
 pub(crate) fn run(args: &HtmlArgs) -> Result<(), CommandError> {
     let redactor = redaction::redactor(Config::load(args.config.as_deref())?.redact, &[])?;
     let directory = TraceDirectory::new(dirs::traces_dir()?, dirs::index_dir()?);
-    let mut traces = Vec::new();
+    let mut recordings: Vec<Vec<PathBuf>> = Vec::new();
     for selector in &args.traces {
         let path = selector.resolve()?;
         refuse_to_overwrite(&path, Some(&args.out))?;
-        trace_file::head(&path)?;
-        traces.push(ReportTrace { state: directory.state(&path), path });
+        let head = trace_file::head(&path)?;
+        match recordings.last_mut() {
+            Some(files) if files.last().is_some_and(|before| trace_file::goes_on(&head, before)) => {
+                files.push(path);
+            }
+            _ => recordings.push(vec![path]),
+        }
     }
+    let report_trace =
+        |files: Vec<PathBuf>| Some(ReportTrace { state: directory.state(files.last()?), files });
+    let traces: Vec<ReportTrace> = recordings.into_iter().filter_map(report_trace).collect();
     // The report takes a shared closure, but redaction remembers secrets from line to line.
     let redaction = RefCell::new(TraceRedaction::new(&redactor));
     let redact = |line: &[u8]| redaction.borrow_mut().line(line).into_owned();

@@ -1,12 +1,18 @@
-//! Every command, export and the store say the same of a trace: the same calls, with the same outcomes, durations, sizes and
-//! names. `calls` is the reference; nothing here knows what a call is.
+//! Every command, export, report, tape and the store say the same of a trace: the same calls, with the same outcomes, durations,
+//! sizes, names and sessions. `calls` is the reference; nothing here knows what a call is.
 
 use crate::environment::TestEnvironment;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use wiretape_analyze::replay::{Matching, StepKind, Tape, TapeBuilder};
+use wiretape_trace::format::{Line, TraceReader};
 
 /// Outcomes that count as errors, by the documentation.
 const ERRORS: [&str; 5] = ["tool-error", "protocol-error", "http-error", "timed-out", "crashed"];
@@ -41,6 +47,55 @@ fn generated_sessions_are_the_same_wherever_they_are_shown() {
             Ok(())
         })
         .unwrap();
+}
+
+/// The files of a rotated recording are one recording to everything that takes several files, and each is a trace of its own.
+#[test]
+fn the_parts_of_a_recording_are_the_same_as_the_whole() {
+    let mut runner = TestRunner::new(Config { cases: 12, ..Config::default() });
+    let steps = prop::collection::vec((0u8..15, 0u8..5, 1u32..9000), 1..40);
+    let strategy = (steps, 0u8..5, any::<bool>(), prop::collection::btree_set(1usize..40, 1..4));
+    runner
+        .run(&strategy, |(steps, end, is_http, cuts)| {
+            let whole = generate(&steps, end, is_http);
+            let parts = rotate(&whole, cuts.into_iter());
+            for part in &parts {
+                check(part.as_bytes(), Path::new("part.jsonl"));
+            }
+            check_parts(&whole, &parts);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// The same recording in several files: a new one begins before each of these lines.
+fn rotate(whole: &str, cuts: impl Iterator<Item = usize>) -> Vec<String> {
+    let lines: Vec<&str> = whole.lines().collect();
+    let cuts: Vec<usize> = cuts.map(|cut| cut + 1).filter(|cut| *cut < lines.len()).collect();
+    let mut parts = Vec::new();
+    let mut from = 1;
+    for (index, to) in (1..).zip(cuts.iter().copied().chain([lines.len()])) {
+        let mut part = vec![meta_of_part(lines[0], index)];
+        part.extend(lines[from..to].iter().map(|line| (*line).to_owned()));
+        if to < lines.len() {
+            part.push(format!(r#"{{"type":"rotated","next":"{}"}}"#, part_name(index + 1)));
+        }
+        parts.push(part.join("\n") + "\n");
+        from = to;
+    }
+    parts
+}
+
+fn meta_of_part(meta: &str, index: usize) -> String {
+    if index == 1 {
+        return meta.to_owned();
+    }
+    let part = format!(r#""part":{{"index":{index},"of":"5eed0000","previous":"{}"}}"#, part_name(index - 1));
+    meta.replace(r#""id":"5eed0000""#, &format!(r#""id":"5eed000{index}",{part}"#))
+}
+
+fn part_name(index: usize) -> String {
+    format!("part-{index}.jsonl")
 }
 
 /// A session: requests, answers of all kinds, batches, progress, cancellation, the server's own requests, HTTP failures, and
@@ -292,11 +347,36 @@ struct Call {
     request_bytes: u64,
     response_bytes: Option<u64>,
     has_id: bool,
+    session: Option<String>,
+}
+
+impl Call {
+    /// A call of `calls --json` or of a report, which use the same names.
+    fn of(call: &Value) -> Self {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Call {
+            line: call["line"].as_u64().unwrap(),
+            is_client: call.get("dir").or(call.get("direction")).unwrap() == "in",
+            method: text(&call["method"]).unwrap(),
+            tool: text(&call["tool"]),
+            outcome: text(&call["status"]).unwrap(),
+            us: call["latencyUs"].as_u64(),
+            request_bytes: call["requestBytes"].as_u64().unwrap(),
+            response_bytes: call["responseBytes"].as_u64(),
+            has_id: !call["id"].is_null(),
+            session: text(&call["session"]),
+        }
+    }
+
+    fn is_error(&self) -> bool {
+        ERRORS.contains(&self.outcome.as_str())
+    }
 }
 
 struct Commands {
     env: TestEnvironment,
-    trace: PathBuf,
+    /// The trace, or the parts of it.
+    files: Vec<PathBuf>,
     source: PathBuf,
 }
 
@@ -313,8 +393,8 @@ impl Commands {
     }
 
     fn of_trace(&self, args: &[&str]) -> String {
-        let trace = self.trace.to_str().unwrap();
-        self.text(&[args, &[trace]].concat())
+        let files: Vec<&str> = self.files.iter().map(|file| file.to_str().unwrap()).collect();
+        self.text(&[args, &files].concat())
     }
 
     fn lines(text: &str) -> Vec<Value> {
@@ -322,25 +402,14 @@ impl Commands {
     }
 
     fn calls(&self) -> Vec<Call> {
-        let of = |call: &Value| Call {
-            line: call["line"].as_u64().unwrap(),
-            is_client: call["dir"] == "in",
-            method: call["method"].as_str().unwrap().to_owned(),
-            tool: call["tool"].as_str().map(str::to_owned),
-            outcome: call["status"].as_str().unwrap().to_owned(),
-            us: call["latencyUs"].as_u64(),
-            request_bytes: call["requestBytes"].as_u64().unwrap(),
-            response_bytes: call["responseBytes"].as_u64(),
-            has_id: !call["id"].is_null(),
-        };
-        Self::lines(&self.of_trace(&["calls", "--json"])).iter().map(of).collect()
+        Self::lines(&self.of_trace(&["calls", "--json"])).iter().map(Call::of).collect()
     }
 }
 
 fn check(trace: &[u8], source: &Path) {
     let env = TestEnvironment::new();
     let trace = env.file("trace.jsonl", trace);
-    let commands = Commands { env, trace, source: source.to_owned() };
+    let commands = Commands { env, files: vec![trace], source: source.to_owned() };
     let calls = commands.calls();
     let of_client: Vec<&Call> = calls.iter().filter(|call| call.is_client).collect();
     check_counts(&commands, &of_client);
@@ -349,6 +418,31 @@ fn check(trace: &[u8], source: &Path) {
     check_har(&commands, &of_client);
     check_assay(&commands, &of_client);
     check_store(&commands, &of_client);
+    check_report(&commands, &calls);
+    check_tape(&commands, &of_client);
+}
+
+/// What takes several files says the same of the parts as of the whole. Lines are numbered by file, so they are left out.
+fn check_parts(whole: &str, parts: &[String]) {
+    let commands = |contents: &[(String, &str)]| {
+        let env = TestEnvironment::new();
+        let files = contents.iter().map(|(name, content)| env.file(name, content)).collect();
+        Commands { env, files, source: PathBuf::from("parts") }
+    };
+    let expected = without_lines(commands(&[(part_name(1), whole)]).calls());
+    let parts: Vec<(String, &str)> = (1..).map(part_name).zip(parts.iter().map(String::as_str)).collect();
+    let commands = commands(&parts);
+    assert_eq!(without_lines(commands.calls()), expected, "calls");
+    let of_client: Vec<&Call> = expected.iter().filter(|call| call.is_client).collect();
+    check_stats(&commands, &of_client);
+    check_store(&commands, &of_client);
+    check_sessions(&commands, &expected);
+    assert_eq!(without_lines(report_calls(&report(&commands))), expected, "report");
+    check_tape(&commands, &of_client);
+}
+
+fn without_lines(calls: Vec<Call>) -> Vec<Call> {
+    calls.into_iter().map(|call| Call { line: 0, ..call }).collect()
 }
 
 fn outcomes<'c>(calls: impl IntoIterator<Item = &'c &'c Call>) -> BTreeMap<String, u64> {
@@ -371,20 +465,32 @@ fn camel(outcome: &str) -> String {
 
 fn check_counts(commands: &Commands, calls: &[&Call]) {
     let source = commands.source.display();
-    let errors = calls.iter().filter(|call| ERRORS.contains(&call.outcome.as_str())).count() as u64;
     let listed = Commands::lines(&commands.text(&["ls", "--json"]));
-    let stats: Value = serde_json::from_str(&commands.of_trace(&["stats", "--json"])).unwrap();
-    let [of_ls, of_stats] = [&listed[0]["calls"], &stats["totals"]];
+    let of_ls = &listed[0]["calls"];
     assert_eq!(of_ls["total"], calls.len(), "{source}: ls");
-    assert_eq!(of_stats["calls"], calls.len(), "{source}: stats");
-    for counts in [of_ls, of_stats] {
-        assert_eq!(counts["errors"], errors, "{source}: {counts}");
-        for (outcome, count) in outcomes(calls).iter().filter(|(outcome, _)| *outcome != "ok") {
-            assert_eq!(counts[&camel(outcome)], *count, "{source}: {outcome} in {counts}");
-        }
-    }
+    check_outcomes(commands, of_ls, calls);
+    check_stats(commands, calls);
+}
+
+fn check_stats(commands: &Commands, calls: &[&Call]) {
+    let source = commands.source.display();
+    let stats: Value = serde_json::from_str(&commands.of_trace(&["stats", "--json"])).unwrap();
+    let totals = &stats["totals"];
+    assert_eq!(totals["calls"], calls.len(), "{source}: stats");
+    check_outcomes(commands, totals, calls);
     let bytes: u64 = calls.iter().map(|call| call.request_bytes).sum();
-    assert_eq!(of_stats["requestBytes"], bytes, "{source}: stats");
+    assert_eq!(totals["requestBytes"], bytes, "{source}: stats");
+    let bytes: u64 = calls.iter().filter_map(|call| call.response_bytes).sum();
+    assert_eq!(totals["responseBytes"], bytes, "{source}: stats");
+}
+
+fn check_outcomes(commands: &Commands, counts: &Value, calls: &[&Call]) {
+    let source = commands.source.display();
+    let errors = calls.iter().filter(|call| call.is_error()).count();
+    assert_eq!(counts["errors"], errors, "{source}: {counts}");
+    for (outcome, count) in outcomes(calls).iter().filter(|(outcome, _)| *outcome != "ok") {
+        assert_eq!(counts[&camel(outcome)], *count, "{source}: {outcome} in {counts}");
+    }
 }
 
 fn check_csv(commands: &Commands, calls: &[Call]) {
@@ -482,7 +588,8 @@ fn check_assay(commands: &Commands, calls: &[&Call]) {
 }
 
 fn check_store(commands: &Commands, calls: &[&Call]) {
-    let trace = commands.trace.to_str().unwrap();
+    // The other parts of a recording are found.
+    let trace = commands.files[0].to_str().unwrap();
     let output = commands.env.command(&["store", "load", trace]).output().unwrap();
     // 3: lines of the fixture are damaged, and the rest was loaded.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
@@ -492,17 +599,144 @@ fn check_store(commands: &Commands, calls: &[&Call]) {
         row["kind"] != "http" && !method.is_empty() && !method.starts_with("notifications/")
     };
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let mut stored: Vec<(String, Option<String>, String)> = rows
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    // Over HTTP, the store has the sizes of bodies: all events of a stream, not just the answer.
+    let is_http = rows.iter().any(|row| row["transport"] == "http");
+    // The store has no duration of a server that can't be reached (docs/json-output.md).
+    let duration = |outcome: &str, us: Option<u64>| us.filter(|_| !is_http || outcome != "http-error");
+    let mut stored: Vec<_> = rows
         .iter()
         .filter(is_call)
-        .map(|row| (text(&row["method"]), row["tool"].as_str().map(str::to_owned), text(&row["status"])))
+        .map(|row| {
+            let response_bytes = if is_http { 0 } else { number(&row["responseBytes"]) };
+            let sizes = (number(&row["requestBytes"]), response_bytes);
+            let tool = row["tool"].as_str().map(str::to_owned);
+            let status = text(&row["status"]);
+            let us = duration(&status, row["latencyUs"].as_u64());
+            (text(&row["method"]), tool, status, us, sizes)
+        })
         .collect();
-    let mut expected: Vec<(String, Option<String>, String)> =
-        calls.iter().map(|call| (call.method.clone(), call.tool.clone(), call.outcome.clone())).collect();
+    let mut expected: Vec<_> = calls
+        .iter()
+        .map(|call| {
+            let response_bytes = call.response_bytes.filter(|_| !is_http);
+            let sizes = (call.request_bytes, response_bytes.unwrap_or(0));
+            let us = duration(&call.outcome, call.us);
+            (call.method.clone(), call.tool.clone(), call.outcome.clone(), us, sizes)
+        })
+        .collect();
     stored.sort();
     expected.sort();
     assert_eq!(stored, expected, "{}: store", commands.source.display());
     let sessions = Commands::lines(&commands.text(&["sessions", "--json"]));
     let counted: u64 = sessions.iter().map(|session| session["calls"].as_u64().unwrap()).sum();
     assert_eq!(counted, calls.len() as u64, "{}: sessions", commands.source.display());
+}
+
+/// The contents of `export html`: the same objects that the page gets from its server.
+fn report(commands: &Commands) -> Value {
+    let html = commands.of_trace(&["export", "html", "-o", "-"]);
+    let (_, rest) = html.split_once(r#"id="wiretape-report">"#).unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let mut json = String::new();
+    GzDecoder::new(&*STANDARD.decode(data).unwrap()).read_to_string(&mut json).unwrap();
+    serde_json::from_str(&json).unwrap()
+}
+
+fn report_calls(report: &Value) -> Vec<Call> {
+    report["calls"].as_array().unwrap().iter().map(Call::of).collect()
+}
+
+fn check_report(commands: &Commands, calls: &[Call]) {
+    let source = commands.source.display();
+    let report = report(commands);
+    assert_eq!(report_calls(&report), calls, "{source}: report");
+    let info = &report["set"]["traces"][0];
+    let of_client: Vec<&Call> = calls.iter().filter(|call| call.is_client).collect();
+    assert_eq!(info["calls"], of_client.len(), "{source}: report");
+    let errors = of_client.iter().filter(|call| call.is_error()).count();
+    assert_eq!(info["errors"], errors, "{source}: report");
+    check_sessions_of_report(commands, &report, calls);
+    check_sessions(commands, calls);
+}
+
+/// The calls and errors of each session, by its id.
+fn sessions(calls: &[Call]) -> BTreeMap<Option<String>, (u64, u64)> {
+    let mut sessions = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.is_client) {
+        let (all, errors) = sessions.entry(call.session.clone()).or_default();
+        *all += 1;
+        *errors += u64::from(call.is_error());
+    }
+    sessions
+}
+
+fn check_sessions_of_report(commands: &Commands, report: &Value, calls: &[Call]) {
+    let rows = report["sessions"].as_array().unwrap();
+    let shown: BTreeMap<Option<String>, (u64, u64)> = rows
+        .iter()
+        .map(|row| {
+            let counts = (row["calls"].as_u64().unwrap(), row["errors"].as_u64().unwrap());
+            (row["session"].as_str().map(str::to_owned), counts)
+        })
+        .filter(|(_, (calls, _))| *calls > 0)
+        .collect();
+    assert_eq!(shown, sessions(calls), "{}: sessions of the report", commands.source.display());
+}
+
+fn check_sessions(commands: &Commands, calls: &[Call]) {
+    let rows = Commands::lines(&commands.of_trace(&["sessions", "--json"]));
+    let mut shown: Vec<(u64, u64)> =
+        rows.iter().map(|row| (row["calls"].as_u64().unwrap(), row["errors"].as_u64().unwrap())).collect();
+    shown.retain(|(calls, _)| *calls > 0);
+    // Not by id: a session without one of its own has that of its trace here.
+    let mut expected: Vec<(u64, u64)> = sessions(calls).into_values().collect();
+    shown.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(shown, expected, "{}: sessions", commands.source.display());
+}
+
+fn check_tape(commands: &Commands, calls: &[&Call]) {
+    let source = commands.source.display();
+    let matching = Matching::default();
+    let tape = tape(&commands.files, &matching);
+    let mut taped = Vec::new();
+    let mut expected = Vec::new();
+    assert_eq!(tape.calls().len(), calls.len(), "{source}: tape");
+    for (recorded, call) in tape.calls().iter().zip(calls) {
+        let kind = tape.kind(recorded);
+        let steps = tape.steps(recorded);
+        let answer = steps.iter().position(|step| step.kind == StepKind::Answer);
+        let bytes = answer.map(|at| u64::from(steps[at].span.len));
+        let before = &steps[..answer.map_or(0, |at| at + 1)];
+        let us: u64 = before.iter().map(|step| u64::from(step.gap_us)).sum();
+        // Time in which the client was asked is not replayed; an answer to a cancelled call is, though the call was over.
+        let has_question = before.iter().any(|step| step.kind == StepKind::Question);
+        let is_over = matches!(call.outcome.as_str(), "cancelled" | "timed-out");
+        let is_timed = answer.is_some() && !has_question && !is_over && call.us.is_some();
+        let name = kind.name.as_deref().filter(|_| &*kind.method == "tools/call").map(str::to_owned);
+        taped.push((
+            (kind.method.to_string(), name, recorded.outcome.name().to_owned()),
+            (is_timed.then_some(us), u64::from(recorded.request.len), bytes),
+        ));
+        expected.push((
+            (call.method.clone(), call.tool.clone(), call.outcome.clone()),
+            (call.us.filter(|_| is_timed), call.request_bytes, call.response_bytes),
+        ));
+    }
+    assert_eq!(taped, expected, "{source}: tape");
+}
+
+fn tape(files: &[PathBuf], matching: &Matching) -> Tape {
+    let mut builder = TapeBuilder::new(matching);
+    let mut start = 0;
+    for file in files {
+        let bytes = std::fs::read(file).unwrap();
+        let mut reader = TraceReader::new(&*bytes);
+        while let Some(line) = reader.next_line().unwrap() {
+            builder.observe(&Line { offset: start + line.offset, ..line });
+        }
+        start += bytes.len() as u64;
+    }
+    builder.finish()
 }

@@ -226,6 +226,11 @@ impl OpenExchange {
         self.response == Response::Whole && asked
     }
 
+    /// Extends the exchange to a time at which it was still open.
+    pub(super) fn lasts_until(&mut self, at: Tick) {
+        self.last = at;
+    }
+
     /// The time of its last line.
     pub(super) fn last(&self) -> Tick {
         self.last

@@ -13,6 +13,8 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use wiretape_analyze::call::Outcome;
+use wiretape_analyze::reading::RecordingState;
 use wiretape_trace::format::Ended;
 use wiretape_trace::message::Direction;
 
@@ -33,6 +35,8 @@ pub(super) struct Exchanges {
     refused: Option<(u64, Bytes)>,
     /// Whether the durations of what is being observed are known.
     times: Times,
+    /// The outcome of calls whose exchanges were open when the recording ended.
+    at_end: Option<Outcome>,
 }
 
 impl std::fmt::Debug for Exchanges {
@@ -66,6 +70,7 @@ impl Exchanges {
             answered: VecDeque::new(),
             refused: None,
             times: Times::Known,
+            at_end: None,
         }
     }
 
@@ -126,23 +131,30 @@ impl Exchanges {
     }
 
     /// Ends the recording, and with it all sessions.
-    pub(super) fn end(&mut self, at: Tick, mut context: RecordingContext<'_>) {
-        self.end_open(&mut context);
+    pub(super) fn end(&mut self, at: Tick, outcome: Outcome, mut context: RecordingContext<'_>) {
+        self.end_open(at, outcome, &mut context);
         self.observe(at, &mut context, Observer::finish);
     }
 
-    /// The trace ends here without an `end` line. OpenExchange exchanges are ended, sessions may continue.
+    /// The trace ends here without an `end` line. Open exchanges are ended, sessions may continue.
     pub(super) fn finish(&mut self, at: Tick, mut context: RecordingContext<'_>) {
-        self.end_open(&mut context);
+        self.end_open(at, RecordingState::Over.outcome(), &mut context);
         self.observe(at, &mut context, Observer::give_up);
     }
 
-    fn end_open(&mut self, context: &mut RecordingContext<'_>) {
+    fn end_open(&mut self, at: Tick, outcome: Outcome, context: &mut RecordingContext<'_>) {
+        // The recording ended, not the exchanges. The observer would report them as disconnected.
+        self.at_end = Some(outcome);
         for x in self.open.keys().copied().collect::<Vec<_>>() {
-            let is_answered = self.open.get(&x).is_some_and(OpenExchange::is_answered);
-            let ended = if is_answered { Ended::Complete } else { Ended::Stopped };
-            self.end_at_last_line(x, ended, context);
+            let Some(open) = self.open.get_mut(&x) else { continue };
+            if open.is_answered() {
+                self.end_at_last_line(x, Ended::Complete, context);
+            } else {
+                open.lasts_until(at);
+                self.end_at_last_line(x, Ended::Stopped, context);
+            }
         }
+        self.at_end = None;
     }
 
     /// The exchange that a line is about; `None` if it began before the recording.
@@ -220,15 +232,19 @@ impl Exchanges {
         }
         what(&mut self.observer, &mut signals);
         for signal in &signals {
-            sink::rows(signal, |row| context.rows.push(as_recorded(row, self.times)));
+            sink::rows(signal, |row| context.rows.push(as_recorded(row, self.times, self.at_end)));
         }
     }
 }
 
 /// The row without what a trace doesn't record. The observer had to fill these with something.
-fn as_recorded(mut row: Row, times: Times) -> Row {
+fn as_recorded(mut row: Row, times: Times, at_end: Option<Outcome>) -> Row {
     match &mut row {
         Row::Call(call) => {
+            if let Some(outcome) = at_end.filter(|_| call.status == Outcome::Disconnected) {
+                call.status = outcome;
+                call.error_message = None;
+            }
             call.operation.listener = None;
             call.event = None;
             call.upstream_us = None;

@@ -7,6 +7,7 @@ use super::timeline::{Tick, Timeline};
 use crate::observe::Snapshot;
 use crate::store::row::{Progress, Row, Transport};
 use std::sync::Arc;
+use wiretape_analyze::call::outcome_at_end;
 use wiretape_trace::format::{End, Exchange, Line, Message, Meta, OtherText, Record, parse_line};
 
 /// Turns the lines of a trace into rows. All parts of a recording may be fed one after another.
@@ -129,9 +130,14 @@ impl TraceFeed {
             Record::Message(message) => self.message(line, message),
             Record::End(end) => self.end(line, end),
             Record::Http(exchange) => self.about(line, exchange),
-            Record::Text(text) => self.text(text),
-            Record::Stderr(text) => drop(self.timeline.line(&text.stamp)),
-            Record::Gap(_) | Record::Rotated { .. } | Record::Unknown { .. } | Record::Damaged(_) => {}
+            Record::Text(text) => self.text(line, text),
+            // Calls without an answer last until the last line of any kind.
+            Record::Stderr(_) | Record::Gap(_) | Record::Rotated { .. } | Record::Unknown { .. } => {
+                let stamp = line.record.stamp().filter(|stamp| stamp.us.is_some() || stamp.t.is_some());
+                let now = stamp.map_or(self.timeline.last(), |stamp| self.timeline.line(stamp));
+                self.call_line(line, now);
+            }
+            Record::Damaged(_) => {}
         }
     }
 
@@ -181,10 +187,13 @@ impl TraceFeed {
         self.with_exchanges(|exchanges, context| exchanges.message(&note, dir, message.raw, now, context));
     }
 
-    fn text(&mut self, text: &OtherText<'_>) {
+    fn text(&mut self, line: &Line<'_>, text: &OtherText<'_>) {
         let now = self.timeline.line(&text.stamp);
-        if let Some(note) = self.note(text.http) {
-            self.with_exchanges(|exchanges, context| exchanges.event(&note, &text.text, now, &context));
+        match self.note(text.http) {
+            Some(note) => {
+                self.with_exchanges(|exchanges, context| exchanges.event(&note, &text.text, now, &context));
+            }
+            None => self.call_line(line, now),
         }
     }
 
@@ -210,7 +219,7 @@ impl TraceFeed {
         let context = self.context(now);
         self.calls.end(context, &mut self.rows);
         if self.exchanges.is_some() {
-            self.with_exchanges(|exchanges, context| exchanges.end(now, context));
+            self.with_exchanges(|exchanges, context| exchanges.end(now, outcome_at_end(end), context));
         }
     }
 
