@@ -136,6 +136,11 @@ impl Observed {
             Some(later) => timings.ended_us.saturating_add(us(later)),
             None => timings.ended_us.saturating_sub(us(ended_at - at)),
         };
+        // What the upstream did after the end is not part of the call.
+        let (ended_us, later) = (timings.ended_us, [&mut timings.first_byte_us, &mut timings.responded_us]);
+        for time in later.into_iter().flatten() {
+            *time = ended_us.min(*time);
+        }
         self.transaction.ended_at = at;
     }
 
