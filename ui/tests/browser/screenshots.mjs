@@ -18,7 +18,7 @@ const MOST_PERCENT = 3;
 const PICTURES = [
   ["timeline", "light", `?trace=${NOTES};${WEATHER}`, "view=timeline", ["51 messages", "19 calls"]],
   ["call", "light", `?trace=${NOTES}`, "view=call&call=5", ["Two days in Lisbon", "No findings for this call"]],
-  ["tools", "dark", `?trace=${NOTES};${WEATHER}`, "view=tools&open=search_notes", ["How many notes at most", "tokens of unused definitions"]],
+  ["tools", "dark", `?trace=${NOTES};${WEATHER}`, "view=tools&open=search_notes", ["How many notes at most", "tokens of unused definitions", "\t101"]],
   ["diff", "light", `?diff=${NOTES};${NOTES_LATER}`, "open=3", ["delete_note", "[x] Book the train"]],
 ];
 
