@@ -6,6 +6,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 
@@ -199,6 +200,17 @@ impl Paint {
     pub(crate) fn paint<T: fmt::Display>(self, text: T) -> Painted<T> {
         Painted { paint: self, text }
     }
+
+    /// Appends the text in this style.
+    fn push(self, line: &mut String, text: &str) {
+        // The formatter costs more than the text of a cell, and most output has no colors.
+        if self == Paint::default() {
+            line.push_str(text);
+        } else {
+            // Writing into a string can't fail.
+            let _ = fmt::Write::write_fmt(line, format_args!("{}", self.paint(text)));
+        }
+    }
 }
 
 /// Text with its style.
@@ -369,7 +381,7 @@ impl Table {
         let titles: Vec<Cell> =
             self.columns.iter().map(|column| Cell::new(styles.dim, column.title)).collect();
         for row in std::iter::once(&titles).chain(&self.rows) {
-            self.write_row(sink, row, &widths)?;
+            self.write_row(sink, row, &widths, Overflow::Truncate)?;
         }
         let dropped = self.columns.iter().zip(&widths).filter(|(_, width)| width.is_none());
         Ok(dropped.map(|(column, _)| column.title).collect())
@@ -399,15 +411,12 @@ impl Table {
         row: &[Cell],
         width: Option<usize>,
     ) -> io::Result<()> {
-        let settled = self.settled.clone();
-        let mut widths = settled.unwrap_or_else(|| self.fit(width.unwrap_or(usize::MAX)));
         // Into a pipe, a longer cell shifts the rest of its row: alignment matters less than the data.
-        if width.is_none() {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = width.map(|width| width.max(text::width(&cell.text)));
-            }
+        let overflow = if width.is_none() { Overflow::Shift } else { Overflow::Truncate };
+        match &self.settled {
+            Some(widths) => self.write_row(sink, row, widths, overflow),
+            None => self.write_row(sink, row, &self.fit(width.unwrap_or(usize::MAX)), overflow),
         }
-        self.write_row(sink, row, &widths)
     }
 
     /// The width of each column; `None` for dropped columns.
@@ -464,28 +473,74 @@ impl Table {
         optional.max().map(|(_, at)| at)
     }
 
-    fn write_row(&self, sink: &mut impl Write, row: &[Cell], widths: &[Option<usize>]) -> io::Result<()> {
-        let mut line = StyledLine::default();
-        for ((cell, column), width) in row.iter().zip(&self.columns).zip(widths) {
-            let Some(width) = *width else { continue };
-            let shown = text::truncate(&cell.text, width);
-            let padding = " ".repeat(width - text::width(&shown));
-            // The first column may be empty in this row; the gap after it still belongs there.
-            if line.width() > 0 || !line.pieces.is_empty() {
-                line.push(Paint::default(), " ".repeat(Self::GAP));
-            }
-            match column.align {
+    // One buffer for the whole row and no piece of its own for each gap: `calls` of a trace of tiny messages spends
+    // most of its time here (`xtask bench --only analyze`).
+    fn write_row(
+        &self,
+        sink: &mut impl Write,
+        row: &[Cell],
+        widths: &[Option<usize>],
+        overflow: Overflow,
+    ) -> io::Result<()> {
+        let mut line = PaddedLine::default();
+        let cells = row.iter().zip(&self.columns).zip(widths);
+        let shown = cells.filter_map(|((cell, column), width)| Some((cell, column.align, (*width)?)));
+        for (at, (cell, align, width)) in shown.enumerate() {
+            let text = match overflow {
+                Overflow::Truncate => text::truncate(&cell.text, width),
+                Overflow::Shift => Cow::Borrowed(cell.text.as_str()),
+            };
+            let padding = width.saturating_sub(text::width(&text));
+            let gap = if at == 0 { 0 } else { Self::GAP };
+            match align {
                 Align::Left => {
-                    line.push(cell.paint, shown);
-                    line.push(Paint::default(), padding);
+                    line.pad(gap);
+                    line.push(cell.paint, &text);
+                    line.pad(padding);
                 }
                 Align::Right => {
-                    line.push(Paint::default(), padding);
-                    line.push(cell.paint, shown);
+                    line.pad(gap + padding);
+                    line.push(cell.paint, &text);
                 }
             }
         }
-        line.write(sink, None)
+        sink.write_all(line.finish().as_bytes())
+    }
+}
+
+/// What happens to a cell that is wider than its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Overflow {
+    Truncate,
+    /// It is shown whole, and the rest of its row moves to the right.
+    Shift,
+}
+
+/// A line whose padding is written only when text follows it: trailing blanks would wrap on a narrow terminal and show
+/// up in pasted output.
+#[derive(Debug, Default)]
+struct PaddedLine {
+    written: String,
+    blanks: usize,
+}
+
+impl PaddedLine {
+    fn pad(&mut self, columns: usize) {
+        self.blanks += columns;
+    }
+
+    fn push(&mut self, paint: Paint, text: &str) {
+        let visible = text.trim_end();
+        if !visible.is_empty() {
+            self.written.extend(std::iter::repeat_n(' ', std::mem::take(&mut self.blanks)));
+            paint.push(&mut self.written, visible);
+        }
+        self.blanks += text::width(&text[visible.len()..]);
+    }
+
+    fn finish(mut self) -> String {
+        self.written.push('\n');
+        self.written
     }
 }
 
