@@ -10,6 +10,7 @@
 //! | [`http`] | the overhead of `wiretape proxy` |
 //! | [`import`] | how fast `wiretape import` is |
 //! | [`events`] | the overhead of the proxy's sinks, and whether they lose events |
+//! | [`redaction`] | what redaction costs per byte |
 //! | [`store`] | how fast the store is written and queried |
 //! | [`analyze`] | how fast traces are analyzed |
 //! | [`view`] | how soon `wiretape view` shows a large trace |
@@ -28,6 +29,7 @@ mod import;
 mod library;
 mod programs;
 mod progress;
+mod redaction;
 mod replay;
 mod report;
 mod stdio;
@@ -67,6 +69,7 @@ pub(crate) struct Options {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Subject {
     Stdio,
+    Redaction,
     Http,
     Import,
     Events,
@@ -106,6 +109,7 @@ impl Subject {
     fn measure(self, programs: &Programs, effort: Effort) -> Result<Report> {
         match self {
             Self::Stdio => stdio::measure(programs, effort),
+            Self::Redaction => redaction::measure(effort),
             Self::Http => http::measure(programs, effort),
             Self::Import => import::measure(programs, effort),
             Self::Events => events::measure(programs, effort),
