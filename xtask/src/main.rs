@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tasks`] | the checks and the tests, and their order in CI |
 //! | [`cross`] | type-checking for other platforms |
+//! | [`dist`] | builds the program to give to others |
 //! | [`parts`] | installs the real servers, SDKs and proxies that tests and benchmarks need |
 //! | [`mod@bench`] | the benchmarks and their table |
 //! | [`shapes`] | generates the schemas that lint validates against |
@@ -13,6 +14,7 @@
 
 mod bench;
 mod cross;
+mod dist;
 mod failure;
 mod parts;
 mod sh;
@@ -62,6 +64,8 @@ enum Task {
     },
     /// Take the schemas that lint checks by from the crate that carries them
     Shapes,
+    /// Build the program to give to others: without paths of this machine, and with the list of its dependencies
+    Dist,
     /// Measure the recorder and the proxy against their targets
     Bench(bench::Options),
 }
@@ -89,6 +93,7 @@ fn run(task: Option<Task>) -> Result {
         Some(Task::Setup) => parts::install().map(drop),
         Some(Task::Fuzz { seconds }) => tasks::fuzz(seconds),
         Some(Task::Shapes) => shapes::generate(),
+        Some(Task::Dist) => dist::build(),
         Some(Task::Bench(options)) => bench::run(&options),
     }
 }
