@@ -94,7 +94,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         time: event.started_at,
         operation: Operation {
             server: Arc::clone(&event.upstream),
-            listener: Some(Arc::clone(&event.listener)),
+            listener: known(&event.listener),
             transport: Transport::Http,
             kind,
             method,
@@ -119,6 +119,11 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         subject: None,
         event: Some(event.event_id),
     }
+}
+
+/// The listener; a recording of an older version has none.
+fn known(listener: &Arc<str>) -> Option<Arc<str>> {
+    Some(Arc::clone(listener)).filter(|listener| !listener.is_empty())
 }
 
 /// The duration of the call, or of the wait for it. `None` if the server can't be reached or breaks off: such
@@ -154,7 +159,7 @@ fn session(event: &SessionEvent) -> Row {
     Row::Session(Box::new(SessionRow {
         key: SessionKey { server: Arc::clone(&event.upstream), id: Arc::clone(&event.session_id) },
         started: event.started_at,
-        listener: Some(Arc::clone(&event.listener)),
+        listener: known(&event.listener),
         transport: Transport::Http,
         client_name: event.client_name.clone(),
         client_version: event.client_version.clone(),

@@ -477,7 +477,7 @@ impl Exchange {
         self.shared().awaited.remove_answered(&key, clean);
         if let Some(sink) = &self.shared().sink {
             let SessionKey { upstream, session } = key;
-            sink.streamed(Streamed { upstream, session, message: copy(), at: Instant::now() });
+            sink.streamed(Streamed { upstream, session, message: copy(), at: self.shared().clock.now() });
         }
     }
 
@@ -590,9 +590,9 @@ impl Exchange {
         let Some(facts) = state.facts.take() else { return };
         sink.finished(Transaction {
             x: self.x,
-            listener: Arc::clone(self.connection.listener_name()),
-            client: self.connection.peer(),
-            connection: self.connection.number(),
+            listener: Some(Arc::clone(self.connection.listener_name())),
+            client: Some(self.connection.peer()),
+            connection: Some(self.connection.number()),
             upstream: Arc::clone(self.target.origin()),
             session: facts.session,
             protocol_version: facts.protocol_version,
@@ -619,7 +619,6 @@ impl Exchange {
                 responded_us: state.responded_us,
                 ended_us: self.elapsed_us(),
             },
-            ended_at: Instant::now(),
             ended,
             error: state.error.take(),
         });

@@ -1,13 +1,12 @@
 //! Reassembles one HTTP exchange from the trace lines that mention it, into the same [`Transaction`] that the
 //! proxy hands over.
 
-use super::timeline::{Tick, Timeline};
+use super::timeline::Tick;
 use crate::transaction::{Timings, Transaction, is_answer, session_in};
 use bytes::Bytes;
 use std::borrow::Cow;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use wiretape_trace::format::{Ended, Head, Moment};
+use wiretape_trace::format::{Ended, Head};
 use wiretape_trace::message::Direction;
 use wiretape_trace::value::Value;
 
@@ -106,9 +105,9 @@ impl OpenExchange {
         let transaction = Transaction {
             x: note.x,
             // A trace doesn't record these.
-            listener: Arc::from(""),
-            client: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-            connection: 0,
+            listener: None,
+            client: None,
+            connection: None,
             user: None,
             is_resumable: false,
             is_html: false,
@@ -127,7 +126,6 @@ impl OpenExchange {
             response_bytes: 0,
             trace,
             timings: Timings::default(),
-            ended_at: std::time::Instant::now(),
             ended: Ended::Complete,
             error: None,
         };
@@ -242,13 +240,13 @@ impl OpenExchange {
     }
 
     /// Ends the exchange with the line that says how.
-    pub(super) fn end_as_noted(self, note: &HttpNote<'_>, ended: Ended, timeline: &Timeline) -> Rebuilt {
+    pub(super) fn end_as_noted(self, note: &HttpNote<'_>, ended: Ended) -> Rebuilt {
         // The duration on the line is more precise than the lines' own times: a line is written when its
         // message is complete.
         let started = note.duration_us.map_or(self.first, |us| self.last.before(us));
         let error = note.error.as_deref().map(str::to_owned);
         let bytes = note.bytes;
-        let mut rebuilt = self.end(started, ended, timeline);
+        let mut rebuilt = self.end(started, ended);
         rebuilt.transaction.error = error;
         if let Some(bytes) = bytes {
             rebuilt.transaction.response_bytes = bytes;
@@ -257,16 +255,16 @@ impl OpenExchange {
     }
 
     /// Ends the exchange with its last line, because no line says how it ended.
-    pub(super) fn ended(self, ended: Ended, timeline: &Timeline) -> Rebuilt {
+    pub(super) fn ended(self, ended: Ended) -> Rebuilt {
         let started = self.first;
-        self.end(started, ended, timeline)
+        self.end(started, ended)
     }
 
-    fn end(self, started: Tick, ended: Ended, timeline: &Timeline) -> Rebuilt {
+    fn end(self, started: Tick, ended: Ended) -> Rebuilt {
         let OpenExchange { mut transaction, last, answered, .. } = self;
         let us = |at: Tick| at.us.saturating_sub(started.us);
         transaction.timings = Timings {
-            started: Moment { wall_ms: started.wall_ms, us: started.us },
+            started: started.moment(),
             connected_us: None,
             answered_us: answered.map(us),
             first_byte_us: None,
@@ -274,7 +272,6 @@ impl OpenExchange {
             ended_us: us(last),
         };
         transaction.ended = ended;
-        transaction.ended_at = timeline.now(last).instant;
         let times = if last.since(started).is_some() { Times::Known } else { Times::Unknown };
         Rebuilt { transaction, times }
     }

@@ -2,7 +2,7 @@
 //! same observer is what makes a loaded trace and a watched one agree.
 
 use super::exchange::{HttpNote, OpenExchange, Rebuilt, Times};
-use super::timeline::{Tick, Timeline};
+use super::timeline::Tick;
 use crate::event::EventIds;
 use crate::observe::{Observer, ObserverOptions, Snapshot};
 use crate::sink::Signal;
@@ -49,13 +49,12 @@ impl std::fmt::Debug for Exchanges {
 pub(super) struct RecordingContext<'a> {
     pub(super) server: &'a Arc<str>,
     pub(super) trace: Option<&'a Arc<str>>,
-    pub(super) timeline: &'a Timeline,
     pub(super) rows: &'a mut Vec<Row>,
 }
 
 impl Exchanges {
     /// For a recording with this name, and the last known lists of its servers.
-    pub(super) fn new(name: &str, snapshots: Vec<Snapshot>, timeline: &Timeline) -> Self {
+    pub(super) fn new(name: &str, snapshots: Vec<Snapshot>) -> Self {
         let options = ObserverOptions {
             lines: false,
             session_idle: SESSION_IDLE,
@@ -65,7 +64,7 @@ impl Exchanges {
         // As short as the random name in a running proxy; the names of groups are shown to people.
         let name: String = name.chars().take(8).collect();
         Exchanges {
-            observer: Observer::of_recording(options, &name, timeline.now(timeline.last())),
+            observer: Observer::of_recording(options, &name),
             open: BTreeMap::new(),
             answered: VecDeque::new(),
             refused: None,
@@ -92,7 +91,7 @@ impl Exchanges {
                 upstream: stream.upstream,
                 session: stream.session,
                 message: Bytes::copy_from_slice(raw),
-                at: context.timeline.now(at).instant,
+                at: at.moment(),
             };
             self.observe(at, &mut context, |observer, signals| observer.streamed(streamed, signals));
         }
@@ -125,7 +124,7 @@ impl Exchanges {
         if let Some(ended) = note.ended()
             && let Some(open) = self.take(note.x)
         {
-            let rebuilt = open.end_as_noted(note, ended, context.timeline);
+            let rebuilt = open.end_as_noted(note, ended);
             self.finished(rebuilt, at, &mut context);
         }
     }
@@ -202,7 +201,7 @@ impl Exchanges {
     fn end_at_last_line(&mut self, x: u64, ended: Ended, context: &mut RecordingContext<'_>) {
         if let Some(open) = self.take(x) {
             let at = open.last();
-            let rebuilt = open.ended(ended, context.timeline);
+            let rebuilt = open.ended(ended);
             self.finished(rebuilt, at, context);
         }
     }
@@ -223,11 +222,10 @@ impl Exchanges {
         context: &mut RecordingContext<'_>,
         what: impl FnOnce(&mut Observer, &mut Vec<Signal>),
     ) {
-        let now = context.timeline.now(at);
-        self.observer.at(now);
+        self.observer.at(at.moment());
         let mut signals = Vec::new();
         // A recorded clock has no thread that wakes the observer, so timeouts are checked before each step.
-        if self.observer.next_look().is_some_and(|look| look <= now.instant) {
+        if self.observer.next_look().is_some_and(|look| look <= at.us) {
             self.observer.look(&mut signals);
         }
         what(&mut self.observer, &mut signals);

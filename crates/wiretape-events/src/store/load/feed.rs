@@ -85,7 +85,7 @@ impl TraceFeed {
             transport: Transport::Stdio,
             grouping: Arc::from(""),
             carriers: Carriers::Unknown,
-            timeline: Timeline::new(),
+            timeline: Timeline::default(),
             calls: Calls::default(),
             exchanges: None,
             known,
@@ -244,13 +244,12 @@ impl TraceFeed {
     }
 
     fn with_exchanges(&mut self, what: impl FnOnce(&mut Exchanges, exchanges::RecordingContext<'_>)) {
-        let exchanges = self.exchanges.get_or_insert_with(|| {
-            Exchanges::new(&self.grouping, std::mem::take(&mut self.known), &self.timeline)
-        });
+        let exchanges = self
+            .exchanges
+            .get_or_insert_with(|| Exchanges::new(&self.grouping, std::mem::take(&mut self.known)));
         let context = exchanges::RecordingContext {
             server: &self.server,
             trace: self.trace.as_ref(),
-            timeline: &self.timeline,
             rows: &mut self.rows,
         };
         what(exchanges, context);
