@@ -8,7 +8,7 @@ use crate::event::SinkStatus;
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use wiretape_trace::format::{Ended, Head, Moment};
+use wiretape_trace::format::{Ended, Head, Moment, Stages};
 use wiretape_trace::message::{Envelope, MessageKind};
 
 /// Receives completed exchanges: each once, from the worker that served it. Implementations must not block,
@@ -161,6 +161,17 @@ pub struct Timings {
     pub first_byte_us: Option<u64>,
     /// When the response's body was complete.
     pub responded_us: Option<u64>,
-    /// When both bodies had ended: the duration of the exchange.
+    /// When both bodies had ended: the duration of the exchange. If its last message is its last line in the
+    /// trace, that is the time of this line.
     pub ended_us: u64,
+}
+
+impl Timings {
+    /// Sets the stages before the end, as a trace records them.
+    pub(crate) fn set_stages(&mut self, stages: Stages) {
+        self.connected_us = stages.connected_us;
+        self.answered_us = stages.answered_us;
+        self.first_byte_us = stages.first_byte_us;
+        self.responded_us = stages.responded_us;
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) use request::Verdict;
 pub use snapshot::{Change, Snapshot, Snapshots};
 pub(crate) use subject::subject;
 
-use crate::event::{Event, EventIds, SchemaEvent, SessionEvent, VERSION};
+use crate::event::{Event, EventId, EventIds, SchemaEvent, SessionEvent, VERSION};
 use crate::line::{Line, LineWhat};
 use crate::sink::Signal;
 use crate::transaction::{Streamed, Transaction, Violation};
@@ -146,8 +146,15 @@ impl Observer {
         if self.lines {
             self.emit_lines(&observed, signals);
         }
-        signals.push(Signal::event(Event::Request(Box::new(observed.into_event(self.ids.next())))));
+        let id = self.request_id(&observed.transaction);
+        signals.push(Signal::event(Event::Request(Box::new(observed.into_event(id)))));
         signals.extend(ended.map(|ending| end_line(&ending, ended_ms)));
+    }
+
+    /// The id of the event about an exchange. If it is recorded, loading its trace yields the same.
+    fn request_id(&self, transaction: &Transaction) -> EventId {
+        let of_trace = |trace: &Arc<str>| EventId::of_exchange(trace, transaction.x);
+        transaction.trace.as_ref().map_or_else(|| self.ids.next(), of_trace)
     }
 
     /// Observes a policy violation that a browser reported.

@@ -242,7 +242,7 @@ impl Observed {
     }
 
     pub(super) fn into_event(mut self, event_id: EventId) -> RequestEvent {
-        let request_id = self.request_id();
+        let request_id = self.request_id(event_id);
         let (request, response) = (self.logged_request(), self.logged_response());
         let transaction = &self.transaction;
         let timings = &transaction.timings;
@@ -274,9 +274,9 @@ impl Observed {
         }
     }
 
-    fn request_id(&self) -> String {
+    fn request_id(&self, event_id: EventId) -> String {
         let id = self.calls.iter().find_map(|call| call.id.as_ref());
-        id.map_or_else(|| uuid::Uuid::new_v4().to_string(), id_text)
+        id.map_or_else(|| event_id.uuid().to_string(), id_text)
     }
 
     fn logged_request(&self) -> LoggedRequest {

@@ -31,6 +31,8 @@ pub(super) struct Sessions {
     /// The number of groups so far, for their names.
     groups: u64,
     run: String,
+    /// The name of the recording that is loaded.
+    recording: Option<String>,
     next_look: Option<u64>,
 }
 
@@ -98,12 +100,20 @@ impl Sessions {
     pub(super) fn new(idle: Duration) -> Self {
         // Random, so that groups of two runs on one store don't share names.
         let run = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
-        Sessions { idle, open: HashMap::new(), cancelled: HashMap::new(), groups: 0, run, next_look: None }
+        Sessions {
+            idle,
+            open: HashMap::new(),
+            cancelled: HashMap::new(),
+            groups: 0,
+            run,
+            recording: None,
+            next_look: None,
+        }
     }
 
-    /// Names groups after `name` instead of at random, so that loading a trace again yields the same names.
-    pub(super) fn name_after(&mut self, name: &str) {
-        name.clone_into(&mut self.run);
+    /// Names groups after the recording that is loaded, of which an exchange may know only a part.
+    pub(super) fn name_after(&mut self, recording: &str) {
+        self.recording = Some(short(recording).to_owned());
     }
 
     pub(super) fn next_look(&self) -> Option<u64> {
@@ -194,7 +204,7 @@ impl Sessions {
         let transaction = &observed.transaction;
         let (key, id) = match transaction.session_name() {
             Some(name) => (named_key(&transaction.upstream, &name), name.into()),
-            None => (connection_key(transaction), self.new_id("connection")),
+            None => (connection_key(transaction), self.new_id("connection", transaction)),
         };
         let ended = self.end(&key);
         let session = Session { id, protocol_version: observed.protocol_version.clone(), key };
@@ -231,7 +241,7 @@ impl Sessions {
             return Visit::default();
         }
         let protocol_version = observed.protocol_version.clone();
-        let session = Session { id: self.new_id("client"), protocol_version, key };
+        let session = Session { id: self.new_id("client", transaction), protocol_version, key };
         let ended = self.open(session.clone(), StartReport::Reported, transaction, now);
         let began = Some(Introductions { client, server: server_of(observed) });
         Visit { session: Some(session), began, ended }
@@ -268,7 +278,13 @@ impl Sessions {
         crowded_out
     }
 
-    fn new_id(&mut self, kind: &str) -> Arc<str> {
+    /// A name for a session that neither side names. If the exchange that begins it is recorded, it is named after the trace
+    /// and the exchange, so that loading the trace yields the same name.
+    fn new_id(&mut self, kind: &str, transaction: &Transaction) -> Arc<str> {
+        let trace = self.recording.as_deref().or(transaction.trace.as_deref().map(short));
+        if let Some(trace) = trace {
+            return format!("{kind}-{trace}-{}", transaction.x).into();
+        }
         self.groups += 1;
         format!("{kind}-{}-{}", self.run, self.groups).into()
     }
@@ -282,6 +298,11 @@ impl Sessions {
             }
         }
     }
+}
+
+/// The beginning of a trace's id: names of sessions are shown to people.
+fn short(trace: &str) -> &str {
+    trace.char_indices().nth(8).map_or(trace, |(end, _)| &trace[..end])
 }
 
 fn named_key(upstream: &str, name: &str) -> String {

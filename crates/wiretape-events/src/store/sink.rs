@@ -2,7 +2,9 @@
 
 use super::batcher::{Batcher, now_ms};
 use super::retention::Retention;
-use super::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport, ViolationRow};
+use super::row::{
+    CallRow, Kind, Operation, Row, RowSource, SchemaRow, SessionKey, SessionRow, Transport, ViolationRow,
+};
 use crate::event::{
     Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent,
 };
@@ -118,6 +120,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         path: None,
         subject: None,
         event: Some(event.event_id),
+        source: RowSource::Proxy,
     }
 }
 
