@@ -419,7 +419,7 @@ pub struct SinkStatus {
     pub dropped: u64,
 }
 
-/// A unique id: a random number for the run of the program, and the number of the event in it. Unique without
+/// A unique id: a number for the run of the program or for the trace, and the number of the event in it. Unique without
 /// coordination, and cheaper than a UUID for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventId {
@@ -440,6 +440,25 @@ impl EventId {
     /// The two numbers, for storing: the run, and the event in it.
     pub fn parts(self) -> (u64, u64) {
         (self.run, self.number)
+    }
+
+    /// The id of the one event about an exchange that is recorded in a trace. The proxy and everyone who loads the trace
+    /// arrive at the same.
+    pub fn of_exchange(trace: &str, x: u64) -> Self {
+        EventId { run: hash(trace), number: x }
+    }
+
+    /// The id of a call that no exchange carries, by its number in the recording. The same however often and
+    /// wherever the recording is loaded.
+    pub fn of_call(trace: &str, number: u64) -> Self {
+        // The bit keeps these apart from the exchanges of the same trace.
+        EventId { run: hash(trace), number: 1 << 62 | number }
+    }
+
+    /// A UUID of this event, for what has no id of its own.
+    pub(crate) fn uuid(self) -> uuid::Uuid {
+        uuid::Builder::from_custom_bytes((u128::from(self.run) << 64 | u128::from(self.number)).to_be_bytes())
+            .into_uuid()
     }
 
     /// The inverse of [`parts`](Self::parts).
@@ -476,6 +495,13 @@ impl JsonSchema for EventId {
             "description": "The event's unique id."
         })
     }
+}
+
+/// FNV-1a, 64 bits. Unlike the standard library's, it is the same in every version and on every machine. The names it is
+/// for are UUIDs, random already.
+fn hash(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Generates the ids of events.

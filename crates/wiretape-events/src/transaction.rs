@@ -8,8 +8,7 @@ use crate::event::SinkStatus;
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use wiretape_trace::format::{Ended, Head, Moment};
+use wiretape_trace::format::{Ended, Head, Moment, Stages};
 use wiretape_trace::message::{Envelope, MessageKind};
 
 /// Receives completed exchanges: each once, from the worker that served it. Implementations must not block,
@@ -40,8 +39,8 @@ pub struct Streamed {
     pub session: String,
     /// The JSON-RPC response, redacted.
     pub message: Bytes,
-    /// When its last byte arrived at the proxy.
-    pub at: Instant,
+    /// When its last byte had arrived, on the clock of [`Timings::started`].
+    pub at: Moment,
 }
 
 /// A browser's report that a Content-Security-Policy blocked something.
@@ -63,13 +62,13 @@ pub struct Violation {
 pub struct Transaction {
     /// The exchange's number, which its lines in the trace have as `x`.
     pub x: u64,
-    /// The name of the listener that accepted the connection.
-    pub listener: Arc<str>,
-    /// The client's address, as the socket reports it.
-    pub client: SocketAddr,
+    /// The name of the listener that accepted the connection; `None` if the recording doesn't say.
+    pub listener: Option<Arc<str>>,
+    /// The client's address, as the socket reports it; `None` if the recording doesn't say.
+    pub client: Option<SocketAddr>,
     /// The number of the client's connection, unique in this run of the proxy. Groups the requests of clients
-    /// that have no session.
-    pub connection: u64,
+    /// that have no session. `None` if the recording doesn't say.
+    pub connection: Option<u64>,
     /// The server's URL, without a path.
     pub upstream: Arc<str>,
     /// The `Mcp-Session-Id` that either side sent.
@@ -108,8 +107,6 @@ pub struct Transaction {
     pub trace: Option<Arc<str>>,
     /// The times at which its stages were reached.
     pub timings: Timings,
-    /// When both bodies had ended, on the monotonic clock.
-    pub ended_at: Instant,
     /// How the exchange ended: completely, or which side broke off.
     pub ended: Ended,
     /// What went wrong, for people; `None` if nothing did.
@@ -122,12 +119,10 @@ impl Transaction {
         self.session.clone().or_else(|| session_in(&self.target))
     }
 
-    /// The instant this many microseconds after the request's head. Unlike wall-clock milliseconds, the
-    /// instants of two exchanges can be compared, even if the clock was set in between.
-    pub(crate) fn instant(&self, us: u64) -> Instant {
-        // Shortly after boot, the monotonic clock may be younger than a recorded exchange is long.
-        let started = self.ended_at.checked_sub(Duration::from_micros(self.timings.ended_us));
-        started.unwrap_or(self.ended_at) + Duration::from_micros(us)
+    /// The time this many microseconds after the request's head, on the monotonic clock. Unlike wall-clock
+    /// milliseconds, the times of two exchanges can be compared, even if the clock was set in between.
+    pub(crate) fn us_after(&self, us: u64) -> u64 {
+        self.timings.started.us.saturating_add(us)
     }
 
     /// When the exchange ended, in milliseconds since 1970. Computed from the start, so that it agrees with
@@ -155,7 +150,8 @@ pub fn is_answer(message: &[u8]) -> bool {
 /// When the stages of an exchange were reached: microseconds after its request's head, except for `started`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timings {
-    /// When the request's head was complete.
+    /// When the request's head was complete. The microseconds are those of a clock that all exchanges of a
+    /// proxy, or of a recording, have in common.
     pub started: Moment,
     /// When there was a connection to the upstream, new or reused.
     pub connected_us: Option<u64>,
@@ -165,6 +161,17 @@ pub struct Timings {
     pub first_byte_us: Option<u64>,
     /// When the response's body was complete.
     pub responded_us: Option<u64>,
-    /// When both bodies had ended: the duration of the exchange.
+    /// When both bodies had ended: the duration of the exchange. If its last message is its last line in the
+    /// trace, that is the time of this line.
     pub ended_us: u64,
+}
+
+impl Timings {
+    /// Sets the stages before the end, as a trace records them.
+    pub(crate) fn set_stages(&mut self, stages: Stages) {
+        self.connected_us = stages.connected_us;
+        self.answered_us = stages.answered_us;
+        self.first_byte_us = stages.first_byte_us;
+        self.responded_us = stages.responded_us;
+    }
 }

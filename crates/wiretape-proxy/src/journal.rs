@@ -40,20 +40,41 @@ const DIRECT_WRITE_BYTES: usize = 32 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: Instant,
+    /// Where this clock counts from, on the clock that it was derived from.
+    origin_us: u64,
 }
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        Clock { start: Instant::now() }
+        Clock { start: Instant::now(), origin_us: 0 }
+    }
+
+    /// A clock that starts now. Its times are those of this one minus a whole number of microseconds, so the
+    /// two never disagree about a duration.
+    pub(crate) fn restarted(self) -> Self {
+        Clock { origin_us: self.origin_us + self.us(), ..self }
+    }
+
+    /// The time since the start, in microseconds.
+    pub(crate) fn us(self) -> u64 {
+        let elapsed = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        elapsed.saturating_sub(self.origin_us)
+    }
+
+    /// When this clock started, on the one that it was derived from.
+    pub(crate) fn origin_us(self) -> u64 {
+        self.origin_us
+    }
+
+    /// A time of this clock, for timers.
+    pub(crate) fn instant(self, us: u64) -> Instant {
+        self.start + std::time::Duration::from_micros(us.saturating_add(self.origin_us))
     }
 
     pub(crate) fn now(self) -> Moment {
         // A clock before 1970 gives 0 instead of a panic.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Moment {
-            wall_ms: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX),
-            us: u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX),
-        }
+        Moment { wall_ms: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX), us: self.us() }
     }
 }
 

@@ -463,13 +463,10 @@ impl<T: Default> CallTracker<T> {
     ) -> ExchangeEffect<T> {
         let none = || ExchangeEffect::Failed(Vec::new());
         // An open stream may still bring the answer.
-        let Some(ended) = http.ended.as_deref().filter(|ended| *ended != "open") else { return none() };
+        let Some(ended) = http.ended() else { return none() };
         // Cloned, because `close` removes numbers from this set.
         let Some(numbers) = self.exchanges.get(&http.x).cloned() else { return none() };
         let status = http.response.as_ref().map(|response| response.status);
-        // A newer recorder may have written an end that this version doesn't know (invariant 10: unknown data is
-        // tolerated).
-        let ended = Ended::named(ended).unwrap_or_default();
         // If the exchange didn't complete, the status is the proxy's own and not an answer of the server.
         if let Some(status) = status.filter(|status| *status >= 400 && ended == Ended::Complete) {
             let bytes = http.response_body.as_ref().map(|body| body.bytes);

@@ -1,7 +1,7 @@
 //! Describes HTTP exchanges on one line.
 
 use super::units::duration;
-use wiretape_trace::format::{Exchange, HttpContext, OtherText};
+use wiretape_trace::format::{Ended, Exchange, ExchangeProgress, HttpContext, OtherText};
 
 /// The description of an exchange.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,11 +26,13 @@ pub fn describe_exchange(exchange: &Exchange<'_>) -> Description {
     if let Some(response) = &http.response {
         text.push_str(&format!(" → {}", response.status));
     }
-    let ended = http.ended.as_deref().unwrap_or("complete");
-    match ended {
-        "complete" => {}
-        "open" => text.push_str(", stream opened"),
-        other => text.push_str(&format!(", {}", other.replace('-', " "))),
+    let ended = http.ended();
+    match http.ended {
+        None | Some(ExchangeProgress::Ended(Ended::Complete)) => {}
+        Some(ExchangeProgress::Open) => text.push_str(", stream opened"),
+        Some(ExchangeProgress::Ended(other)) => {
+            text.push_str(&format!(", {}", other.name().replace('-', " ")));
+        }
     }
     if let Some(error) = &http.error {
         text.push_str(&format!(": {error}"));
@@ -42,7 +44,7 @@ pub fn describe_exchange(exchange: &Exchange<'_>) -> Description {
         text.push_str(&format!("  {}", one_line(said)));
     }
     let failed = http.response.is_some_and(|response| response.status >= 400);
-    let trouble = failed || !matches!(ended, "complete" | "open" | "upgraded" | "stopped");
+    let trouble = failed || !matches!(ended, None | Some(Ended::Complete | Ended::Upgraded | Ended::Stopped));
     Description { text, trouble }
 }
 

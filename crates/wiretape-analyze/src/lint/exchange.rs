@@ -4,7 +4,7 @@ use super::revision::Revision;
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use wiretape_trace::format::{HeaderValues, HttpContext, HttpRequest, HttpResponse};
+use wiretape_trace::format::{ExchangeProgress, HeaderValues, HttpContext, HttpRequest, HttpResponse};
 use wiretape_trace::message::MessageKind;
 
 /// An HTTP exchange, merged from the lines that describe it.
@@ -22,8 +22,8 @@ pub struct Exchange {
     pub sent: Option<SentPayload>,
     /// The number of SSE events in the response so far.
     pub events: u64,
-    /// How the exchange ended, as the trace names it; `open` while it streams.
-    pub ended: Option<String>,
+    /// How the exchange ended; `Open` while it streams.
+    pub ended: Option<ExchangeProgress>,
     /// The protocol version in imported headers that don't say which side sent them.
     pub imported_version: Option<String>,
 }
@@ -88,9 +88,7 @@ impl Exchange {
         if let Some(response) = &http.response {
             self.response = Some(response.clone());
         }
-        if let Some(ended) = &http.ended {
-            self.ended = Some(ended.clone());
-        }
+        self.ended = http.ended.or(self.ended);
         if let Some(version) = imported_version(http) {
             self.imported_version = Some(version);
         }

@@ -11,7 +11,7 @@ mod queue;
 pub use heartbeat::{HeartbeatOptions, ListenerHealth};
 
 use crate::event::{EventIds, SinkStatus};
-use crate::observe::{Observer, ObserverOptions};
+use crate::observe::{Observer, ObserverOptions, now_ms};
 use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use crate::transaction::{Streamed, Transaction, TransactionSink, Violation};
 use heartbeat::Heartbeat;
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use wiretape_trace::format::Moment;
 
 /// The queue of exchanges waiting for the observer: 0.8 s of traffic at 20,000 exchanges a second. The weight
 /// keeps large messages from taking more than 16 MiB; `gather` bounds the wake-ups, see [`Queue`].
@@ -198,9 +199,12 @@ impl Shared {
     fn observe(&self, mut observer: Observer) {
         let mut inputs = Vec::new();
         loop {
-            let taken = self.inputs.take(&mut inputs, observer.next_look());
+            let next_look =
+                observer.next_look().and_then(|us| self.started.checked_add(Duration::from_micros(us)));
+            let taken = self.inputs.take(&mut inputs, next_look);
             let mut signals = Vec::new();
             for input in inputs.drain(..) {
+                observer.at(self.now());
                 match input {
                     Input::Transaction(transaction) => {
                         self.seen.fetch_add(1, Ordering::Relaxed);
@@ -210,6 +214,7 @@ impl Shared {
                     Input::Violation(violation) => observer.violation(violation, &mut signals),
                 }
             }
+            observer.at(self.now());
             match taken {
                 TakeResult::Closed => observer.finish(&mut signals),
                 TakeResult::Items | TakeResult::Nothing => observer.look(&mut signals),
@@ -220,6 +225,12 @@ impl Shared {
                 return;
             }
         }
+    }
+
+    /// The time since the bus was started, for the observer.
+    fn now(&self) -> Moment {
+        let us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        Moment { wall_ms: now_ms(), us }
     }
 
     fn beat(&self, listeners: Vec<ListenerHealth>) {

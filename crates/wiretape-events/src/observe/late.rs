@@ -5,10 +5,11 @@
 //! "Sending Messages to the Server"), and any stream may break: a client then resumes it with a GET that
 //! names the last event id, and the answer arrives there.
 
+use super::clock::micros;
 use super::request::Observed;
 use crate::transaction::{Streamed, Transaction, session_in};
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wiretape_analyze::call::Outcome;
 use wiretape_trace::format::Ended;
 use wiretape_trace::message::{Envelope, Id, MessageKind};
@@ -30,12 +31,20 @@ type Key = (String, String, String);
 #[derive(Default)]
 pub(super) struct LateAnswers {
     pending: HashMap<Key, PendingRequest>,
-    early: HashMap<Key, Streamed>,
+    early: HashMap<Key, EarlyAnswer>,
+}
+
+/// An answer whose request has not ended yet.
+struct EarlyAnswer {
+    streamed: Streamed,
+    /// When it was observed, in microseconds.
+    since: u64,
 }
 
 struct PendingRequest {
     observed: Observed,
-    since: Instant,
+    /// When it was observed, in microseconds.
+    since: u64,
     expected_on: AnswerStream,
 }
 
@@ -77,12 +86,12 @@ impl PendingRequest {
 impl LateAnswers {
     /// Keeps an exchange whose answer is still to come. It is returned at once if the answer has already
     /// arrived, or if none is expected.
-    pub(super) fn hold(&mut self, mut observed: Observed, now: Instant) -> Option<Observed> {
+    pub(super) fn hold(&mut self, mut observed: Observed, now: u64) -> Option<Observed> {
         let Some(key) = key_of(&observed) else { return Some(observed) };
         // However the exchange ended: a client that has its answer may close the POST before the server
         // accepts it.
-        if let Some(streamed) = self.early.remove(&key) {
-            observed.answer_late(streamed);
+        if let Some(early) = self.early.remove(&key) {
+            observed.answer_late(early.streamed);
             return Some(observed);
         }
         let Some(expected_on) = AnswerStream::of(&observed.transaction) else { return Some(observed) };
@@ -95,7 +104,7 @@ impl LateAnswers {
     }
 
     /// Takes an answer from a stream, and returns the exchange that it completes, if that has ended.
-    pub(super) fn answer(&mut self, streamed: Streamed) -> Option<Observed> {
+    pub(super) fn answer(&mut self, streamed: Streamed, now: u64) -> Option<Observed> {
         let id = Envelope::scan(&streamed.message).id.map(|id| text(&id))?;
         let key = (streamed.upstream.to_string(), streamed.session.clone(), id);
         match self.pending.remove(&key) {
@@ -105,7 +114,7 @@ impl LateAnswers {
             }
             None => {
                 if self.early.len() < MAX {
-                    self.early.insert(key, streamed);
+                    self.early.insert(key, EarlyAnswer { streamed, since: now });
                 }
                 None
             }
@@ -118,7 +127,7 @@ impl LateAnswers {
         upstream: &str,
         session: &str,
         id: &str,
-        (outcome, sent): (Outcome, Instant),
+        (outcome, sent): (Outcome, u64),
     ) -> Option<Observed> {
         let key = (upstream.to_owned(), session.to_owned(), id.to_owned());
         let mut observed = self.pending.remove(&key)?.observed;
@@ -144,12 +153,12 @@ impl LateAnswers {
     }
 
     /// Returns the exchanges that have waited too long for an answer, if sessions may be idle for `idle`.
-    pub(super) fn give_up(&mut self, idle: Duration, now: Instant) -> Vec<Observed> {
-        self.early.retain(|_, streamed| now.duration_since(streamed.at) < EARLY);
+    pub(super) fn give_up(&mut self, idle: Duration, now: u64) -> Vec<Observed> {
+        self.early.retain(|_, early| now.saturating_sub(early.since) < micros(EARLY));
         let mut keys: Vec<Key> = self
             .pending
             .iter()
-            .filter(|(_, pending)| now.duration_since(pending.since) >= pending.patience(idle))
+            .filter(|(_, pending)| now.saturating_sub(pending.since) >= micros(pending.patience(idle)))
             .map(|(key, _)| key.clone())
             .collect();
         keys.sort();

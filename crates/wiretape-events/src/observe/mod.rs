@@ -14,22 +14,23 @@ mod snapshot;
 mod subject;
 mod widget;
 
-pub(crate) use clock::{Now, now_ms};
+pub(crate) use clock::now_ms;
 pub(crate) use program::stateless_client;
 pub(crate) use request::Verdict;
 pub use snapshot::{Change, Snapshot, Snapshots};
 pub(crate) use subject::subject;
 
-use crate::event::{Event, EventIds, SchemaEvent, SessionEvent, VERSION};
+use crate::event::{Event, EventId, EventIds, SchemaEvent, SessionEvent, VERSION};
 use crate::line::{Line, LineWhat};
 use crate::sink::Signal;
 use crate::transaction::{Streamed, Transaction, Violation};
-use clock::Clock;
+use clock::micros;
 use late::LateAnswers;
 use request::Observed;
 use session::{Ending, Sessions};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use wiretape_trace::format::Moment;
 
 /// The configuration of an [`Observer`].
 pub struct ObserverOptions {
@@ -52,7 +53,7 @@ pub struct Observer {
     snapshots: Snapshots,
     late: LateAnswers,
     session_idle: Duration,
-    clock: Clock,
+    now: Moment,
 }
 
 impl Observer {
@@ -65,33 +66,35 @@ impl Observer {
             snapshots: Snapshots::new(options.snapshots),
             late: LateAnswers::default(),
             session_idle: options.session_idle,
-            clock: Clock::default(),
+            now: Moment::default(),
         }
     }
 
-    /// An observer for a recording: [`at`](Observer::at) sets its time, and sessions without a name are named
-    /// after `name`, so that loading the same trace twice yields the same sessions.
-    pub(crate) fn of_recording(options: ObserverOptions, name: &str, now: Now) -> Self {
-        let mut observer = Observer { clock: Clock::Recorded(now), ..Observer::new(options) };
+    /// An observer for a recording: sessions without a name are named after `name`, so that loading the same
+    /// trace twice yields the same sessions.
+    pub(crate) fn of_recording(options: ObserverOptions, name: &str) -> Self {
+        let mut observer = Observer::new(options);
         observer.sessions.name_after(name);
         observer
     }
 
-    /// Sets the time of what follows, as recorded.
-    pub(crate) fn at(&mut self, now: Now) {
-        self.clock = Clock::Recorded(now);
+    /// Sets the time of what follows: the machine's in a running proxy, the lines' in a recording. Decides
+    /// only what has expired, so it may count from another origin than the exchanges.
+    pub fn at(&mut self, now: Moment) {
+        self.now = now;
     }
 
-    /// When [`look`](Observer::look) has to be called at the latest; `None` if nothing can expire.
-    pub fn next_look(&self) -> Option<Instant> {
-        let late = self.late.pause(self.session_idle).map(|pause| self.clock.now().instant + pause);
+    /// When [`look`](Observer::look) has to be called at the latest, in microseconds of the clock that
+    /// [`at`](Observer::at) sets; `None` if nothing can expire.
+    pub fn next_look(&self) -> Option<u64> {
+        let late = self.late.pause(self.session_idle).map(|pause| self.now.us.saturating_add(micros(pause)));
         self.sessions.next_look().into_iter().chain(late).min()
     }
 
     /// Observes a completed exchange.
     pub fn transaction(&mut self, transaction: Transaction, signals: &mut Vec<Signal>) {
         let observed = Observed::of(transaction);
-        let sent = observed.transaction.instant(0);
+        let sent = observed.transaction.us_after(0);
         for (id, outcome) in observed.cancels().collect::<Vec<_>>() {
             let session = observed.transaction.session_name().unwrap_or_default();
             let upstream = &observed.transaction.upstream;
@@ -108,21 +111,20 @@ impl Observer {
                 self.emit(abandoned, signals);
             }
         }
-        if let Some(whole) = self.late.hold(observed, self.clock.now().instant) {
+        if let Some(whole) = self.late.hold(observed, self.now.us) {
             self.emit(whole, signals);
         }
     }
 
     /// Observes an answer that arrived on a stream opened by a GET.
     pub fn streamed(&mut self, answer: Streamed, signals: &mut Vec<Signal>) {
-        if let Some(whole) = self.late.answer(answer) {
+        if let Some(whole) = self.late.answer(answer, self.now.us) {
             self.emit(whole, signals);
         }
     }
 
     fn emit(&mut self, mut observed: Observed, signals: &mut Vec<Signal>) {
-        let now = self.clock.now();
-        let visit = self.sessions.visit(&observed, now.instant);
+        let visit = self.sessions.visit(&observed, self.now.us);
         observed.session = visit.session.as_ref().map(|session| Arc::clone(&session.id));
         if let Some(session) = &visit.session {
             observed.learn_version(session.protocol_version.as_ref());
@@ -144,8 +146,15 @@ impl Observer {
         if self.lines {
             self.emit_lines(&observed, signals);
         }
-        signals.push(Signal::event(Event::Request(Box::new(observed.into_event(self.ids.next())))));
+        let id = self.request_id(&observed.transaction);
+        signals.push(Signal::event(Event::Request(Box::new(observed.into_event(id)))));
         signals.extend(ended.map(|ending| end_line(&ending, ended_ms)));
+    }
+
+    /// The id of the event about an exchange. If it is recorded, loading its trace yields the same.
+    fn request_id(&self, transaction: &Transaction) -> EventId {
+        let of_trace = |trace: &Arc<str>| EventId::of_exchange(trace, transaction.x);
+        transaction.trace.as_ref().map_or_else(|| self.ids.next(), of_trace)
     }
 
     /// Observes a policy violation that a browser reported.
@@ -153,7 +162,7 @@ impl Observer {
         let Violation { blocked_uri, directive, session, upstream } = violation;
         let session = session.map(Arc::from);
         let what = LineWhat::CspViolation { blocked_uri, directive };
-        let mut line = line(self.clock.now().wall_ms, &upstream, session.as_ref(), what);
+        let mut line = line(self.now.wall_ms, &upstream, session.as_ref(), what);
         line.csp_applied = true;
         signals.push(Signal::line(line));
     }
@@ -161,11 +170,11 @@ impl Observer {
     /// Ends sessions that were idle for too long, and gives up on answers that won't arrive. To be called
     /// when no exchange does it.
     pub fn look(&mut self, signals: &mut Vec<Signal>) {
-        let now = self.clock.now();
-        for unanswered in self.late.give_up(self.session_idle, now.instant) {
+        let now = self.now;
+        for unanswered in self.late.give_up(self.session_idle, now.us) {
             self.emit(unanswered, signals);
         }
-        for ending in self.sessions.end_silent(now.instant) {
+        for ending in self.sessions.end_silent(now.us) {
             signals.push(end_line(&ending, now.wall_ms));
         }
     }
@@ -173,7 +182,7 @@ impl Observer {
     /// Ends everything: no more exchanges will follow.
     pub fn finish(&mut self, signals: &mut Vec<Signal>) {
         self.give_up(signals);
-        let now = self.clock.now().wall_ms;
+        let now = self.now.wall_ms;
         for ending in self.sessions.end_all() {
             signals.push(end_line(&ending, now));
         }
@@ -181,7 +190,7 @@ impl Observer {
 
     /// Gives up on all pending answers. Sessions stay open, because a recording may continue in another file.
     pub(crate) fn give_up(&mut self, signals: &mut Vec<Signal>) {
-        for unanswered in self.late.give_up(Duration::ZERO, self.clock.now().instant) {
+        for unanswered in self.late.give_up(Duration::ZERO, self.now.us) {
             self.emit(unanswered, signals);
         }
     }
@@ -201,7 +210,7 @@ impl Observer {
             protocol_version: observed.protocol_version.clone(),
             server_name: began.server.name,
             server_version: began.server.version,
-            listener: Arc::clone(&transaction.listener),
+            listener: transaction.listener.clone().unwrap_or_default(),
             trace: transaction.trace.clone(),
         }))
     }

@@ -9,7 +9,6 @@ use crate::raw::Raw;
 use crate::transaction::{Streamed, Transaction};
 use bytes::Bytes;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use wiretape_analyze::call::{ClosingMeans, Outcome};
 use wiretape_analyze::definitions::Page;
 use wiretape_trace::format::{Ended, Head};
@@ -103,7 +102,7 @@ impl Observed {
     }
 
     /// Marks the request as cancelled by the client at `sent`, before there was an answer.
-    pub(super) fn mark_cancelled(&mut self, outcome: Outcome, sent: Instant) {
+    pub(super) fn mark_cancelled(&mut self, outcome: Outcome, sent: u64) {
         // A call lasts until it is cancelled, as in a trace. Its stream may stay open for long.
         self.end_at(sent);
         self.status = outcome;
@@ -114,7 +113,7 @@ impl Observed {
     /// exchange.
     pub(super) fn answer_late(&mut self, streamed: Streamed) {
         // The duration becomes that of the answer, as if it had arrived in the request's own response.
-        self.end_at(streamed.at);
+        self.end_at(streamed.at.us);
         let timings = &mut self.transaction.timings;
         timings.responded_us = Some(timings.ended_us);
         // The bytes before it were the body of the POST (`Accepted`), which isn't the answer.
@@ -127,21 +126,15 @@ impl Observed {
         self.judge();
     }
 
-    /// Moves the end of the exchange to this instant.
-    fn end_at(&mut self, at: Instant) {
+    /// Moves the end of the exchange to this time, in microseconds of its own clock.
+    fn end_at(&mut self, at: u64) {
         let timings = &mut self.transaction.timings;
-        let ended_at = self.transaction.ended_at;
-        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        timings.ended_us = match at.checked_duration_since(ended_at) {
-            Some(later) => timings.ended_us.saturating_add(us(later)),
-            None => timings.ended_us.saturating_sub(us(ended_at - at)),
-        };
+        timings.ended_us = at.saturating_sub(timings.started.us);
         // What the upstream did after the end is not part of the call.
         let (ended_us, later) = (timings.ended_us, [&mut timings.first_byte_us, &mut timings.responded_us]);
         for time in later.into_iter().flatten() {
             *time = ended_us.min(*time);
         }
-        self.transaction.ended_at = at;
     }
 
     /// The requests that this exchange cancels: their ids, and the outcome this gives them.
@@ -154,10 +147,10 @@ impl Observed {
     }
 
     /// When the answer had arrived; without an answer, when the exchange ended.
-    pub(super) fn answered_at(&self) -> Instant {
+    pub(super) fn answered_at(&self) -> u64 {
         let timings = &self.transaction.timings;
         let answered = timings.responded_us.filter(|_| self.is_answered());
-        self.transaction.instant(answered.unwrap_or(timings.ended_us))
+        self.transaction.us_after(answered.unwrap_or(timings.ended_us))
     }
 
     /// Marks the request as abandoned, because the stream for its answer has ended.
@@ -249,7 +242,7 @@ impl Observed {
     }
 
     pub(super) fn into_event(mut self, event_id: EventId) -> RequestEvent {
-        let request_id = self.request_id();
+        let request_id = self.request_id(event_id);
         let (request, response) = (self.logged_request(), self.logged_response());
         let transaction = &self.transaction;
         let timings = &transaction.timings;
@@ -274,16 +267,16 @@ impl Observed {
             response_bytes: transaction.response_bytes,
             session: self.session.take(),
             protocol_version: self.protocol_version.take(),
-            listener: Arc::clone(&transaction.listener),
+            listener: transaction.listener.clone().unwrap_or_default(),
             upstream: Arc::clone(&transaction.upstream),
             csp_applied: transaction.csp_applied,
             trace: transaction.trace.clone(),
         }
     }
 
-    fn request_id(&self) -> String {
+    fn request_id(&self, event_id: EventId) -> String {
         let id = self.calls.iter().find_map(|call| call.id.as_ref());
-        id.map_or_else(|| uuid::Uuid::new_v4().to_string(), id_text)
+        id.map_or_else(|| event_id.uuid().to_string(), id_text)
     }
 
     fn logged_request(&self) -> LoggedRequest {

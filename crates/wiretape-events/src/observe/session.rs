@@ -4,12 +4,13 @@
 //! name, exchanges are grouped: in the stateless revision by client program and address; before it, what
 //! follows an `initialize` on the same connection.
 
+use super::clock::micros;
 use super::program::stateless_client as client_of;
 use super::request::{Observed, header};
 use crate::transaction::{Transaction, session_in};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wiretape_analyze::call::Outcome;
 use wiretape_trace::format::Head;
 use wiretape_trace::message::{Envelope, Id};
@@ -30,21 +31,23 @@ pub(super) struct Sessions {
     /// The number of groups so far, for their names.
     groups: u64,
     run: String,
-    next_look: Option<Instant>,
+    /// The name of the recording that is loaded.
+    recording: Option<String>,
+    next_look: Option<u64>,
 }
 
 /// A client cancelled a request: when that was observed, when it was sent, and the outcome it gives the
 /// request.
 struct Cancellation {
-    at: Instant,
-    sent: Instant,
+    at: u64,
+    sent: u64,
     outcome: Outcome,
 }
 
 struct OpenSession {
     session: Session,
     upstream: Arc<str>,
-    last_seen: Instant,
+    last_seen: u64,
     start_report: StartReport,
 }
 
@@ -97,20 +100,28 @@ impl Sessions {
     pub(super) fn new(idle: Duration) -> Self {
         // Random, so that groups of two runs on one store don't share names.
         let run = uuid::Uuid::new_v4().simple().to_string()[..8].to_owned();
-        Sessions { idle, open: HashMap::new(), cancelled: HashMap::new(), groups: 0, run, next_look: None }
+        Sessions {
+            idle,
+            open: HashMap::new(),
+            cancelled: HashMap::new(),
+            groups: 0,
+            run,
+            recording: None,
+            next_look: None,
+        }
     }
 
-    /// Names groups after `name` instead of at random, so that loading a trace again yields the same names.
-    pub(super) fn name_after(&mut self, name: &str) {
-        name.clone_into(&mut self.run);
+    /// Names groups after the recording that is loaded, of which an exchange may know only a part.
+    pub(super) fn name_after(&mut self, recording: &str) {
+        self.recording = Some(short(recording).to_owned());
     }
 
-    pub(super) fn next_look(&self) -> Option<Instant> {
+    pub(super) fn next_look(&self) -> Option<u64> {
         self.next_look.filter(|_| !self.open.is_empty())
     }
 
     /// Assigns an exchange to its session, which it may begin or end.
-    pub(super) fn visit(&mut self, observed: &Observed, now: Instant) -> Visit {
+    pub(super) fn visit(&mut self, observed: &Observed, now: u64) -> Visit {
         let transaction = &observed.transaction;
         // The order matters: an `initialize` begins a session even if it names an old one, and a name beats
         // any grouping.
@@ -131,7 +142,7 @@ impl Sessions {
                 visit.ended = self.close(&session.key.clone()).map(Ending::of);
             }
         }
-        self.next_look.get_or_insert(now + self.pause());
+        self.next_look.get_or_insert(now.saturating_add(self.pause()));
         visit
     }
 
@@ -141,7 +152,7 @@ impl Sessions {
         &mut self,
         session: &Session,
         observed: &Observed,
-    ) -> Option<(Outcome, Instant)> {
+    ) -> Option<(Outcome, u64)> {
         let mut ids = observed.calls.iter().filter_map(|call| call.id.as_ref());
         let cancellation = ids.find_map(|id| self.cancelled.remove(&(session.key.clone(), text(id))))?;
         // A cancellation that crosses the answer on the wire comes too late and changes nothing
@@ -151,14 +162,14 @@ impl Sessions {
     }
 
     /// Ends the sessions that have been idle for too long.
-    pub(super) fn end_silent(&mut self, now: Instant) -> Vec<Ending> {
+    pub(super) fn end_silent(&mut self, now: u64) -> Vec<Ending> {
         if self.next_look.is_none_or(|next| now < next) {
             return Vec::new();
         }
-        self.next_look = Some(now + self.pause());
-        let idle = self.idle;
-        self.cancelled.retain(|_, cancellation| now.duration_since(cancellation.at) < idle);
-        let silent = |open: &OpenSession| now.duration_since(open.last_seen) >= idle;
+        self.next_look = Some(now.saturating_add(self.pause()));
+        let idle = micros(self.idle);
+        self.cancelled.retain(|_, cancellation| now.saturating_sub(cancellation.at) < idle);
+        let silent = |open: &OpenSession| now.saturating_sub(open.last_seen) >= idle;
         let mut keys: Vec<String> =
             self.open.iter().filter(|(_, open)| silent(open)).map(|(key, _)| key.clone()).collect();
         // Sorted, because the order of a hash map would make events differ from run to run.
@@ -173,10 +184,10 @@ impl Sessions {
         keys.iter().filter_map(|key| self.end(key)).collect()
     }
 
-    fn pause(&self) -> Duration {
+    fn pause(&self) -> u64 {
         // A tenth of the timeout, so that ends are at most 10 % late; not below 100 ms, or short timeouts
         // would scan all sessions all the time.
-        (self.idle / 10).max(Duration::from_millis(100))
+        micros((self.idle / 10).max(Duration::from_millis(100)))
     }
 
     /// Removes a session that has fallen silent. Its end is reported only if its beginning was.
@@ -189,11 +200,11 @@ impl Sessions {
         self.open.remove(key)
     }
 
-    fn begin(&mut self, observed: &Observed, began: Introductions, now: Instant) -> Visit {
+    fn begin(&mut self, observed: &Observed, began: Introductions, now: u64) -> Visit {
         let transaction = &observed.transaction;
         let (key, id) = match transaction.session_name() {
             Some(name) => (named_key(&transaction.upstream, &name), name.into()),
-            None => (connection_key(transaction), self.new_id("connection")),
+            None => (connection_key(transaction), self.new_id("connection", transaction)),
         };
         let ended = self.end(&key);
         let session = Session { id, protocol_version: observed.protocol_version.clone(), key };
@@ -201,7 +212,7 @@ impl Sessions {
         Visit { session: Some(session), began: Some(began), ended: ended.or(crowded_out) }
     }
 
-    fn named(&mut self, transaction: &Transaction, name: &str, now: Instant) -> Visit {
+    fn named(&mut self, transaction: &Transaction, name: &str, now: u64) -> Visit {
         let key = named_key(&transaction.upstream, name);
         if let Some(session) = self.touch(&key, now) {
             return Visit { session: Some(session), ..Visit::default() };
@@ -211,13 +222,13 @@ impl Sessions {
         Visit { session: Some(session), ended, ..Visit::default() }
     }
 
-    fn grouped(&mut self, observed: &Observed, client: Peer, now: Instant) -> Visit {
+    fn grouped(&mut self, observed: &Observed, client: Peer, now: u64) -> Visit {
         let transaction = &observed.transaction;
         let part = |text: &Option<String>| text.clone().unwrap_or_default();
         let key = format!(
             "group\0{}\0{}\0{}\0{}",
             transaction.upstream,
-            transaction.client.ip(),
+            transaction.client.map_or_else(String::new, |client| client.ip().to_string()),
             part(&client.name),
             part(&client.version)
         );
@@ -230,17 +241,17 @@ impl Sessions {
             return Visit::default();
         }
         let protocol_version = observed.protocol_version.clone();
-        let session = Session { id: self.new_id("client"), protocol_version, key };
+        let session = Session { id: self.new_id("client", transaction), protocol_version, key };
         let ended = self.open(session.clone(), StartReport::Reported, transaction, now);
         let began = Some(Introductions { client, server: server_of(observed) });
         Visit { session: Some(session), began, ended }
     }
 
-    fn on_connection(&mut self, transaction: &Transaction, now: Instant) -> Visit {
+    fn on_connection(&mut self, transaction: &Transaction, now: u64) -> Visit {
         Visit { session: self.touch(&connection_key(transaction), now), ..Visit::default() }
     }
 
-    fn touch(&mut self, key: &str, now: Instant) -> Option<Session> {
+    fn touch(&mut self, key: &str, now: u64) -> Option<Session> {
         let open = self.open.get_mut(key)?;
         open.last_seen = now;
         Some(open.session.clone())
@@ -251,7 +262,7 @@ impl Sessions {
         session: Session,
         start_report: StartReport,
         transaction: &Transaction,
-        now: Instant,
+        now: u64,
     ) -> Option<Ending> {
         let crowded_out = if self.open.len() >= MAX_SESSIONS {
             // A scan of all sessions, but only for a new session beyond the limit. Keeping an order would
@@ -267,15 +278,21 @@ impl Sessions {
         crowded_out
     }
 
-    fn new_id(&mut self, kind: &str) -> Arc<str> {
+    /// A name for a session that neither side names. If the exchange that begins it is recorded, it is named after the trace
+    /// and the exchange, so that loading the trace yields the same name.
+    fn new_id(&mut self, kind: &str, transaction: &Transaction) -> Arc<str> {
+        let trace = self.recording.as_deref().or(transaction.trace.as_deref().map(short));
+        if let Some(trace) = trace {
+            return format!("{kind}-{trace}-{}", transaction.x).into();
+        }
         self.groups += 1;
         format!("{kind}-{}-{}", self.run, self.groups).into()
     }
 
-    fn note_cancellations(&mut self, session: &Session, observed: &Observed, now: Instant) {
+    fn note_cancellations(&mut self, session: &Session, observed: &Observed, now: u64) {
         for (id, outcome) in observed.cancels() {
             if self.cancelled.len() < MAX_CANCELLED {
-                let sent = observed.transaction.instant(0);
+                let sent = observed.transaction.us_after(0);
                 let cancellation = Cancellation { at: now, sent, outcome };
                 self.cancelled.insert((session.key.clone(), id), cancellation);
             }
@@ -283,12 +300,18 @@ impl Sessions {
     }
 }
 
+/// The beginning of a trace's id: names of sessions are shown to people.
+fn short(trace: &str) -> &str {
+    trace.char_indices().nth(8).map_or(trace, |(end, _)| &trace[..end])
+}
+
 fn named_key(upstream: &str, name: &str) -> String {
     format!("named\0{upstream}\0{name}")
 }
 
 fn connection_key(transaction: &Transaction) -> String {
-    format!("connection\0{}\0{}", transaction.upstream, transaction.connection)
+    // Without a number, a trace has the exchanges of one connection.
+    format!("connection\0{}\0{}", transaction.upstream, transaction.connection.unwrap_or_default())
 }
 
 fn text(id: &Id<'static>) -> String {

@@ -101,8 +101,19 @@ pub struct CallRow {
     pub path: Option<String>,
     /// The resource's URI or the prompt's name that the request is about.
     pub subject: Option<String>,
-    /// The event that reported it; `None` if it was loaded from a trace.
+    /// The event that reported it, or would have. `None` if the trace has no id.
     pub event: Option<EventId>,
+    /// Where the row comes from.
+    pub source: RowSource,
+}
+
+/// Where a row comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowSource {
+    /// A proxy reported it.
+    Proxy,
+    /// It was loaded from a trace.
+    Trace,
 }
 
 /// What many calls have in common, stored once. Also what statistics are grouped by.

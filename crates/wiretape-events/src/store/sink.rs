@@ -2,7 +2,9 @@
 
 use super::batcher::{Batcher, now_ms};
 use super::retention::Retention;
-use super::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport, ViolationRow};
+use super::row::{
+    CallRow, Kind, Operation, Row, RowSource, SchemaRow, SessionKey, SessionRow, Transport, ViolationRow,
+};
 use crate::event::{
     Event, LoggedCall, LoggedRequest, LoggedResponse, RequestEvent, SchemaEvent, SessionEvent,
 };
@@ -94,7 +96,7 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         time: event.started_at,
         operation: Operation {
             server: Arc::clone(&event.upstream),
-            listener: Some(Arc::clone(&event.listener)),
+            listener: known(&event.listener),
             transport: Transport::Http,
             kind,
             method,
@@ -118,7 +120,13 @@ fn call(event: &RequestEvent, kind: Kind, method: Arc<str>, tool: Option<Arc<str
         path: None,
         subject: None,
         event: Some(event.event_id),
+        source: RowSource::Proxy,
     }
+}
+
+/// The listener; a recording of an older version has none.
+fn known(listener: &Arc<str>) -> Option<Arc<str>> {
+    Some(Arc::clone(listener)).filter(|listener| !listener.is_empty())
 }
 
 /// The duration of the call, or of the wait for it. `None` if the server can't be reached or breaks off: such
@@ -154,7 +162,7 @@ fn session(event: &SessionEvent) -> Row {
     Row::Session(Box::new(SessionRow {
         key: SessionKey { server: Arc::clone(&event.upstream), id: Arc::clone(&event.session_id) },
         started: event.started_at,
-        listener: Some(Arc::clone(&event.listener)),
+        listener: known(&event.listener),
         transport: Transport::Http,
         client_name: event.client_name.clone(),
         client_version: event.client_version.clone(),

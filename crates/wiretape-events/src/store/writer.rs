@@ -4,7 +4,8 @@ use super::error::StoreError;
 use super::file::{self, Identity};
 use super::retention::CallRemoval;
 use super::row::{
-    CallRow, Operation, Progress, Row, SchemaRow, SessionKey, SessionRow, ViolationRow, bounded, status_code,
+    CallRow, Operation, Progress, Row, RowSource, SchemaRow, SessionKey, SessionRow, ViolationRow, bounded,
+    status_code,
 };
 use super::schema::{self, Content, MIGRATIONS, VERSION, pragma};
 use crate::event::{ChangeType, SchemaItem};
@@ -287,9 +288,8 @@ impl Batch<'_> {
     }
 
     fn call(&mut self, call: &CallRow) -> rusqlite::Result<()> {
-        // Only calls reported by events come from a proxy. Calls loaded from the trace set its progress
-        // through `Row::Trace`.
-        if let (Some(trace), Some(_)) = (&call.trace, &call.event) {
+        // Calls loaded from the trace set its progress through `Row::Trace`.
+        if let (Some(trace), RowSource::Proxy) = (&call.trace, call.source) {
             self.mark_proxy_reported(trace, call.time)?;
         }
         let operation = self.operation_id(&call.operation)?;

@@ -6,12 +6,15 @@ use jsonschema::Validator;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wiretape_events::event::EventIds;
 use wiretape_events::observe::{Observer, ObserverOptions};
 use wiretape_events::sink::SignalBody;
 use wiretape_events::{Ended, Signal, Streamed, Timings, Transaction, Violation, schema};
 use wiretape_trace::format::{Head, Moment};
+
+/// When all exchanges begin, in milliseconds since 1970.
+pub(crate) const STARTED_MS: i64 = 1_712_050_530_142;
 
 /// The signals of an observer.
 pub(crate) struct Told {
@@ -45,12 +48,12 @@ impl Told {
         self.observer.transaction(transaction, &mut self.signals);
     }
 
-    pub(crate) fn stream(&mut self, session: &str, message: &str, at: Instant) {
+    pub(crate) fn stream(&mut self, session: &str, message: &str, at_us: u64) {
         let streamed = Streamed {
             upstream: "http://localhost:9000".into(),
             session: session.to_owned(),
             message: Bytes::from(message.to_owned()),
-            at,
+            at: Moment { wall_ms: STARTED_MS, us: at_us },
         };
         self.observer.streamed(streamed, &mut self.signals);
     }
@@ -65,7 +68,10 @@ impl Told {
         self.observer.violation(violation, &mut self.signals);
     }
 
-    pub(crate) fn look(&mut self) {
+    /// Looks for what has expired after this time.
+    pub(crate) fn look(&mut self, after: Duration) {
+        let us = u64::try_from(after.as_micros()).unwrap();
+        self.observer.at(Moment { wall_ms: STARTED_MS, us });
         self.observer.look(&mut self.signals);
     }
 
@@ -100,9 +106,9 @@ pub(crate) fn transaction(request: &str, response: &str) -> Transaction {
     let accept = [("accept", Cow::Borrowed(&b"application/json"[..]))];
     Transaction {
         x: 1,
-        listener: "demo".into(),
-        client: ([127, 0, 0, 1], 5000).into(),
-        connection: 1,
+        listener: Some("demo".into()),
+        client: Some(([127, 0, 0, 1], 5000).into()),
+        connection: Some(1),
         upstream: "http://localhost:9000".into(),
         session: None,
         protocol_version: None,
@@ -121,14 +127,13 @@ pub(crate) fn transaction(request: &str, response: &str) -> Transaction {
         csp_applied: false,
         trace: None,
         timings: Timings {
-            started: Moment { wall_ms: 1_712_050_530_142, us: 0 },
+            started: Moment { wall_ms: STARTED_MS, us: 0 },
             connected_us: Some(100),
             answered_us: Some(500),
             first_byte_us: Some(600),
             responded_us: Some(800),
             ended_us: 900,
         },
-        ended_at: Instant::now(),
         ended: Ended::Complete,
         error: None,
     }

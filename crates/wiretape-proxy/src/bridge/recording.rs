@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use wiretape_events::Ended;
 use wiretape_trace::format::{
-    Answers, BodyNote, Context, ExchangeNote, Head, LineEnd, Meta, Producer, SseContext, Wire,
+    Answers, BodyNote, Context, ExchangeNote, ExchangeProgress, Head, LineEnd, Meta, Producer, SseContext,
+    Wire,
 };
 use wiretape_trace::json;
 use wiretape_trace::message::Direction;
@@ -235,7 +236,7 @@ impl Exchange {
         // After an event, others may follow; only the end of the exchange says that none did.
         self.open_ended |= sse.is_some();
         let clean_sse = sse.map(|sse| self.recording.clean_sse(sse));
-        let http = self.context(&ExchangeNote { sse: clean_sse.as_ref(), ..ExchangeNote::default() });
+        let http = self.context(&ExchangeNote { sse: clean_sse.map(Cow::Owned), ..ExchangeNote::default() });
         self.recording.write(dir, wire, bytes, Some(&http));
     }
 
@@ -274,7 +275,7 @@ impl Exchange {
     /// Records that a stream was opened: its first event may be a long time away.
     pub(super) fn record_open(&mut self) {
         self.opened = true;
-        self.http(&ExchangeNote { ended: Some("open"), ..ExchangeNote::default() });
+        self.http(&ExchangeNote { progress: Some(ExchangeProgress::Open), ..ExchangeNote::default() });
     }
 
     /// Notes the size and text of a body that is not a message.
@@ -295,7 +296,7 @@ impl Exchange {
     fn context(&mut self, note: &ExchangeNote<'_>) -> Vec<u8> {
         let (request, response, again) = (self.request.take(), self.response.take(), self.again.take());
         let mut http = Vec::with_capacity(512);
-        let (request, response) = (request.as_ref(), response.as_ref());
+        let (request, response) = (request.as_ref().map(Head::view), response.as_ref().map(Head::view));
         ExchangeNote { x: self.x, request, response, again, ..note.clone() }.encode(&mut http);
         http
     }
@@ -328,9 +329,9 @@ impl Drop for Exchange {
         let (note, error) = (self.note.take(), self.error.take());
         let duration_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.http(&ExchangeNote {
-            response_body: note.as_ref(),
-            ended: Some(ended.name()),
-            error: error.as_deref(),
+            response_body: note.map(Cow::Owned),
+            progress: Some(ExchangeProgress::Ended(ended)),
+            error: error.map(Cow::Owned),
             duration_us: Some(duration_us),
             ..ExchangeNote::default()
         });

@@ -22,6 +22,7 @@ use http::{Method, Request, request};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use std::borrow::Cow;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -30,6 +31,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use wiretape_trace::format::ConnectionNote;
 
 /// The limit of idle upstream connections for one client connection; the oldest is closed. Only a forward proxy's clients, which
 /// ask for many servers, come near it.
@@ -265,6 +267,15 @@ impl ClientConnection {
 
     pub(super) fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The connection, as the first line of each of its exchanges has it.
+    pub(super) fn note(&self) -> ConnectionNote<'_> {
+        ConnectionNote {
+            number: self.number,
+            client: self.peer,
+            listener: Cow::Borrowed(&self.listener.name),
+        }
     }
 
     pub(super) fn heads(&self) -> &HeadCache {

@@ -26,10 +26,12 @@ use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use wiretape_events::transaction::{is_answer, session_in};
 use wiretape_events::{Ended, Streamed, Timings, Transaction};
-use wiretape_trace::format::{Answers, BodyNote, Context, ExchangeNote, Head, Moment, SseContext};
+use wiretape_trace::format::{
+    Answers, BodyNote, Context, ExchangeNote, ExchangeProgress, Head, Moment, Policy, SseContext, Stages,
+};
 use wiretape_trace::json;
 use wiretape_trace::message::{Direction, Envelope, Id, MessageKind};
 use wiretape_trace::redact::Redactor;
@@ -46,7 +48,8 @@ pub(super) struct Exchange {
     method: Method,
     /// Whether a stream that this GET opens carries no responses to requests.
     is_listening: bool,
-    started: Instant,
+    /// When the request's head was complete, on the proxy's clock.
+    started_us: u64,
     /// The last activity of either side, in microseconds since the start. Atomic, so that each frame costs no lock.
     activity_us: AtomicU64,
     trace: Option<Arc<SessionTrace>>,
@@ -68,7 +71,9 @@ struct ExchangeFacts {
 /// The mutable part of an exchange.
 #[derive(Default)]
 struct ExchangeState {
-    started: Moment,
+    /// When the request's head was complete, in milliseconds since 1970. The first line of the trace replaces it with what
+    /// readers compute, so that they and the sink agree.
+    started_ms: i64,
     facts: Option<Box<ExchangeFacts>>,
     /// The heads, until they are written.
     request_head: Option<Arc<Head>>,
@@ -82,16 +87,13 @@ struct ExchangeState {
     /// The redacted messages, for error responses of the proxy and for the sink.
     request_message: Option<Bytes>,
     response_message: Option<Bytes>,
-    connected_us: Option<u64>,
-    answered_us: Option<u64>,
-    first_byte_us: Option<u64>,
-    responded_us: Option<u64>,
+    stages: Stages,
+    /// The duration, once nothing that follows can change it: the response is complete and answers the request.
+    settled_us: Option<u64>,
     /// Set if the response is a stream that outlives requests.
     stream: Option<StreamKind>,
     /// Whether the server has answered the request.
     has_answer: bool,
-    /// Whether a line was written for the start of a stream.
-    opened: bool,
     /// Whether an event of a stream was written. No message shows that the stream has ended, so a line must.
     streamed: bool,
     /// An event had an id, with which the client may resume the stream.
@@ -136,7 +138,8 @@ impl Exchange {
         // First, because the trace is held open from here on, and the head's line must not go to a trace that has
         // ended.
         let trace = connection.trace_for(target, parts);
-        let mut state = ExchangeState { started: shared.clock.now(), ..ExchangeState::default() };
+        let started = shared.clock.now();
+        let mut state = ExchangeState { started_ms: started.wall_ms, ..ExchangeState::default() };
         // Rendering and redacting a head is expensive (see `heads`), so it is skipped if nothing needs it.
         if trace.is_some() || shared.sink.is_some() {
             let start = StartLine::Request {
@@ -163,7 +166,7 @@ impl Exchange {
             x: shared.next_exchange(),
             method: parts.method.clone(),
             is_listening: is_listening(&parts.headers),
-            started: Instant::now(),
+            started_us: started.us,
             activity_us: AtomicU64::new(0),
             trace,
             state: Mutex::new(state),
@@ -204,7 +207,7 @@ impl Exchange {
     /// Records when the connection to the upstream was there.
     pub(super) fn record_connected(&self) {
         let us = self.elapsed_us();
-        self.state().connected_us = Some(us);
+        self.state().stages.connected_us = Some(us);
     }
 
     /// Records the response's head.
@@ -212,7 +215,7 @@ impl Exchange {
         self.record_activity();
         let us = self.elapsed_us();
         let mut state = self.state();
-        state.answered_us = Some(us);
+        state.stages.answered_us = Some(us);
         state.status = Some(parts.status.as_u16());
         if self.trace.is_some() || state.facts.is_some() {
             let start = StartLine::Response { status: parts.status, version: parts.version };
@@ -241,8 +244,10 @@ impl Exchange {
             self.connection.bind_session(&self.target, session, trace);
         }
         if self.method == Method::GET && headers::is_event_stream(&parts.headers) {
-            self.state().opened = true;
-            self.write_exchange_line(&ExchangeNote { ended: Some("open"), ..ExchangeNote::default() });
+            self.write_exchange_line(ExchangeNote {
+                progress: Some(ExchangeProgress::Open),
+                ..ExchangeNote::default()
+            });
         }
     }
 
@@ -278,7 +283,7 @@ impl Exchange {
     /// Records the time of the first byte of the response's body.
     pub(super) fn record_first_byte(&self) {
         let us = self.elapsed_us();
-        self.state().first_byte_us.get_or_insert(us);
+        self.state().stages.first_byte_us.get_or_insert(us);
     }
 
     /// Records a complete body: a message, a batch, or something else.
@@ -292,7 +297,12 @@ impl Exchange {
             Some(clean) if is_message(&line) => {
                 // Only if it differs from the recorded length: compressed, redacted or compacted bodies.
                 let bytes = (clean.len() as u64 != wire_bytes).then_some(wire_bytes);
-                self.record_message(from, body, &clean, &ExchangeNote { bytes, ..ExchangeNote::default() });
+                let note = ExchangeNote { bytes, ..ExchangeNote::default() };
+                if from == Direction::ServerToClient && self.is_request_recorded() {
+                    self.record_last_message(body, &clean, note);
+                } else {
+                    self.record_message(from, body, &clean, note);
+                }
             }
             Some(clean) => self.note_body(from, wire_bytes, Some(&clean)),
             None => {
@@ -319,18 +329,18 @@ impl Exchange {
             id: sse.id.as_ref().map(clean_name),
             retry: sse.retry,
         };
-        let note = ExchangeNote { sse: Some(&clean_sse), ..ExchangeNote::default() };
+        let note = ExchangeNote { sse: Some(Cow::Borrowed(&clean_sse)), ..ExchangeNote::default() };
         {
             let mut state = self.state();
             state.streamed = true;
             state.is_resumable |= sse.id.is_some();
         }
         if let Some(clean) = self.redact(&line) {
-            self.record_message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, &note);
+            self.record_message(Direction::ServerToClient, &Bytes::copy_from_slice(&line), &clean, note);
             return;
         }
         let text = self.redact_text(data);
-        self.write_line(LineContent::Text(&text), &note);
+        self.write_line(LineContent::Text(&text), note);
         if sse.event.as_deref() == Some("endpoint")
             && let Ok(endpoint) = std::str::from_utf8(data)
         {
@@ -365,7 +375,7 @@ impl Exchange {
             Direction::ServerToClient => {
                 state.response_bytes = wire_bytes;
                 state.responded = whole;
-                state.responded_us = whole.then_some(us);
+                state.stages.responded_us = whole.then_some(us);
             }
         }
     }
@@ -410,7 +420,7 @@ impl Exchange {
         let note = ExchangeNote { answers: Answers::Recorder, ..ExchangeNote::default() };
         let body = refusal.body(id.as_deref());
         let clean = self.redact(&body).unwrap_or_else(|| Cow::Borrowed(&body));
-        self.record_message(Direction::ServerToClient, &Bytes::new(), &clean, &note);
+        self.record_message(Direction::ServerToClient, &Bytes::new(), &clean, note);
         response
     }
 
@@ -429,7 +439,7 @@ impl Exchange {
 
     /// Microseconds since the request's head.
     pub(super) fn elapsed_us(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+        self.shared().clock.us().saturating_sub(self.started_us)
     }
 
     /// Records that bytes arrived from either side, for the idle timeout.
@@ -439,21 +449,45 @@ impl Exchange {
 
     /// The time of the last activity of either side.
     pub(super) fn last_activity(&self) -> Instant {
-        self.started + Duration::from_micros(self.activity_us.load(Ordering::Relaxed))
+        self.instant(self.activity_us.load(Ordering::Relaxed))
     }
 
     pub(super) fn started(&self) -> Instant {
-        self.started
+        self.instant(0)
+    }
+
+    fn instant(&self, us: u64) -> Instant {
+        self.shared().clock.instant(self.started_us.saturating_add(us))
     }
 
     /// Keeps a redacted message and writes its line.
-    fn record_message(&self, from: Direction, original: &Bytes, clean: &[u8], note: &ExchangeNote<'_>) {
-        self.keep_message(from, original, clean);
-        self.write_line(LineContent::Message(from, clean), note);
+    fn record_message(&self, from: Direction, original: &Bytes, clean: &[u8], note: ExchangeNote<'_>) {
+        let at = self.write_line(LineContent::Message(from, clean), note);
+        self.keep_message(from, original, clean, at);
+    }
+
+    /// Records the message that completes the exchange. Its line has the times, so that none is needed for the end.
+    fn record_last_message(&self, original: &Bytes, clean: &[u8], note: ExchangeNote<'_>) {
+        let at = self.now();
+        let duration_us = at.us.saturating_sub(self.started_us);
+        let stages = {
+            let mut state = self.state();
+            state.settled_us = Some(duration_us);
+            state.stages
+        };
+        let from = Direction::ServerToClient;
+        let note = ExchangeNote { stages, duration_us: Some(duration_us), ..note };
+        self.write_line_at(at, LineContent::Message(from, clean), note);
+        self.keep_message(from, original, clean, at);
+    }
+
+    /// Whether there is nothing left to record of the request. Readers decide by the same rule.
+    fn is_request_recorded(&self) -> bool {
+        self.method != Method::POST || self.state().request_message.is_some()
     }
 
     /// Keeps a message for error responses of the proxy and for the sink.
-    fn keep_message(&self, from: Direction, original: &Bytes, clean: &[u8]) {
+    fn keep_message(&self, from: Direction, original: &Bytes, clean: &[u8], at: Moment) {
         // Nothing was redacted in most messages: then the received bytes are shared instead of copied.
         let copy = || if clean == &original[..] { original.clone() } else { Bytes::copy_from_slice(clean) };
         match from {
@@ -461,7 +495,7 @@ impl Exchange {
             // Notifications and requests of the server are lines of the trace, but not the response of this exchange.
             Direction::ServerToClient if !is_answer(clean) => {}
             Direction::ServerToClient if self.method == Method::GET => {
-                self.report_streamed_answer(clean, &copy);
+                self.report_streamed_answer(clean, &copy, at);
             }
             Direction::ServerToClient => {
                 let mut state = self.state();
@@ -472,12 +506,12 @@ impl Exchange {
     }
 
     /// Reports a response on a stream that a GET opened: it belongs to the request of another exchange.
-    fn report_streamed_answer(&self, clean: &[u8], copy: &dyn Fn() -> Bytes) {
+    fn report_streamed_answer(&self, clean: &[u8], copy: &dyn Fn() -> Bytes, at: Moment) {
         let Some(key) = self.session_key() else { return };
         self.shared().awaited.remove_answered(&key, clean);
         if let Some(sink) = &self.shared().sink {
             let SessionKey { upstream, session } = key;
-            sink.streamed(Streamed { upstream, session, message: copy(), at: Instant::now() });
+            sink.streamed(Streamed { upstream, session, message: copy(), at });
         }
     }
 
@@ -502,21 +536,47 @@ impl Exchange {
     }
 
     /// Writes a line with this exchange's context, and with the heads that are not written yet.
-    fn write_line(&self, line: LineContent<'_>, note: &ExchangeNote<'_>) {
-        let Some(trace) = &self.trace else { return };
-        // Taken under the lock, encoded and written without it.
-        let (request, response) = {
-            let mut state = self.state();
-            (state.request_head.take(), state.response_head.take())
-        };
-        let mut http = Vec::with_capacity(1024);
-        ExchangeNote { x: self.x, request: request.as_deref(), response: response.as_deref(), ..*note }
-            .encode(&mut http);
-        let context = Context { session: trace.session(), http: Some(&http), ..Context::default() };
-        trace.append(trace.now(), line.observation(context));
+    /// Returns the line's time on the proxy's clock.
+    fn write_line(&self, line: LineContent<'_>, note: ExchangeNote<'_>) -> Moment {
+        let at = self.now();
+        self.write_line_at(at, line, note);
+        at
     }
 
-    fn write_exchange_line(&self, note: &ExchangeNote<'_>) {
+    fn write_line_at(&self, at: Moment, line: LineContent<'_>, note: ExchangeNote<'_>) {
+        let Some(trace) = &self.trace else { return };
+        // Taken under the lock, encoded and written without it.
+        let (request, response, user) = {
+            let mut state = self.state();
+            let request = state.request_head.take();
+            if request.is_some() {
+                let since = at.us.saturating_sub(self.started_us);
+                state.started_ms = at.before(since).wall_ms;
+            }
+            let user =
+                state.facts.as_ref().filter(|_| request.is_some()).and_then(|facts| facts.user.clone());
+            (request, state.response_head.take(), user)
+        };
+        let mut http = Vec::with_capacity(1024);
+        ExchangeNote {
+            x: self.x,
+            request: request.as_deref().map(Head::view),
+            response: response.as_deref().map(Head::view),
+            connection: request.is_some().then(|| self.connection.note()),
+            user: user.map(Cow::Owned),
+            ..note
+        }
+        .encode(&mut http);
+        let context = Context { session: trace.session(), http: Some(&http), ..Context::default() };
+        trace.append(trace.on_own_clock(at), line.observation(context));
+    }
+
+    /// The time on the proxy's clock.
+    fn now(&self) -> Moment {
+        self.shared().clock.now()
+    }
+
+    fn write_exchange_line(&self, note: ExchangeNote<'_>) {
         self.write_line(LineContent::Exchange, note);
     }
 
@@ -562,24 +622,30 @@ impl Exchange {
             || state.response_head.is_some()
             || state.request_note.is_some()
             || state.response_note.is_some()
-            || state.opened
-            || state.streamed;
+            || state.settled_us.is_none();
         if !has_unwritten && ended == Ended::Complete {
             return;
         }
+        let at = self.now();
+        let duration_us = *state.settled_us.get_or_insert(at.us.saturating_sub(self.started_us));
+        let policy = if state.csp_applied { Policy::Added } else { Policy::Unchanged };
+        let stages = state.stages;
         let (request_body, response_body) = (state.request_note.take(), state.response_note.take());
         let bytes = Some(state.response_bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
         let error = state.error.clone();
         drop(state);
-        self.write_exchange_line(&ExchangeNote {
-            request_body: request_body.as_ref(),
-            response_body: response_body.as_ref(),
+        let note = ExchangeNote {
+            request_body: request_body.map(Cow::Owned),
+            response_body: response_body.map(Cow::Owned),
             bytes,
-            ended: Some(ended.name()),
-            error: error.as_deref(),
-            duration_us: Some(self.elapsed_us()),
+            progress: Some(ExchangeProgress::Ended(ended)),
+            error: error.map(Cow::Owned),
+            policy,
+            stages,
+            duration_us: Some(duration_us),
             ..ExchangeNote::default()
-        });
+        };
+        self.write_line_at(at, LineContent::Exchange, note);
     }
 
     /// Hands the finished exchange to the sink.
@@ -590,9 +656,9 @@ impl Exchange {
         let Some(facts) = state.facts.take() else { return };
         sink.finished(Transaction {
             x: self.x,
-            listener: Arc::clone(self.connection.listener_name()),
-            client: self.connection.peer(),
-            connection: self.connection.number(),
+            listener: Some(Arc::clone(self.connection.listener_name())),
+            client: Some(self.connection.peer()),
+            connection: Some(self.connection.number()),
             upstream: Arc::clone(self.target.origin()),
             session: facts.session,
             protocol_version: facts.protocol_version,
@@ -612,14 +678,13 @@ impl Exchange {
             csp_applied: state.csp_applied,
             trace: self.trace.as_ref().map(|trace| Arc::clone(trace.id())),
             timings: Timings {
-                started: state.started,
-                connected_us: state.connected_us,
-                answered_us: state.answered_us,
-                first_byte_us: state.first_byte_us,
-                responded_us: state.responded_us,
-                ended_us: self.elapsed_us(),
+                started: Moment { wall_ms: state.started_ms, us: self.started_us },
+                connected_us: state.stages.connected_us,
+                answered_us: state.stages.answered_us,
+                first_byte_us: state.stages.first_byte_us,
+                responded_us: state.stages.responded_us,
+                ended_us: state.settled_us.unwrap_or_else(|| self.elapsed_us()),
             },
-            ended_at: Instant::now(),
             ended,
             error: state.error.take(),
         });

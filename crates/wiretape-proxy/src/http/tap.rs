@@ -206,7 +206,9 @@ impl Tap {
         if std::mem::replace(&mut self.done, true) {
             return None;
         }
-        let work = match &mut self.capture {
+        // Before its message is recorded, whose line has the times of the exchange.
+        self.exchange.record_body_end(self.from, self.wire_bytes, true);
+        match &mut self.capture {
             Capture::SizeOnly => {
                 if self.wire_bytes > 0 {
                     self.exchange.note_body(self.from, self.wire_bytes, None);
@@ -221,9 +223,7 @@ impl Tap {
                 let rest = framer.finish();
                 self.record_events(rest.into_iter().collect())
             }
-        };
-        self.exchange.record_body_end(self.from, self.wire_bytes, true);
-        work
+        }
     }
 
     fn record_body(&self, body: Bytes) -> Option<PendingRecording> {

@@ -98,7 +98,7 @@ impl SessionTraces {
             ..Meta::default()
         };
         // The trace format counts microseconds from the start of each trace, not of the proxy.
-        let clock = Clock::start();
+        let clock = self.clock.restarted();
         let journal = Journal::begin(self.options.clone(), meta, clock.now(), None, Arc::clone(&self.warn));
         let mut traces = lock(&self.open);
         traces.next_number += 1;
@@ -255,9 +255,9 @@ impl SessionTrace {
         let _ = self.session.set(session.to_owned());
     }
 
-    /// The current time on the trace's clock.
-    pub(super) fn now(&self) -> Moment {
-        self.clock.now()
+    /// A time of the proxy's clock on the trace's.
+    pub(super) fn on_own_clock(&self, at: Moment) -> Moment {
+        Moment { us: at.us.saturating_sub(self.clock.origin_us()), ..at }
     }
 
     /// Writes a line. It has reached the kernel when this returns.
@@ -325,8 +325,8 @@ mod tests {
         let book = book(&file.join("traces"));
         let trace = book.begin("x", "http://localhost/");
         let text = Observation::Stderr { text: b"x" };
-        trace.append(trace.now(), text);
-        trace.append(trace.now(), text);
+        trace.append(trace.clock.now(), text);
+        trace.append(trace.clock.now(), text);
         assert_eq!(book.lost(), 2);
         book.end_all("over");
         assert_eq!(book.lost(), 3, "the last line is lost, too");

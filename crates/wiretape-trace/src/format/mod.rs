@@ -89,7 +89,11 @@
 //! | `requestBody`, `responseBody` | object | on `http` lines: a body that is not a JSON-RPC message. `bytes` (its length on the wire), `text` if it is short text |
 //! | `ended` | string | on `http` lines: how the exchange ended. `complete`; `open` (a stream was opened and continues); `client-closed`, `upstream-closed` (before the end); `refused` (by the proxy); `unreachable`; `timeout`; `too-large`; `upgraded`; `stopped` (the proxy was stopped) |
 //! | `error` | string | a description of what went wrong |
-//! | `durationUs` | integer | on `http` lines that end an exchange: from the request's head to the end |
+//! | `durationUs` | integer | on the last line of an exchange, a message or an `http` line: from the request's head to this line. Older recorders wrote it on `http` lines only |
+//! | `connectedUs`, `answeredUs`, `firstByteUs`, `respondedUs` | integer | on the line with `durationUs`: from the request's head until there was a connection to the server, the response's head was complete, the first byte of its body arrived, its body was complete. Each only if that happened |
+//! | `connection` | object | with `request`, if a proxy recorded it: the client's connection. `number` (unique in one run of the proxy), `client` (address and port), `listener` (the name of the listener) |
+//! | `user` | string | with `request`: the `sub` claim of the request's access token, redacted like everything else. Not verified |
+//! | `csp` | `true` | on `http` lines that end an exchange: the proxy added its Content-Security-Policy to the response |
 //!
 //! `headers` maps lower-case names to a string, or to an array of strings if a header occurred several times.
 //!
@@ -115,8 +119,8 @@ mod read;
 mod write;
 
 pub use http::{
-    Answers, BodyNote, Ended, ExchangeNote, Head, HeaderValues, HttpContext, HttpRequest, HttpResponse,
-    SseContext,
+    Answers, BodyNote, ConnectionNote, Ended, ExchangeNote, ExchangeProgress, Head, HeadJson, HeaderValues,
+    HttpContext, HttpRequest, HttpResponse, Policy, SseContext, Stages,
 };
 
 pub use chain::{Chain, Integrity, check_integrity};

@@ -22,6 +22,14 @@ pub struct Moment {
     pub us: u64,
 }
 
+impl Moment {
+    /// The time `us` microseconds earlier.
+    pub fn before(self, us: u64) -> Self {
+        let ms = i64::try_from(us / 1000).unwrap_or(i64::MAX);
+        Moment { wall_ms: self.wall_ms.saturating_sub(ms), us: self.us.saturating_sub(us) }
+    }
+}
+
 /// Properties of a line on the wire that its payload doesn't show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wire {

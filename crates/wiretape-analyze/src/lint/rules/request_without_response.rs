@@ -5,6 +5,7 @@ use crate::lint::report::Report;
 use crate::lint::revision::Revisions;
 use crate::lint::rule::{Check, Family, Rule, Section, Severity};
 use crate::lint::view::UnansweredCall;
+use wiretape_trace::format::{Ended, ExchangeProgress};
 use wiretape_trace::protocol::method;
 
 pub(super) static RULE: Rule = Rule {
@@ -33,7 +34,7 @@ fn check(view: &UnansweredCall<'_>, report: &mut Report<'_>) {
     // A closed stream or an error status is an outcome for the client, too.
     let is_settled = view.exchange.is_some_and(|exchange| {
         exchange.status().is_some_and(|status| status >= 400)
-            || exchange.ended.as_deref().is_some_and(|ended| ended != "complete" && ended != "open")
+            || matches!(exchange.ended, Some(ExchangeProgress::Ended(ended)) if ended != Ended::Complete)
     });
     if waited >= Some(PATIENCE_US) && !is_settled && request.method != method::LISTEN {
         let message = format!("`{}` was never answered", request.method);

@@ -2,8 +2,11 @@
 //! Pairing is left to `Reading`; this turns the closed calls into rows.
 
 use super::timeline::Tick;
+use crate::event::EventId;
 use crate::observe::{Change, Snapshot, Snapshots, Verdict, stateless_client, subject};
-use crate::store::row::{CallRow, Kind, Operation, Row, SchemaRow, SessionKey, SessionRow, Transport};
+use crate::store::row::{
+    CallRow, Kind, Operation, Row, RowSource, SchemaRow, SessionKey, SessionRow, Transport,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use wiretape_analyze::call::Call;
@@ -212,7 +215,8 @@ impl CallRows {
             request_id: call.id.as_ref().map_or_else(String::new, |id| id.text().to_owned()),
             path: None,
             subject: facts.subject.map(String::from),
-            event: None,
+            event: context.trace.as_deref().map(|trace| EventId::of_call(trace, call.number)),
+            source: RowSource::Trace,
         };
         if let Some(introduction) = facts.introduction {
             self.introduce(&session, time, *introduction);

@@ -1,68 +1,13 @@
 //! Reassembles one HTTP exchange from the trace lines that mention it, into the same [`Transaction`] that the
 //! proxy hands over.
 
-use super::timeline::{Tick, Timeline};
+use super::timeline::Tick;
 use crate::transaction::{Timings, Transaction, is_answer, session_in};
 use bytes::Bytes;
 use std::borrow::Cow;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use wiretape_trace::format::{Ended, Head, Moment};
+use wiretape_trace::format::{Answers, Ended, ExchangeNote, HeadJson, Policy};
 use wiretape_trace::message::Direction;
-use wiretape_trace::value::Value;
-
-/// What a line's `http` member says about its exchange.
-#[derive(Debug, Default)]
-pub(super) struct HttpNote<'a> {
-    pub(super) x: u64,
-    request: Option<Value<'a>>,
-    response: Option<Value<'a>>,
-    sse: Option<Value<'a>>,
-    bytes: Option<u64>,
-    own: bool,
-    pub(super) again: Option<u64>,
-    request_body: Option<Value<'a>>,
-    response_body: Option<Value<'a>>,
-    ended: Option<Cow<'a, str>>,
-    error: Option<Cow<'a, str>>,
-    duration_us: Option<u64>,
-}
-
-impl<'a> HttpNote<'a> {
-    /// Parses a line's `http` member; `None` if it doesn't name an exchange.
-    pub(super) fn parse(http: &'a [u8]) -> Option<Self> {
-        let (mut note, mut x) = (HttpNote::default(), None);
-        // One pass over the members, because `Value::get` scans from the start each time.
-        Value::parse(http).ok()?.members(|name, value| match &*name.decode() {
-            "x" => x = number(value),
-            "request" => note.request = Some(value),
-            "response" => note.response = Some(value),
-            "sse" => note.sse = Some(value),
-            "bytes" => note.bytes = number(value),
-            "own" => note.own = value.raw == b"true",
-            "again" => note.again = number(value),
-            "requestBody" => note.request_body = Some(value),
-            "responseBody" => note.response_body = Some(value),
-            "ended" => note.ended = value.string(),
-            "error" => note.error = value.string(),
-            "durationUs" => note.duration_us = number(value),
-            _ => {}
-        });
-        note.x = x?;
-        Some(note)
-    }
-
-    /// Whether this line begins the exchange: it has the request's head.
-    pub(super) fn begins(&self) -> bool {
-        self.request.is_some()
-    }
-
-    /// How the exchange ended, if this line says so.
-    pub(super) fn ended(&self) -> Option<Ended> {
-        let name = self.ended.as_deref().filter(|name| *name != "open")?;
-        Some(Ended::named(name).unwrap_or_default())
-    }
-}
 
 /// An exchange whose end was not read yet.
 #[derive(Debug)]
@@ -95,9 +40,17 @@ pub(super) struct OnStream {
 impl OpenExchange {
     /// Begins an exchange with the server at this URL, unless the request's target names another, as in a
     /// forward proxy.
-    pub(super) fn begin(note: &HttpNote<'_>, server: &Arc<str>, trace: Option<Arc<str>>, at: Tick) -> Self {
+    pub(super) fn begin(
+        note: &ExchangeNote<'_>,
+        server: &Arc<str>,
+        trace: Option<Arc<str>>,
+        at: Tick,
+    ) -> Self {
         let head = note.request;
-        let text = |name| head.and_then(|head| head.get(name)?.string()).unwrap_or_default();
+        let value = head.and_then(HeadJson::value);
+        let text = |name| value.and_then(|head| head.get(name)?.string()).unwrap_or_default();
+        let header = |name| head.and_then(|head| Some(head.header(name)?.into_owned()));
+        let connection = note.connection.as_ref();
         let target = text("target");
         let (upstream, target) = match target.contains("://") {
             true => (Arc::from(origin(&target)), target[origin(&target).len()..].to_owned()),
@@ -105,20 +58,20 @@ impl OpenExchange {
         };
         let transaction = Transaction {
             x: note.x,
-            // A trace doesn't record these.
-            listener: Arc::from(""),
-            client: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-            connection: 0,
-            user: None,
+            // Older recorders, and those without a client connection, write none.
+            listener: connection.map(|connection| Arc::from(&*connection.listener)),
+            client: connection.map(|connection| connection.client),
+            connection: connection.map(|connection| connection.number),
+            user: note.user.as_deref().map(str::to_owned),
             is_resumable: false,
             is_html: false,
             csp_applied: false,
             upstream,
-            session: head.and_then(|head| header(head, "mcp-session-id")),
-            protocol_version: head.and_then(|head| header(head, "mcp-protocol-version")),
+            session: header("mcp-session-id"),
+            protocol_version: header("mcp-protocol-version"),
             method: text("method").into(),
             target,
-            request_head: head.map(own_head),
+            request_head: head.map(|head| Arc::new(head.to_head())),
             response_head: None,
             status: None,
             request: None,
@@ -127,7 +80,6 @@ impl OpenExchange {
             response_bytes: 0,
             trace,
             timings: Timings::default(),
-            ended_at: std::time::Instant::now(),
             ended: Ended::Complete,
             error: None,
         };
@@ -135,37 +87,44 @@ impl OpenExchange {
     }
 
     /// Adds what a line says about the exchange.
-    pub(super) fn note(&mut self, note: &HttpNote<'_>, at: Tick) {
+    pub(super) fn note(&mut self, note: &ExchangeNote<'_>, at: Tick) {
         self.last = at;
-        self.transaction.is_resumable |= note.sse.is_some_and(|sse| sse.get("id").is_some());
+        self.transaction.is_resumable |= note.sse.as_ref().is_some_and(|sse| sse.id.is_some());
         if let Some(head) = note.response {
             self.response_head(head, note, at);
         }
-        let length = |body: Option<Value<'_>>| body.and_then(|body| number(body.get("bytes")?));
-        if let Some(bytes) = length(note.request_body) {
-            self.transaction.request_bytes = bytes;
+        if let Some(body) = &note.request_body {
+            self.transaction.request_bytes = body.bytes;
         }
-        if let Some(bytes) = length(note.response_body) {
-            self.transaction.response_bytes = bytes;
+        if let Some(body) = &note.response_body {
+            self.transaction.response_bytes = body.bytes;
         }
+        self.transaction.csp_applied |= note.policy == Policy::Added;
     }
 
-    fn response_head(&mut self, head: Value<'_>, note: &HttpNote<'_>, at: Tick) {
+    fn response_head(&mut self, head: HeadJson<'_>, note: &ExchangeNote<'_>, at: Tick) {
         let transaction = &mut self.transaction;
-        transaction.status =
-            head.get("status").and_then(number).and_then(|status| u16::try_from(status).ok());
-        transaction.response_head = Some(own_head(head));
+        transaction.status = status(head);
+        transaction.response_head = Some(Arc::new(head.to_head()));
+        transaction.is_html = head.header("content-type").is_some_and(|media| is_html(&media));
         if transaction.session.is_none() {
-            transaction.session = header(head, "mcp-session-id");
+            transaction.session = head.header("mcp-session-id").map(Cow::into_owned);
         }
-        if !note.own {
+        // An unverified claim: a server that answered 401 did not accept the token that it comes from.
+        transaction.user = transaction.user.take().filter(|_| transaction.status != Some(401));
+        if note.answers == Answers::Server {
             self.answered = Some(at);
         }
     }
 
     /// Adds a message. Returns the stream if it is an answer on a GET stream, which belongs to another
     /// exchange.
-    pub(super) fn message(&mut self, note: &HttpNote<'_>, dir: Direction, raw: &[u8]) -> Option<OnStream> {
+    pub(super) fn message(
+        &mut self,
+        note: &ExchangeNote<'_>,
+        dir: Direction,
+        raw: &[u8],
+    ) -> Option<OnStream> {
         match dir {
             Direction::ClientToServer => {
                 self.transaction.request_bytes = note.bytes.unwrap_or(raw.len() as u64);
@@ -173,7 +132,7 @@ impl OpenExchange {
                 None
             }
             // `own`: the proxy answered in the server's place, so this isn't the server's answer.
-            Direction::ServerToClient if note.own => None,
+            Direction::ServerToClient if note.answers == Answers::Recorder => None,
             Direction::ServerToClient => {
                 if note.sse.is_none() {
                     self.response = Response::Whole;
@@ -201,9 +160,9 @@ impl OpenExchange {
     }
 
     /// Adds an SSE event that is not a message. Over HTTP+SSE, the first one names the session.
-    pub(super) fn event(&mut self, note: &HttpNote<'_>, text: &str) {
-        let kind = note.sse.and_then(|sse| sse.get("event")?.string());
-        if kind.as_deref() == Some("endpoint") && self.transaction.session.is_none() {
+    pub(super) fn event(&mut self, note: &ExchangeNote<'_>, text: &str) {
+        let kind = note.sse.as_ref().and_then(|sse| sse.event.as_deref());
+        if kind == Some("endpoint") && self.transaction.session.is_none() {
             self.transaction.session = session_in(text);
         }
     }
@@ -242,31 +201,36 @@ impl OpenExchange {
     }
 
     /// Ends the exchange with the line that says how.
-    pub(super) fn end_as_noted(self, note: &HttpNote<'_>, ended: Ended, timeline: &Timeline) -> Rebuilt {
-        // The duration on the line is more precise than the lines' own times: a line is written when its
-        // message is complete.
-        let started = note.duration_us.map_or(self.first, |us| self.last.before(us));
-        let error = note.error.as_deref().map(str::to_owned);
-        let bytes = note.bytes;
-        let mut rebuilt = self.end(started, ended, timeline);
-        rebuilt.transaction.error = error;
-        if let Some(bytes) = bytes {
-            rebuilt.transaction.response_bytes = bytes;
+    pub(super) fn end_as_noted(self, note: &ExchangeNote<'_>, ended: Ended) -> Rebuilt {
+        let (first, last) = (self.first, self.last);
+        // The first line is written when its message is complete, which is later than the request's head. Its wall clock is the
+        // one that counts: until the last line, the clock may be set.
+        let since = note.duration_us.map_or(0, |us| first.us.saturating_sub(last.us.saturating_sub(us)));
+        let mut rebuilt = self.end(first.before(since), ended);
+        let transaction = &mut rebuilt.transaction;
+        transaction.error = note.error.as_deref().map(str::to_owned);
+        // Lines that are messages have their own length.
+        if let (Some(_), Some(bytes)) = (note.progress, note.bytes) {
+            transaction.response_bytes = bytes;
+        }
+        if note.duration_us.is_some() && transaction.connection.is_some() {
+            transaction.timings.set_stages(note.stages);
+            rebuilt.stages = StageTimes::Recorded;
         }
         rebuilt
     }
 
     /// Ends the exchange with its last line, because no line says how it ended.
-    pub(super) fn ended(self, ended: Ended, timeline: &Timeline) -> Rebuilt {
+    pub(super) fn ended(self, ended: Ended) -> Rebuilt {
         let started = self.first;
-        self.end(started, ended, timeline)
+        self.end(started, ended)
     }
 
-    fn end(self, started: Tick, ended: Ended, timeline: &Timeline) -> Rebuilt {
+    fn end(self, started: Tick, ended: Ended) -> Rebuilt {
         let OpenExchange { mut transaction, last, answered, .. } = self;
         let us = |at: Tick| at.us.saturating_sub(started.us);
         transaction.timings = Timings {
-            started: Moment { wall_ms: started.wall_ms, us: started.us },
+            started: started.moment(),
             connected_us: None,
             answered_us: answered.map(us),
             first_byte_us: None,
@@ -274,9 +238,8 @@ impl OpenExchange {
             ended_us: us(last),
         };
         transaction.ended = ended;
-        transaction.ended_at = timeline.now(last).instant;
         let times = if last.since(started).is_some() { Times::Known } else { Times::Unknown };
-        Rebuilt { transaction, times }
+        Rebuilt { transaction, times, stages: StageTimes::Unknown }
     }
 }
 
@@ -284,6 +247,14 @@ impl OpenExchange {
 pub(super) struct Rebuilt {
     pub(super) transaction: Transaction,
     pub(super) times: Times,
+    pub(super) stages: StageTimes,
+}
+
+/// Whether the times of an exchange's stages are known. Older recorders wrote none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StageTimes {
+    Recorded,
+    Unknown,
 }
 
 /// Whether durations are known. Imported and hand-written lines may have no times.
@@ -293,17 +264,14 @@ pub(super) enum Times {
     Unknown,
 }
 
-fn own_head(head: Value<'_>) -> Arc<Head> {
-    Arc::new(Head::from_json(head.raw.to_vec()))
+fn status(head: HeadJson<'_>) -> Option<u16> {
+    u16::try_from(head.value()?.get("status")?.integer()?).ok()
 }
 
-/// The value of a header.
-fn header(head: Value<'_>, name: &str) -> Option<String> {
-    Some(head.get("headers")?.get(name)?.string()?.into_owned())
-}
-
-fn number(value: Value<'_>) -> Option<u64> {
-    std::str::from_utf8(value.raw).ok()?.parse().ok()
+/// Whether a media type is that of a page or widget.
+fn is_html(media: &str) -> bool {
+    let media = media.split(';').next().unwrap_or_default().trim();
+    media.eq_ignore_ascii_case("text/html")
 }
 
 /// A URL without its path, query and fragment.
@@ -322,15 +290,5 @@ mod tests {
         assert_eq!(origin("https://a.example:8443/mcp?x#y"), "https://a.example:8443");
         assert_eq!(origin("https://a.example"), "https://a.example");
         assert_eq!(origin("server/x"), "server");
-    }
-
-    #[test]
-    fn a_note_without_a_number_is_none() {
-        assert!(HttpNote::parse(br#"{"context":{}}"#).is_none());
-        assert!(HttpNote::parse(br#"{"x":"1"}"#).is_none());
-        assert!(HttpNote::parse(b"7").is_none());
-        let note = HttpNote::parse(br#"{"x":1,"ended":"client-closed","own":true,"bytes":9}"#).unwrap();
-        assert_eq!((note.ended(), note.own, note.bytes), (Some(Ended::ClientClosed), true, Some(9)));
-        assert_eq!(HttpNote::parse(br#"{"x":1,"ended":"open"}"#).unwrap().ended(), None);
     }
 }

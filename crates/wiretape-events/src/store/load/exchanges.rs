@@ -1,12 +1,12 @@
 //! All HTTP exchanges of a recording: reassembled, observed like the proxy's, and turned into rows. Using the
 //! same observer is what makes a loaded trace and a watched one agree.
 
-use super::exchange::{HttpNote, OpenExchange, Rebuilt, Times};
-use super::timeline::{Tick, Timeline};
+use super::exchange::{OpenExchange, Rebuilt, StageTimes, Times};
+use super::timeline::Tick;
 use crate::event::EventIds;
 use crate::observe::{Observer, ObserverOptions, Snapshot};
 use crate::sink::Signal;
-use crate::store::row::Row;
+use crate::store::row::{Row, RowSource};
 use crate::store::sink;
 use crate::transaction::Streamed;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wiretape_analyze::call::Outcome;
 use wiretape_analyze::reading::RecordingState;
-use wiretape_trace::format::Ended;
+use wiretape_trace::format::{Ended, ExchangeNote};
 use wiretape_trace::message::Direction;
 
 /// The idle time after which a session ends: the proxy's default, because a trace doesn't record the setting.
@@ -35,6 +35,8 @@ pub(super) struct Exchanges {
     refused: Option<(u64, Bytes)>,
     /// Whether the durations of what is being observed are known.
     times: Times,
+    /// Whether the times of their stages are.
+    stages: StageTimes,
     /// The outcome of calls whose exchanges were open when the recording ended.
     at_end: Option<Outcome>,
 }
@@ -49,27 +51,25 @@ impl std::fmt::Debug for Exchanges {
 pub(super) struct RecordingContext<'a> {
     pub(super) server: &'a Arc<str>,
     pub(super) trace: Option<&'a Arc<str>>,
-    pub(super) timeline: &'a Timeline,
     pub(super) rows: &'a mut Vec<Row>,
 }
 
 impl Exchanges {
     /// For a recording with this name, and the last known lists of its servers.
-    pub(super) fn new(name: &str, snapshots: Vec<Snapshot>, timeline: &Timeline) -> Self {
+    pub(super) fn new(name: &str, snapshots: Vec<Snapshot>) -> Self {
         let options = ObserverOptions {
             lines: false,
             session_idle: SESSION_IDLE,
             snapshots,
             ids: Arc::new(EventIds::new()),
         };
-        // As short as the random name in a running proxy; the names of groups are shown to people.
-        let name: String = name.chars().take(8).collect();
         Exchanges {
-            observer: Observer::of_recording(options, &name, timeline.now(timeline.last())),
+            observer: Observer::of_recording(options, name),
             open: BTreeMap::new(),
             answered: VecDeque::new(),
             refused: None,
             times: Times::Known,
+            stages: StageTimes::Unknown,
             at_end: None,
         }
     }
@@ -77,7 +77,7 @@ impl Exchanges {
     /// Reads a message.
     pub(super) fn message(
         &mut self,
-        note: &HttpNote<'_>,
+        note: &ExchangeNote<'_>,
         dir: Direction,
         raw: &[u8],
         at: Tick,
@@ -92,12 +92,12 @@ impl Exchanges {
                 upstream: stream.upstream,
                 session: stream.session,
                 message: Bytes::copy_from_slice(raw),
-                at: context.timeline.now(at).instant,
+                at: at.moment(),
             };
             self.observe(at, &mut context, |observer, signals| observer.streamed(streamed, signals));
         }
         if is_over {
-            self.end_at_last_line(note.x, Ended::Complete, &mut context);
+            self.end_as_noted(note, Ended::Complete, at, &mut context);
         } else if is_answered && !was_answered {
             self.answered.push_back(note.x);
             self.make_room(&mut context);
@@ -107,7 +107,7 @@ impl Exchanges {
     /// Reads an SSE event that is not a message.
     pub(super) fn event(
         &mut self,
-        note: &HttpNote<'_>,
+        note: &ExchangeNote<'_>,
         text: &str,
         at: Tick,
         context: &RecordingContext<'_>,
@@ -118,15 +118,12 @@ impl Exchanges {
     }
 
     /// Reads a line about an exchange itself.
-    pub(super) fn about(&mut self, note: &HttpNote<'_>, at: Tick, mut context: RecordingContext<'_>) {
+    pub(super) fn about(&mut self, note: &ExchangeNote<'_>, at: Tick, mut context: RecordingContext<'_>) {
         if self.line(note, at, &context).is_none() {
             return;
         }
-        if let Some(ended) = note.ended()
-            && let Some(open) = self.take(note.x)
-        {
-            let rebuilt = open.end_as_noted(note, ended, context.timeline);
-            self.finished(rebuilt, at, &mut context);
+        if let Some(ended) = note.ended() {
+            self.end_as_noted(note, ended, at, &mut context);
         }
     }
 
@@ -160,11 +157,11 @@ impl Exchanges {
     /// The exchange that a line is about; `None` if it began before the recording.
     fn line(
         &mut self,
-        note: &HttpNote<'_>,
+        note: &ExchangeNote<'_>,
         at: Tick,
         context: &RecordingContext<'_>,
     ) -> Option<&mut OpenExchange> {
-        if note.begins() {
+        if note.request.is_some() {
             let mut open = OpenExchange::begin(note, context.server, context.trace.cloned(), at);
             if let Some(message) = note.again.and_then(|x| self.sent_by(x)) {
                 open.repeat(message);
@@ -199,20 +196,32 @@ impl Exchanges {
         self.open.remove(&x)
     }
 
+    fn end_as_noted(
+        &mut self,
+        note: &ExchangeNote<'_>,
+        ended: Ended,
+        at: Tick,
+        context: &mut RecordingContext<'_>,
+    ) {
+        if let Some(open) = self.take(note.x) {
+            self.finished(open.end_as_noted(note, ended), at, context);
+        }
+    }
+
     fn end_at_last_line(&mut self, x: u64, ended: Ended, context: &mut RecordingContext<'_>) {
         if let Some(open) = self.take(x) {
             let at = open.last();
-            let rebuilt = open.ended(ended, context.timeline);
+            let rebuilt = open.ended(ended);
             self.finished(rebuilt, at, context);
         }
     }
 
     fn finished(&mut self, rebuilt: Rebuilt, at: Tick, context: &mut RecordingContext<'_>) {
-        let Rebuilt { transaction, times } = rebuilt;
+        let Rebuilt { transaction, times, stages } = rebuilt;
         if let Some(request) = transaction.request.clone().filter(|_| transaction.response.is_none()) {
             self.refused = Some((transaction.x, request));
         }
-        self.times = times;
+        (self.times, self.stages) = (times, stages);
         self.observe(at, context, |observer, signals| observer.transaction(transaction, signals));
     }
 
@@ -223,36 +232,32 @@ impl Exchanges {
         context: &mut RecordingContext<'_>,
         what: impl FnOnce(&mut Observer, &mut Vec<Signal>),
     ) {
-        let now = context.timeline.now(at);
-        self.observer.at(now);
+        self.observer.at(at.moment());
         let mut signals = Vec::new();
         // A recorded clock has no thread that wakes the observer, so timeouts are checked before each step.
-        if self.observer.next_look().is_some_and(|look| look <= now.instant) {
+        if self.observer.next_look().is_some_and(|look| look <= at.us) {
             self.observer.look(&mut signals);
         }
         what(&mut self.observer, &mut signals);
         for signal in &signals {
-            sink::rows(signal, |row| context.rows.push(as_recorded(row, self.times, self.at_end)));
+            sink::rows(signal, |row| context.rows.push(self.as_recorded(row)));
         }
     }
-}
 
-/// The row without what a trace doesn't record. The observer had to fill these with something.
-fn as_recorded(mut row: Row, times: Times, at_end: Option<Outcome>) -> Row {
-    match &mut row {
-        Row::Call(call) => {
-            if let Some(outcome) = at_end.filter(|_| call.status == Outcome::Disconnected) {
+    /// The row without what the lines don't say. The observer had to fill these with something.
+    fn as_recorded(&self, mut row: Row) -> Row {
+        if let Row::Call(call) = &mut row {
+            if let Some(outcome) = self.at_end.filter(|_| call.status == Outcome::Disconnected) {
                 call.status = outcome;
                 call.error_message = None;
             }
-            call.operation.listener = None;
-            call.event = None;
-            call.upstream_us = None;
-            call.first_byte_us = None;
-            call.latency_us = call.latency_us.filter(|_| times == Times::Known);
+            call.source = RowSource::Trace;
+            if self.stages == StageTimes::Unknown {
+                call.upstream_us = None;
+                call.first_byte_us = None;
+            }
+            call.latency_us = call.latency_us.filter(|_| self.times == Times::Known);
         }
-        Row::Session(session) => session.listener = None,
-        Row::SessionEnd { .. } | Row::Schema(_) | Row::Violation(_) | Row::Trace { .. } => {}
+        row
     }
-    row
 }

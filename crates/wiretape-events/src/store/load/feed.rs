@@ -1,14 +1,16 @@
 //! Routes the lines of a trace: messages in HTTP exchanges go to [`Exchanges`], all others to [`Calls`].
 
 use super::calls::{self, Calls};
-use super::exchange::{HttpNote, origin};
+use super::exchange::origin;
 use super::exchanges::{self, Exchanges};
 use super::timeline::{Tick, Timeline};
 use crate::observe::Snapshot;
 use crate::store::row::{Progress, Row, Transport};
 use std::sync::Arc;
 use wiretape_analyze::call::outcome_at_end;
-use wiretape_trace::format::{End, Exchange, Line, Message, Meta, OtherText, Record, parse_line};
+use wiretape_trace::format::{
+    End, Exchange, ExchangeNote, Line, Message, Meta, OtherText, Record, parse_line,
+};
 
 /// Turns the lines of a trace into rows. All parts of a recording may be fed one after another.
 #[derive(Debug)]
@@ -85,7 +87,7 @@ impl TraceFeed {
             transport: Transport::Stdio,
             grouping: Arc::from(""),
             carriers: Carriers::Unknown,
-            timeline: Timeline::new(),
+            timeline: Timeline::default(),
             calls: Calls::default(),
             exchanges: None,
             known,
@@ -206,8 +208,8 @@ impl TraceFeed {
     }
 
     /// The exchange that a line belongs to, if any.
-    fn note<'a>(&self, http: Option<&'a [u8]>) -> Option<HttpNote<'a>> {
-        HttpNote::parse(http.filter(|_| self.carriers == Carriers::Exchanges)?)
+    fn note<'a>(&self, http: Option<&'a [u8]>) -> Option<ExchangeNote<'a>> {
+        ExchangeNote::decode(http.filter(|_| self.carriers == Carriers::Exchanges)?)
     }
 
     fn end(&mut self, line: &Line<'_>, end: &End) {
@@ -244,13 +246,12 @@ impl TraceFeed {
     }
 
     fn with_exchanges(&mut self, what: impl FnOnce(&mut Exchanges, exchanges::RecordingContext<'_>)) {
-        let exchanges = self.exchanges.get_or_insert_with(|| {
-            Exchanges::new(&self.grouping, std::mem::take(&mut self.known), &self.timeline)
-        });
+        let exchanges = self
+            .exchanges
+            .get_or_insert_with(|| Exchanges::new(&self.grouping, std::mem::take(&mut self.known)));
         let context = exchanges::RecordingContext {
             server: &self.server,
             trace: self.trace.as_ref(),
-            timeline: &self.timeline,
             rows: &mut self.rows,
         };
         what(exchanges, context);
@@ -298,6 +299,27 @@ mod tests {
     #[test]
     fn a_call_is_a_row_once_it_is_answered() {
         assert_eq!(calls(&[META, ASK, OK]), ["add 1 ok Some(42) T@demo"]);
+    }
+
+    /// The id of each call's event.
+    fn ids(lines: &[&str]) -> Vec<String> {
+        let id = |row| match row {
+            Row::Call(call) => call.event.map(|id| id.to_string()),
+            _ => None,
+        };
+        rows(lines).into_iter().filter_map(id).collect()
+    }
+
+    #[test]
+    fn loading_a_trace_again_yields_the_same_ids() {
+        let batch = r#"{"dir":"in","us":60,"raw":[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]}"#;
+        let first = ids(&[META, ASK, OK, batch]);
+        assert_eq!(first, ids(&[META, ASK, OK, batch]));
+        let different: std::collections::BTreeSet<_> = first.iter().collect();
+        assert_eq!((first.len(), different.len()), (3, 3), "each part of a batch is a call of its own");
+        assert_ne!(ids(&[&META.replace("\"T\"", "\"U\""), ASK, OK]), first[..1]);
+        // Stores keep these: another version of the program must arrive at the same.
+        assert_eq!(first[0], "af64094c86023903-4000000000000001");
     }
 
     #[test]

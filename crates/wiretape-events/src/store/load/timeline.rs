@@ -1,13 +1,10 @@
-//! The times of a recording's lines, as a monotonic clock for the observer.
+//! The times of a recording's lines, also those that have none.
 
-use crate::observe::Now;
-use std::time::{Duration, Instant};
-use wiretape_trace::format::Stamp;
+use wiretape_trace::format::{Moment, Stamp};
 
 /// The current time of a recording.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Timeline {
-    base: Instant,
     /// The first wall-clock time, the origin for recordings without microseconds.
     first_ms: Option<i64>,
     last: Tick,
@@ -35,10 +32,6 @@ pub(super) enum Source {
 }
 
 impl Timeline {
-    pub(super) fn new() -> Self {
-        Timeline { base: Instant::now(), first_ms: None, last: Tick::default() }
-    }
-
     /// Sets the wall-clock time, for lines that have no other.
     pub(super) fn wall(&mut self, wall_ms: i64) {
         self.last.wall_ms = wall_ms;
@@ -62,15 +55,14 @@ impl Timeline {
     pub(super) fn last(&self) -> Tick {
         self.last
     }
-
-    /// The same time for an observer. A time that `Instant` can't represent becomes that of the beginning.
-    pub(super) fn now(&self, tick: Tick) -> Now {
-        let instant = self.base.checked_add(Duration::from_micros(tick.us)).unwrap_or(self.base);
-        Now { instant, wall_ms: tick.wall_ms }
-    }
 }
 
 impl Tick {
+    /// The same time for an observer.
+    pub(super) fn moment(self) -> Moment {
+        Moment { wall_ms: self.wall_ms, us: self.us }
+    }
+
     /// Microseconds since an earlier line; `None` if one of them has no time.
     pub(super) fn since(self, earlier: Tick) -> Option<u64> {
         let both = self.source == Source::Line && earlier.source == Source::Line;
@@ -93,7 +85,7 @@ mod tests {
     }
 
     fn check(lines: &[(Option<&'static str>, Option<u64>)], expected: &[(u64, i64, Source)]) {
-        let mut timeline = Timeline::new();
+        let mut timeline = Timeline::default();
         let ticks = lines.iter().map(|(t, us)| timeline.line(&stamp(*t, *us)));
         let ticks: Vec<_> = ticks.map(|tick| (tick.us, tick.wall_ms, tick.source)).collect();
         assert_eq!(ticks, expected);
@@ -110,9 +102,9 @@ mod tests {
 
     #[test]
     fn no_time_is_too_large() {
-        let mut timeline = Timeline::new();
+        let mut timeline = Timeline::default();
         let tick = timeline.line(&stamp(None, Some(u64::MAX)));
-        timeline.now(tick);
+        assert_eq!(tick.moment().us, u64::MAX);
         assert_eq!(tick.before(u64::MAX).us, 0);
     }
 }

@@ -63,7 +63,7 @@ pub struct CallRecord {
     pub client: Option<String>,
     /// The id of the trace it is recorded in.
     pub trace: Option<String>,
-    /// The event that reported it; `None` if it was loaded from a trace.
+    /// The event that reported it, or would have if a proxy had; `None` if the trace has no id.
     pub event_id: Option<EventId>,
 }
 

@@ -6,7 +6,7 @@
 use super::super::cut::Unit;
 use super::super::fields::Value;
 use super::super::item::{Defect, Findings, Item, ItemContent};
-use crate::format::{BodyNote, ExchangeNote, Head, SseContext};
+use crate::format::{BodyNote, Ended, ExchangeNote, ExchangeProgress, Head, SseContext};
 use crate::framing::{SseEvent, SseFramer};
 use crate::message::{Direction, Envelope, MessageKind, payloads};
 use std::borrow::Cow;
@@ -197,17 +197,17 @@ impl<'u> Exchange<'u> {
         if asks && is_left_out {
             builder.findings.flaw(self.response.body_line, Defect::NotAMessage);
         }
-        let ended = match self.status {
-            None => "unreachable",
-            Some(_) if is_stream => "open",
-            Some(_) => "complete",
+        let progress = match self.status {
+            None => ExchangeProgress::Ended(Ended::Unreachable),
+            Some(_) if is_stream => ExchangeProgress::Open,
+            Some(_) => ExchangeProgress::Ended(Ended::Complete),
         };
         let duration_us = self.duration_ms.and_then(|ms| u64::try_from(ms).ok()?.checked_mul(1000));
         let note = ExchangeNote {
-            request_body: request_body.as_ref(),
-            response_body: response_body.as_ref(),
-            ended: Some(ended),
-            error: self.error.as_deref(),
+            request_body: request_body.map(Cow::Owned),
+            response_body: response_body.map(Cow::Owned),
+            progress: Some(progress),
+            error: self.error.as_deref().map(Cow::Borrowed),
             duration_us: duration_us.filter(|_| !is_stream),
             ..ExchangeNote::default()
         };
@@ -256,8 +256,8 @@ impl<'u> ItemBuilder<'u, '_> {
         let request = self.heads.request.take();
         let response = if self.heads.response_is_known { self.heads.response.take() } else { None };
         let mut http = Vec::new();
-        ExchangeNote { x: self.x, request: request.as_ref(), response: response.as_ref(), ..note.clone() }
-            .encode(&mut http);
+        let (request, response) = (request.as_ref().map(Head::view), response.as_ref().map(Head::view));
+        ExchangeNote { x: self.x, request, response, ..note.clone() }.encode(&mut http);
         self.findings.items.push(Item {
             at_ms,
             session: self.session.clone(),
@@ -273,7 +273,7 @@ impl<'u> ItemBuilder<'u, '_> {
         if let Some(defect) = if is_cut_off { Some(Defect::CutOff) } else { defect } {
             self.findings.flaw(line, defect);
         }
-        let note = ExchangeNote { sse: Some(&event.context), ..ExchangeNote::default() };
+        let note = ExchangeNote { sse: Some(Cow::Borrowed(&event.context)), ..ExchangeNote::default() };
         self.item(line, event.at_ms.or(ended_ms), &note, what);
     }
 }

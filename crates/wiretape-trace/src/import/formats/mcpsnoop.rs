@@ -115,9 +115,9 @@ impl<'u> Frame<'u> {
         let note = ExchangeNote {
             // The source doesn't link responses to requests, so every line is an exchange of its own.
             x: self.seq.and_then(|seq| u64::try_from(seq).ok()).unwrap_or_default(),
-            request: request.as_ref(),
-            response: response.as_ref(),
-            response_body: body,
+            request: request.as_ref().map(Head::view),
+            response: response.as_ref().map(Head::view),
+            response_body: body.map(Cow::Borrowed),
             ..ExchangeNote::default()
         };
         let mut json = Vec::new();
