@@ -72,6 +72,10 @@ const COMMANDS: &[(&str, u8, OptionArgument)] = &[
     ("zip", b'P', OptionArgument::Secret),
     ("mosquitto_pub", b'P', OptionArgument::Secret),
     ("mosquitto_sub", b'P', OptionArgument::Secret),
+    ("snmpwalk", b'A', OptionArgument::Secret),
+    ("snmpwalk", b'X', OptionArgument::Secret),
+    ("snmpget", b'A', OptionArgument::Secret),
+    ("snmpget", b'X', OptionArgument::Secret),
 ];
 
 /// Cache of the commands on the line that was looked up last: a line with many options is scanned once.
@@ -88,8 +92,20 @@ pub(super) struct LineCommands {
 /// bytes only.
 pub(super) fn may_be_flag(text: &[u8], at: usize) -> bool {
     let follows = |byte: u8| !matches!(byte, b'-' | b'\n');
-    matches!(text.get(at + 1), Some(b'p' | b'u' | b'a' | b'w' | b'P' | b'U' | b'b'))
+    matches!(text.get(at + 1), Some(b'p' | b'u' | b'a' | b'w' | b'P' | b'U' | b'b' | b'A' | b'X'))
         && text.get(at + 2).is_some_and(|&byte| follows(byte))
+}
+
+/// Whether the `-` at `at` begins an option of a whole word, as Java's and Microsoft's programs write them:
+/// `-storepass x`, `-Password x`.
+pub(super) fn may_be_single_dash_option(text: &[u8], at: usize) -> bool {
+    let name = run(&text[..text.len().min(at + 24)], at + 1, |byte| byte.is_ascii_alphabetic());
+    // Three letters may be short options in one word.
+    name - at > 4
+        && matches!(text.get(name), Some(b' ' | b'\t'))
+        && [&b"ass"[..], b"ord", b"ken", b"key", b"ret", b"ase", b"ssin", b"sout"]
+            .iter()
+            .any(|ending| text[at..name].to_ascii_lowercase().ends_with(ending))
 }
 
 /// The password after a short option, if a command on the line takes one there.
@@ -110,6 +126,10 @@ pub(super) fn flag(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretMatc
     let value = &text[start..end];
     let skip = match takes {
         OptionArgument::Secret | OptionArgument::Attached => 0,
+        // `curl -u <token>:` sends the token as the user, without a password.
+        OptionArgument::Pair if value.ends_with(b":") && values::is_random(&value[..value.len() - 1]) => {
+            return Some(SecretMatch { start, end: end - 1, rule: rules::COMMAND_LINE });
+        }
         OptionArgument::Pair => memchr::memchr(b':', value)? + 1,
         OptionArgument::PercentPair => memchr::memchr(b'%', value)? + 1,
     };
@@ -176,8 +196,18 @@ pub(super) fn option(text: &[u8], at: usize, keys: &KeyRules) -> Option<SecretMa
     if name.len() < 2 || text.get(name_end) == Some(&b'=') {
         return None;
     }
-    let kind = option_kind(name, keys)?;
     let (start, end) = argument(text, argument_start(text, name_end)?)?;
+    // `openssl … -passin pass:x`
+    if matches!(name, b"passin" | b"passout" | b"pass")
+        && let Some(password) = text[start..end].strip_prefix(b"pass:")
+    {
+        return values::is_secret(rules::PASSWORD, Strength::Strong, password).then_some(SecretMatch {
+            start: start + "pass:".len(),
+            end,
+            rule: rules::COMMAND_LINE,
+        });
+    }
+    let kind = option_kind(name, keys)?;
     kind.secret_in(&text[start..end]).map(|(skip, rule)| SecretMatch { start: start + skip, end, rule })
 }
 

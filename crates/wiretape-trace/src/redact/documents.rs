@@ -84,7 +84,33 @@ fn is_delimiter(byte: u8) -> bool {
     matches!(byte, b',' | b'\t' | b'|' | b';')
 }
 
+/// The titles of a column of names, and of the column with their values.
+const NAME_TITLES: &[&str] =
+    &["name", "key", "setting", "variable", "parameter", "property", "field", "option", "env", "config", "item"];
+const VALUE_TITLES: &[&str] = &["value", "values", "val", "content", "current value"];
+
+/// The columns of names and values, if the header of a table has both.
+fn pair_columns<'c>(cells: impl Iterator<Item = &'c [u8]>) -> Option<(usize, usize)> {
+    let (mut name, mut value) = (None, None);
+    for (index, cell) in cells.take(MAX_COLUMNS).enumerate() {
+        let title = cell.trim_ascii_start();
+        let first = title.iter().position(u8::is_ascii_alphanumeric).unwrap_or(0);
+        let last = title.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |at| at + 1);
+        let title = &title[first.min(last)..last];
+        let is_one_of = |titles: &[&str]| titles.iter().any(|known| title.eq_ignore_ascii_case(known.as_bytes()));
+        if name.is_none() && is_one_of(NAME_TITLES) {
+            name = Some(index);
+        } else if value.is_none() && is_one_of(VALUE_TITLES) {
+            value = Some(index);
+        }
+    }
+    name.zip(value)
+}
+
 fn has_secret_column(line: &[u8], keys: &KeyRules) -> bool {
+    if pair_columns(line.strip_prefix(b"|").unwrap_or(line).split(|&byte| is_delimiter(byte))).is_some() {
+        return true;
+    }
     line.split(|&byte| is_delimiter(byte)).take(MAX_COLUMNS).any(|cell| column_rule(cell, keys).is_some())
 }
 
@@ -109,7 +135,7 @@ pub(super) fn tables(text: &[u8], keys: &KeyRules, found: &mut Vec<SecretMatch>)
         let line = line_at(text, at);
         let next = at + line.len() + 1;
         at = match header(line, keys) {
-            Some(header) if line.len() <= MAX_HEADER => rows(text, next, &header, found),
+            Some(header) if line.len() <= MAX_HEADER => rows(text, next, &header, keys, found),
             _ => next,
         };
     }
@@ -122,6 +148,8 @@ fn line_at(text: &[u8], at: usize) -> &[u8] {
 struct Header {
     delimiter: u8,
     columns: Vec<Option<(&'static str, Strength)>>,
+    /// The columns of names and of their values.
+    pair: Option<(usize, usize)>,
 }
 
 fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
@@ -141,11 +169,18 @@ fn header(line: &[u8], keys: &KeyRules) -> Option<Header> {
             && !cell.ends_with(b".")
     });
     let named = line.split(|&byte| byte == delimiter).filter(|cell| !cell.trim_ascii().is_empty()).count();
-    (is_header && named >= 2).then_some(Header { delimiter, columns })
+    let pair = pair_columns(line.split(|&byte| byte == delimiter));
+    (is_header && named >= 2).then_some(Header { delimiter, columns, pair })
 }
 
 /// Adds the secrets in the rows below a header. Returns where the table ends.
-fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch>) -> usize {
+fn rows(
+    text: &[u8],
+    mut at: usize,
+    header: &Header,
+    keys: &KeyRules,
+    found: &mut Vec<SecretMatch>,
+) -> usize {
     while at < text.len() {
         let line = line_at(text, at);
         let is_rule = |byte: &u8| matches!(byte, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\r');
@@ -159,8 +194,13 @@ fn rows(text: &[u8], mut at: usize, header: &Header, found: &mut Vec<SecretMatch
             // The line that ends the table may be the header of the next one, unless it is empty.
             return if line.trim_ascii().is_empty() { at + line.len() + 1 } else { at };
         }
-        for ((start, end), column) in cells.into_iter().zip(&header.columns) {
-            let Some((rule, strength)) = *column else { continue };
+        let named = header.pair.and_then(|(name, value)| {
+            let (start, end) = *cells.get(name)?;
+            Some((value, column_rule(&line[start..end], keys)?))
+        });
+        for (index, ((start, end), column)) in cells.into_iter().zip(&header.columns).enumerate() {
+            let by_name = named.filter(|(value, _)| *value == index).map(|(_, secret)| secret);
+            let Some((rule, strength)) = by_name.or(*column) else { continue };
             let cell = &line[start..end];
             let is_ruled = cell.iter().all(|byte| matches!(byte, b'-' | b':' | b' ' | b'='));
             if !is_ruled && values::is_secret(rule, strength, cell) {
@@ -261,15 +301,16 @@ pub(super) fn insert(text: &[u8], at: usize, keys: &KeyRules, found: &mut Vec<Se
         .take(MAX_COLUMNS)
         .map(|cell| column_rule(cell, keys))
         .collect();
+    let pair = pair_columns(lead[open + 1..close].split(|&byte| byte == b','));
     // Most inserts have no column of secrets, and their rows, which may be megabytes, are not read.
-    if columns.iter().all(Option::is_none) {
+    if columns.iter().all(Option::is_none) && pair.is_none() {
         return at;
     }
     let mut place = at;
     while let Some(open) =
         text[place..].iter().take(16).position(|&byte| byte == b'(').map(|found| place + found)
     {
-        place = row(text, open + 1, &columns, found);
+        place = row(text, open + 1, &columns, pair, keys, found);
     }
     place
 }
@@ -279,8 +320,11 @@ fn row(
     text: &[u8],
     mut at: usize,
     columns: &[Option<(&'static str, Strength)>],
+    pair: Option<(usize, usize)>,
+    keys: &KeyRules,
     found: &mut Vec<SecretMatch>,
 ) -> usize {
+    let mut named = None;
     for column in 0.. {
         at = run(text, at, |byte| byte.is_ascii_whitespace());
         let (start, end, next) = match text.get(at) {
@@ -293,8 +337,13 @@ fn row(
                 (at, end, end)
             }
         };
-        if let Some((rule, strength)) = columns.get(column).copied().flatten()
-            && values::is_secret(rule, strength, &text[start..end.min(text.len())])
+        let value = &text[start..end.min(text.len())];
+        if pair.is_some_and(|(name, _)| name == column) {
+            named = column_rule(value, keys);
+        }
+        let by_name = named.filter(|_| pair.is_some_and(|(_, value)| value == column));
+        if let Some((rule, strength)) = by_name.or_else(|| columns.get(column).copied().flatten())
+            && values::is_secret(rule, strength, value)
         {
             found.push(SecretMatch { start, end: end.min(text.len()), rule });
         }

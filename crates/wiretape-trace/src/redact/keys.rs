@@ -93,6 +93,11 @@ const ENDINGS: &[Ending] = &[
     words("pwds", rules::PASSWORD),
     words("pass", rules::PASSWORD),
     words("pw", rules::PASSWORD),
+    anything("rootpw", rules::PASSWORD),
+    anything("bindpw", rules::PASSWORD),
+    anything("adminpw", rules::PASSWORD),
+    anything("userpw", rules::PASSWORD),
+    anything("dbpw", rules::PASSWORD),
     words("psw", rules::PASSWORD),
     words("otp", rules::PASSWORD),
     words("totp", rules::PASSWORD),
@@ -158,9 +163,16 @@ const ENDINGS: &[Ending] = &[
     anything("tokenvalue", rules::TOKEN),
     anything("tokensecret", rules::TOKEN),
     weak(anything("tokens", rules::TOKEN)),
+    anything("authtokens", rules::TOKEN),
+    anything("accesstokens", rules::TOKEN),
+    anything("refreshtokens", rules::TOKEN),
+    anything("bearertokens", rules::TOKEN),
+    anything("apitokens", rules::TOKEN),
+    anything("deploytokens", rules::TOKEN),
     words("jwt", rules::TOKEN),
     words("jwts", rules::TOKEN),
     nothing("bearer", rules::TOKEN),
+    weak(words("salt", rules::SECRET)),
     weak(words("pat", rules::TOKEN)),
     anything("authcode", rules::TOKEN),
     anything("authorizationcode", rules::TOKEN),
@@ -219,6 +231,7 @@ const ENDINGS: &[Ending] = &[
     words("creds", rules::CREDENTIALS),
     weak(words("auth", rules::CREDENTIALS)),
     weak(nothing("userpwd", rules::CREDENTIALS)),
+    weak(anything("authident", rules::CREDENTIALS)),
     anything("authorization", rules::AUTHORIZATION),
     nothing("httpauthorization", rules::AUTHORIZATION),
     nothing("cookie", rules::COOKIE),
@@ -555,7 +568,8 @@ impl KeyRules {
             let Some(before) = normal.strip_suffix(ending.text) else { return false };
             match ending.before {
                 // `OLDPWD` is a directory.
-                Before::Anything => ending.text != "pwd" || before != "old",
+                // `existingSecret` of Helm's charts is the name of a secret.
+                Before::Anything => !(ending.text == "pwd" && before == "old" || ending.text == "secret" && before.ends_with("existing")),
                 Before::Nothing => before.is_empty(),
                 Before::Words if ending.text == "pass" => is_before_pass(name, before),
                 Before::Words => before.is_empty() || begins_word(name, ending.text.len()),
@@ -723,7 +737,7 @@ static SECRET_TAILS: Tails = Tails::new(&[
     b"ord", b"rds", b"swd", b"wrd", b"pwd", b"wds", b"ase", b"ses", b"ass", b"ret", b"ets", b"key", b"eys",
     b"ken", b"ens", b"jwt", b"wts", b"rer", b"ial", b"als", b"ion", b"ing", b"ngs", b"kie", b"ies", b"dsn",
     b"otp", b"ode", b"des", b"ort", b"sse", b"ena", b"nha", b"uth", b"lue", b"ary", b"ext", b"tid", b"psk",
-    b"nic", b"ier", b"mac", b"_pw", b"-pw", b".pw", b" pw", b"dpw", b"psw", b"pat", b"ink", b"ata", b"pem",
+    b"nic", b"ier", b"mac", b"_pw", b"-pw", b".pw", b" pw", b"dpw", b"tpw", b"npw", b"rpw", b"bpw", b"ent", b"alt", b"psw", b"pat", b"ink", b"ata", b"pem",
     b"eds", b"str",
 ]);
 

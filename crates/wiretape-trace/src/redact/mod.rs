@@ -269,7 +269,8 @@ impl Redactor {
             rest = part.end;
         }
         let first = edits.len();
-        self.find_in_text(&mut pass, &line[rest..], Some(&self.literals), &mut edits);
+        // A log line may be JSON as a whole, which only its structure says everything about.
+        self.find_in_document(&mut pass, &line[rest..], &mut edits);
         for edit in &mut edits[first..] {
             edit.start += rest;
             edit.end += rest;

@@ -49,6 +49,14 @@ pub(super) fn secret_name(text: &[u8], mark: usize, keys: &KeyRules, floor: usiz
 
 fn classify_name(text: &[u8], end: usize, keys: &KeyRules, floor: usize) -> Option<Name> {
     let start = name_start(text, end, floor);
+    // `Unseal Key 1: …`
+    let is_number = end - start <= 2 && text[start..end].iter().all(u8::is_ascii_digit);
+    let (start, end) = match start.checked_sub(1) {
+        Some(blank) if is_number && blank > floor && text[blank] == b' ' => {
+            (name_start(text, blank, floor), blank)
+        }
+        _ => (start, end),
+    };
     // In `[REDACTED:password:…]` the rule's name precedes a colon.
     if text[..start].ends_with(Marker::PREFIX_COLON) {
         return None;
@@ -244,6 +252,8 @@ fn value_start(text: &[u8], separator: usize) -> Option<usize> {
         };
     let window = &text[..text.len().min(after + MAX_GAP)];
     let start = run(window, after, |byte| matches!(byte, b' ' | b'\t' | b'*'));
+    // `Some("…")`, as Rust prints an option.
+    let start = if text[start..].starts_with(b"Some(") { start + "Some(".len() } else { start };
     // String prefixes of C#, Python and SQL.
     match text.get(start..start + 2) {
         Some([b'N' | b'r' | b'b' | b'f' | b'u' | b'@', b'"' | b'\'']) => Some(start + 1),
@@ -332,7 +342,12 @@ fn is_bare_secret(text: &[u8], value: &[u8], end: usize, name: &Name, place: &Na
         return true;
     }
     // `password=opensesame` at the end of a word; but not `password=password)` and `password=get_it(…)` in code.
-    let follows_code = matches!(text.get(end), Some(b'(' | b')' | b'[' | b']' | b'{' | b',' | b'.'));
+    // `username=bob,password=x,uid=1000`: the options of a mount are not separated by blanks.
+    let is_option = text.get(end) == Some(&b',')
+        && name.start > 0
+        && text[name.start - 1] == b','
+        && text.get(end + 1).is_some_and(u8::is_ascii_alphabetic);
+    let follows_code = matches!(text.get(end), Some(b'(' | b')' | b'[' | b']' | b'{' | b',' | b'.')) && !is_option;
     place.is_tight
         && place.separator == b'='
         && value.len() >= 4
@@ -632,14 +647,29 @@ pub(super) fn word_and_value(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     if is_quote(text, start) && is_sql(lead) {
         return sql_value(text, start);
     }
+    // `IDENTIFIED WITH mysql_native_password BY '…'`
+    if text[start..].starts_with(b"BY ") && is_quote(text, start + 3) {
+        return sql_value(text, start + 3);
+    }
     if text[end..start].contains(&b'=') {
         return None;
     }
     if text[start..].starts_with(b"FOR ") {
         let statement = &text[start..text.len().min(start + 128)];
-        return memchr::memmem::find(statement, b"= '").and_then(|at| sql_value(text, start + at + 2));
+        return [&b"= '"[..], b"= PASSWORD('"].iter().find_map(|assignment| {
+            let at = memchr::memmem::find(statement, assignment)?;
+            sql_value(text, start + at + assignment.len() - 1)
+        });
     }
-    if has_word(lead, "machine") || has_word(lead, "default") && has_word(lead, "login") {
+    // A line of its own below the user's, as in the files of msmtp and mosquitto.
+    let below_user = || {
+        let line = lead.iter().rposition(|&byte| byte == b'\n').map(|newline| &lead[newline + 1..]);
+        let value_end = run(&text[..text.len().min(start + MAX_NAME)], start, |byte| !byte.is_ascii_whitespace());
+        line.is_some_and(|line| line.trim_ascii().is_empty())
+            && matches!(text.get(value_end), None | Some(b'\n' | b'\r'))
+            && (has_word(lead, "user") || has_word(lead, "username") || has_word(lead, "login"))
+    };
+    if has_word(lead, "machine") || has_word(lead, "default") && has_word(lead, "login") || below_user() {
         return bare_word(text, start, rules::PASSWORD);
     }
     stated_value(text, start, rules::PASSWORD, 6)
@@ -730,11 +760,27 @@ fn bare_word(text: &[u8], start: usize, rule: &'static str) -> Option<SecretMatc
 /// Whether the tag that ends at `mark` may name a secret: `<password>`, or `</key>` in a property list.
 pub(super) fn may_be_element(text: &[u8], mark: usize, keys: &KeyRules) -> bool {
     let tail = &text[mark.saturating_sub(8)..mark];
-    tail.last().is_some_and(u8::is_ascii_alphanumeric) && keys.may_be_secret(tail)
+    match tail.last() {
+        Some(b'"' | b'\'') => attributes_start(text, mark).is_some_and(|end| {
+            keys.may_be_secret(&text[end.saturating_sub(8)..end])
+        }),
+        Some(last) if last.is_ascii_alphanumeric() => {
+            keys.may_be_secret(tail) || tail.ends_with(b"name") || tail.ends_with(b"Name")
+        }
+        _ => false,
+    }
 }
 
-/// The content of an element named like a secret, or of the string after such a key in a property list:
-/// `<password>…<`, `<key>password</key><string>…<`.
+/// Where the attributes of the tag that ends at `mark` begin: `<Password Type="x">`.
+fn attributes_start(text: &[u8], mark: usize) -> Option<usize> {
+    let lead = &text[mark.saturating_sub(MAX_NAME)..mark];
+    let open = memchr::memrchr(b'<', lead)?;
+    let end = open + 1 + run(&lead[open + 1..], 0, |byte| dotted(byte) || byte == b':');
+    (lead.get(end) == Some(&b' ')).then_some(mark - lead.len() + end)
+}
+
+/// The content of an element named like a secret, or of the element after one that names it: `<password>…<`,
+/// `<key>password</key><string>…<`.
 pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let lead = &text[mark.saturating_sub(MAX_NAME)..mark];
     let open = mark - lead.len() + memchr::memrchr(b'<', lead)?;
@@ -746,21 +792,30 @@ pub(super) fn element(text: &[u8], mark: usize, keys: &KeyRules) -> Option<Secre
         return None;
     }
     let name = &text[open + 1..mark];
-    if name == b"/key" {
-        return property_list(text, open, mark, keys);
+    if let [b'/', closed @ ..] = name {
+        return NAME_TAGS
+            .iter()
+            .any(|tag| closed.eq_ignore_ascii_case(tag.as_bytes()))
+            .then(|| named_by_element(text, open, mark, keys))?;
     }
+    let name = name.split(|&byte| byte == b' ').next()?;
     let name = name.rsplit(|&byte| byte == b':').next()?;
     let (rule, strength) = keys.secret(name).filter(|_| name.iter().all(|&byte| dotted(byte)))?;
     content(text, mark + 1, rule, strength)
 }
 
-fn property_list(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
+/// Elements that hold the name of the value in the next element: property lists, KeePass, Hadoop, servlets.
+const NAME_TAGS: &[&str] = &["key", "name", "param-name", "env-entry-name"];
+
+/// The content of the element after `<key>password</key>`.
+fn named_by_element(text: &[u8], open: usize, mark: usize, keys: &KeyRules) -> Option<SecretMatch> {
     let lead = &text[open.saturating_sub(MAX_NAME)..open];
     let name = &lead[memchr::memrchr(b'>', lead)? + 1..];
     let (rule, strength) = keys.secret(name)?;
-    let start = memchr::memmem::find(&text[mark..text.len().min(mark + MAX_NAME)], b"<string>")?
-        + mark
-        + "<string>".len();
+    let window = &text[..text.len().min(mark + MAX_NAME)];
+    let next = run(window, mark + 1, |byte| byte.is_ascii_whitespace());
+    let is_element = window.get(next) == Some(&b'<') && window.get(next + 1).is_some_and(u8::is_ascii_alphabetic);
+    let start = memchr::memchr(b'>', window.get(next..)?).filter(|_| is_element)? + next + 1;
     content(text, start, rule, strength)
 }
 
@@ -775,7 +830,8 @@ fn content(text: &[u8], start: usize, rule: &'static str, strength: Strength) ->
 }
 
 /// The attributes or members that hold the name of a pair; [`VALUE_KEYS`] hold its value.
-const NAME_KEYS: &[&str] = &["name", "key", "Name", "Key", "NAME", "KEY"];
+const NAME_KEYS: &[&str] =
+    &["name", "key", "Name", "Key", "NAME", "KEY", "label", "field", "variable", "parameter", "property", "setting"];
 const VALUE_KEYS: &[&str] = &["value", "Value", "VALUE", "secretValue", "content"];
 
 /// A hit if the separator precedes the name of a pair: `name: DB_PASSWORD`, `<add key="ApiKey"`.
@@ -783,7 +839,10 @@ const VALUE_KEYS: &[&str] = &["value", "Value", "VALUE", "secretValue", "content
 pub(super) fn pair_name(text: &[u8], mark: usize, end: usize, keys: &KeyRules) -> Option<Hit> {
     let tail: &[u8; 3] = text[..end].last_chunk()?;
     // Runs at every separator that follows a name, so three bytes are compared before anything is parsed.
-    if !matches!(tail, b"ame" | b"key" | b"Key" | b"AME" | b"KEY") {
+    if !matches!(
+        tail,
+        b"ame" | b"key" | b"Key" | b"AME" | b"KEY" | b"bel" | b"eld" | b"ble" | b"ter" | b"rty" | b"ing"
+    ) {
         return None;
     }
     secret_pair(text, mark, keys).map(|_| super::text::Check::Pair.at(mark))

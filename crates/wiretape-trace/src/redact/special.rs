@@ -45,6 +45,22 @@ pub(super) enum Form {
     PagerDuty,
     Asana,
     Tableau,
+    /// `[64 characters]_[4 characters]_[UUID]`
+    Webex,
+    /// `2[26 characters]_[20 to 22 characters]`
+    Ngrok,
+    /// `AA[40 hexadecimal digits]-NRMA`
+    NewRelicMobile,
+    /// `[number]-[64 characters]`
+    TrueNas,
+    /// `[6 characters].[6 characters]:[43 characters]`
+    Ably,
+    /// `[UUID]:fx`
+    DeepL,
+    /// `0.[UUID].[secret]:[key]`
+    Bitwarden,
+    /// `0.A[50 characters and more]`, the refresh tokens of Microsoft Entra.
+    EntraRefresh,
     /// A Tinybird token: `p.eyJ…`.
     Tinybird,
     /// A Kubernetes secret in YAML: found by [`super::documents`].
@@ -78,6 +94,8 @@ pub(super) fn underscore(text: &[u8], mark: usize) -> Option<Hit> {
     let form = match text.get(mark + 1)? {
         b'm' if text[mark + 1..].starts_with(b"mmk") => Form::MaxMind,
         b'N' if text[mark + 1..].starts_with(b"NbAkKc") => Form::PagerDuty,
+        _ if text.get(mark + 5) == Some(&b'_') && text.get(mark + 14) == Some(&b'-') => Form::Webex,
+        _ if mark >= 27 && text[mark - 27] == b'2' && text[mark - 1].is_ascii_alphanumeric() => Form::Ngrok,
         _ => return None,
     };
     Some(Check::Special(form).at(mark))
@@ -89,13 +107,19 @@ pub(super) fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
     }
     let form = match text.get(mark + 1..mark + 4)? {
         [b'u', b's', b'0'..=b'9'] => Form::Mailchimp,
+        b"NRM" => Form::NewRelicMobile,
         _ if text.get(mark + 9) == Some(&b'-')
             && text.get(mark.wrapping_sub(9)).is_some_and(|&byte| hex(byte)) =>
         {
             Form::Mailgun
         }
-        _ if text[..mark].last().is_some_and(u8::is_ascii_digit) && exactly_digits(text, mark) => {
-            Form::Twitter
+        _ if text[mark - 1].is_ascii_digit() && exactly_digits(text, mark) => Form::Twitter,
+        // Of 64 characters, the first and the last are tested before all of them are.
+        _ if text[mark - 1].is_ascii_digit()
+            && text.get(mark + 64).is_some_and(u8::is_ascii_alphanumeric)
+            && text.get(mark + 65).is_none_or(|byte| !byte.is_ascii_alphanumeric()) =>
+        {
+            Form::TrueNas
         }
         _ => return None,
     };
@@ -126,6 +150,7 @@ pub(super) fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     let (before, after) = (&text[..mark], &text[mark + 1..]);
     let form = match after.first()? {
         b'e' if before.ends_with(b"p") && after.starts_with(b"eyJ") => Form::Tinybird,
+        b'A' if matches!(before.last(), Some(b'0' | b'1')) && begins_word(text, mark - 1) => Form::EntraRefresh,
         b'a' if after.starts_with(b"atlasv1.") => Form::Terraform,
         b's' | b'c' | b'o' | b'z' | b'i' | b't' | b'f' | b'l' | b'm' | b'r'
             if webhook(before, after).is_some() =>
@@ -134,6 +159,7 @@ pub(super) fn dot(text: &[u8], mark: usize) -> Option<Hit> {
         }
         _ if *before.last()? == b's' && is_vault_token(before, after) => Form::Vault,
         _ if after.get(6) == Some(&b'.') && url_safe(*before.last()?) => Form::Discord,
+        _ if *before.last()? == b'0' && after.get(36) == Some(&b'.') && after[8] == b'-' => Form::Bitwarden,
         _ if mark >= 17 && &text[mark - 17..mark - 14] == b"pat" => Form::Airtable,
         _ if mark >= 32 && hex(text[mark - 1]) && hex(text[mark - 32]) && after.len() >= 16 => Form::Zai,
         _ => return None,
@@ -190,10 +216,19 @@ pub(super) fn colon(text: &[u8], mark: usize) -> Option<Hit> {
         _ if before == b'=' && text[..mark].ends_with(b"==") => Form::Tableau,
         _ if before == b'S' && text[..mark].ends_with(b"AstraCS") => Form::AstraCs,
         _ if before == b'm' && text[..mark].ends_with(b"perm") => Form::JetBrains,
-        _ if mark >= 36 && text[mark - 13] == b'-' && values::is_uuid(&text[mark - 36..mark]) => Form::Fal,
+        b'f' if text[mark + 1..].starts_with(b"fx") && ends_with_uuid(text, mark) => Form::DeepL,
+        _ if ends_with_uuid(text, mark) => Form::Fal,
+        _ if mark >= 13 && text[mark - 7] == b'.' && text.get(mark + 43).is_some_and(|&byte| url_safe(byte)) => {
+            Form::Ably
+        }
         _ => return None,
     };
     Some(Check::Special(form).at(mark))
+}
+
+/// Whether a UUID ends at `at`.
+fn ends_with_uuid(text: &[u8], at: usize) -> bool {
+    at >= 36 && text[at - 13] == b'-' && values::is_uuid(&text[at - 36..at])
 }
 
 /// A hit at `~`, `!` or `$`.
@@ -217,6 +252,9 @@ fn hash_scheme(text: &[u8]) -> Option<usize> {
         (b"$2b$", 50),
         (b"$2y$", 50),
         (b"$2x$", 50),
+        (b"$krb5", 60),
+        (b"$8$", 50),
+        (b"$9$", 50),
         (b"$1$", 24),
         (b"$5$", 43),
         (b"$6$", 60),
@@ -371,6 +409,60 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
                 rule: "jetbrains",
             })
         }
+        Form::Webex => {
+            let start = mark.checked_sub(64)?;
+            let is_token = exactly_before(text, mark, 64, |byte| byte.is_ascii_alphanumeric())
+                && text.get(mark + 6..mark + 42).is_some_and(values::is_uuid);
+            is_token.then_some(SecretMatch { start, end: mark + 42, rule: "webex" })
+        }
+        Form::Ngrok => {
+            let end = run(&text[..text.len().min(mark + 32)], mark + 1, |byte| byte.is_ascii_alphanumeric());
+            let is_token = exactly_before(text, mark, 27, |byte| byte.is_ascii_alphanumeric())
+                && (20..=23).contains(&(end - mark - 1))
+                && is_varied(&text[mark - 27..end]);
+            is_token.then_some(SecretMatch { start: mark - 27, end, rule: "ngrok" })
+        }
+        Form::NewRelicMobile => {
+            let start = mark.checked_sub(42)?;
+            let is_token = text[mark + 1..].starts_with(b"NRMA") && exactly_before(text, mark, 42, |byte| {
+                byte.is_ascii_alphanumeric()
+            });
+            is_token.then_some(SecretMatch { start, end: mark + 5, rule: "new-relic" })
+        }
+        Form::TrueNas => {
+            let digits = text[..mark].iter().rev().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+            let end = exactly(text, mark + 1, 64, |byte| byte.is_ascii_alphanumeric())?;
+            // A hash after a number has no capital letters.
+            (digits < 6 && begins_word(text, mark - digits) && is_varied(&text[mark..end]))
+                .then_some(SecretMatch { start: mark - digits, end, rule: "truenas" })
+        }
+        Form::Ably => {
+            let start = mark - 13;
+            let end = exactly(text, mark + 1, 43, url_safe)?;
+            let is_name = |part: &[u8]| part.iter().all(|&byte| url_safe(byte));
+            (is_name(&text[start..mark - 7]) && is_name(&text[mark - 6..mark]) && begins_word(text, start))
+                .then_some(SecretMatch { start, end, rule: "ably" })
+        }
+        Form::DeepL => begins_word(text, mark - 36).then_some(SecretMatch {
+            start: mark - 36,
+            end: mark + 3,
+            rule: "deepl",
+        }),
+        Form::Bitwarden => {
+            let is_id = text.get(mark + 1..mark + 37).is_some_and(values::is_uuid);
+            let end = run(&text[..text.len().min(mark + 160)], mark + 37, |byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'+' | b'/' | b'=')
+            });
+            (is_id && begins_word(text, mark - 1) && end - mark > 60)
+                .then_some(SecretMatch { start: mark - 1, end, rule: "bitwarden" })
+        }
+        Form::EntraRefresh => {
+            // Bounded like JetBrains' above; these have up to two thousand characters.
+            let window = &text[..text.len().min(mark + 4096)];
+            let first = run(&window[..window.len().min(mark + 256)], mark + 1, url_safe);
+            let end = if first - mark > 50 { run(window, mark, |byte| url_safe(byte) || byte == b'.') } else { first };
+            (first - mark > 50).then_some(SecretMatch { start: mark - 1, end, rule: "azure" })
+        }
         Form::Putty => putty(text, mark),
         Form::Tinybird => {
             // Before the run is measured: in one long run of such marks each would be measured to its end.
@@ -381,9 +473,14 @@ pub(super) fn check(text: &[u8], hit: Hit, form: Form) -> Option<SecretMatch> {
         Form::Asana => {
             let end = exactly(text, mark + 1, 32, hex)?;
             let id = text[..mark].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
-            let start =
-                (mark - id).checked_sub(2).filter(|&at| matches!(&text[at..at + 2], b"0/" | b"1/" | b"2/"));
-            start.map(|start| SecretMatch { start, end, rule: "asana" })
+            // `1/<user>:…`, or `2/<user>/<token>:…`.
+            let first = (mark - id).checked_sub(2).filter(|&at| text[at].is_ascii_digit() && text[at + 1] == b'/')?;
+            let digits = text[..first].iter().rev().take(20).take_while(|byte| byte.is_ascii_digit()).count();
+            let start = match first.checked_sub(digits + 2) {
+                Some(start) if digits > 0 && matches!(&text[start..start + 2], b"1/" | b"2/") => start,
+                _ => first,
+            };
+            Some(SecretMatch { start, end, rule: "asana" })
         }
         Form::Tableau => {
             let start = mark.checked_sub(24)?;
@@ -441,7 +538,7 @@ fn azure_key(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     ((33..=80).contains(&before)
         && (6..=34).contains(&after)
         && has_digit(&text[start..end])
-        && (48..=92).contains(&(end - start)))
+        && (44..=92).contains(&(end - start)))
     .then_some(SecretMatch { start, end, rule: "azure" })
 }
 
@@ -525,7 +622,7 @@ pub(super) fn at_sign(text: &[u8], at: usize, memo: &mut Memo) -> Option<SecretM
     }
     let is_authority = |b: u8| {
         !(b.is_ascii_whitespace()
-            || matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
+            || matches!(b, b'/' | b'?' | b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`'))
     };
     let before = &text[memo.authority..at];
     let start = at - before.iter().rev().take_while(|&&byte| is_authority(byte)).count();

@@ -168,7 +168,7 @@ impl LiteralSearch {
         let twilio =
             b"0123456789abcdef".iter().map(|&digit| (vec![b' ', b'S', b'K', digit], special::TWILIO));
         let short = short.into_iter().flat_map(|(anchor, check)| {
-            let before = if anchor == b"AQE" { &b" "[..] } else { b" \n\"'`(/>" };
+            let before = if anchor == b"AQE" { &b" "[..] } else { b" \n\"'`(/>*" };
             before.iter().map(|&byte| ([&[byte][..], &anchor].concat(), check)).collect::<Vec<_>>()
         });
         LiteralSearch {
@@ -542,8 +542,13 @@ fn hyphen(text: &[u8], mark: usize) -> Option<Hit> {
         if begins_argument(text, mark) {
             return Some(Check::Option.at(mark));
         }
-    } else if begins_argument(text, mark) && command_line::may_be_flag(text, mark) {
-        return Some(Check::Flag.at(mark));
+    } else if begins_argument(text, mark) {
+        if command_line::may_be_flag(text, mark) {
+            return Some(Check::Flag.at(mark));
+        }
+        if command_line::may_be_single_dash_option(text, mark) {
+            return Some(Check::Option.at(mark));
+        }
     }
     tokens(text, mark).or_else(|| special::hyphen(text, mark))
 }
@@ -564,7 +569,8 @@ fn dot(text: &[u8], mark: usize) -> Option<Hit> {
     if let Some(found) = tokens(text, mark) {
         return Some(found);
     }
-    let joins = before.last().is_some_and(|&b| url_safe(b)) && after.first().is_some_and(|&b| url_safe(b));
+    let joins = before.last().is_some_and(|&b| url_safe(b))
+        && after.first().is_some_and(|&b| url_safe(b) || b == b'.');
     if joins && jwt_header(before).is_some() {
         return hit(Check::Jwt);
     }
@@ -806,7 +812,9 @@ fn token(text: &[u8], at: usize, index: u16, memo: &mut Memo) -> Option<SecretMa
 fn jwt(text: &[u8], hit: Hit) -> Option<SecretMatch> {
     let start = jwt_header(&text[..hit.at]).filter(|&start| begins_word(text, start))?;
     let payload_end = run(text, hit.at + 1, |byte| url_safe(byte) || byte == b'=');
-    let is_jwt = payload_end - hit.at > 4 && text.get(payload_end) == Some(&b'.');
+    // In an encrypted token whose key was agreed on, the second part is empty (RFC 7516, section 4.5).
+    let is_direct = payload_end == hit.at + 1 && text.get(payload_end + 1).is_some_and(|&byte| url_safe(byte));
+    let is_jwt = (payload_end - hit.at > 4 || is_direct) && text.get(payload_end) == Some(&b'.');
     is_jwt.then(|| SecretMatch { start, end: run(text, payload_end, dotted), rule: rules::JWT })
 }
 

@@ -230,17 +230,43 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     let is_member = matches!(value.get(first), Some(b'.' | b'[' | b'('))
         || value[first..].starts_with(b"::")
         || value[first..].starts_with(b"->");
-    is_member && SOURCES.iter().any(|source| source.as_bytes() == &value[..first]) || is_call(value)
+    is_member && SOURCES.iter().any(|source| source.as_bytes() == &value[..first])
+        || is_call(value)
+        || is_parameter(value)
+        || is_element(value)
 }
 
 fn without_scheme(value: &[u8]) -> &[u8] {
     value.strip_prefix(b"Bearer ").or_else(|| value.strip_prefix(b"Basic ")).unwrap_or(value)
 }
 
+/// Whether a value is the parameter of a prepared statement: `?`, `?2`, `:name`.
+fn is_parameter(value: &[u8]) -> bool {
+    match value {
+        [b'?'] => true,
+        [b'?', number @ ..] => number.iter().all(u8::is_ascii_digit),
+        [b':', name @ ..] => name.len() <= 12 && is_name(name) && !name.iter().any(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
 fn is_name(text: &[u8]) -> bool {
     !text.is_empty()
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'.'))
         && !text[0].is_ascii_digit()
+}
+
+/// Whether a value is an element of an array: `tokens[i]`, `parts[2];`.
+fn is_element(value: &[u8]) -> bool {
+    let value = value.strip_suffix(b";").unwrap_or(value);
+    let Some(value) = value.strip_suffix(b"]") else { return false };
+    memchr::memchr(b'[', value).is_some_and(|open| {
+        let (name, index) = (&value[..open], &value[open + 1..]);
+        !name.is_empty()
+            && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+            && index.len() <= 3
+            && index.iter().all(u8::is_ascii_alphanumeric)
+    })
 }
 
 /// Whether a value is a function call: `getToken()`, `os.getenv("TOKEN");`.

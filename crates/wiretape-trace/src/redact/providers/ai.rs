@@ -1,8 +1,8 @@
 //! Providers of models, and of services built around them.
 
 super::providers! {
-    "sk-key" "keys in the style of OpenAI and Anthropic: `sk-…`, `sk-proj-…`, `sk-ant-…`, `sk-or-v1-…`" ["sk-" "u20+"]
-    "hugging-face" "Hugging Face tokens: `hf_…`, `api_org_…`" ["hf_" "a30+", "api_org_" "c30+"]
+    "sk-key" "keys in the style of OpenAI and Anthropic: `sk-…`, `sk-proj-…`, `sk-ant-…`, `sk-or-v1-…`, `sess-…`" ["sk-" "u20+", "sess-" "!a40"]
+    "hugging-face" "Hugging Face tokens: `hf_…`, `api_org_…`" ["hf_" "a30+", "api_org_" "a30+"]
     "groq" "Groq keys: `gsk_…`" ["gsk_" "a40+"]
     "xai" "xAI keys: `xai-…`" ["xai-" "u60+"]
     "perplexity" "Perplexity keys: `pplx-…`" ["pplx-" "a40+"]

@@ -14,8 +14,8 @@ super::providers! {
     "mailgun" "Mailgun keys: `key-…` and signing keys" ["key-" "!l32"]
     "mailersend" "MailerSend tokens: `mlsn.…`" ["mlsn." "a30+"]
     "resend" "Resend keys: `re_…`" ["re_" "!a8 '_ a20+"]
-    "brevo" "Brevo keys: `xkeysib-…`, `xsmtpsib-…`" ["xkeysib-" "x40+ '- a10+", "xsmtpsib-" "x40+ '- a10+"]
-    "klaviyo" "Klaviyo private keys: `pk_` and 34 hexadecimal digits" ["pk_" "!h34"]
+    "brevo" "Brevo keys: `xkeysib-…`, `xsmtpsib-…`" ["xkeysib-" "a40+ '- a10+", "xsmtpsib-" "a40+ '- a10+"]
+    "klaviyo" "Klaviyo private keys: `pk_` and 34 hexadecimal digits" ["pk_" "!h34", "pk_" "a6 '_ h34"]
     "courier" "Courier keys: `pk_prod_…`, `pk_test_…`" ["pk_prod_" "U20+"]
     "telnyx" "Telnyx keys: `KEY0…`" ["KEY0" "!w40+"]
     "onesignal" "OneSignal keys: `os_v2_app_…`, `os_v2_org_…`" ["os_v2_app_" "l60+", "os_v2_org_" "l60+"]
@@ -37,10 +37,10 @@ super::providers! {
     "contentful" "Contentful tokens: `CFPAT-…`" ["CFPAT-" "u40+"]
     "typeform" "Typeform tokens: `tfp_…`" ["tfp_" "s40+"]
     "hubspot" "HubSpot tokens: `pat-na1-…`, `pat-eu1-…`" [
-        "pat-na1-" "x8 '- u20+", "pat-na2-" "x8 '- u20+", "pat-eu1-" "x8 '- u20+", "pat-ap1-" "x8 '- u20+",
+        "pat-na1-" "a8 '- u20+", "pat-na2-" "a8 '- u20+", "pat-eu1-" "a8 '- u20+", "pat-ap1-" "a8 '- u20+",
     ]
     "salesforce" "Salesforce session ids and consumer keys: `00D…!…`, `3MVG9…`, `5Aep861…`" [
-        "3MVG9" "t60+", "5Aep861" "t60+",
+        "3MVG9" "s60+", "5Aep861" "s60+",
     ]
     "intercom" "Intercom tokens: `dG9rO…`" ["dG9rO" "e50+"]
     "zoho" "Zoho tokens: `1000.….…`" ["1000." "h32 '. h32"]
@@ -68,20 +68,30 @@ super::providers! {
     "stytch" "Stytch secrets: `secret-live-…`, `secret-test-…`" [
         "secret-live-" "g20+", "secret-test-" "g20+",
     ]
-    "authress" "Authress keys: `sc_….….acc-….…`" ["sc_" "a5-30 '. a4-6 '. u10+ '. s30+", "authress_" "a5-30 '. a4-6 '. u10+ '. s30+"]
+    "authress" "Authress keys: `sc_….….acc-….…`" ["sc_" "a5-30 '. a4-6 '. u10+ '. s30+", "ext_" "a5-30 '. a4-6 '. u10+ '. s30+", "scauth_" "a5-30 '. a4-6 '. u10+ '. s30+", "authress_" "a5-30 '. a4-6 '. u10+ '. s30+"]
     "onfido" "Onfido and Persona tokens: `api_live.…`, `api_sandbox.…`, `persona_production_…`" [
         "api_live." "t20+", "api_sandbox." "t20+", "api_live_us." "t20+", "api_live_ca." "t20+",
         "persona_production_" "u20+", "persona_sandbox_" "u20+",
     ]
-    "intra42" "42 Intra client secrets: `s-s4t2ud-…`, `s-s4t2af-…`" ["s-s4t2ud-" "x64", "s-s4t2af-" "x64", "u-s4t2ud-" "x64"]
+    "intra42" "42 Intra client secrets: `s-s4t2ud-…`, `s-s4t2af-…`" ["s-s4t2ud-" "x64", "s-s4t2af-" "x64", "u-s4t2ud-" "x64", "u-s4t2af-" "x64"]
     "voiceflow" "Voiceflow keys: `VF.….…`" ["VF." "t40+"]
     "tableau" "Tableau tokens: `…==:…`" []
-    "pubnub" "PubNub secret keys: `sec-c-…`" ["sec-c-" "e40+"]
+    "pubnub" "PubNub keys: `sec-c-…`, `pub-c-…`, `sub-c-…`" ["sec-c-" "e40+", "pub-c-" "a8 '- u20+", "sub-c-" "a8 '- u20+"]
     "flexport" "Flexport tokens: `shltm_…`" ["shltm_" "u40"]
     "polar" "Polar tokens: `polar_oat_…`, `polar_pat_…`" ["polar_oat_" "u20+", "polar_pat_" "u20+", "polar_at_" "u20+"]
     "calcom" "Cal.com keys: `cal_live_…`, `cal_test_…`" ["cal_live_" "h20+", "cal_test_" "h20+", "cal_" "!h32"]
     "trigger-dev" "Trigger.dev keys: `tr_prod_…`, `tr_dev_…`, `tr_pat_…`" [
         "tr_prod_" "a16+", "tr_dev_" "a16+", "tr_pat_" "a20+",
     ]
+    "bannerbear" "Bannerbear keys: `bb_pr_…`, `bb_ma_…`" ["bb_pr_" "h30", "bb_ma_" "h30"]
+    "close" "Close keys: `api_….…`" ["api_" "!a20-24 '. a20-24"]
+    "fleetbase" "Fleetbase keys: `flb_live_…`, `flb_test_…`" ["flb_live_" "a20", "flb_test_" "a20"]
+    "imagekit" "ImageKit private keys: `private_…`" ["private_" "!e24-40"]
+    "locationiq" "LocationIQ tokens: `pk.…`" ["pk." "!a32"]
+    "webex" "Webex bot tokens: 64 characters, `_`, 4 characters, `_` and a UUID" []
+    "ably" "Ably keys: `….….:…`" []
+    "deepl" "DeepL keys: a UUID and `:fx`" []
+    "bitwarden" "Bitwarden access tokens: `0.<uuid>.…`" []
+    "truenas" "TrueNAS keys: a number, `-` and 64 characters" []
     "inngest" "Inngest signing keys: `signkey-…`" ["signkey-" "u20+"]
 }

@@ -1,9 +1,9 @@
 //! Clouds, hosting and networks.
 
 super::providers! {
-    "aws" "AWS access key ids with the secret next to them, session tokens and Bedrock keys: `AKIA…`, `ASIA…`, `ABIA…`, `ACCA…`, `ABSK…`, `IQoJb3JpZ2lu…`, `bedrock-api-key-…`" [
+    "aws" "AWS access key ids with the secret next to them, session tokens and Bedrock keys: `AKIA…`, `ASIA…`, `ABIA…`, `ACCA…`, `ABSK…`, `IQoJb3JpZ2lu…`, `bedrock-api-key-…`, AppSync keys: `da2-…`" [
         "AKIA" "U16", "ASIA" "U16", "ABIA" "U16", "ACCA" "U16", "ABSK" "b100+", "bedrock-api-key-" "e20+",
-        "IQoJb3JpZ2lu" "e100+", "FwoGZXIvYXdz" "e100+",
+        "IQoJb3JpZ2lu" "e100+", "FwoGZXIvYXdz" "e100+", "da2-" "!l26",
     ]
     "amazon" "Amazon seller and login secrets: `amzn.mws.…`, `amzn1.oa2-cs.v1.…`" [
         "amzn.mws." "x8 '- x4 '- x4 '- x4 '- x12", "amzn1.oa2-cs.v1." "x64",
@@ -28,7 +28,7 @@ super::providers! {
         "fo1_" "u40+", "fm1r_" "e80+", "fm1a_" "e80+", "fm2_" "e80+",
     ]
     "cloudflare" "Cloudflare tokens: `cfut_…`, `cfat_…`, `cfk_…`, origin CA keys `v1.0-…`" [
-        "cfut_" "a40+", "cfat_" "a40+", "cfk_" "a40+", "v1.0-" "h24 '- h100+",
+        "cfut_" "a40+", "cfat_" "a40+", "cfk_" "a40+", "v1.0-" "h24 '- h100+", "v1.0-" "u140+",
     ]
     "vercel" "Vercel tokens: `vcp_…`, `vck_…`, `vca_…`, `vcr_…`, `vci_…`, `vercel_blob_rw_…`" [
         "vcp_" "u24+", "vck_" "u40+", "vca_" "u40+", "vcr_" "u40+", "vci_" "u40+", "vercel_blob_rw_" "w30+",
@@ -50,14 +50,14 @@ super::providers! {
     "openshift" "OpenShift tokens: `sha256~…`" []
     "terraform" "Terraform Cloud tokens: `….atlasv1.…`" []
     "vault" "HashiCorp Vault tokens: `hvs.…`, `hvb.…`, `hvr.…`, older ones `s.…`" [
-        "hvs." "u24+", "hvb." "u24+", "hvr." "u24+",
+        "hvs." "t24+", "hvb." "t24+", "hvr." "t24+",
     ]
     "doppler" "Doppler tokens: `dp.pt.…` and its kin" [
         "dp.pt." "a40+", "dp.ct." "a40+", "dp.sa." "a40+", "dp.st." "t40+", "dp.scim." "a40+", "dp.audit." "a40+",
         "dp.said." "a40+",
     ]
     "infisical" "Infisical service tokens: `st.….…`" ["st." "x24 '. x32+ '. x32+"]
-    "pulumi" "Pulumi tokens: `pul-…`" ["pul-" "h40+"]
+    "pulumi" "Pulumi tokens: `pul-…`" ["pul-" "l40+"]
     "1password" "1Password secret keys and service account tokens: `A3-…`, `ops_eyJ…`" [
         "A3-" "U6 '- U5+ '- U5+ '- U5 '- U5", "ops_eyJ" "e80+",
     ]
@@ -65,7 +65,10 @@ super::providers! {
     "cloudsmith" "Cloudsmith keys: `csa_…`" ["csa_" "a36"]
     "cockroachdb-cloud" "CockroachDB Cloud keys: `CCDB1_…`" ["CCDB1_" "a22 '_ a40"]
     "zuplo" "Zuplo and Unkey keys: `zpka_…`, `unkey_…`" ["zpka_" "l32 '_ h8", "unkey_" "a16+"]
-    "salad" "SaladCloud keys: `salad_cloud_…`" ["salad_cloud_" "w15+"]
+    "salad" "SaladCloud keys: `salad_cloud_…`" ["salad_cloud_" "w10+"]
+    "akamai" "Akamai EdgeGrid tokens: `akab-…`" ["akab-" "l16+ '- l16+"]
+    "boundary" "HashiCorp Boundary tokens: `at_…`" ["at_" "a10 '_s1 u60+"]
+    "rancher" "Rancher tokens: `token-…:…`" ["token-" "l5 ': l54"]
     "runpod" "RunPod keys: `rpa_…`" ["rpa_" "a30+"]
     "modal" "Modal token ids and secrets: `ak-…`, `as-…`" ["as-" "!a22", "ak-" "!a22"]
 }

@@ -4,7 +4,7 @@ super::providers! {
     "supabase" "Supabase keys: `sbp_…`, `sb_secret_…`" ["sbp_" "l40+", "sb_secret_" "u20+", "sba_" "l40+"]
     "neon" "Neon keys: `napi_…`" ["napi_" "a40+"]
     "planetscale" "PlanetScale tokens: `pscale_tkn_…`, `pscale_pw_…`, `pscale_oauth_…`" [
-        "pscale_tkn_" "t30+", "pscale_pw_" "t30+", "pscale_oauth_" "t30+",
+        "pscale_tkn_" "s30+", "pscale_pw_" "s30+", "pscale_oauth_" "s30+",
     ]
     "mongodb-atlas" "MongoDB Atlas service accounts: `mdb_sa_sk_…`" ["mdb_sa_sk_" "u30+"]
     "datastax" "DataStax Astra tokens: `AstraCS:…`" []
@@ -20,13 +20,14 @@ super::providers! {
     "dbt" "dbt Cloud tokens: `dbtu_…`, `dbtc_…`, `dbts_…`" ["dbtu_" "s30+", "dbtc_" "s30+", "dbts_" "s30+"]
     "statsig" "Statsig keys: `secret-…`" ["secret-" "!a40+", "console-" "!a40+"]
     "launchdarkly" "LaunchDarkly keys: `sdk-<uuid>`, `api-<uuid>`, `mob-<uuid>`" [
-        "sdk-" "h8 '- h4 '- h4 '- h4 '- h12", "api-" "h8 '- h4 '- h4 '- h4 '- h12", "mob-" "h8 '- h4 '- h4 '- h4 '- h12",
-        "rel-" "h8 '- h4 '- h4 '- h4 '- h12",
+        "sdk-" "#l8 '- l4 '- l4 '- l4 '- l12", "api-" "#l8 '- l4 '- l4 '- l4 '- l12", "mob-" "#l8 '- l4 '- l4 '- l4 '- l12",
+        "rel-" "#l8 '- l4 '- l4 '- l4 '- l12",
     ]
     "configcat" "ConfigCat SDK keys: `configcat-sdk-1/…`" ["configcat-sdk-1/" "u22 '/ u22"]
     "devcycle" "DevCycle keys: `dvc_server_…`" ["dvc_server_" "w16+", "dvc_client_" "w16+", "dvc_mobile_" "w16+"]
     "feature-flags" "Flagsmith and GrowthBook keys: `ser.…`, `secret_admin_…`" ["ser." "!a20+", "secret_admin_" "w20+"]
     "databento" "Databento keys: `db-…`" ["db-" "!a29"]
     "robinhood" "keys of the form `rh-api-<uuid>`" ["rh-api-" "x8 '- u20+"]
+    "hex" "Hex tokens: `hxtp_…`, `hxtw_…`" ["hxtp_" "a40+", "hxtw_" "a40+"]
     "appwrite" "Appwrite keys: `standard_…`" ["standard_" "!h60+"]
 }
