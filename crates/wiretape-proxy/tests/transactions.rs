@@ -79,6 +79,7 @@ fn options(upstream: SocketAddr, traces: &std::path::Path, sink: Arc<Kept>) -> P
         route: Route::Reverse(ReverseOptions {
             upstream: format!("http://{upstream}/mcp").parse().unwrap(),
             host: HostHeader::Keep,
+            allowed_hosts: Vec::new(),
             oauth: OAuthRewrite::Off,
             csp: Vec::new(),
         }),

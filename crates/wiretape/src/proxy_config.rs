@@ -64,10 +64,14 @@ const LIMITS: Schema = Schema {
 const UPSTREAM: Schema = Schema {
     title: "[[upstream]]",
     place: "in [[upstream]]",
-    keys: &["name", "url", "listen", "rewrite_host", "oauth_rewrite", "csp"],
+    keys: &["name", "url", "listen", "rewrite_host", "allow_hosts", "oauth_rewrite", "csp"],
 };
 
-const FORWARD: Schema = Schema { title: "[forward]", place: "in [forward]", keys: &["listen", "intercept"] };
+const FORWARD: Schema = Schema {
+    title: "[forward]",
+    place: "in [forward]",
+    keys: &["listen", "intercept", "allow_private_targets", "auth_file"],
+};
 
 /// Every table that the file may hold.
 const TABLES: &[&Schema] = &[
@@ -177,6 +181,8 @@ pub(crate) struct UpstreamConfig {
     pub(crate) listen: SocketAddr,
     /// Whether to send the upstream's own host name in `Host`.
     pub(crate) rewrite_host: Option<bool>,
+    /// Names that clients may send in `Host` where it is replaced.
+    pub(crate) allow_hosts: Vec<String>,
     /// Whether to rewrite the upstream's addresses in OAuth documents.
     pub(crate) oauth_rewrite: Option<bool>,
     /// Content-Security-Policy rules for this upstream, in addition to those for all.
@@ -190,6 +196,10 @@ pub(crate) struct ForwardConfig {
     pub(crate) listen: SocketAddr,
     /// Whether it intercepts TLS.
     pub(crate) intercept: Option<bool>,
+    /// Whether clients on other machines may reach this machine and private networks.
+    pub(crate) allow_private_targets: Option<bool>,
+    /// A file with the user name and password that clients must give.
+    pub(crate) auth_file: Option<PathBuf>,
 }
 
 impl ProxyConfig {
@@ -279,7 +289,8 @@ fn read_top(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Prox
     let redact = section.table("redact", &REDACT, RedactConfig::read);
     let csp = section.tables("csp", &CSP, csp::read_rule);
     let upstreams = section.tables("upstream", &UPSTREAM, read_upstream);
-    let forward = section.table("forward", &FORWARD, read_forward).flatten();
+    let forward =
+        section.table("forward", &FORWARD, |section| read_forward(section, folder, files)).flatten();
     // A missing `traces` means the default directory, so only an explicit `false` turns traces off.
     let is_silent = matches!(traces, Some(Located { value: None, .. })) && !events.writes();
     if let (true, Some(span)) = (is_silent, section.key_span("redact")) {
@@ -364,6 +375,7 @@ struct Upstream {
     url: Option<Located<UpstreamUrl>>,
     listen: Option<Located<SocketAddr>>,
     rewrite_host: Option<bool>,
+    allow_hosts: Vec<String>,
     oauth_rewrite: Option<bool>,
     csp: Vec<Rule>,
 }
@@ -375,6 +387,7 @@ impl Upstream {
             url: self.url?.value,
             listen: self.listen?.value,
             rewrite_host: self.rewrite_host,
+            allow_hosts: self.allow_hosts,
             oauth_rewrite: self.oauth_rewrite,
             csp: self.csp,
         })
@@ -385,16 +398,45 @@ fn read_upstream(section: &mut Section<'_>) -> Option<Upstream> {
     let name = section.parsed("name", "text", parse_name);
     let url = section.parsed("url", "a URL such as \"http://localhost:9000/mcp\"", parse_url);
     let listen = section.parsed("listen", "an address such as \"127.0.0.1:3004\"", parse_address);
+    let rewrite_host = value(section.boolean("rewrite_host"));
     let upstream = Upstream {
         name: name.or_else(|| default_name(section, url.as_ref())),
         url,
         listen,
-        rewrite_host: value(section.boolean("rewrite_host")),
+        rewrite_host,
+        allow_hosts: read_allowed_hosts(section, rewrite_host),
         oauth_rewrite: value(section.boolean("oauth_rewrite")),
         csp: section.tables("csp", &UPSTREAM_CSP, csp::read_rule),
     };
     require(section, &["url", "listen"]);
     Some(upstream)
+}
+
+fn read_allowed_hosts(section: &mut Section<'_>, rewrite_host: Option<bool>) -> Vec<String> {
+    if let (false, Some(span)) = (rewrite_host.unwrap_or(false), section.key_span("allow_hosts")) {
+        let message = "`allow_hosts` has no effect without `rewrite_host = true`: the server checks the client's `Host`";
+        section.problems().add(&span, ProblemKind::NoEffect, message);
+    }
+    let mut hosts = Vec::new();
+    for host in section.texts("allow_hosts") {
+        match parse_host_name(host.value) {
+            Ok(name) => hosts.push(name),
+            Err(problem) => {
+                let message = format!("`allow_hosts`: {problem}");
+                section.problems().add(&host.span, ProblemKind::BadValue, message);
+            }
+        }
+    }
+    hosts
+}
+
+/// Parses a host name that clients may send in `Host`.
+pub(crate) fn parse_host_name(text: &str) -> Result<String, String> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if text.is_empty() || !text.bytes().all(is_name) {
+        return Err("expected a host name without a port, such as mcp.example.com".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// The name of an upstream without `name`.
@@ -420,17 +462,31 @@ fn require(section: &Section<'_>, keys: &[&str]) {
 struct Forward {
     listen: Option<Located<SocketAddr>>,
     intercept: Option<bool>,
+    allow_private_targets: Option<bool>,
+    auth_file: Option<PathBuf>,
 }
 
 impl Forward {
     fn into_config(self) -> Option<ForwardConfig> {
-        Some(ForwardConfig { listen: self.listen?.value, intercept: self.intercept })
+        Some(ForwardConfig {
+            listen: self.listen?.value,
+            intercept: self.intercept,
+            allow_private_targets: self.allow_private_targets,
+            auth_file: self.auth_file,
+        })
     }
 }
 
-fn read_forward(section: &mut Section<'_>) -> Option<Forward> {
+fn read_forward(section: &mut Section<'_>, folder: &Path, files: NamedFiles) -> Option<Forward> {
     let listen = section.parsed("listen", "an address such as \"127.0.0.1:3128\"", parse_address);
-    let forward = Forward { listen, intercept: value(section.boolean("intercept")) };
+    let forward = Forward {
+        listen,
+        intercept: value(section.boolean("intercept")),
+        allow_private_targets: value(section.boolean("allow_private_targets")),
+        auth_file: value(
+            section.parsed("auth_file", "a path in quotes", |text| parse_file(text, folder, files)),
+        ),
+    };
     require(section, &["listen"]);
     Some(forward)
 }

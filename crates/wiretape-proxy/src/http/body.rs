@@ -15,6 +15,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -165,7 +166,7 @@ impl PassingBody {
                     (None, rest) => return Poll::Ready(rest.map(Ok)),
                 },
                 Some(Err(error)) => {
-                    self.record_broken();
+                    self.record_broken(&error);
                     return Poll::Ready(Some(Err(BodyError::Broken(error))));
                 }
             }
@@ -220,7 +221,12 @@ impl PassingBody {
     }
 
     /// Records a read error: the client has disconnected, or the upstream broke the connection.
-    fn record_broken(&self) {
+    fn record_broken(&self, error: &hyper::Error) {
+        if self.tap.from() == Direction::ClientToServer && is_malformed(error) {
+            let refusal = Refusal::malformed_body();
+            self.tap.exchange().record_failure(refusal.ended, Some(&refusal.message));
+            return;
+        }
         let (ended, error) = match self.tap.from() {
             Direction::ClientToServer => (Ended::ClientClosed, None),
             Direction::ServerToClient => (
@@ -246,6 +252,13 @@ impl PassingBody {
         self.tap.exchange().record_failure(refusal.ended, Some(&refusal.message));
         Poll::Ready(Some(Err(BodyError::Refused(refusal))))
     }
+}
+
+/// Whether a body was framed wrongly, as opposed to cut off.
+fn is_malformed(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause
+        .is_some_and(|cause| matches!(cause.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
 }
 
 /// Combines two recordings into one that finishes after both.

@@ -10,14 +10,17 @@ use super::csp::Csp;
 use super::forward::{self, ClientProtocol};
 use super::headers;
 use super::heads::HeadCache;
+use super::host_guard::HostGuard;
 use super::login::Login;
-use super::options::{HostHeader, ListenerOptions, Route};
+use super::network::Reach;
+use super::options::{HostHeader, ListenerOptions, PrivateTargets, Route};
 use super::refusal::Refusal;
 use super::relay;
 use super::server::{ConnectionPermit, Shared};
 use super::timer::LazyTimer;
 use super::traces::{SessionTrace, SessionTraces};
 use super::upstream::{HttpPreference, Scheme, Sender, Target};
+use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{Method, Request, request};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -26,6 +29,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -54,6 +58,8 @@ pub(super) struct ClientConnection {
     last_session: Mutex<Option<LastSession>>,
     /// The trace for requests without a session.
     sessionless: Mutex<Option<Arc<SessionTrace>>>,
+    /// The number of HTTP/2 requests so far.
+    requests: AtomicU64,
 }
 
 /// A session and its trace.
@@ -85,6 +91,8 @@ pub(super) struct Listener {
     pub(super) name: Arc<str>,
     pub(super) address: SocketAddr,
     pub(super) target: Option<Arc<Target>>,
+    /// The check of `Host`, if it is replaced.
+    pub(super) host_guard: Option<HostGuard>,
     /// The OAuth rewriting, if it is on.
     pub(super) login: Option<Login>,
     /// The Content-Security-Policies, if there are any.
@@ -157,6 +165,7 @@ impl ClientConnection {
             heads: HeadCache::default(),
             last_session: Mutex::default(),
             sessionless: Mutex::default(),
+            requests: AtomicU64::new(0),
         })
     }
 
@@ -214,21 +223,59 @@ impl ClientConnection {
     ) {
         let limits = self.shared.limits.clone();
         let this = Arc::clone(&self);
-        let service = service_fn(move |request| relay::handle(Arc::clone(&this), request));
+        let service = service_fn(move |request| {
+            this.requests.fetch_add(1, Ordering::Relaxed);
+            relay::handle(Arc::clone(&this), request)
+        });
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_header_list_size(u32::try_from(limits.headers * 2).unwrap_or(u32::MAX))
             .auto_date_header(false)
             .serve_connection(TokioIo::new(io), service);
         let mut connection = std::pin::pin!(connection);
+        let over = async {
+            tokio::select! {
+                () = draining(&mut drain) => {}
+                () = self.idle_http2(limits.header) => {}
+            }
+        };
         let result = tokio::select! {
             result = connection.as_mut() => result,
-            () = draining(&mut drain) => {
+            () = over => {
+                // Announces the end (GOAWAY) and completes the requests. A client that doesn't take part is cut off: the
+                // announcement waits for its acknowledgement, and a half-sent head would be waited for as well.
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                tokio::select! {
+                    result = connection => result,
+                    () = self.idle_http2(self.farewell_time()) => Ok(()),
+                }
             }
         };
         self.count_failure(result);
+    }
+
+    /// How long an idle HTTP/2 client may take to acknowledge the end of its connection.
+    fn farewell_time(&self) -> Duration {
+        let had_requests = self.requests.load(Ordering::Relaxed) > 0;
+        if had_requests { self.shared.limits.header } else { Duration::from_secs(1) }
+    }
+
+    /// Resolves when an HTTP/2 connection had neither a request nor a response for this long, or up to twice as long. hyper has
+    /// timeouts for HTTP/1 only, and an HTTP/2 preface alone would hold one of `--max-connections` for ever. Idleness is
+    /// sampled, so that a request costs no more than a count.
+    async fn idle_http2(self: &Arc<Self>, limit: Duration) {
+        // Besides the connection itself and its service, only its exchanges and tunnels hold it.
+        const IDLE_COUNT: usize = 2;
+        let sample = || (self.requests.load(Ordering::Relaxed), Arc::strong_count(self) > IDLE_COUNT);
+        let mut before = sample();
+        loop {
+            tokio::time::sleep(limit).await;
+            let now = sample();
+            if now == before && !now.1 {
+                return;
+            }
+            before = now;
+        }
     }
 
     /// Counts requests that never became exchanges, so that they show up at least in the status.
@@ -282,6 +329,18 @@ impl ClientConnection {
         &self.heads
     }
 
+    /// Refuses a request whose `Host` is ambiguous, or not one that the listener accepts.
+    pub(super) fn check_host<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        // RFC 9112, section 3.2: which of two names counts is not for us, or the server, to guess.
+        if request.headers().get_all(HOST).iter().nth(1).is_some() {
+            return Err(Refusal::misdirected("the request has more than one Host header"));
+        }
+        match &self.listener.host_guard {
+            Some(guard) => guard.check(request.uri(), request.headers()),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn login(&self) -> Option<&Login> {
         self.listener.login.as_ref()
     }
@@ -293,6 +352,31 @@ impl ClientConnection {
     /// Whether CONNECT is allowed: on a forward proxy, outside of a tunnel.
     pub(super) fn takes_connect(&self) -> bool {
         matches!(self.listener.options.route, Route::Forward(_)) && matches!(self.scope, Scope::Listener)
+    }
+
+    /// Requires the password of a forward proxy, and takes it out: it is for nobody else, and not for the trace.
+    pub(super) fn authenticate<B>(&self, request: &mut Request<B>) -> Result<(), Refusal> {
+        let (Route::Forward(forward), Scope::Listener) = (&self.listener.options.route, &self.scope) else {
+            return Ok(());
+        };
+        let Some(credentials) = &forward.credentials else { return Ok(()) };
+        match request.headers_mut().remove(PROXY_AUTHORIZATION) {
+            Some(given) if credentials.are_given_by(&given) => Ok(()),
+            _ => Err(Refusal::unauthorized()),
+        }
+    }
+
+    /// The networks that clients may reach through a forward proxy.
+    pub(super) fn reach(&self) -> Reach {
+        match &self.listener.options.route {
+            Route::Forward(forward)
+                if forward.private_targets == PrivateTargets::FromHere
+                    && !self.listener.address.ip().to_canonical().is_loopback() =>
+            {
+                Reach::Public
+            }
+            _ => Reach::Anywhere,
+        }
     }
 
     /// How `Host` is handled.
@@ -329,7 +413,7 @@ impl ClientConnection {
         if authority.as_str() == self.listener.address.to_string() {
             return Err(Refusal::misdirected("the request is for this proxy itself"));
         }
-        Ok(Arc::new(Target::new(Scheme::Http, authority.clone())))
+        Ok(Arc::new(Target::new(Scheme::Http, authority.clone()).within(self.reach())))
     }
 
     /// A connection to the server that is ready for a request, and whether it is a reused one.

@@ -397,6 +397,11 @@ impl Exchange {
         self.state().ended == Ended::TooLarge
     }
 
+    /// Whether the client broke the framing of its request's body.
+    pub(super) fn is_malformed(&self) -> bool {
+        self.state().ended == Ended::Refused
+    }
+
     /// Responds with an error of the proxy, and records it.
     pub(super) fn refuse<B: From<Bytes>>(&self, refusal: &Refusal) -> http::Response<B> {
         if refusal.concerns == Concerns::Operator {

@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
@@ -97,7 +98,7 @@ pub(super) async fn connect(
     let Some(authority) = request.uri().authority().filter(|name| name.port_u16().is_some()).cloned() else {
         return refuse(Refusal::misdirected("CONNECT needs a host and a port"));
     };
-    let plain = Target::new(Scheme::Http, authority);
+    let plain = Target::new(Scheme::Http, authority).within(connection.reach());
     // Connect before responding: a client expects an unreachable server as an error response to CONNECT.
     let upstream = match connection.shared().connector.connect_bare(&plain).await {
         Ok(upstream) => upstream,
@@ -130,7 +131,7 @@ async fn serve_tunnel(
             serve_http(connection, client, upstream, plain, Protocol::Http2).await;
         }
         (Ok(Ok(ClientProtocol::Tls)), Some(authority_ca)) => {
-            let target = Target::new(Scheme::Https, authority);
+            let target = Target::new(Scheme::Https, authority).within(connection.reach());
             intercept(connection, client, upstream, target, &authority_ca).await;
         }
         // The client closed the tunnel before it sent anything.
@@ -206,7 +207,14 @@ async fn intercept(
     // By the name in CONNECT rather than by SNI: it is the server that the client wants, and is always there.
     let host = target.authority.host().trim_matches(['[', ']']).to_owned();
     let accepted = match authority.server_config(&host, std::time::SystemTime::now()) {
-        Ok(config) => TlsAcceptor::from(config).accept(client).await.map_err(|error| error.to_string()),
+        Ok(config) => {
+            let limit = connection.shared().limits.header;
+            match tokio::time::timeout(limit, TlsAcceptor::from(config).accept(client)).await {
+                Ok(accepted) => accepted.map_err(|error| error.to_string()),
+                // Not a problem of certificates, which the warning below is about.
+                Err(_) => return connection.shared().count(Ended::Timeout),
+            }
+        }
         Err(error) => Err(error.to_string()),
     };
     match accepted {
@@ -223,12 +231,69 @@ async fn intercept(
 
 async fn relay_unread(
     connection: Arc<ClientConnection>,
-    mut client: impl AsyncRead + AsyncWrite + Unpin,
-    mut upstream: TcpStream,
+    client: impl AsyncRead + AsyncWrite + Unpin,
+    upstream: TcpStream,
 ) {
-    // Either side may close at any time; that is a normal end.
-    let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
-    connection.shared().count(Ended::Upgraded);
+    let limits = &connection.shared().limits;
+    let moved = AtomicU64::new(0);
+    let mut client = CountedReads { inner: client, count: &moved };
+    let mut upstream = CountedReads { inner: upstream, count: &moved };
+    let ended = tokio::select! {
+        // Either side may close at any time; that is a normal end.
+        _ = tokio::io::copy_bidirectional(&mut client, &mut upstream) => Ended::Upgraded,
+        () = silence(&moved, limits.header, limits.idle) => Ended::Timeout,
+    };
+    connection.shared().count(ended);
+}
+
+/// Resolves when nothing was read for `first` since the beginning, or later for `idle`, or up to twice as long. A tunnel in
+/// which neither side has said anything is no connection yet, and holds one of `--max-connections`.
+async fn silence(moved: &AtomicU64, first: Duration, idle: Option<Duration>) {
+    loop {
+        let before = moved.load(Ordering::Relaxed);
+        match (before, idle) {
+            (0, _) => tokio::time::sleep(first).await,
+            (_, Some(idle)) => tokio::time::sleep(idle).await,
+            (_, None) => std::future::pending().await,
+        }
+        if moved.load(Ordering::Relaxed) == before {
+            return;
+        }
+    }
+}
+
+/// A stream that counts its reads.
+struct CountedReads<'a, S> {
+    inner: S,
+    count: &'a AtomicU64,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for CountedReads<'_, S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
+        if read.is_ready() {
+            self.count.fetch_add(1, Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountedReads<'_, S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
 }
 
 /// A stream with bytes that were already read from it put back in front.

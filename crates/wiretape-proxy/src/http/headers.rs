@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, TE, TRANSFER_ENCODING,
-    UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderValue, Version};
 use std::time::Duration;
@@ -43,7 +43,8 @@ pub(super) fn strip_hop(headers: &mut HeaderMap, to: Hop, keep_upgrade: bool) {
         for name in named_by_connection(headers) {
             let is_upgrade = name == UPGRADE;
             // `TE: trailers` may be forwarded (RFC 9110, section 10.1.4), although `Connection` has to name it.
-            if !(is_upgrade && keep_upgrade) && name != TE && name != CONNECTION {
+            // `Host` is for everyone on the way (RFC 9110, section 7.6.1); without it the server's own check would be void.
+            if !(is_upgrade && keep_upgrade) && name != TE && name != CONNECTION && name != HOST {
                 headers.remove(&name);
             }
         }
@@ -83,9 +84,19 @@ fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect()
 }
 
-/// Whether a request or response switches to another protocol.
+/// Whether a request or response switches to another protocol. Not to HTTP/2 (`h2c`): RFC 9113 has removed that upgrade, and
+/// a server that still accepts it would be reached past the recording and past the checks of later requests.
 pub(super) fn wants_upgrade(headers: &HeaderMap) -> bool {
-    headers.contains_key(UPGRADE) && named_by_connection(headers).contains(&UPGRADE)
+    headers.contains_key(UPGRADE)
+        && named_by_connection(headers).contains(&UPGRADE)
+        && !headers.get_all(UPGRADE).iter().any(offers_h2c)
+}
+
+fn offers_h2c(upgrade: &HeaderValue) -> bool {
+    let protocols = upgrade.to_str().unwrap_or_default().split(',');
+    protocols
+        .map(str::trim)
+        .any(|protocol| protocol.get(..3).is_some_and(|name| name.eq_ignore_ascii_case("h2c")))
 }
 
 /// The approximate size of the headers on the wire, in bytes.
@@ -204,6 +215,9 @@ mod tests {
         assert_eq!(stripped(&headers, Hop::Http1, true), ["connection: upgrade", "upgrade: websocket"]);
         assert!(stripped(&headers, Hop::Http1, false).is_empty());
         assert!(!wants_upgrade(&map(&[("upgrade", "h2c")])));
+        for h2c in ["h2c", "H2C", "websocket, h2c"] {
+            assert!(!wants_upgrade(&map(&[("connection", "upgrade"), ("upgrade", h2c)])), "{h2c}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::body::ProxyBody;
 use super::connection::ClientConnection;
 use super::exchange::Exchange;
 use super::headers;
+use super::network::Reach;
 use super::oauth::{
     AuthorizationRequest, DOCUMENT_LIMIT, DocumentKind, FOREIGN_RESPONSE_POLICY, FORM_LIMIT, Origins,
     Rewriter, Route, is_accepted_from_foreign, is_sent_to_foreign, is_unconditional, may_be_login,
@@ -28,6 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The OAuth rewriting of one listener.
 pub(super) struct Login {
     rewriter: Mutex<Rewriter>,
+    upstream: Arc<Target>,
 }
 
 /// A request that may belong to a login, and its route.
@@ -41,7 +43,8 @@ pub(super) struct LoginRequest {
 
 impl Login {
     pub(super) fn new(upstream: &UpstreamUrl) -> Option<Self> {
-        Some(Login { rewriter: Mutex::new(Rewriter::new(&upstream.to_string())?) })
+        let rewriter = Mutex::new(Rewriter::new(&upstream.to_string())?);
+        Some(Login { rewriter, upstream: Arc::new(upstream.target()) })
     }
 
     /// The route of a request that may belong to a login; `None` for all others.
@@ -63,7 +66,7 @@ impl Login {
         let origins = rewriter.origins(&public().to_string())?;
         let route = rewriter.route(parts.method.as_str(), target, &origins);
         let (route, kind, foreign) = match route {
-            Route::Document { .. } | Route::Endpoint { .. } => foreign_target(route),
+            Route::Document { .. } | Route::Endpoint { .. } => foreign_target(route, &self.upstream),
             _ => (route, rewriter.document_kind(target), None),
         };
         Some(Box::new(LoginRequest { origins, route, kind, foreign }))
@@ -94,13 +97,16 @@ impl LoginRequest {
 
 /// Resolves the server of a request that is not for the upstream. If that fails, the request goes nowhere: it must not reach
 /// the upstream instead, which would then get credentials of another server.
-fn foreign_target(route: Route) -> (Route, Option<DocumentKind>, Option<Arc<Target>>) {
+fn foreign_target(
+    route: Route,
+    upstream: &Arc<Target>,
+) -> (Route, Option<DocumentKind>, Option<Arc<Target>>) {
     let (url, kind) = match &route {
         Route::Document { url, kind } => (url, Some(kind.clone())),
         Route::Endpoint { url } => (url, None),
         _ => return (route, None, None),
     };
-    match target_of(url) {
+    match target_of(url, upstream) {
         Some(target) => (route, kind, Some(target)),
         None => (Route::Nowhere, None, None),
     }
@@ -111,9 +117,12 @@ fn is_form(headers: &HeaderMap) -> bool {
         .is_some_and(|media| media.eq_ignore_ascii_case("application/x-www-form-urlencoded"))
 }
 
-fn target_of(url: &str) -> Option<Arc<Target>> {
+/// The server of a URL that a document of the upstream names. `Url::may_lead_to` has judged the URL's text; what its name resolves
+/// to is judged when connecting.
+fn target_of(url: &str, upstream: &Arc<Target>) -> Option<Arc<Target>> {
     let (origin, _) = url.split_once(['?', '#']).unwrap_or((url, ""));
-    Some(Arc::new(origin.parse::<UpstreamUrl>().ok()?.target()))
+    let target = origin.parse::<UpstreamUrl>().ok()?.target();
+    Some(Arc::new(target.within(Reach::As(Arc::clone(upstream)))))
 }
 
 fn edit(headers: &mut HeaderMap, name: &HeaderName, mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) {
@@ -288,7 +297,7 @@ async fn authorize(
 
 /// Requests an authorization endpoint without the browser's cookies, to see whether it redirects to the client at once.
 async fn probe(connection: &ClientConnection, url: &str) -> Option<(u16, Option<HeaderValue>)> {
-    let target = target_of(url)?;
+    let target = target_of(url, &connection.login()?.upstream)?;
     let path = url.parse::<Uri>().ok()?.path_and_query()?.clone();
     // A connection of its own: a probe must not take one that the client's requests wait for. Any failure means that
     // the browser finds out itself.

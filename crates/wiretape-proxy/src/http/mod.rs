@@ -22,6 +22,9 @@
 //! | `forward` | CONNECT, tunnels, interception |
 //! | `login`, `oauth` | OAuth through a reverse proxy: the exchanges, and the rewriting rules |
 //! | `endpoint` | the `endpoint` event of HTTP+SSE |
+//! | `host_guard` | which `Host` is accepted where it is replaced |
+//! | `network` | which networks a target may be in |
+//! | `proxy_auth` | the password of a forward proxy |
 //! | `refusal` | error responses of the proxy itself |
 //! | `ca` | certificates for interception |
 //! | `draining` | which streams are ended and which requests are awaited when the proxy stops |
@@ -42,9 +45,12 @@ pub(crate) mod exchange;
 mod forward;
 pub(crate) mod headers;
 mod heads;
+mod host_guard;
 mod login;
+mod network;
 mod oauth;
 mod options;
+mod proxy_auth;
 pub(crate) mod refusal;
 mod relay;
 mod rewrite;
@@ -57,9 +63,10 @@ pub(crate) mod upstream;
 
 pub use draining::Draining;
 pub use options::{
-    AdminOptions, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions,
-    ReverseOptions, Route,
+    AdminOptions, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, PrivateTargets,
+    ProxyOptions, ReverseOptions, Route,
 };
+pub use proxy_auth::{Credentials, CredentialsError};
 pub(crate) use server::Signals;
 pub use server::{BoundListener, ProxyError, ProxyOutcome, run};
 pub use upstream::{Scheme, UpstreamUrl, UrlError};

@@ -75,6 +75,8 @@ pub struct ReverseOptions {
     pub upstream: UpstreamUrl,
     /// How `Host` is handled.
     pub host: HostHeader,
+    /// With [`HostHeader::Rewrite`]: names that clients may use for the proxy, besides those of this machine.
+    pub allowed_hosts: Vec<String>,
     /// Whether OAuth is rewritten so that logins work through the proxy.
     pub oauth: OAuthRewrite,
     /// What its pages and widgets may load and reach; without rules nothing is changed.
@@ -104,6 +106,20 @@ pub enum OAuthRewrite {
 pub struct ForwardOptions {
     /// Intercepts TLS with certificates of a local authority; without one TLS is tunnelled unread.
     pub intercept: Option<Arc<super::ca::CertificateAuthority>>,
+    /// Whether clients may reach this machine and private networks through it.
+    pub private_targets: PrivateTargets,
+    /// The password that clients must give; without one, none is required.
+    pub credentials: Option<super::Credentials>,
+}
+
+/// Whether clients may reach this machine and private networks through a forward proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PrivateTargets {
+    /// If the listener's address is loopback: its clients are on this machine, and can reach them anyway.
+    #[default]
+    FromHere,
+    /// Always.
+    Allowed,
 }
 
 /// The limits of a proxy.

@@ -100,6 +100,34 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, Ended::Refused, message)
     }
 
+    /// The request is for another host, which may be a web page's (DNS rebinding).
+    pub(super) fn foreign_host() -> Self {
+        // Without the name: it comes from the client, and may be anything.
+        let message = "the request's Host is not a name of this proxy; with --rewrite-host, names other than \
+                       localhost have to be allowed with --allow-host";
+        Self::new(StatusCode::MISDIRECTED_REQUEST, Ended::Refused, message)
+    }
+
+    /// The target is on this machine or in a private network, and the client may not reach those.
+    pub(super) fn out_of_reach(upstream: &str) -> Self {
+        let message = format!(
+            "{upstream} is on the proxy's own machine or in a private network; the proxy has to be started with --allow-private-targets to reach it"
+        );
+        Self::new(StatusCode::FORBIDDEN, Ended::Refused, message)
+    }
+
+    /// The client has not given the proxy's password.
+    pub(super) fn unauthorized() -> Self {
+        let message =
+            "this proxy requires a user name and password: http://USER:PASSWORD@HOST:PORT in HTTP_PROXY";
+        Self::new(StatusCode::PROXY_AUTHENTICATION_REQUIRED, Ended::Refused, message)
+    }
+
+    /// The client broke the framing of its request's body.
+    pub(super) fn malformed_body() -> Self {
+        Self::misdirected("the request's body is not valid HTTP: its chunks are malformed")
+    }
+
     /// Nothing is at this reserved path.
     pub(super) fn not_found() -> Self {
         let message = "this proxy knows no authorization server at this path; request the server's \
@@ -123,6 +151,10 @@ impl Refusal {
         let mut response = Response::new(B::from(self.body(id)));
         *response.status_mut() = self.status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            let challenge = HeaderValue::from_static("Basic realm=\"wiretape\", charset=\"UTF-8\"");
+            response.headers_mut().insert(header::PROXY_AUTHENTICATE, challenge);
+        }
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }

@@ -72,7 +72,12 @@ enum IncomingRequest {
     Login { exchange: Arc<Exchange>, step: Box<LoginRequest>, parts: request::Parts, body: Incoming },
 }
 
-fn classify(connection: &Arc<ClientConnection>, request: Request<Incoming>) -> IncomingRequest {
+fn classify(connection: &Arc<ClientConnection>, mut request: Request<Incoming>) -> IncomingRequest {
+    let checked = connection.check_host(&request).and_then(|()| connection.authenticate(&mut request));
+    if let Err(refusal) = checked {
+        connection.shared().count(refusal.ended);
+        return IncomingRequest::Refused(refusal);
+    }
     // Before a target is determined: CONNECT has no path, and names its server in another form.
     if request.method() == Method::CONNECT {
         return IncomingRequest::Tunnel(request);
@@ -215,6 +220,9 @@ async fn send(
 fn send_refusal(exchange: &Exchange, error: &hyper::Error) -> Refusal {
     if exchange.is_too_large() {
         return Refusal::body_too_large(exchange.shared().limits.body);
+    }
+    if exchange.is_malformed() {
+        return Refusal::malformed_body();
     }
     let upstream = Arc::clone(exchange.target.origin());
     if error.is_parse() || error.is_parse_too_large() {

@@ -9,8 +9,9 @@ use super::connection::{self, Listener};
 use super::csp::Csp;
 use super::draining::{AwaitedAnswers, Draining};
 use super::exchange::redact_name;
+use super::host_guard::HostGuard;
 use super::login::Login;
-use super::options::{AdminOptions, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
+use super::options::{AdminOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite, ProxyOptions, Route};
 use super::refusal::Refusal;
 use super::traces::{SessionTrace, SessionTraces};
 use super::upstream::Connector;
@@ -417,6 +418,12 @@ fn runtime() -> io::Result<Runtime> {
 fn bind(options: &ListenerOptions) -> Result<(StdListener, Arc<Listener>), ProxyError> {
     let listener = listen(options.listen)?;
     let address = listener.local_addr().map_err(ProxyError::Start)?;
+    let host_guard = match &options.route {
+        Route::Reverse(reverse) if reverse.host == HostHeader::Rewrite => {
+            Some(HostGuard::new(address, &reverse.allowed_hosts))
+        }
+        _ => None,
+    };
     let (target, login, csp) = match &options.route {
         Route::Reverse(reverse) => {
             let login = (reverse.oauth == OAuthRewrite::On).then(|| Login::new(&reverse.upstream)).flatten();
@@ -432,6 +439,7 @@ fn bind(options: &ListenerOptions) -> Result<(StdListener, Arc<Listener>), Proxy
             options: options.clone(),
             address,
             target,
+            host_guard,
             login,
             csp,
         }),

@@ -2,6 +2,7 @@
 
 use super::body::ProxyBody;
 use super::headers::Hop;
+use super::network::{Reach, is_out_of_reach};
 use super::refusal::Refusal;
 use http::uri::Authority;
 use http::{Request, Response, Uri};
@@ -162,6 +163,8 @@ pub(crate) struct Target {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
     origin: Arc<str>,
+    /// The networks in which it may be.
+    reach: Reach,
     /// Whether the server supports HTTP/2 without TLS, once that is known.
     plain_h2: OnceLock<bool>,
 }
@@ -170,7 +173,12 @@ impl Target {
     pub(crate) fn new(scheme: Scheme, authority: Authority) -> Self {
         let authority = without_user_info(authority);
         let origin = format!("{}://{authority}", scheme.name()).into();
-        Target { scheme, authority, origin, plain_h2: OnceLock::new() }
+        Target { scheme, authority, origin, reach: Reach::Anywhere, plain_h2: OnceLock::new() }
+    }
+
+    /// Limits the networks in which it may be.
+    pub(super) fn within(self, reach: Reach) -> Self {
+        Target { reach, ..self }
     }
 
     /// The origin, like `http://localhost:9000`.
@@ -183,7 +191,7 @@ impl Target {
     }
 
     /// The host and port to connect to; without brackets around an IPv6 address.
-    fn address(&self) -> (String, u16) {
+    pub(super) fn address(&self) -> (String, u16) {
         let host = self.authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         (host, self.authority.port_u16().unwrap_or(self.scheme.port()))
     }
@@ -323,6 +331,7 @@ impl Connector {
         match tokio::time::timeout(self.timeout, Box::pin(attempt)).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) if is_unknown_issuer(&error) => Err(Refusal::untrusted(target.origin())),
+            Ok(Err(error)) if is_out_of_reach(&error) => Err(Refusal::out_of_reach(target.origin())),
             Ok(Err(error)) => Err(Refusal::unreachable(target.origin(), &error.to_string())),
             Err(_) => Err(Refusal::connect_timeout(target.origin(), self.timeout.as_secs_f64())),
         }
@@ -352,7 +361,12 @@ impl Connector {
 
     async fn tcp(&self, target: &Target) -> io::Result<TcpStream> {
         let (host, port) = target.address();
-        let stream = TcpStream::connect((host.as_str(), port)).await?;
+        let stream = if target.reach.is_limited() {
+            // To the addresses that were checked, not to the name, which could resolve to others now.
+            TcpStream::connect(target.reach.resolve(&host, port).await?.as_slice()).await?
+        } else {
+            TcpStream::connect((host.as_str(), port)).await?
+        };
         // Messages are small and wait for an answer; Nagle's algorithm would delay them.
         stream.set_nodelay(true)?;
         Ok(stream)

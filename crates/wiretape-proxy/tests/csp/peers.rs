@@ -198,6 +198,7 @@ fn options(upstream: SocketAddr, csp: Vec<Rule>, sink: Arc<Kept>) -> ProxyOption
         route: Route::Reverse(ReverseOptions {
             upstream: format!("http://{upstream}/mcp").parse().unwrap(),
             host: HostHeader::Keep,
+            allowed_hosts: Vec::new(),
             oauth: OAuthRewrite::On,
             csp,
         }),

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::events::{self, EventArgs, EventPlan};
-use crate::proxy_config::{LimitsConfig, MIN_HEADERS, ProxyConfig, Switch};
+use crate::proxy_config::{ForwardConfig, LimitsConfig, MIN_HEADERS, ProxyConfig, Switch, parse_host_name};
 use crate::units::{self, Timeout};
 use crate::{dirs, output, redaction};
 use clap::{ArgGroup, Args};
@@ -15,14 +15,15 @@ use wiretape_events::sink::{RequestMetrics, Servers};
 use wiretape_events::{FORWARD, TransactionSink};
 use wiretape_library::private;
 use wiretape_proxy::http::ca::CertificateAuthority;
-use wiretape_proxy::http::csp::Rule;
 use wiretape_proxy::http::{
-    AdminOptions, BoundListener, Draining, ForwardOptions, HostHeader, Limits, ListenerOptions, OAuthRewrite,
-    ProxyError, ProxyOptions, ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
+    AdminOptions, BoundListener, Credentials, Draining, ForwardOptions, HostHeader, Limits, ListenerOptions,
+    OAuthRewrite, PrivateTargets, ProxyError, ProxyOptions, ProxyOutcome, ReverseOptions, Route, UpstreamUrl,
 };
 use wiretape_proxy::journal::JournalOptions;
 use wiretape_proxy::warning::Warning;
 
+/// The environment variable with the user name and password that clients of a forward proxy must give.
+const AUTH_VARIABLE: &str = "WIRETAPE_PROXY_AUTH";
 /// The default port of a reverse proxy.
 const REVERSE_PORT: u16 = 3004;
 /// The default port of a forward proxy.
@@ -57,6 +58,14 @@ pub(crate) struct ProxyArgs {
     #[arg(long, requires = "forward")]
     intercept: bool,
 
+    /// Let clients on other machines reach this machine and private networks through the proxy
+    #[arg(long, requires = "forward")]
+    allow_private_targets: bool,
+
+    /// Require the USER:PASSWORD in FILE (default: the variable WIRETAPE_PROXY_AUTH, if set)
+    #[arg(long, value_name = "FILE", requires = "forward")]
+    auth_file: Option<PathBuf>,
+
     /// Read options from FILE; the command line takes precedence
     #[arg(long, value_name = "FILE", group = "role")]
     config: Option<PathBuf>,
@@ -72,6 +81,10 @@ pub(crate) struct ProxyArgs {
     /// Send the upstream's host name in `Host` instead of the client's value
     #[arg(long, conflicts_with_all = ["forward", "config"])]
     rewrite_host: bool,
+
+    /// With --rewrite-host, also accept NAME in the client's `Host` (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = parse_host_name, requires = "rewrite_host")]
+    allow_host: Vec<String>,
 
     /// Don't rewrite the server's OAuth metadata
     #[arg(long, conflicts_with_all = ["forward", "config"])]
@@ -282,9 +295,20 @@ fn listeners(args: &ProxyArgs, config: &mut ProxyConfig) -> Result<Vec<ListenerO
         Some(upstream) => ListenerOptions {
             name: args.label.clone().unwrap_or_else(|| upstream.name().to_owned()),
             listen: args.listen.unwrap_or_else(|| local(REVERSE_PORT)),
-            route: reverse(upstream.clone(), args.rewrite_host, !args.no_oauth_rewrite, Vec::new()),
+            route: Route::Reverse(ReverseOptions {
+                upstream: upstream.clone(),
+                host: host_header(args.rewrite_host),
+                allowed_hosts: args.allow_host.clone(),
+                oauth: oauth_rewrite(!args.no_oauth_rewrite),
+                csp: Vec::new(),
+            }),
         },
-        None => forward(args.listen.unwrap_or_else(|| local(FORWARD_PORT)), args.intercept)?,
+        None => forward(&ForwardConfig {
+            listen: args.listen.unwrap_or_else(|| local(FORWARD_PORT)),
+            intercept: Some(args.intercept),
+            allow_private_targets: Some(args.allow_private_targets),
+            auth_file: args.auth_file.clone(),
+        })?,
     };
     Ok(vec![listener])
 }
@@ -296,16 +320,17 @@ fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOption
         .map(|upstream| ListenerOptions {
             name: upstream.name,
             listen: upstream.listen,
-            route: reverse(
-                upstream.url,
-                upstream.rewrite_host.unwrap_or(false),
-                upstream.oauth_rewrite.unwrap_or(true),
-                [for_all.clone(), upstream.csp].concat(),
-            ),
+            route: Route::Reverse(ReverseOptions {
+                upstream: upstream.url,
+                host: host_header(upstream.rewrite_host.unwrap_or(false)),
+                allowed_hosts: upstream.allow_hosts,
+                oauth: oauth_rewrite(upstream.oauth_rewrite.unwrap_or(true)),
+                csp: [for_all.clone(), upstream.csp].concat(),
+            }),
         })
         .collect();
     if let Some(options) = config.forward.take() {
-        listeners.push(forward(options.listen, options.intercept.unwrap_or(false))?);
+        listeners.push(forward(&options)?);
     }
     if listeners.is_empty() {
         let message = format!("{} has neither an upstream nor a forward proxy", path.display());
@@ -316,18 +341,42 @@ fn from_file(path: &Path, config: &mut ProxyConfig) -> Result<Vec<ListenerOption
     Ok(listeners)
 }
 
-fn reverse(upstream: UpstreamUrl, rewrite_host: bool, oauth_rewrite: bool, csp: Vec<Rule>) -> Route {
-    Route::Reverse(ReverseOptions {
-        upstream,
-        host: if rewrite_host { HostHeader::Rewrite } else { HostHeader::Keep },
-        oauth: if oauth_rewrite { OAuthRewrite::On } else { OAuthRewrite::Off },
-        csp,
-    })
+fn host_header(is_rewritten: bool) -> HostHeader {
+    if is_rewritten { HostHeader::Rewrite } else { HostHeader::Keep }
 }
 
-fn forward(listen: SocketAddr, intercept: bool) -> Result<ListenerOptions, CommandError> {
-    let route = Route::Forward(ForwardOptions { intercept: authority(intercept)? });
-    Ok(ListenerOptions { name: FORWARD.to_owned(), listen, route })
+fn oauth_rewrite(is_on: bool) -> OAuthRewrite {
+    if is_on { OAuthRewrite::On } else { OAuthRewrite::Off }
+}
+
+fn forward(options: &ForwardConfig) -> Result<ListenerOptions, CommandError> {
+    let allows_private = options.allow_private_targets.unwrap_or(false);
+    let route = Route::Forward(ForwardOptions {
+        intercept: authority(options.intercept.unwrap_or(false))?,
+        private_targets: if allows_private { PrivateTargets::Allowed } else { PrivateTargets::FromHere },
+        credentials: credentials(options.auth_file.as_deref())?,
+    });
+    Ok(ListenerOptions { name: FORWARD.to_owned(), listen: options.listen, route })
+}
+
+/// The password that clients of a forward proxy must give: from the file, or else from the environment. Not from an option,
+/// which every user of the machine could read.
+fn credentials(file: Option<&Path>) -> Result<Option<Credentials>, CommandError> {
+    let (text, source) = match file {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                CommandError::because(format!("can't read the password from {}", path.display()), error)
+            })?;
+            (text, path.display().to_string())
+        }
+        None => match std::env::var_os(AUTH_VARIABLE).filter(|text| !text.is_empty()) {
+            Some(text) => (text.to_string_lossy().into_owned(), AUTH_VARIABLE.to_owned()),
+            None => return Ok(None),
+        },
+    };
+    let credentials = Credentials::parse(&text)
+        .map_err(|error| CommandError::because(format!("can't use the password in {source}"), error))?;
+    Ok(Some(credentials))
 }
 
 /// The CA whose certificates clients are presented with.
@@ -383,7 +432,9 @@ fn announce(bound: &[BoundListener], admin: Option<SocketAddr>, traces: Option<&
                 ));
             }
         }
-        if !address.ip().is_loopback() {
+        let has_password =
+            matches!(&listener.route, Route::Forward(forward) if forward.credentials.is_some());
+        if !address.ip().is_loopback() && !has_password {
             output::warn(format!(
                 "wiretape: {address} is reachable from other machines, without authentication"
             ));

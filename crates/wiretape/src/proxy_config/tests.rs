@@ -85,7 +85,8 @@ frame-ancestors = ["*"]
 name = "search"
 url = "http://localhost:9000/mcp"
 listen = "127.0.0.1:3004"
-rewrite_host = false
+rewrite_host = true
+allow_hosts = ["mcp.example.com"]
 oauth_rewrite = true
 [[upstream.csp]]
 connect_src = ["https://api.example.com"]
@@ -96,6 +97,8 @@ listen = "[::1]:3004"
 [forward]
 listen = "127.0.0.1:3128"
 intercept = false
+allow_private_targets = false
+auth_file = "proxy-auth"
 "#;
 
 #[test]
@@ -125,7 +128,8 @@ fn every_key_is_read() {
     assert_eq!(config.limits.total_timeout, Some(Switch::On(Duration::from_millis(500))));
     let [search, other] = &config.upstreams[..] else { panic!("{:?}", config.upstreams) };
     assert_eq!((search.name.as_str(), search.url.path()), ("search", "/mcp"));
-    assert_eq!((search.rewrite_host, search.oauth_rewrite), (Some(false), Some(true)));
+    assert_eq!((search.rewrite_host, search.oauth_rewrite), (Some(true), Some(true)));
+    assert_eq!(search.allow_hosts, ["mcp.example.com"]);
     assert_eq!((other.name.as_str(), other.rewrite_host), ("mcp-example-com", None));
     let [rule] = &config.csp[..] else { panic!("{:?}", config.csp) };
     assert_eq!((rule.mode, rule.report), (Mode::Replace, Some(Reporting::ReportTo)));
@@ -422,7 +426,7 @@ fn brackets_are_explained() {
         "[upstream]\nurl = \"http://a\"\nlisten = \"127.0.0.1:1\"\ncolour = 1\n",
         &[
             "1:1: this is a list of tables: write [[upstream]], with two brackets",
-            "4:1: unknown key `colour` in [[upstream]]; known keys: name, url, listen, rewrite_host, oauth_rewrite, csp",
+            "4:1: unknown key `colour` in [[upstream]]; known keys: name, url, listen, rewrite_host, allow_hosts, oauth_rewrite, csp",
         ],
     );
     check("[[forward]]\nlisten = \"127.0.0.1:1\"\n", &["1:1: only one is allowed: write [forward]"]);

@@ -1,7 +1,7 @@
 //! A forward proxy, which clients are configured to use.
 
 use crate::disconnects::check_refusal;
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, wiretape};
 use crate::wire::{Peer, Upstream, ok, post};
 use serde_json::{Value, json};
 
@@ -142,4 +142,88 @@ fn connect_is_for_forward_proxies() {
     assert_eq!(head.status(), 400);
     let message = check_refusal(&body, &Value::Null, "refused", 400);
     assert!(message.contains("--forward"), "{message}");
+}
+
+/// A proxy that other machines could reach. The tests reach it from here all the same.
+fn open_proxy(options: &[&str], environment: &[(&str, &str)]) -> Proxy {
+    let options = [&["--forward", "--listen", "0.0.0.0:0", "--admin", "127.0.0.1:0"], options].concat();
+    Proxy::start_listening(tempfile::tempdir().unwrap(), &options, environment)
+}
+
+fn connect(proxy: &Proxy, authority: &str, headers: &str) -> Peer {
+    let mut client = proxy.connect();
+    client.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{headers}\r\n"));
+    client
+}
+
+/// Otherwise the network could read the admin port, other services of this machine, and a cloud's metadata.
+#[test]
+fn other_machines_can_not_reach_what_only_this_one_can() {
+    let upstream = Upstream::listen();
+    let proxy = open_proxy(&[], &[]);
+    let port = upstream.address().port();
+    let near = [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
+    let odd = ["127.1:80", "0.0.0.0:80", "169.254.169.254:80", "[::ffff:127.0.0.1]:80"].map(str::to_owned);
+    for authority in near.iter().chain(&odd) {
+        let (head, body) = connect(&proxy, authority, "").receive();
+        assert_eq!(head.status(), 403, "{authority}");
+        let message = check_refusal(&body, &Value::Null, "refused", 403);
+        assert!(message.contains("--allow-private-targets"), "{message}");
+        let mut client = proxy.connect();
+        client.send(format!("GET http://{authority}/status HTTP/1.1\r\nHost: {authority}\r\n\r\n"));
+        assert_eq!(client.receive().0.status(), 403, "{authority}");
+    }
+    let proxy = open_proxy(&["--allow-private-targets"], &[]);
+    let mut client = connect(&proxy, &near[0], "");
+    assert_eq!(client.receive_head().status(), 200);
+    upstream.accept();
+}
+
+#[test]
+fn a_password_is_required_and_goes_nowhere() {
+    // "bob:sesame7654", and what it is in Base64.
+    let (credentials, given) = ("bob:sesame7654", "Ym9iOnNlc2FtZTc2NTQ=");
+    let upstream = Upstream::listen();
+    let options = ["--forward", "--no-redact"];
+    let environment = [("WIRETAPE_PROXY_AUTH", credentials)];
+    let proxy = Proxy::start_with(tempfile::tempdir().unwrap(), &options, &environment);
+    let address = upstream.address();
+    for headers in ["", "Proxy-Authorization: Basic Ym9iOndyb25n\r\n"] {
+        let (head, body) = connect(&proxy, &address.to_string(), headers).receive();
+        assert_eq!(head.status(), 407);
+        assert!(head.get("proxy-authenticate").unwrap().starts_with("Basic "));
+        check_refusal(&body, &Value::Null, "refused", 407);
+    }
+    let headers = format!("Proxy-Authorization: Basic {given}\r\n");
+    let mut client = proxy.connect();
+    client.send(
+        post(&headers, CALL)
+            .replace("/mcp", &format!("http://{address}/mcp"))
+            .replace("Host: x", &format!("Host: {address}")),
+    );
+    let (_server, seen, _) = upstream.answer(ok("", RESULT));
+    assert_eq!((seen.get("proxy-authorization"), client.receive().0.status()), (None, 200));
+    // In a tunnel it was given once, to open it.
+    let mut tunnelled = connect(&proxy, &address.to_string(), &headers);
+    assert_eq!(tunnelled.receive_head().status(), 200);
+    let mut server = upstream.accept();
+    tunnelled.send(post("", CALL));
+    server.receive();
+    server.send(ok("", RESULT));
+    assert_eq!(tunnelled.receive().0.status(), 200);
+    drop((client, tunnelled));
+    let traces = proxy.stop().traces();
+    assert_eq!(traces.len(), 2);
+    assert!(traces.iter().all(|trace| !trace.text.contains(given) && !trace.text.contains("sesame")));
+}
+
+#[test]
+fn a_password_that_is_none_is_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("auth"), "sesame7654\n").unwrap();
+    let mut command = wiretape(home.path());
+    let output = command.args(["proxy", "--forward", "--auth-file", "auth"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && told.contains("USER:PASSWORD"), "{told}");
+    assert!(!told.contains("sesame"), "{told}");
 }

@@ -60,6 +60,15 @@ impl Proxy {
         Self::run(home, &[&["--listen", "127.0.0.1:0"], options].concat(), environment)
     }
 
+    /// As these options alone say, on an address of its own that they name.
+    pub(crate) fn start_listening(
+        home: tempfile::TempDir,
+        options: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
+        Self::run(home, options, environment)
+    }
+
     fn run(home: tempfile::TempDir, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let stderr = home.path().join("stderr");
         let mut command = wiretape(home.path());

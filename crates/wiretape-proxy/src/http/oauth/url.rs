@@ -4,8 +4,9 @@
 //! is rejected and forwarded unchanged: otherwise a difference between our reading and a peer's could send a token to the wrong
 //! server.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use super::super::network::NetworkZone;
 use crate::live::Origin;
 
 /// An http or https URL as it was written.
@@ -79,18 +80,10 @@ impl<'a> Url<'a> {
     fn zone(&self) -> Option<NetworkZone> {
         let authority = self.origin_text().split_once("://")?.1;
         match authority.strip_prefix('[') {
-            Some(address) => of_ipv6(address.split_once(']')?.0.parse().ok()?),
+            Some(address) => NetworkZone::of(IpAddr::V6(address.split_once(']')?.0.parse().ok()?)),
             None => of_name(authority.split(':').next()?),
         }
     }
-}
-
-/// The network that a host is in, judged by its name or address alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NetworkZone {
-    /// This machine or a private network.
-    Local,
-    Public,
 }
 
 fn of_name(host: &str) -> Option<NetworkZone> {
@@ -99,37 +92,13 @@ fn of_name(host: &str) -> Option<NetworkZone> {
     if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
         // Some resolvers take `127.1`, `0x7f.1` and `2130706433` for addresses; only the dotted form with four numbers is
         // accepted here, and the others are refused.
-        return of_ipv4(host.parse().ok()?);
+        return NetworkZone::of(IpAddr::V4(host.parse().ok()?));
     }
     if host.split('.').any(str::is_empty) {
         return None;
     }
-    // By name only: resolving it here would be a check that a second resolution, when connecting, could contradict.
+    // By name only: what it resolves to is checked when connecting (`Reach`).
     Some(if last == "localhost" { NetworkZone::Local } else { NetworkZone::Public })
-}
-
-fn of_ipv4(address: Ipv4Addr) -> Option<NetworkZone> {
-    let is_this_network = address.octets()[0] == 0;
-    if is_this_network || address.is_link_local() || address.is_broadcast() || address.is_multicast() {
-        return None;
-    }
-    let is_near = address.is_loopback() || address.is_private();
-    Some(if is_near { NetworkZone::Local } else { NetworkZone::Public })
-}
-
-fn of_ipv6(address: Ipv6Addr) -> Option<NetworkZone> {
-    if let IpAddr::V4(address) = address.to_canonical() {
-        return of_ipv4(address);
-    }
-    let first = address.segments()[0];
-    let is_local = address.is_loopback() || first & 0xfe00 == 0xfc00;
-    // Link-local, multicast, and the ranges that contain an IPv4 address or tunnel to one (NAT64, 6to4).
-    let is_odd = first & 0xffc0 == 0xfe80 || first & 0xff00 == 0xff00 || matches!(first, 0x64 | 0x2002);
-    let is_teredo = address.segments()[..2] == [0x2001, 0];
-    if is_local {
-        return Some(NetworkZone::Local);
-    }
-    (!is_odd && !is_teredo && first != 0).then_some(NetworkZone::Public)
 }
 
 /// The part of a target before its query and fragment.
