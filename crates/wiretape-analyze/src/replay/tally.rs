@@ -4,7 +4,9 @@ use super::cursor::{MatchKind, Miss};
 use super::difference::{Departure, in_words};
 use super::fault::FaultKind;
 use super::tape::{Kind, Recorded, Tape};
+use parking_lot::Mutex;
 use std::fmt;
+use std::sync::Arc;
 
 /// Misses that are kept; the rest are only counted.
 const MAX_MISSES: usize = 1000;
@@ -45,6 +47,11 @@ impl Tally {
     /// A tally before the first request.
     pub fn new(tape: &Tape) -> Self {
         Tally { calls: vec![CallTally::default(); tape.calls().len()], ..Self::default() }
+    }
+
+    /// A tally before the first request, which all clients of a tape count in.
+    pub fn shared(tape: &Tape) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self::new(tape)))
     }
 
     /// How often each recorded call was used.
