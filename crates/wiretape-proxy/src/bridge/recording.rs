@@ -41,7 +41,7 @@ pub(super) struct Recording {
 
 /// Whether a line is JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Message,
     Text,
 }
@@ -159,11 +159,11 @@ impl Recording {
     }
 
     /// Redacts a line, and decides whether it is a message.
-    fn clean<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, Kind) {
+    fn clean<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, LineKind) {
         if json::is_utf8(bytes)
             && let Some(clean) = self.clean_json(bytes)
         {
-            return (clean, Kind::Message);
+            return (clean, LineKind::Message);
         }
         let redactor = self.redactor.as_ref();
         let clean = match self.secrets.scrub(bytes) {
@@ -175,7 +175,7 @@ impl Recording {
                 Cow::Owned(clean.unwrap_or(bytes))
             }
         };
-        (clean, Kind::Text)
+        (clean, LineKind::Text)
     }
 
     /// Redacts a line, if it is JSON.
@@ -203,8 +203,8 @@ impl Recording {
         let session = self.session.lock().clone();
         let context = Context { wire, session: session.as_deref(), http, ..Context::default() };
         let observation = match kind {
-            Kind::Message => Observation::Message { dir, context, raw: &clean },
-            Kind::Text => Observation::Text { dir, context, text: &clean },
+            LineKind::Message => Observation::Message { dir, context, raw: &clean },
+            LineKind::Text => Observation::Text { dir, context, text: &clean },
         };
         journal.lock().append(self.clock.now(), std::iter::once(observation));
     }
