@@ -1,6 +1,6 @@
 //! Replaying arbitrary traces to arbitrary clients.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use wiretape_analyze::replay::{
     Action, Faults, Matching, MissReason, Mode, Notice, Order, Player, Repeats, Setting, Tally, Tape,
     TapeBuilder, WhenMissed, id_of,
@@ -82,7 +82,7 @@ struct SimulatedClient {
 
 impl SimulatedClient {
     fn new(trace: &[u8], tape: &Arc<Tape>, setting: &Arc<Setting>) -> Self {
-        let tally = Arc::new(Mutex::new(Tally::new(tape)));
+        let tally = Tally::shared(tape);
         SimulatedClient {
             player: Player::new(Arc::clone(tape), trace.to_vec(), Arc::clone(setting), tally),
             tape: Arc::clone(tape),

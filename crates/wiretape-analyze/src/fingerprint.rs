@@ -25,7 +25,7 @@ pub fn fingerprint_without(json: &[u8], paths: &Paths, at: &Trail) -> u64 {
 // 64 bits, and not a cryptographic hash: enough against accidents, not against a server that searches for collisions.
 fn print(json: &[u8], paths: &Paths, at: &Trail, texts: Texts) -> u64 {
     let mut walk = Walk { lexer: Lexer::new(json), paths, texts, open: Vec::new() };
-    walk.run(at).unwrap_or_else(|_| hash(Kind::NotJson, json))
+    walk.run(at).unwrap_or_else(|_| hash(ValueKind::NotJson, json))
 }
 
 /// Whether strings that hold JSON are compared as JSON. Only at the first level, so that the cost stays linear.
@@ -57,11 +57,11 @@ pub(crate) fn in_order(parts: [&[u8]; 2]) -> u64 {
 
 /// The fingerprint of a text.
 pub(crate) fn text(text: &str) -> u64 {
-    hash(Kind::String, text.as_bytes())
+    hash(ValueKind::String, text.as_bytes())
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ValueKind {
     NotJson,
     Object,
     Array,
@@ -72,7 +72,7 @@ enum Kind {
     Null,
 }
 
-fn hash(kind: Kind, bytes: &[u8]) -> u64 {
+fn hash(kind: ValueKind, bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     // The kind keeps `"1"`, `1` and malformed `1` apart.
     hasher.write_u8(kind as u8);
@@ -154,8 +154,8 @@ impl Walk<'_, '_> {
     fn string(&self, lexeme: Lexeme, at: &Trail) -> u64 {
         let text = lexeme.text(self.lexer.input()).unescaped();
         match self.paths.json_in(&text).filter(|_| self.texts == Texts::LookInto) {
-            Some(json) => combine(Kind::String as u64, print(json, self.paths, at, Texts::Leave)),
-            None => hash(Kind::String, &text),
+            Some(json) => combine(ValueKind::String as u64, print(json, self.paths, at, Texts::Leave)),
+            None => hash(ValueKind::String, &text),
         }
     }
 
@@ -165,7 +165,7 @@ impl Walk<'_, '_> {
         let Some(open) = self.open.last_mut() else { return Ok(Trail::default()) };
         let below = self.paths.member(&open.trail, &name.decode());
         if let Content::Object { name: current, has_left_out, .. } = &mut open.content {
-            *current = hash(Kind::String, &name.unescaped());
+            *current = hash(ValueKind::String, &name.unescaped());
             *has_left_out |= below.is_none();
         }
         if let Some(trail) = below {
@@ -211,7 +211,7 @@ impl Content {
 
     fn finish(self) -> u64 {
         match self {
-            Content::Array { elements, .. } => combine(Kind::Array as u64, elements.finish()),
+            Content::Array { elements, .. } => combine(ValueKind::Array as u64, elements.finish()),
             Content::Object { mut members, .. } => {
                 // Sorted by the hash of the name, which makes the order of members irrelevant. The sort is stable, so the
                 // last of several equal names stays last.
@@ -223,7 +223,7 @@ impl Content {
                         hasher.write_u64(*value);
                     }
                 }
-                combine(Kind::Object as u64, hasher.finish())
+                combine(ValueKind::Object as u64, hasher.finish())
             }
         }
     }
@@ -231,17 +231,17 @@ impl Content {
 
 fn scalar(lexeme: Lexeme, input: &[u8]) -> u64 {
     match lexeme.token {
-        Token::True => hash(Kind::True, b""),
-        Token::False => hash(Kind::False, b""),
-        Token::Null => hash(Kind::Null, b""),
+        Token::True => hash(ValueKind::True, b""),
+        Token::False => hash(ValueKind::False, b""),
+        Token::Null => hash(ValueKind::Null, b""),
         _ => number(lexeme.bytes(input)),
     }
 }
 
 fn number(written: &[u8]) -> u64 {
-    let Some(decimal) = Decimal::read(written) else { return hash(Kind::Number, written) };
+    let Some(decimal) = Decimal::read(written) else { return hash(ValueKind::Number, written) };
     let mut hasher = DefaultHasher::new();
-    hasher.write_u8(Kind::Number as u8);
+    hasher.write_u8(ValueKind::Number as u8);
     hasher.write_u8(u8::from(decimal.negative));
     hasher.write_i64(decimal.exponent);
     hasher.write(&decimal.digits);

@@ -72,11 +72,11 @@ const MAX_WORDS: usize = 100_000;
 struct Token<'t> {
     text: &'t str,
     start: usize,
-    kind: Kind,
+    kind: ValueForm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueForm {
     Id,
     /// A word that looks random.
     Word,
@@ -142,13 +142,13 @@ impl Runs {
                 return None;
             }
             if one.text != other.text {
-                let are_words = one.kind == Kind::Word && other.kind == Kind::Word;
+                let are_words = one.kind == ValueForm::Word && other.kind == ValueForm::Word;
                 // Only the recorded word has to be repeated by the client: the live one is new by definition.
                 let is_repeated = are_words && self.repeated.contains(one.text);
                 if !is_repeated && !self.is_of_the_run(one.kind, other.kind) {
                     return None;
                 }
-                if matches!(one.kind, Kind::Id | Kind::Word) {
+                if matches!(one.kind, ValueForm::Id | ValueForm::Word) {
                     ids.push((one.text, other.text));
                 }
             }
@@ -157,19 +157,19 @@ impl Runs {
         (recorded[from..] == live[to..]).then_some(ids)
     }
 
-    fn is_of_the_run(&self, recorded: Kind, live: Kind) -> bool {
+    fn is_of_the_run(&self, recorded: ValueForm, live: ValueForm) -> bool {
         match (recorded, live) {
-            (Kind::Id, Kind::Id) => true,
-            (Kind::Time { ms: one }, Kind::Time { ms: other }) => {
+            (ValueForm::Id, ValueForm::Id) => true,
+            (ValueForm::Time { ms: one }, ValueForm::Time { ms: other }) => {
                 is_within(one, &self.recorded, SLACK_MS) && is_within(other, &self.live, SLACK_MS)
             }
-            (Kind::Local { ms: one }, Kind::Local { ms: other }) => {
+            (ValueForm::Local { ms: one }, ValueForm::Local { ms: other }) => {
                 // Both: within a day because the zone is unknown, and at the right minute because no zone shifts
                 // minutes arbitrarily.
                 let is_now = |ms, run| is_within(ms, run, ZONES_MS) && occurs_during(ms, run);
                 is_now(one, &self.recorded) && is_now(other, &self.live)
             }
-            (Kind::Clock { ms: one }, Kind::Clock { ms: other }) => {
+            (ValueForm::Clock { ms: one }, ValueForm::Clock { ms: other }) => {
                 occurs_during(one, &self.recorded) && occurs_during(other, &self.live)
             }
             _ => false,
@@ -193,7 +193,9 @@ pub(crate) fn ids(request: &[u8]) -> Vec<String> {
         // No id has fewer than two digits and most strings do, so most are neither decoded nor searched.
         if lexeme.token == JsonToken::String && has_two_digits(lexeme.bytes(params)) {
             let text = lexeme.text(params).decode();
-            let found = tokens(&text).into_iter().filter(|token| matches!(token.kind, Kind::Id | Kind::Word));
+            let found = tokens(&text)
+                .into_iter()
+                .filter(|token| matches!(token.kind, ValueForm::Id | ValueForm::Word));
             ids.extend(found.map(|token| token.text.to_owned()));
         }
     }
@@ -234,16 +236,16 @@ fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
     let number = |at: usize| groups.get(at).and_then(|text| text.parse::<i64>().ok());
     let has = |name: &str| captures.name(name).is_some();
     let kind = if has("uuid") {
-        Kind::Id
+        ValueForm::Id
     } else if has("word") {
         if !is_random(whole.as_str()) {
             return None;
         }
-        Kind::Word
+        ValueForm::Word
     } else if has("epoch") {
         epoch(whole.as_str().parse().ok()?)?
     } else if has("clock") || has("local") {
-        Kind::Clock { ms: seconds(number(0)?, number(1)?, number(2)?) * 1000 }
+        ValueForm::Clock { ms: seconds(number(0)?, number(1)?, number(2)?) * 1000 }
     } else {
         let (date, time, zone) = if has("iso") {
             let is_whole = number(5).is_some();
@@ -258,8 +260,8 @@ fn token<'t>(captures: &Captures<'t>) -> Option<Token<'t>> {
         };
         let local_ms = (days(date) * 86_400 + time) * 1000;
         match zone {
-            Some(zone) => Kind::Time { ms: local_ms - offset_seconds(zone) * 1000 },
-            None => Kind::Local { ms: local_ms },
+            Some(zone) => ValueForm::Time { ms: local_ms - offset_seconds(zone) * 1000 },
+            None => ValueForm::Local { ms: local_ms },
         }
     };
     Some(Token { text: whole.as_str(), start: whole.start(), kind })
@@ -303,7 +305,7 @@ fn days((year, month, day): (i64, i64, i64)) -> i64 {
 }
 
 /// A number that may be a timestamp: seconds, milli-, micro- or nanoseconds since 1970, by its digits.
-fn epoch_of(value: Value<'_>) -> Option<Kind> {
+fn epoch_of(value: Value<'_>) -> Option<ValueForm> {
     if !value.is_number() {
         return None;
     }
@@ -312,7 +314,7 @@ fn epoch_of(value: Value<'_>) -> Option<Kind> {
     epoch(whole.parse().ok()?)
 }
 
-fn epoch(number: i64) -> Option<Kind> {
+fn epoch(number: i64) -> Option<ValueForm> {
     // The number of digits gives the unit for all times from 2001 to 2286.
     let ms = match number.checked_ilog10()? {
         9 => number.checked_mul(1000)?,
@@ -321,7 +323,7 @@ fn epoch(number: i64) -> Option<Kind> {
         18 => number / 1_000_000,
         _ => return None,
     };
-    Some(Kind::Time { ms })
+    Some(ValueForm::Time { ms })
 }
 
 #[cfg(test)]

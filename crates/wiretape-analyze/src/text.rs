@@ -20,7 +20,7 @@ pub struct TextFinder {
     is_literal: bool,
 }
 
-/// A match.
+/// A match of a search, in the value that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextMatch<'a> {
     /// The string, number or key that contains it, unescaped.

@@ -276,10 +276,10 @@ pub struct Paths {
 /// How strings that hold a JSON object or array are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Texts {
-    /// As strings.
+    /// Their text is a string and nothing else.
     #[default]
     AreTexts,
-    /// As JSON.
+    /// Their text is compared as JSON if it is JSON.
     MayBeJson,
 }
 

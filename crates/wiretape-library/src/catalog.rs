@@ -281,8 +281,8 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     if threads == 1 || items.len() <= 1 {
         return items.iter().map(work).collect();
     }
-    let next = std::sync::Mutex::new(items.chunks(piece).enumerate());
-    let take = || next.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+    let next = parking_lot::Mutex::new(items.chunks(piece).enumerate());
+    let take = || next.lock().next();
     let mut done: Vec<(usize, Vec<R>)> = std::thread::scope(|scope| {
         let run = || {
             let mut done = Vec::new();

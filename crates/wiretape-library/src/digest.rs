@@ -27,7 +27,7 @@ pub struct TraceDigest {
     pub messages_other: u64,
     /// The calls, counted by outcome.
     pub calls: CallCounts,
-    /// The server's requests.
+    /// The calls that the server made.
     pub server_requests: CallCounts,
     /// Responses without a request.
     pub orphans: u64,

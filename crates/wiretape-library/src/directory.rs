@@ -6,10 +6,11 @@ use crate::digest::TraceDigest;
 use crate::index::FileStamp;
 use crate::open;
 use crate::state::TraceState;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wiretape_analyze::summary::Ending;
 
@@ -73,7 +74,7 @@ impl TraceDirectory {
     /// All traces, newest first. An answer may be a moment old.
     pub fn traces(&self) -> Arc<Listing> {
         // Held while listing: concurrent requests wait for the one listing instead of starting their own.
-        let mut latest = lock(&self.latest);
+        let mut latest = self.latest.lock();
         if let Some(listing) = &latest.listing
             && latest.good_until.is_some_and(|until| Instant::now() < until)
         {
@@ -100,7 +101,7 @@ impl TraceDirectory {
 
     /// The digest of a trace if it is already known; nothing is read.
     pub fn known_digest(&self, listing: &Listing, entry: &CatalogEntry) -> Option<TraceDigest> {
-        let read = lock(&self.digests);
+        let read = self.digests.lock();
         match read.get(&entry.path) {
             Some((stamp, digest)) if *stamp == entry.stamp => Some(digest.clone()),
             _ => {
@@ -113,13 +114,13 @@ impl TraceDirectory {
 
     /// Remembers the digest of a trace for this stamp of its file.
     pub fn remember(&self, path: PathBuf, stamp: FileStamp, digest: TraceDigest) {
-        lock(&self.digests).insert(path, (stamp, digest));
+        self.digests.lock().insert(path, (stamp, digest));
     }
 
     /// Adds new digests to the index.
     pub fn save(&self) {
         let listing = self.traces();
-        let read = lock(&self.digests);
+        let read = self.digests.lock();
         let is_current =
             |entry: &&CatalogEntry| read.get(&entry.path).is_some_and(|(of, _)| *of == entry.stamp);
         let digests: HashMap<&OsStr, &TraceDigest> = listing
@@ -139,17 +140,13 @@ impl TraceDirectory {
     fn ending(&self, path: &Path) -> Ending {
         let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         // The length is enough: a trace only grows, and its last line changes only when it does.
-        if let Some((_, ending)) = lock(&self.endings).get(path).filter(|(of, _)| *of == length) {
+        if let Some((_, ending)) = self.endings.lock().get(path).filter(|(of, _)| *of == length) {
             return ending.clone();
         }
         let ending = open::ending(path).unwrap_or(Ending::Missing);
-        lock(&self.endings).insert(path.to_owned(), (length, ending.clone()));
+        self.endings.lock().insert(path.to_owned(), (length, ending.clone()));
         ending
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

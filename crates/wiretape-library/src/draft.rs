@@ -1,10 +1,11 @@
 //! Files that are written next to their destination and renamed when they are complete, so that readers never see half a file.
 
 use crate::private;
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// An unfinished file. It is deleted on drop unless it was published.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
 }
 
 fn unpublished() -> MutexGuard<'static, Vec<PathBuf>> {
-    UNPUBLISHED.lock().unwrap_or_else(PoisonError::into_inner)
+    UNPUBLISHED.lock()
 }
 
 fn forget(path: &Path) {

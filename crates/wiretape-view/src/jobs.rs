@@ -2,10 +2,11 @@
 
 use crate::api::types::Progress;
 use crate::trace::OpenTrace;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use wiretape_analyze::lint::{Findings, LintOptions, Linter, rules};
 use wiretape_analyze::reading::Reading;
@@ -43,7 +44,7 @@ impl<T> Default for Job<T> {
 impl<T> Job<T> {
     /// The job's progress; `None` if it was never requested.
     pub(crate) fn progress(&self, trace: &OpenTrace) -> Option<Progress> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         state.is_requested.then(|| self.progress_of(&state, trace))
     }
 
@@ -75,7 +76,7 @@ impl<T: Send + Sync + 'static> Job<T> {
         job: fn(&OpenTrace) -> &Job<T>,
         work: fn(&OpenTrace, &AtomicU64) -> io::Result<T>,
     ) -> (Progress, Option<Arc<T>>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.is_requested = true;
         // Under the lock, so that two requests at the same time start only one job.
         if !state.is_running && (state.result.is_none() || state.is_stale(trace)) {
@@ -97,7 +98,7 @@ fn run<T>(
     // starts the job again.
     let of_bytes = trace.progress().done;
     let result = work(trace, &job(trace).done);
-    let mut state = job(trace).state.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = job(trace).state.lock();
     // Also after an error: otherwise the job could never be started again.
     state.is_running = false;
     state.of_bytes = of_bytes;

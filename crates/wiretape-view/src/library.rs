@@ -9,9 +9,10 @@ use crate::query::diff::Comparisons;
 use crate::query::select::Selections;
 use crate::summary::{Summaries, Summary, is_running};
 use crate::trace::{OpenTrace, StateOf};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::NamedTempFile;
 use wiretape_library::directory::Listing;
 use wiretape_library::{CatalogEntry, TraceDirectory, TraceFileError, TraceState};
@@ -138,7 +139,7 @@ impl Library {
         let state = self.directory.state(&entry.path);
         // An open trace was already counted.
         // The shadowed guard lives until the end of the function, so nothing below may lock `open` again.
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.lock();
         let open = open.iter().find(|trace| trace.key == entry.id()).cloned();
         let summary = match open {
             Some(trace) => Summary::of_open(&trace),
@@ -193,7 +194,7 @@ impl Library {
         let NamedTrace { key, file, path, state_of } = named;
         let trace =
             OpenTrace::open(key, file, &path, state_of).map_err(|error| OpenError::Failed { error })?;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         // Another request may have opened it in the meantime; there must be only one index of a trace.
         if let Some(trace) = open.iter().find(|other| other.key == trace.key) {
             return Ok(Arc::clone(trace));
@@ -208,7 +209,7 @@ impl Library {
 
     /// An open trace, which becomes the most recently used.
     fn already_open(&self, key: &str) -> Option<Arc<OpenTrace>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let at = open.iter().position(|trace| trace.key == key)?;
         let trace = open.remove(at);
         open.push(Arc::clone(&trace));
@@ -223,7 +224,7 @@ impl Library {
     }
 
     fn find_brought(&self, name: &str) -> Option<NamedTrace> {
-        let brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let brought = self.brought.lock();
         let brought = brought.iter().find(|brought| brought.key == name)?;
         let (path, is_live) = (brought.file.path().to_owned(), Arc::clone(&brought.is_live));
         let ending = self.directory.state(&path);
@@ -266,7 +267,7 @@ impl Library {
 
     /// Adds a trace that was uploaded through the page; `name` is only displayed.
     pub(crate) fn bring(&self, name: &str, file: NamedTempFile, is_live: Arc<AtomicBool>) -> String {
-        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut brought = self.brought.lock();
         let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
         // It appears in URLs and headers, so anything that could have a meaning there is replaced.
         let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(80).collect();

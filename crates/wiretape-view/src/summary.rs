@@ -2,12 +2,13 @@
 
 use crate::query::info::introduction;
 use crate::trace::OpenTrace;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 use wiretape_library::directory::Listing;
@@ -103,21 +104,21 @@ impl Summaries {
         if let Some(digest) = self.directory.known_digest(listing, entry) {
             return Some(digest.into());
         }
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         if let Some(asked) = asked.get(&entry.path).filter(|asked| asked.stamp == entry.stamp) {
             return asked.last.clone();
         }
         let last = asked.remove(&entry.path).and_then(|before| before.last);
         asked.insert(entry.path.clone(), CountedTrace { stamp: entry.stamp, last: last.clone() });
         // Unbounded, but each trace is queued once for each state of its file.
-        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.wanted.lock();
         // Fails only when the program ends and the receiver is gone.
         let _ = wanted.send((entry.path.clone(), entry.stamp));
         last
     }
 
     fn counted(&self, path: PathBuf, stamp: FileStamp, digest: TraceDigest) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         if let Some(asked) = asked.get_mut(&path) {
             asked.last = Some(digest.clone().into());
         }

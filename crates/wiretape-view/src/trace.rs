@@ -4,11 +4,12 @@ use crate::api::types::Progress;
 use crate::index::Index;
 use crate::index::build::Builder;
 use crate::jobs::{LintJob, TokensJob};
+use parking_lot::{RwLock, RwLockReadGuard};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 use wiretape_analyze::reading::RecordingState;
@@ -95,7 +96,7 @@ impl OpenTrace {
     /// The index so far. Don't block while holding it, and don't call this again on the same thread: if
     /// the reader waits for the write lock in between, both wait for ever.
     pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+        self.index.read()
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -103,7 +104,7 @@ impl OpenTrace {
     }
 
     pub(crate) fn state(&self) -> TraceState {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.read().clone()
     }
 
     /// Whether the recording may still grow.
@@ -116,7 +117,7 @@ impl OpenTrace {
     }
 
     pub(crate) fn notices(&self) -> Vec<String> {
-        let mut notices = self.notices.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut notices = self.notices.read().clone();
         if let Some(torn) = self.torn() {
             let bytes = usize::try_from(torn.end - torn.start).unwrap_or(usize::MAX);
             notices.push(Notice::TornLine { line: self.index().lines() as u64 + 1, bytes }.to_string());
@@ -207,8 +208,8 @@ impl Follower {
         let is_running = !is_over && state.kind() == TraceStateKind::Running;
         builder.update_open_calls(if is_running { RecordingState::Running } else { RecordingState::Over });
         add(trace, builder);
-        *trace.state.write().unwrap_or_else(PoisonError::into_inner) = state;
-        *trace.notices.write().unwrap_or_else(PoisonError::into_inner) = notices_of(reader, read.err());
+        *trace.state.write() = state;
+        *trace.notices.write() = notices_of(reader, read.err());
         trace.is_complete.store(true, Ordering::Release);
         trace.changed();
         is_over
@@ -241,7 +242,7 @@ fn read_on(
 fn add(trace: &OpenTrace, builder: &mut Builder) {
     let batch = builder.take();
     let end = batch.end;
-    trace.index.write().unwrap_or_else(PoisonError::into_inner).add(batch);
+    trace.index.write().add(batch);
     // `fetch_max`, because a batch without lines (only updated calls) has an end of 0.
     trace.read.fetch_max(end, Ordering::AcqRel);
     // After the index was changed: who sees the new version also sees the new lines.

@@ -4,9 +4,10 @@
 
 use crate::output;
 use crate::units;
+use parking_lot::{Condvar, Mutex};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wiretape_events::SinkError;
 use wiretape_events::store::{LiveTrace, Retention};
@@ -70,7 +71,7 @@ impl StoreFeed {
         if self.done.recv_timeout(PATIENCE).is_err() {
             warn(&format!("writing takes too long, so the end of this session may be missing; {REMEDY}"));
         }
-        let dropped = self.queue.lock().dropped;
+        let dropped = self.queue.waiting.lock().dropped;
         if dropped > 0 {
             let dropped = units::count(dropped, "write");
             warn(&format!("{dropped} too large or too fast to store; {REMEDY}"));
@@ -99,14 +100,9 @@ struct QueuedLines {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, QueuedLines> {
-        // A panic elsewhere leaves the queue usable: it is bytes and two flags, valid after every statement.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, pieces: &[&[u8]]) {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let was_empty = waiting.lines.is_empty();
         if length > LARGEST || (!was_empty && waiting.lines.len() + length > MAX_WAITING) {
             waiting.dropped += 1;
@@ -122,32 +118,33 @@ impl Queue {
     }
 
     fn end(&self) {
-        self.lock().ended = true;
+        self.waiting.lock().ended = true;
         self.changed.notify_one();
     }
 
     /// Waits for lines, or for the timeout.
     fn wait(&self, patience: Option<Duration>) {
         let is_idle = |waiting: &mut QueuedLines| waiting.lines.is_empty() && !waiting.ended;
-        let waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         match patience {
-            // The result doesn't matter: the caller looks at the queue either way, and a poisoned lock is handled in
-            // `lock`.
-            Some(patience) => drop(self.changed.wait_timeout_while(waiting, patience, is_idle)),
-            None => drop(self.changed.wait_while(waiting, is_idle)),
+            // Whether it timed out doesn't matter: the caller looks at the queue either way.
+            Some(patience) => {
+                self.changed.wait_while_for(&mut waiting, is_idle, patience);
+            }
+            None => self.changed.wait_while(&mut waiting, is_idle),
         }
     }
 
     /// Waits to collect more lines, unless the recording has ended.
     fn gather(&self) {
         let until = Instant::now() + GATHER;
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         while !waiting.ended {
             let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
             else {
                 return;
             };
-            waiting = self.changed.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut waiting, left);
         }
     }
 
@@ -157,11 +154,11 @@ impl Queue {
         // Gives back the memory of a single large line.
         taken.shrink_to(MAX_WAITING);
         // Two buffers change places, so that the lock is held for a swap, not for a copy.
-        std::mem::swap(&mut self.lock().lines, taken);
+        std::mem::swap(&mut self.waiting.lock().lines, taken);
     }
 
     fn has_ended(&self) -> bool {
-        let waiting = self.lock();
+        let waiting = self.waiting.lock();
         waiting.ended && waiting.lines.is_empty()
     }
 }
@@ -194,7 +191,7 @@ impl Worker {
         }
         let result =
             // A trace marked as complete is never loaded again, so one with dropped lines must not be marked.
-            if self.queue.lock().dropped == 0 { self.trace.finish() } else { self.leave_incomplete() };
+            if self.queue.waiting.lock().dropped == 0 { self.trace.finish() } else { self.leave_incomplete() };
         self.warn_once(result);
     }
 
@@ -226,11 +223,11 @@ mod tests {
         let mut taken = Vec::new();
         queue.push(&[&vec![b'x'; LARGEST]]);
         queue.push(&[b"a", b"b\n"]);
-        assert_eq!(queue.lock().dropped, 1);
+        assert_eq!(queue.waiting.lock().dropped, 1);
         queue.take(&mut taken);
         assert_eq!(taken.len(), LARGEST);
         queue.push(&[&vec![b'x'; LARGEST], b"\n"]);
-        assert_eq!(queue.lock().dropped, 2);
+        assert_eq!(queue.waiting.lock().dropped, 2);
         queue.push(&[b"a", b"b\n"]);
         queue.push(&[b"c\n"]);
         queue.take(&mut taken);

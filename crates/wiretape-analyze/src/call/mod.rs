@@ -17,4 +17,4 @@ mod tracker;
 pub use model::outcome_at_end;
 pub use model::{Call, ClosingMeans, ObservedAt, Outcome, Place};
 pub use pending::PendingCall;
-pub(crate) use tracker::{Answered, CallTracker, ExchangeEffect, Opened, Source};
+pub(crate) use tracker::{Answered, CallTracker, ExchangeEffect, Opened, PayloadSource};

@@ -96,7 +96,7 @@ impl Names {
 }
 
 /// The position, time and scope of a payload.
-pub(crate) struct Source<'s> {
+pub(crate) struct PayloadSource<'s> {
     pub(crate) place: Place,
     pub(crate) stamp: &'s Stamp<'s>,
     pub(crate) direction: Direction,
@@ -225,7 +225,7 @@ impl<T: Default> CallTracker<T> {
     }
 
     /// Observes a request, which starts a call.
-    pub(crate) fn request(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Opened<T> {
+    pub(crate) fn request(&mut self, source: &PayloadSource<'_>, envelope: &Envelope<'_>) -> Opened<T> {
         self.requests += 1;
         let number = self.requests;
         // Numbers count requests without a usable id, too: consumers index their calls by it.
@@ -259,7 +259,7 @@ impl<T: Default> CallTracker<T> {
     /// Adds a pending call. Returns the older call with its id, which can't be answered any more.
     fn open(
         &mut self,
-        source: &Source<'_>,
+        source: &PayloadSource<'_>,
         mut call: PendingCall,
         envelope: &Envelope<'_>,
     ) -> Option<(Call, T)> {
@@ -360,13 +360,13 @@ impl<T: Default> CallTracker<T> {
 
     /// Whether a pending call and a new request share a scope of ids. Without a session, requests in different exchanges may
     /// come from different clients, which may use the same ids.
-    fn shares_ids(&self, older: u64, source: &Source<'_>) -> bool {
+    fn shares_ids(&self, older: u64, source: &PayloadSource<'_>) -> bool {
         let exchange = self.pending(older).and_then(PendingCall::exchange);
         source.session.is_some() || exchange.is_none() || exchange == source.exchange
     }
 
     /// The call during which the server sends a request; counts it there. Pings don't belong to a call.
-    fn parent(&mut self, source: &Source<'_>, method: &str) -> Option<u64> {
+    fn parent(&mut self, source: &PayloadSource<'_>, method: &str) -> Option<u64> {
         if source.direction != Direction::ServerToClient || method == method::PING {
             return None;
         }
@@ -381,7 +381,11 @@ impl<T: Default> CallTracker<T> {
     }
 
     /// Observes a response; `None` if no pending request matches.
-    pub(crate) fn response(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<Answered<T>> {
+    pub(crate) fn response(
+        &mut self,
+        source: &PayloadSource<'_>,
+        envelope: &Envelope<'_>,
+    ) -> Option<Answered<T>> {
         let asker = source.direction.reverse();
         let by_id = envelope.id.as_ref().and_then(|id| self.find_by_id(asker, source, id));
         let number = by_id.or_else(|| self.find_rejected(source, envelope))?;
@@ -405,7 +409,7 @@ impl<T: Default> CallTracker<T> {
 
     /// The call that an error without a matching id answers: the only one in its exchange. Servers that reject a request before
     /// they parse it can't repeat its id (JSON-RPC 2.0, section 5).
-    fn find_rejected(&self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
+    fn find_rejected(&self, source: &PayloadSource<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let numbers = self.exchanges.get(&source.exchange?)?;
         let is_alone = envelope.error.is_some() && numbers.len() == 1;
         numbers.first().copied().filter(|_| is_alone && source.direction == Direction::ServerToClient)
@@ -413,7 +417,7 @@ impl<T: Default> CallTracker<T> {
 
     /// The number of the pending call with this id. If there is none in the message's session, the request may lack the
     /// session: `initialize` gets it with its answer, and some traces name it for one side only.
-    fn find_by_id(&self, asker: Direction, source: &Source<'_>, id: &Id<'_>) -> Option<u64> {
+    fn find_by_id(&self, asker: Direction, source: &PayloadSource<'_>, id: &Id<'_>) -> Option<u64> {
         let mut key = Key { direction: asker, session: source.session.clone(), id: self.id_key(id) };
         self.find_by_key(&key, source.exchange).or_else(|| {
             // The session that was named last is a guess; without it, such answers would all be orphans.
@@ -438,7 +442,7 @@ impl<T: Default> CallTracker<T> {
     }
 
     /// Observes a progress notification. Returns its call.
-    pub(crate) fn progress(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
+    pub(crate) fn progress(&mut self, source: &PayloadSource<'_>, envelope: &Envelope<'_>) -> Option<u64> {
         let token = envelope.progress_token.clone()?.into_owned();
         let number = *self.tokens.get(&(source.direction.reverse(), token))?;
         self.pending_mut(number)?.0.note_progress();
@@ -446,7 +450,11 @@ impl<T: Default> CallTracker<T> {
     }
 
     /// Observes a cancellation. Returns its call. Only the side that sent the request can cancel it.
-    pub(crate) fn cancellation(&mut self, source: &Source<'_>, envelope: &Envelope<'_>) -> Option<u64> {
+    pub(crate) fn cancellation(
+        &mut self,
+        source: &PayloadSource<'_>,
+        envelope: &Envelope<'_>,
+    ) -> Option<u64> {
         let (id, reason) = protocol::cancellation(envelope.params?)?;
         let number = self.find_by_id(source.direction, source, &id)?;
         let outcome = Outcome::of_cancellation(reason.as_deref());

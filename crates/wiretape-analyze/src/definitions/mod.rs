@@ -38,7 +38,7 @@ pub struct Listing {
 /// How many pages of a list were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Every page.
+    /// Every page of the list was seen.
     Whole,
     /// Some of its pages.
     Partial,

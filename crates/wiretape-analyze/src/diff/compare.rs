@@ -23,9 +23,9 @@ pub struct CallPayloads<'a> {
 /// The differences between two calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallDifferences<'a> {
-    /// In the params.
+    /// The differences in the requests' params.
     pub params: Differences<'a>,
-    /// In the answers.
+    /// How the answers differ.
     pub answer: Answer<'a>,
 }
 
@@ -56,7 +56,7 @@ impl Answer<'_> {
 /// Whether values that a server generates in each run are compared: timestamps of the run, and ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GeneratedValues {
-    /// They are ignored.
+    /// Differences are not reported.
     Ignored,
     /// They are compared like all others.
     Compared,

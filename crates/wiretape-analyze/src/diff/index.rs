@@ -69,7 +69,7 @@ pub struct IndexedCall {
     pub response: Option<PayloadPlace>,
     /// The receiver's own time in microseconds, without the time it waited for nested requests.
     pub took_us: Option<u64>,
-    /// The outcome.
+    /// How the call went.
     pub outcome: Outcome,
     /// The HTTP status of an HTTP error.
     pub http_status: Option<u16>,
@@ -106,7 +106,7 @@ pub struct CallIndex {
     pub(super) ids: HashSet<String>,
 }
 
-/// Builds a [`CallIndex`].
+/// The analysis that collects the calls of a trace for a [`CallIndex`].
 #[derive(Debug)]
 pub struct CallIndexer<'i> {
     ignored: &'i Ignored,
@@ -162,7 +162,7 @@ impl<'i> CallIndexer<'i> {
         name
     }
 
-    /// The index.
+    /// The index of everything that was read.
     pub fn finish(self) -> CallIndex {
         CallIndex {
             calls: self.calls,

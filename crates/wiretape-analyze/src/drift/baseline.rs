@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 64;
 /// The definitions of a server at the time it was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
-    /// The pinned definitions.
+    /// The definitions as they were when they were pinned.
     pub definitions: Definitions,
 }
 

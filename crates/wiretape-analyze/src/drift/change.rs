@@ -87,13 +87,13 @@ pub enum ChangeKind {
     Renamed,
     /// Its description changed, or that of an argument.
     Description,
-    /// Its title changed.
+    /// Its title for people changed.
     Title,
     /// Its hints about side effects changed.
     Annotations,
-    /// Its arguments changed.
+    /// Its arguments changed, or their schema.
     Input,
-    /// Its results changed.
+    /// The schema of its results changed.
     Output,
     /// The server's capabilities changed.
     Capabilities,
@@ -101,7 +101,7 @@ pub enum ChangeKind {
     Instructions,
     /// The server's name or version changed.
     ServerInfo,
-    /// Another member changed.
+    /// A member changed that no other kind covers.
     Other,
 }
 

@@ -34,7 +34,7 @@ pub static FORMATS: &[&ExportFormat] = &[
 pub struct ExportFormat {
     /// The name on the command line.
     pub name: &'static str,
-    /// A short description.
+    /// What it is for, in a few words, for `--help`.
     pub about: &'static str,
     make: fn(&ExportOptions, &Survey) -> Box<dyn Exporter>,
 }
@@ -57,7 +57,7 @@ pub fn find(name: &str) -> Option<&'static ExportFormat> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }
 
-/// The user's options.
+/// What the user chose on the command line.
 #[derive(Debug, Clone)]
 pub struct ExportOptions {
     /// The id of the episode (`assay-v2`).
@@ -100,7 +100,7 @@ impl Output {
 trait ExportAnalysis: Analysis {
     /// Writes the start of the file.
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
-    /// The buffered output.
+    /// The bytes that were written and not yet taken.
     fn output(&mut self) -> &mut Output;
     /// Writes the end of the file, after all calls are closed.
     fn finish(&mut self) {}

@@ -144,7 +144,7 @@ pub struct Rule {
     pub why: &'static str,
     /// How to fix it.
     pub fix: &'static str,
-    /// The check.
+    /// The check, and what it is called with.
     pub check: Check,
 }
 

@@ -44,7 +44,7 @@ pub struct Session {
     pub agreed: Option<u64>,
     /// The line of `notifications/initialized`.
     pub initialized: Option<u64>,
-    /// The negotiated revision.
+    /// The revision that client and server agreed on in `initialize`.
     pub revision: Option<Revision>,
     /// The negotiated `protocolVersion` as written; it may be unknown to us.
     pub version: Option<String>,

@@ -5,9 +5,10 @@
 
 use super::revision::Revision;
 use super::schema::{Misfit, Schema};
+use parking_lot::Mutex;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 /// The schemas of one revision.
 struct Shapes {
@@ -120,7 +121,7 @@ fn check(revision: Revision, name: &str, value: &Json) -> Vec<Misfit> {
 
 fn compiled(revision: Revision, name: &str) -> Option<Arc<Schema>> {
     // A poisoned lock is harmless: entries are inserted whole or not at all.
-    let mut compiled = COMPILED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut compiled = COMPILED.lock();
     let compile = || {
         let definitions = &ALL[&revision].definitions;
         definitions.contains_key(name).then(|| {

@@ -56,7 +56,7 @@ pub struct Seen<'s, 'a> {
     pub raw: &'a [u8],
     /// Its index in a batch, from 0.
     pub index: usize,
-    /// Its scanned envelope.
+    /// Its kind, id, method and names, scanned once for all analyses.
     pub envelope: &'s Envelope<'a>,
     /// Its role among the calls.
     pub meaning: Meaning,
@@ -111,7 +111,7 @@ impl Meaning {
 /// A call with its outcome.
 #[derive(Debug)]
 pub struct Closed<'s, 'a> {
-    /// The completed call.
+    /// The call with its outcome and duration.
     pub call: &'s Call,
     /// The cause of its end.
     pub cause: Cause,
@@ -135,7 +135,7 @@ impl<'s, 'a> Closed<'s, 'a> {
 /// The cause of a call's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A response message.
+    /// A JSON-RPC response.
     Answer,
     /// The status of its HTTP exchange.
     HttpStatus,

@@ -6,7 +6,7 @@
 
 use super::{Analysis, Cause, Closed, LineView, Meaning, Seen};
 use crate::call::{
-    Answered, Call, CallTracker, ExchangeEffect, ObservedAt, Opened, Outcome, PendingCall, Place, Source,
+    Answered, Call, CallTracker, ExchangeEffect, ObservedAt, Opened, Outcome, PendingCall, Place, PayloadSource,
     outcome_at_end,
 };
 use crate::clock::TraceClock;
@@ -145,7 +145,7 @@ impl<A: Analysis> Reading<A> {
     fn message(&mut self, view: &LineView<'_, '_>, message: &Message<'_>) {
         let direction = message.dir.known();
         let session = self.tracker.session(message.session.as_deref());
-        let mut source = Source {
+        let mut source = PayloadSource {
             place: Place { line: view.line.number, seq: message.stamp.seq },
             stamp: &message.stamp,
             // A placeholder: a message without a known direction is never matched.
@@ -288,7 +288,7 @@ impl<A: Analysis> Reading<A> {
 /// A payload with its context, on the way to the analysis.
 struct Payload<'s, 'a> {
     view: &'s LineView<'s, 'a>,
-    source: &'s Source<'s>,
+    source: &'s PayloadSource<'s>,
     direction: Option<Direction>,
     raw: &'a [u8],
     index: usize,

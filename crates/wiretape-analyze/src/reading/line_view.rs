@@ -9,7 +9,7 @@ use wiretape_trace::value::Value;
 /// A line of a trace, for analyses.
 #[derive(Debug)]
 pub struct LineView<'s, 'a> {
-    /// The parsed line.
+    /// The line as it was parsed from the file.
     pub line: &'s Line<'a>,
     /// When it was observed, in microseconds since 1970. It never runs backwards within a recording.
     pub at_us: i64,

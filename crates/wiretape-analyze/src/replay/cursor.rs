@@ -14,7 +14,7 @@
 
 use super::difference::{Departure, in_words};
 use super::matching::{Matching, Mode, Order, Repeats};
-use super::tape::{Chain, Kind, Payloads, Recorded, Tape};
+use super::tape::{CallName, Chain, Payloads, Recorded, Tape};
 use std::collections::HashMap;
 use std::fmt;
 use wiretape_trace::message::Envelope;
@@ -62,7 +62,7 @@ impl MatchKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
     /// The method and name of the request.
-    pub kind: Kind,
+    pub kind: CallName,
     /// Why there is no answer.
     pub reason: MissReason,
     /// The most similar recorded call, to show what differs.
@@ -105,7 +105,7 @@ pub struct Nearest {
     /// The line of its request.
     pub line: u64,
     /// Its method and name.
-    pub kind: Kind,
+    pub kind: CallName,
     /// The first differences of the request.
     pub departures: Vec<Departure>,
 }
@@ -159,7 +159,7 @@ pub struct Cursor {
 struct LookupRequest<'r> {
     method: &'r str,
     params: Option<&'r [u8]>,
-    kind: Kind,
+    kind: CallName,
     /// The chain of calls with an equal request.
     chain: Option<u32>,
 }
@@ -180,7 +180,7 @@ impl Cursor {
     ) -> Result<Match, Box<Miss>> {
         let method = request.method.as_deref().unwrap_or_default();
         let chain = tape.chain_of(matching, method, request.params);
-        // The fast path returns before a `Kind` is built, which allocates its names.
+        // The fast path returns before a `CallName` is built, which allocates its names.
         if let Some(chain) = chain.filter(|_| matching.order == Order::Free)
             && let Some(found) = self.take_or_repeat(tape, matching, chain, MatchKind::Same)
         {
@@ -334,10 +334,10 @@ impl Cursor {
 }
 
 /// The method and, for tools and prompts, the name of a request.
-pub(super) fn kind(request: &Envelope<'_>) -> Kind {
+pub(super) fn kind(request: &Envelope<'_>) -> CallName {
     let method = request.method.as_deref().unwrap_or_default();
     let name = request.name.as_deref().filter(|_| matches!(method, "tools/call" | "prompts/get"));
-    Kind { method: method.into(), name: name.map(Into::into) }
+    CallName { method: method.into(), name: name.map(Into::into) }
 }
 
 /// A request together with everything it is compared with.

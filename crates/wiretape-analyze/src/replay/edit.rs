@@ -82,7 +82,7 @@ pub(super) fn with_subscription(
     (message, None)
 }
 
-/// A live subscription.
+/// A subscription that the live client has open.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) number: u64,

@@ -24,7 +24,7 @@ pub enum Mode {
 /// The order in which calls may come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// In any order.
+    /// Calls may come in any order.
     #[default]
     Free,
     /// As recorded. Calls that were in flight at the same time may be swapped.

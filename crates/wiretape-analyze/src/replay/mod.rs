@@ -42,4 +42,4 @@ pub(crate) use matching::may_have_been;
 pub use matching::{Matching, Mode, Order, Repeats};
 pub use player::{Action, Player, Setting, Speed, SpeedError, WhenMissed, missed_after_all};
 pub use tally::{CallTally, MissNote, Notice, Tally};
-pub use tape::{Kind, Payloads, Recorded, Span, Step, StepKind, Tape, TapeBuilder};
+pub use tape::{CallName, Payloads, Recorded, Span, Step, StepKind, Tape, TapeBuilder};

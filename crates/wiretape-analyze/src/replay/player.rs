@@ -24,11 +24,12 @@ use super::tally::{Notice, Tally};
 use super::tape::{LISTEN, Payloads, Recorded, Span, Step, StepKind, Tape};
 use crate::call::Outcome;
 use crate::volatile::Part;
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use wiretape_trace::message::{Defect, Envelope, Id, MessageKind, is_batch, payloads};
 use wiretape_trace::redact::is_redacted;
 use wiretape_trace::value::Value;
@@ -82,7 +83,7 @@ pub enum WhenMissed {
 pub struct Setting {
     /// How requests are compared.
     pub matching: Matching,
-    /// The playback speed.
+    /// How fast recorded pauses pass.
     pub speed: Speed,
     /// What to do with a request that has no recorded answer.
     pub when_missed: WhenMissed,
@@ -301,7 +302,7 @@ impl<P: Payloads> Player<P> {
         let found = self.cursor.take_or_repeat(&tape, &self.setting.matching, chain, MatchKind::Same)?;
         // Numbered only now: a request that needs the full path must not be counted twice.
         self.requests += 1;
-        self.lock_tally().use_call(found.call, &found.how);
+        self.tally.lock().use_call(found.call, &found.how);
         let (call, id) = (tape.call(found.call), &message[request.id]);
         let step = tape.steps(call).first()?;
         let message = self.read_answer(id, call, step, actions);
@@ -361,7 +362,7 @@ impl<P: Payloads> Player<P> {
         // A client may reconnect; the handshake is answered each time, whatever was used before.
         let is_repeat = self.cursor.is_used(call);
         self.cursor.mark(call);
-        self.lock_tally().use_call(call, &MatchKind::Same);
+        self.tally.lock().use_call(call, &MatchKind::Same);
         let fault = self.inject_fault(envelope, self.tape.call(call).key(), actions);
         let live = LiveRequest::new(id, envelope, call, now_us);
         self.start(
@@ -387,7 +388,7 @@ impl<P: Payloads> Player<P> {
             let probe = self.tape.of_method("server/discover").map(|(call, _)| call);
             if let Some(call) = probe.into_iter().find(|call| !self.cursor.is_used(*call)) {
                 self.cursor.mark(call);
-                self.lock_tally().use_call(call, &MatchKind::Same);
+                self.tally.lock().use_call(call, &MatchKind::Same);
             }
             let error = json!({ "code": METHOD_NOT_FOUND, "message": "Method not found" });
             return actions.push(answer(number, &id, &json!({ "error": error })));
@@ -414,7 +415,7 @@ impl<P: Payloads> Player<P> {
     ) {
         let tape = Arc::clone(&self.tape);
         let call = tape.call(found.call);
-        self.lock_tally().use_call(found.call, &found.how);
+        self.tally.lock().use_call(found.call, &found.how);
         if let Some(notice) = match_notice(&tape, call, &found.how) {
             actions.push(Action::Notify(notice));
         }
@@ -450,7 +451,7 @@ impl<P: Payloads> Player<P> {
         *time += 1;
         let method = envelope.method.as_deref().unwrap_or_default();
         let fault = self.setting.faults.fault_for(method, envelope.tool(), key, *time)?;
-        self.lock_tally().count_fault();
+        self.tally.lock().count_fault();
         actions.push(Action::Notify(Notice::Struck { kind: kind(envelope), fault }));
         Some(fault)
     }
@@ -469,7 +470,7 @@ impl<P: Payloads> Player<P> {
             return actions.push(answer(number, id, &json!({ "result": {} })));
         }
         if self.setting.when_missed == WhenMissed::PassOn {
-            self.lock_tally().pass_on();
+            self.tally.lock().pass_on();
             return actions.push(Action::PassOn { request: number, message: message.to_vec(), miss });
         }
         self.answer_miss(number, id, envelope, miss, actions);
@@ -484,7 +485,7 @@ impl<P: Payloads> Player<P> {
         miss: Box<Miss>,
         actions: &mut Vec<Action>,
     ) {
-        self.lock_tally().miss(&miss);
+        self.tally.lock().miss(&miss);
         let outcome = match self.setting.when_missed {
             WhenMissed::Empty => {
                 json!({ "result": empty_result(envelope.method.as_deref().unwrap_or_default()) })
@@ -704,7 +705,7 @@ impl<P: Payloads> Player<P> {
     fn unreadable(&self, number: u64, id: &[u8], call: &Recorded) -> Action {
         let kind = self.tape.kind(call).clone();
         let miss = Miss { kind, reason: MissReason::Unreadable, nearest: None, unasked: None };
-        self.lock_tally().miss(&miss);
+        self.tally.lock().miss(&miss);
         answer(number, id, &json!({ "error": error_of(&miss) }))
     }
 
@@ -748,7 +749,7 @@ impl<P: Payloads> Player<P> {
     /// The message with repaired schemas; `None` if none is damaged.
     fn healed(&self, call: &Recorded, message: &[u8], actions: &mut Vec<Action>) -> Option<Vec<u8>> {
         let (healed, places) = Some(message).filter(|message| is_redacted(message)).and_then(healed)?;
-        self.lock_tally().count_repairs(places);
+        self.tally.lock().count_repairs(places);
         let kind = self.tape.kind(call).clone();
         actions.push(Action::Notify(Notice::Healed { kind, places }));
         Some(healed)
@@ -782,7 +783,7 @@ impl<P: Payloads> Player<P> {
         }
         let departures = reply_departures(&self.setting.matching, &Envelope::scan(&recorded), live);
         if !departures.is_empty() {
-            self.lock_tally().other_reply();
+            self.tally.lock().other_reply();
             let kind = self.tape.kind(call).clone();
             actions.push(Action::Notify(Notice::OtherReply { kind, departures }));
         }
@@ -806,11 +807,6 @@ impl<P: Payloads> Player<P> {
             }
             _ => {}
         }
-    }
-
-    fn lock_tally(&self) -> MutexGuard<'_, Tally> {
-        // Counters stay usable even if another client's thread panicked while it held the lock.
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,8 +3,10 @@
 use super::cursor::{MatchKind, Miss};
 use super::difference::{Departure, in_words};
 use super::fault::FaultKind;
-use super::tape::{Kind, Recorded, Tape};
+use super::tape::{CallName, Recorded, Tape};
+use parking_lot::Mutex;
 use std::fmt;
+use std::sync::Arc;
 
 /// Misses that are kept; the rest are only counted.
 const MAX_MISSES: usize = 1000;
@@ -45,6 +47,11 @@ impl Tally {
     /// A tally before the first request.
     pub fn new(tape: &Tape) -> Self {
         Tally { calls: vec![CallTally::default(); tape.calls().len()], ..Self::default() }
+    }
+
+    /// A tally before the first request, which all clients of a tape count in.
+    pub fn shared(tape: &Tape) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self::new(tape)))
     }
 
     /// How often each recorded call was used.
@@ -144,7 +151,7 @@ pub enum Notice {
     /// A request was answered with the nearest call.
     Nearest {
         /// Its method and name.
-        kind: Kind,
+        kind: CallName,
         /// The line of the recorded request.
         line: u64,
         /// The first differences from the recorded request.
@@ -153,26 +160,26 @@ pub enum Notice {
     /// The client's input differs from the recording.
     OtherInput {
         /// The method and name of the call.
-        kind: Kind,
+        kind: CallName,
         /// The first differences from the recording.
         departures: Vec<Departure>,
     },
     /// The client answered a server request differently.
     OtherReply {
         /// The method and name of the call during which it was sent.
-        kind: Kind,
+        kind: CallName,
         /// The first differences from the recording.
         departures: Vec<Departure>,
     },
     /// The client did not answer a server request in time.
     NoReply {
         /// The method and name of the call during which it was sent.
-        kind: Kind,
+        kind: CallName,
     },
     /// Damaged schemas were repaired.
     Healed {
         /// The method and name of the call.
-        kind: Kind,
+        kind: CallName,
         /// The number of repaired schemas.
         places: usize,
     },
@@ -184,7 +191,7 @@ pub enum Notice {
     /// A fault was injected into a call. A delayed call still succeeds.
     Struck {
         /// The method and name of the call.
-        kind: Kind,
+        kind: CallName,
         /// The fault that was injected.
         fault: FaultKind,
     },

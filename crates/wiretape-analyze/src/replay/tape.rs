@@ -73,14 +73,14 @@ impl Payloads for Vec<u8> {
 
 /// The method and name of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Kind {
+pub struct CallName {
     /// The JSON-RPC method.
     pub method: Arc<str>,
     /// The name, for `tools/call` and `prompts/get`.
     pub name: Option<Arc<str>>,
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for CallName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.name {
             Some(name) => write!(f, "{} {name}", self.method),
@@ -236,8 +236,8 @@ impl Hasher for KeyHasher {
 pub struct Tape {
     calls: Vec<Recorded>,
     steps: Vec<Step>,
-    kinds: Vec<Kind>,
-    kind_numbers: HashMap<Kind, u32>,
+    kinds: Vec<CallName>,
+    kind_numbers: HashMap<CallName, u32>,
     chains: Vec<Chain>,
     /// Chain numbers by request key.
     by_key: ByKey,
@@ -259,12 +259,12 @@ impl Tape {
     }
 
     /// The method and name of a call.
-    pub fn kind(&self, call: &Recorded) -> &Kind {
+    pub fn kind(&self, call: &Recorded) -> &CallName {
         &self.kinds[call.kind as usize]
     }
 
     /// All kinds, in the order of their first call.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[CallName] {
         &self.kinds
     }
 
@@ -344,7 +344,7 @@ impl Tape {
         self.with_input.get(&key).map(Vec::as_slice).unwrap_or_default()
     }
 
-    pub(super) fn kind_number(&self, kind: &Kind) -> Option<u32> {
+    pub(super) fn kind_number(&self, kind: &CallName) -> Option<u32> {
         self.kind_numbers.get(kind).copied()
     }
 
@@ -353,11 +353,11 @@ impl Tape {
     }
 
     /// The first call of each key of a kind; if the kind is unknown, of all kinds of its method.
-    pub(super) fn distinct(&self, kind: &Kind) -> Vec<u32> {
+    pub(super) fn distinct(&self, kind: &CallName) -> Vec<u32> {
         let of_kind = self.kind_number(kind).map(|kind| self.distinct[kind as usize].clone());
         of_kind.unwrap_or_else(|| {
             let of_method =
-                (0..).zip(&self.kinds).filter(|(_, other): &(usize, &Kind)| other.method == kind.method);
+                (0..).zip(&self.kinds).filter(|(_, other): &(usize, &CallName)| other.method == kind.method);
             of_method.flat_map(|(number, _)| self.distinct[number].iter().copied()).collect()
         })
     }
@@ -587,7 +587,7 @@ impl Taping<'_> {
         let is_named = matches!(method, "tools/call" | "prompts/get");
         let method = self.intern(method);
         let name = name.filter(|_| is_named).map(|name| self.intern(name));
-        let kind = Kind { method, name };
+        let kind = CallName { method, name };
         if let Some(known) = self.tape.kind_numbers.get(&kind) {
             return *known;
         }

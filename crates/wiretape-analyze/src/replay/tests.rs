@@ -5,7 +5,8 @@ use super::{
     missed_after_all,
 };
 use crate::testing::message;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use wiretape_trace::format::TraceReader;
 
 /// Something that was said: by whom, when, and what.
@@ -39,7 +40,7 @@ impl Session {
 
     fn of_trace(trace: Vec<u8>, setting: Setting) -> Self {
         let tape = Arc::new(tape(&trace, &setting.matching));
-        let tally = Arc::new(Mutex::new(Tally::new(&tape)));
+        let tally = Tally::shared(&tape);
         let player = Player::new(tape, trace, Arc::new(setting), Arc::clone(&tally));
         Session { player, tally, now_us: 0 }
     }
@@ -59,7 +60,7 @@ impl Session {
     }
 
     fn tally(&self) -> Tally {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tally.lock().clone()
     }
 }
 
@@ -234,7 +235,7 @@ fn what_nobody_can_answer_is_missed_after_all() {
     session.player.receive(call("5", "sub", "{}").as_bytes(), 0, &mut actions);
     let Some(Action::PassOn { request, miss, .. }) = actions.pop() else { panic!("{actions:?}") };
     let miss = Box::new(Miss { unasked: Some("it has gone".to_owned()), ..*miss });
-    let actions = missed_after_all(request, b"5", miss, &mut session.tally.lock().unwrap());
+    let actions = missed_after_all(request, b"5", miss, &mut session.tally.lock());
     let [notice, answer] = told(actions.into()).try_into().unwrap();
     assert!(
         notice.starts_with("# missed: no recorded call matches: tools/call sub; nearest is line"),
@@ -529,7 +530,7 @@ fn what_stands_behind_a_payload_is_no_part_of_it() {
     ];
     let trace = trace.join("\n").into_bytes();
     let tape = tape(&trace, &Matching::default());
-    let tally = Arc::new(Mutex::new(Tally::new(&tape)));
+    let tally = Tally::shared(&tape);
     let player = Player::new(Arc::new(tape), trace, Arc::default(), Arc::clone(&tally));
     let mut session = Session { player, tally, now_us: 0 };
     assert_eq!(session.say(r#"{"id":9,"method":"x/a"}"#), [r#".{"id":9,"result":{"r":1}}"#]);

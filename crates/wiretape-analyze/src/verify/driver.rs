@@ -267,7 +267,7 @@ impl<P: Payloads> Driver<P> {
         self.open.values().map(|open| open.due_us).min()
     }
 
-    /// The result.
+    /// Ends the run: the verdict of each call, and the compared definitions.
     pub fn finish(self) -> Verified {
         let mut calls = self.checked;
         // Verdicts come in the order of the answers; the report is in the order of the requests.
@@ -798,7 +798,7 @@ impl<P: Payloads> Driver<P> {
         Judge { ignored: &self.setting.ignored, runs: &self.runs }
     }
 
-    /// Redacts a message.
+    /// The message as it may be reported: redacted like the recording.
     fn clean<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
         let redactor = self.setting.redactor.as_ref();
         redactor.map_or(Cow::Borrowed(message), |redactor| without_secrets(redactor, message))
@@ -889,7 +889,7 @@ impl<P: Payloads> Driver<P> {
         }
     }
 
-    /// Handles timeouts.
+    /// Ends the calls whose time is up at `now_us`.
     pub fn tick(&mut self, now_us: u64, actions: &mut Vec<Action>) {
         let late: Vec<u64> =
             self.open.iter().filter(|(_, open)| open.due_us <= now_us).map(|(id, _)| *id).collect();

@@ -38,7 +38,7 @@ pub struct Script {
     pub(super) recorded_ms: Range<i64>,
 }
 
-/// A recorded cancellation.
+/// A cancellation that the recorded client sent.
 #[derive(Debug)]
 struct Cancellation {
     /// The id of the cancelled request, as written.
@@ -49,7 +49,7 @@ struct Cancellation {
 /// What to do with a recorded call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
-    /// Send it again.
+    /// The call is repeated.
     Send,
     /// The call is skipped.
     Skip(Skip),

@@ -84,7 +84,7 @@ impl Verdict {
 pub struct Checked {
     /// The number of the call in the tape.
     pub call: u32,
-    /// The verdict.
+    /// How the server's answer compares with the recorded one.
     pub verdict: Verdict,
     /// The differences in the answer and in the server's requests during the call.
     pub changes: Vec<Change>,
@@ -121,7 +121,7 @@ pub struct Verified {
 /// Which changes of definitions count as failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Offers {
-    /// Every change counts.
+    /// Every change counts, also of a description.
     #[default]
     Any,
     /// Changes that break existing callers.
@@ -159,7 +159,7 @@ impl Verified {
     }
 }
 
-/// Compares messages.
+/// Compares the server's messages with the recorded ones, without volatile values.
 #[derive(Debug)]
 pub(super) struct Judge<'j> {
     pub(super) ignored: &'j Ignored,

@@ -3,7 +3,8 @@
 use crate::event::{Event, EventIds, HeartbeatEvent, SinkStatus, VERSION};
 use crate::observe::now_ms;
 use crate::sink::Signal;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -77,12 +78,13 @@ impl Heartbeat {
             loop {
                 // A condition variable and not a sleep, so that dropping the heartbeat doesn't wait for a
                 // whole interval.
-                let guard = stopped.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = news.wait_timeout_while(guard, options.every, |stopped| !*stopped);
-                if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+                let mut stopped = stopped.lock();
+                news.wait_while_for(&mut stopped, |stopped| !*stopped, options.every);
+                if *stopped {
                     return;
                 }
-                // The lock is released here: a probe can take seconds, and `drop` must be able to set the
+                drop(stopped);
+                // After the lock is released: a probe can take seconds, and `drop` must be able to set the
                 // flag meanwhile.
                 emit((options.probe)());
             }
@@ -93,7 +95,7 @@ impl Heartbeat {
 
 impl Drop for Heartbeat {
     fn drop(&mut self) {
-        *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.stop.0.lock() = true;
         self.stop.1.notify_all();
         if let Some(thread) = self.thread.take() {
             // Joined so that no heartbeat is sent to queues that are about to be closed. A panic in the probe

@@ -15,9 +15,10 @@ use crate::observe::{Observer, ObserverOptions, now_ms};
 use crate::sink::{Signal, SignalBody, Sink, SinkError};
 use crate::transaction::{Streamed, Transaction, TransactionSink, Violation};
 use heartbeat::Heartbeat;
+use parking_lot::Mutex;
 use queue::{Queue, QueueLimits, TakeResult};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wiretape_trace::format::Moment;
@@ -124,7 +125,7 @@ impl Bus {
     pub fn beat(&self, options: HeartbeatOptions) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let heartbeat = Heartbeat::start(options, move |listeners| shared.beat(listeners))?;
-        *lock(&self.heartbeat) = Some(heartbeat);
+        *self.heartbeat.lock() = Some(heartbeat);
         Ok(())
     }
 
@@ -134,16 +135,16 @@ impl Bus {
     pub fn close(&self, on_wait: impl FnOnce(&[&str])) -> Vec<SinkStatus> {
         // In the order of the flow: no more heartbeats, then no more exchanges, then, once the observer has
         // emitted its last signals, no more signals. Any other order would lose what is between two stages.
-        drop(lock(&self.heartbeat).take());
+        drop(self.heartbeat.lock().take());
         self.shared.inputs.close();
-        if let Some(observing) = lock(&self.observing).take() {
+        if let Some(observing) = self.observing.lock().take() {
             // A panicked observer has nothing left to emit; the sinks still have to write what they have.
             let _ = observing.join();
         }
         for outlet in &self.shared.outlets {
             outlet.signals.close();
         }
-        let sinking = std::mem::take(&mut *lock(&self.sinking));
+        let sinking = std::mem::take(&mut *self.sinking.lock());
         let deadline = Instant::now() + self.patience;
         if !wait_for(&sinking, deadline.min(Instant::now() + QUIET_WAIT)) {
             let names = self.shared.outlets.iter().zip(&sinking);
@@ -349,8 +350,4 @@ fn signal_weight(signal: &Signal) -> usize {
 
 fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name).spawn(run)
-}
-
-fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

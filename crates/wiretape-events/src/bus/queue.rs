@@ -1,7 +1,7 @@
 //! The bounded queue between two threads of the bus.
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Moves items from producers to one consumer, bounded by their number and their weight.
@@ -54,7 +54,7 @@ impl<T> Queue<T> {
 
     /// Appends an item; `false` if the queue is full or closed. It never blocks on the consumer.
     pub(super) fn offer(&self, item: T, weight: usize) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // An item heavier than the limit is accepted by an empty queue. Otherwise one large message could
         // never pass.
         let is_full = state.items.len() >= self.limits.items
@@ -74,11 +74,11 @@ impl<T> Queue<T> {
 
     /// Takes all items, waiting for the first one until `deadline`.
     pub(super) fn take(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> TakeResult {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.items.is_empty() && !state.closed {
             state.asleep = true;
-            state = match deadline {
-                None => self.news.wait(state).unwrap_or_else(PoisonError::into_inner),
+            match deadline {
+                None => self.news.wait(&mut state),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
@@ -86,15 +86,14 @@ impl<T> Queue<T> {
                         state.asleep = false;
                         return TakeResult::Nothing;
                     }
-                    self.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.news.wait_for(&mut state, left);
                 }
-            };
+            }
         }
         if !state.closed {
             // `asleep` was reset by the producer of the first item, so further items don't notify. Only
             // `close` cuts the wait short.
-            let gather = self.limits.gather;
-            state = self.news.wait_timeout(state, gather).unwrap_or_else(PoisonError::into_inner).0;
+            self.news.wait_for(&mut state, self.limits.gather);
         }
         state.asleep = false;
         state.weight = 0;
@@ -104,16 +103,12 @@ impl<T> Queue<T> {
 
     /// Rejects further items; those in the queue can still be taken.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.news.notify_all();
     }
 
     pub(super) fn len(&self) -> usize {
-        self.lock().items.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().items.len()
     }
 }
 

@@ -8,9 +8,10 @@ use super::{Signal, SignalBody, Sink, SinkError};
 use crate::event::{Event, LoggedRequest, RequestEvent, SessionEvent};
 use crate::line::{Line, LineWhat};
 use crate::server_name::server_name;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use wiretape_analyze::call::Outcome;
 
 /// The maximum number of combinations of server, method and tool with series of their own.
@@ -59,7 +60,7 @@ impl Sink for MetricsSink {
 
     fn take(&mut self, signals: &[Arc<Signal>]) -> Result<(), SinkError> {
         // Locked once per batch, not per signal; a scrape waits for at most one batch.
-        let mut figures = self.metrics.lock();
+        let mut figures = self.metrics.0.lock();
         signals.iter().for_each(|signal| figures.count(signal));
         Ok(())
     }
@@ -104,14 +105,10 @@ struct SessionFigures {
 impl RequestMetrics {
     /// Appends all metrics to a page.
     pub fn write(&self, out: &mut Exposition) {
-        let figures = self.lock();
+        let figures = self.0.lock();
         figures.write_requests(out);
         figures.write_durations(out);
         figures.write_sessions(out);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Figures> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

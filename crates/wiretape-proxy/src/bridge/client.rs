@@ -9,14 +9,14 @@ use crate::http::body::ProxyBody;
 use crate::http::decode::Decoder;
 use crate::http::headers;
 use crate::http::upstream::{Connector, HttpPreference, SendFailure, Sender, Target};
-use crate::record::pump::lock;
 use bytes::Bytes;
 use http::{Request, Response, response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use wiretape_trace::framing::{SseEvent, SseFramer};
@@ -77,7 +77,7 @@ impl HttpClient {
     }
 
     fn take_idle(&self) -> Option<Sender> {
-        let mut idle = lock(&self.idle);
+        let mut idle = self.idle.lock();
         // Pruned here rather than by a timer: a bridge that is idle must not wake up.
         idle.retain(|(since, sender)| since.elapsed() < KEEP_ALIVE && !sender.is_closed());
         let ready = idle.iter().rposition(|(_, sender)| sender.is_ready())?;
@@ -85,7 +85,7 @@ impl HttpClient {
     }
 
     fn put_idle(&self, sender: Sender) {
-        lock(&self.idle).push((Instant::now(), sender));
+        self.idle.lock().push((Instant::now(), sender));
     }
 }
 

@@ -21,10 +21,10 @@ use super::session::{Era, Session, TransportMode};
 use crate::http::body::ProxyBody;
 use crate::http::exchange::{is_message, one_line};
 use crate::http::headers;
-use crate::record::pump::lock;
 use http::{HeaderValue, Method, Request, StatusCode, header};
+use parking_lot::Mutex;
 use serde::Deserialize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use wiretape_events::Ended;
@@ -61,18 +61,18 @@ impl Bridge {
         self.remember_handshake(&message);
         if message.is("initialize") {
             let _ = self.reset_session();
-        } else if lock(&self.session).mode == TransportMode::Lost {
+        } else if self.session.lock().mode == TransportMode::Lost {
             // If that fails, the message gets an error below.
             let _ = self.renew(None).await;
         }
-        let era = lock(&self.session).era_of(&message);
+        let era = self.session.lock().era_of(&message);
         if let Some(id) = &message.cancels
             && self.cancel(id, era)
         {
             let ClientLine { bytes, wire } = &message.line;
             return self.recording.record_line(Direction::ClientToServer, *wire, bytes);
         }
-        let session = lock(&self.session).id.clone();
+        let session = self.session.lock().id.clone();
         let (request, mut exchange) = self.post(&message);
         // Invariant 2, write ahead: in the trace before the request is sent.
         exchange.record_line(Direction::ClientToServer, message.line.wire, &message.line.bytes, None);
@@ -89,7 +89,7 @@ impl Bridge {
                 |waiting| PendingInitialize { id: id.clone(), waiting, initiator: Initiator::Client };
             // `initialize` releases the next message with its answer, not with its acceptance: the headers of
             // everything that follows depend on the session and revision that the answer names.
-            *lock(&self.initializing) = delivery.waiting.take().map(initializing);
+            *self.initializing.lock() = delivery.waiting.take().map(initializing);
         }
         let bridge = Arc::clone(self);
         let task = self.spawn(async move { bridge.send_message(delivery, request).await });
@@ -102,9 +102,9 @@ impl Bridge {
 
     /// Resets the session when the client begins a new one. Returns the old one.
     pub(super) fn reset_session(&self) -> Session {
-        let before = lock(&self.session).reset();
+        let before = self.session.lock().reset();
         self.recording.set_session(None);
-        if let Some(listener) = lock(&self.listener).take() {
+        if let Some(listener) = self.listener.lock().take() {
             listener.abort();
         }
         before
@@ -114,7 +114,7 @@ impl Bridge {
     /// request; before, the notification does.
     fn cancel(&self, id: &Id<'_>, era: Era) -> bool {
         let found = self.with_pending(id, |one| {
-            lock(&one.open).retain(|open| !same(open, id));
+            one.open.lock().retain(|open| !same(open, id));
             if one.era == Era::Stateless {
                 one.task.abort();
             }
@@ -125,7 +125,7 @@ impl Bridge {
 
     /// The request that carries a message.
     pub(super) fn post(&self, message: &ClientMessage) -> (Request<ProxyBody>, Exchange) {
-        let mut session = lock(&self.session);
+        let mut session = self.session.lock();
         let headers = session.post(message, &self.url, &self.secrets);
         let target = match &session.mode {
             TransportMode::HttpSse { endpoint } => endpoint.clone(),
@@ -166,7 +166,7 @@ impl Bridge {
         delivery: &mut Delivery,
         request: Request<ProxyBody>,
     ) -> Result<(), Failure> {
-        let mode = lock(&self.session).mode.clone();
+        let mode = self.session.lock().mode.clone();
         if mode == TransportMode::Lost {
             let message =
                 format!("the stream of {} has ended, and a new one can't be opened", self.client.server());
@@ -192,7 +192,7 @@ impl Bridge {
         delivery: &mut Delivery,
         mut answer: ServerResponse,
     ) -> Result<(), Failure> {
-        let mode = lock(&self.session).mode.clone();
+        let mode = self.session.lock().mode.clone();
         if delivery.message.is("initialize") {
             self.enter_session(&answer);
         }
@@ -220,7 +220,7 @@ impl Bridge {
     }
 
     fn check_answered(&self, delivery: &Delivery, status: StatusCode) -> Result<(), Failure> {
-        if lock(&delivery.open).is_empty() {
+        if delivery.open.lock().is_empty() {
             return Ok(());
         }
         let message =
@@ -232,7 +232,7 @@ impl Bridge {
     pub(super) fn enter_session(&self, answer: &ServerResponse) {
         let id = answer.parts.headers.get(headers::SESSION).cloned();
         self.recording.set_session(id.as_ref().and_then(|id| id.to_str().ok()));
-        lock(&self.session).id = id;
+        self.session.lock().id = id;
     }
 
     /// Receives a stream to its end, and resumes it if it ends before all requests are answered.
@@ -241,7 +241,7 @@ impl Bridge {
         let received = self
             .receive_events(&mut EventStream::of(answer), &mut delivery.exchange, &mut cursor, None)
             .await;
-        if lock(&delivery.open).is_empty() {
+        if delivery.open.lock().is_empty() {
             if let Err(failure) = &received {
                 delivery.exchange.end(failure.ended(), Some(&failure.message));
             }
@@ -273,7 +273,7 @@ impl Bridge {
             let may_be_older = matches!(failure.status, Some(400 | 404 | 405));
             let endpoint = if may_be_older { self.connect_http_sse().await } else { None };
             let Some(endpoint) = endpoint else { return Err(failure) };
-            lock(&self.session).mode = TransportMode::HttpSse { endpoint };
+            self.session.lock().mode = TransportMode::HttpSse { endpoint };
         } else if failure.reason == Reason::SessionGone {
             self.renew(delivery.session.as_ref()).await.map_err(|why| failure.after(&why))?;
         } else {
@@ -318,7 +318,7 @@ impl Bridge {
         let detail = error_message(&body).or_else(|| redirection(answer));
         let token = if self.secrets.names(&header::AUTHORIZATION) { Token::Given } else { Token::Missing };
         let named =
-            if lock(&self.session).id.is_some() { SessionHeader::Sent } else { SessionHeader::Absent };
+            if self.session.lock().id.is_some() { SessionHeader::Sent } else { SessionHeader::Absent };
         Some(failure::status(&self.address(), status, detail.as_deref(), token, named))
     }
 
@@ -345,9 +345,9 @@ impl Bridge {
             if !is_for_us {
                 // After the line was written: `all_answered` must not report a request whose answer is still in our
                 // hands.
-                self.with_pending(id, |one| lock(&one.open).retain(|open| !same(open, id)));
+                self.with_pending(id, |one| one.open.lock().retain(|open| !same(open, id)));
             }
-            let answered = lock(&self.initializing).take_if(|initialize| same(&initialize.id, id));
+            let answered = self.initializing.lock().take_if(|initialize| same(&initialize.id, id));
             if let Some(initialize) = answered {
                 let agreed = if Envelope::scan(payload).result.is_some() {
                     HandshakeResult::Accepted
@@ -363,14 +363,14 @@ impl Bridge {
     /// Remembers what later requests need from a response: the agreed revision, and the parameters of tools.
     fn learn_from_answer(&self, id: &Id<'_>, payload: &[u8]) {
         let initialized =
-            lock(&self.initializing).as_ref().is_some_and(|initialize| same(&initialize.id, id));
+            self.initializing.lock().as_ref().is_some_and(|initialize| same(&initialize.id, id));
         if initialized && let Some(version) = agreed_version(payload) {
-            lock(&self.session).agree_on(&version);
+            self.session.lock().agree_on(&version);
         }
         let listed =
             |one: &InFlightMessage| one.era == Era::Stateless && one.method.as_deref() == Some("tools/list");
         if self.with_pending(id, listed) == Some(true) {
-            lock(&self.session).parameters.learn(payload);
+            self.session.lock().parameters.learn(payload);
         }
     }
 }
@@ -386,7 +386,7 @@ fn answered_in(line: &[u8]) -> Vec<(Id<'static>, &[u8])> {
 }
 
 fn answers(body: &[u8], open: &PendingRequests) -> bool {
-    let open = lock(open);
+    let open = open.lock();
     answered_in(body).iter().any(|(id, _)| open.iter().any(|open| same(open, id)))
 }
 

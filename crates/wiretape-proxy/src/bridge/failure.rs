@@ -24,7 +24,7 @@ pub(super) enum Reason {
     Unreachable,
     /// A timeout has expired.
     Timeout,
-    /// The connection broke.
+    /// The connection broke while a request or its response was on the way.
     Broken,
     /// The server requires a token, or another one.
     Unauthorized,

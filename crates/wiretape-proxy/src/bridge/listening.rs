@@ -11,10 +11,10 @@ use super::failure::{Failure, Reason};
 use super::recording::Exchange;
 use super::run::{Bridge, PendingRequests};
 use super::session::TransportMode;
-use crate::record::pump::lock;
 use bytes::Bytes;
 use http::Method;
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use wiretape_events::Ended;
 use wiretape_trace::format::{SseContext, Wire};
@@ -70,7 +70,7 @@ impl Bridge {
         let bridge = Arc::clone(self);
         let task = self.spawn(async move { bridge.keep_listening().await });
         // One stream per session: a second one would get the server's messages instead of the first, or twice.
-        if let Some(before) = lock(&self.listener).replace(task) {
+        if let Some(before) = self.listener.lock().replace(task) {
             before.abort();
         }
     }
@@ -97,7 +97,7 @@ impl Bridge {
         mut why: Failure,
     ) -> Result<(), Failure> {
         let mut failures = 0;
-        while !lock(open).is_empty() {
+        while !open.lock().is_empty() {
             if failures >= MAX_ATTEMPTS {
                 return Err(why);
             }
@@ -125,7 +125,7 @@ impl Bridge {
     }
 
     async fn open_stream(&self, cursor: &Cursor) -> Result<(EventStream, Exchange), Failure> {
-        let headers = lock(&self.session).get(cursor.last_event.as_deref(), &self.url, &self.secrets);
+        let headers = self.session.lock().get(cursor.last_event.as_deref(), &self.url, &self.secrets);
         let (request, mut exchange) = self.request(Method::GET, &self.url.target(), headers, Bytes::new());
         let mut answer = match self.client.send(request, || ()).await {
             Ok(answer) => answer,
@@ -161,7 +161,7 @@ impl Bridge {
         while let Some(event) = events.next().await? {
             self.receive_event(&event, exchange, cursor).await;
             // Servers may keep a stream open after the last answer; nothing on it concerns these requests any more.
-            if open.is_some_and(|open| lock(open).is_empty()) {
+            if open.is_some_and(|open| open.lock().is_empty()) {
                 break;
             }
         }
@@ -206,7 +206,7 @@ impl Bridge {
         });
         exchange.end(failure.ended(), Some(&failure.message));
         // Before the requests fail: the client's reaction must already start a new session.
-        lock(&self.session).mode = TransportMode::Lost;
+        self.session.lock().mode = TransportMode::Lost;
         for open in self.all_pending() {
             self.fail_requests(&open, &failure, None).await;
         }

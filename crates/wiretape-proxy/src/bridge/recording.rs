@@ -8,13 +8,13 @@ use super::outgoing::ClientLine;
 use crate::http::exchange::{MAX_NOTE, header_pairs, redact_name, redact_target, redacted, version};
 use crate::journal::{Clock, Journal, Observation};
 use crate::record::RecordOutcome;
-use crate::record::pump::lock;
 use crate::record::{redacted_label, start_live};
 use http::{Method, Version, response};
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use wiretape_events::Ended;
 use wiretape_trace::format::{
@@ -42,7 +42,7 @@ pub(super) struct Recording {
 
 /// Whether a line is JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Message,
     Text,
 }
@@ -98,7 +98,7 @@ impl Recording {
     /// Sets the session id of the lines from now on.
     pub(super) fn set_session(&self, session: Option<&str>) {
         let redactor = self.redactor.as_ref();
-        *lock(&self.session) = session.map(|name| self.secrets.scrub_text(&redact_name(redactor, name)));
+        *self.session.lock() = session.map(|name| self.secrets.scrub_text(&redact_name(redactor, name)));
     }
 
     /// From now on exchanges that end are recorded as stopped by the bridge.
@@ -146,7 +146,7 @@ impl Recording {
         let outcome = RecordOutcome { exit_code: 0, trace: None, lost: 0, spawn_error: None };
         let Some(journal) = &self.journal else { return outcome };
         let at = self.clock.now();
-        let mut journal = lock(journal);
+        let mut journal = journal.lock();
         journal.end(at, LineEnd { reason: Some(reason.to_owned()), ..LineEnd::default() });
         RecordOutcome { trace: journal.path().map(PathBuf::from), lost: journal.lost(), ..outcome }
     }
@@ -160,11 +160,11 @@ impl Recording {
     }
 
     /// Redacts a line, and decides whether it is a message.
-    fn clean<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, Kind) {
+    fn clean<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, [u8]>, LineKind) {
         if json::is_utf8(bytes)
             && let Some(clean) = self.clean_json(bytes)
         {
-            return (clean, Kind::Message);
+            return (clean, LineKind::Message);
         }
         let redactor = self.redactor.as_ref();
         let clean = match self.secrets.scrub(bytes) {
@@ -176,7 +176,7 @@ impl Recording {
                 Cow::Owned(clean.unwrap_or(bytes))
             }
         };
-        (clean, Kind::Text)
+        (clean, LineKind::Text)
     }
 
     /// Redacts a line, if it is JSON.
@@ -201,13 +201,13 @@ impl Recording {
     fn write(&self, dir: Direction, wire: Wire, bytes: &[u8], http: Option<&[u8]>) {
         let Some(journal) = &self.journal else { return };
         let (clean, kind) = self.clean(bytes);
-        let session = lock(&self.session).clone();
+        let session = self.session.lock().clone();
         let context = Context { wire, session: session.as_deref(), http, ..Context::default() };
         let observation = match kind {
-            Kind::Message => Observation::Message { dir, context, raw: &clean },
-            Kind::Text => Observation::Text { dir, context, text: &clean },
+            LineKind::Message => Observation::Message { dir, context, raw: &clean },
+            LineKind::Text => Observation::Text { dir, context, text: &clean },
         };
-        lock(journal).append(self.clock.now(), std::iter::once(observation));
+        journal.lock().append(self.clock.now(), std::iter::once(observation));
     }
 }
 
@@ -305,10 +305,10 @@ impl Exchange {
         let http = self.context(note);
         let recording = &self.recording;
         let Some(journal) = &recording.journal else { return };
-        let session = lock(&recording.session).clone();
+        let session = recording.session.lock().clone();
         let context = Context { session: session.as_deref(), http: Some(&http), ..Context::default() };
         let observation = std::iter::once(Observation::Http { context });
-        lock(journal).append(recording.clock.now(), observation);
+        journal.lock().append(recording.clock.now(), observation);
     }
 }
 

@@ -12,7 +12,6 @@ use super::outgoing::{ClientLine, ClientMessage, same};
 use super::recording::Exchange;
 use super::run::Bridge;
 use super::session::TransportMode;
-use crate::record::pump::lock;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,15 +56,15 @@ impl Bridge {
     /// Remembers the messages of the handshake.
     pub(super) fn remember_handshake(&self, message: &ClientMessage) {
         if message.is("initialize") {
-            *lock(&self.handshake) = Handshake { initialize: Some(message.line.clone()), initialized: None };
+            *self.handshake.lock() = Handshake { initialize: Some(message.line.clone()), initialized: None };
         } else if message.is("notifications/initialized") {
-            lock(&self.handshake).initialized = Some(message.line.clone());
+            self.handshake.lock().initialized = Some(message.line.clone());
         }
     }
 
     /// Whether all responses in a line are for an `initialize` of the bridge, which the client must not get.
     pub(super) fn is_answer_to_us(&self, answered: &[(Id<'static>, &[u8])]) -> bool {
-        let initializing = lock(&self.initializing);
+        let initializing = self.initializing.lock();
         let Some(ours) = initializing.as_ref().filter(|one| one.initiator == Initiator::Bridge) else {
             return false;
         };
@@ -75,9 +74,9 @@ impl Bridge {
     /// Starts a session in place of the lost one: that with the id `lost`, or that of an HTTP+SSE stream that has ended.
     pub(super) async fn renew(self: &Arc<Self>, lost: Option<&HeaderValue>) -> Result<(), Failure> {
         let _one_at_a_time = self.renewing.lock().await;
-        let mode = lock(&self.session).mode.clone();
+        let mode = self.session.lock().mode.clone();
         // Another message had the same failure and has already restarted the session.
-        if mode != TransportMode::Lost && lock(&self.session).id.as_ref() != lost {
+        if mode != TransportMode::Lost && self.session.lock().id.as_ref() != lost {
             return Ok(());
         }
         let before = self.reset_session();
@@ -90,16 +89,16 @@ impl Bridge {
                 ));
             }
             Err(_) => {
-                *lock(&self.initializing) = None;
+                *self.initializing.lock() = None;
                 // The old session may still work: the server may have been unreachable for a moment only.
-                lock(&self.session).restore(before);
+                self.session.lock().restore(before);
             }
         }
         renewed
     }
 
     async fn handshake_again(self: &Arc<Self>, mode: &TransportMode) -> Result<(), Failure> {
-        let Handshake { initialize, initialized } = lock(&self.handshake).clone();
+        let Handshake { initialize, initialized } = self.handshake.lock().clone();
         let no_session = |why: &str| Failure::new(Reason::SessionGone, why);
         let initialize = initialize.ok_or_else(|| no_session("the client has never sent `initialize`"))?;
         if *mode == TransportMode::Lost {
@@ -107,7 +106,7 @@ impl Bridge {
                 .connect_http_sse()
                 .await
                 .ok_or_else(|| no_session("the server doesn't open a stream"))?;
-            lock(&self.session).mode = TransportMode::HttpSse { endpoint };
+            self.session.lock().mode = TransportMode::HttpSse { endpoint };
         }
         match tokio::time::timeout(INITIALIZE_TIMEOUT, self.initialize(ClientMessage::read(initialize))).await
         {
@@ -118,7 +117,7 @@ impl Bridge {
         }
         if let Some(line) = initialized {
             self.send_own(ClientMessage::read(line)).await?;
-            if lock(&self.session).mode == TransportMode::Streamable {
+            if self.session.lock().mode == TransportMode::Streamable {
                 self.open_listening_stream();
             }
         }
@@ -128,7 +127,7 @@ impl Bridge {
     async fn initialize(self: &Arc<Self>, message: ClientMessage) -> Result<HandshakeResult, Failure> {
         let (waiting, mut agreed) = oneshot::channel();
         let Some(id) = message.requests.first().cloned() else { return Ok(HandshakeResult::Rejected) };
-        *lock(&self.initializing) = Some(PendingInitialize { id, waiting, initiator: Initiator::Bridge });
+        *self.initializing.lock() = Some(PendingInitialize { id, waiting, initiator: Initiator::Bridge });
         let (answer, mut exchange) = self.send_own(message).await?;
         // Before the body is read, because the answer may come with it and is forwarded at once.
         self.enter_session(&answer);

@@ -13,13 +13,13 @@ use super::session::{Era, Session};
 use super::streams::{Output, OutputEnd, Signals, input};
 use crate::http::body::ProxyBody;
 use crate::record::RecordOutcome;
-use crate::record::pump::lock;
 use crate::warning::{Warn, Warning};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
+use parking_lot::Mutex;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
@@ -199,28 +199,28 @@ impl Bridge {
 
     /// Runs a task until it ends or the bridge does.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        let mut tasks = lock(&self.tasks);
+        let mut tasks = self.tasks.lock();
         // Finished tasks are collected here, or the set would grow with every message.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work)
     }
 
     pub(super) fn track_in_flight(&self, in_flight: InFlightMessage) {
-        let mut all = lock(&self.in_flight);
+        let mut all = self.in_flight.lock();
         // A finished task may leave requests open: with HTTP+SSE, their answers come on the stream.
-        all.retain(|one| !one.task.is_finished() || !lock(&one.open).is_empty());
+        all.retain(|one| !one.task.is_finished() || !one.open.lock().is_empty());
         all.push(in_flight);
     }
 
     /// Calls `then` with the message that contains an unanswered request.
     pub(super) fn with_pending<T>(&self, id: &Id<'_>, then: impl FnOnce(&InFlightMessage) -> T) -> Option<T> {
-        let all = lock(&self.in_flight);
-        all.iter().find(|one| lock(&one.open).iter().any(|open| same(open, id))).map(then)
+        let all = self.in_flight.lock();
+        all.iter().find(|one| one.open.lock().iter().any(|open| same(open, id))).map(then)
     }
 
     /// The unanswered requests of all messages.
     pub(super) fn all_pending(&self) -> Vec<PendingRequests> {
-        lock(&self.in_flight).iter().map(|one| Arc::clone(&one.open)).collect()
+        self.in_flight.lock().iter().map(|one| Arc::clone(&one.open)).collect()
     }
 
     /// Answers requests with an error, and warns the user.
@@ -232,7 +232,7 @@ impl Bridge {
     ) {
         let failure = &Failure { message: self.secrets.scrub_text(&failure.message), ..failure.clone() };
         let is_probe = |one: &InFlightMessage| one.method.as_deref() == Some("server/discover");
-        let first = lock(open).first().cloned();
+        let first = open.lock().first().cloned();
         let probed = first.is_some_and(|id| self.with_pending(&id, is_probe) == Some(true));
         // Clients send `server/discover` to find out whether the server supports MCP 2026-07-28. An older server's refusal is
         // expected, and not worth a warning.
@@ -243,11 +243,11 @@ impl Bridge {
             exchange.end(failure.ended(), Some(&failure.message));
         }
         // A copy, because the lock must not be held while the client reads.
-        let ids = lock(open).clone();
+        let ids = open.lock().clone();
         for id in ids {
             self.send_error(Some(&id), failure, exchange.as_deref_mut()).await;
-            lock(open).retain(|open| *open != id);
-            let mut initializing = lock(&self.initializing);
+            open.lock().retain(|open| *open != id);
+            let mut initializing = self.initializing.lock();
             if initializing.as_ref().is_some_and(|initialize| initialize.id == id) {
                 *initializing = None;
             }
@@ -271,7 +271,7 @@ impl Bridge {
 
     /// Warns the user, unless the last warning was the same.
     pub(super) fn warn_once(&self, message: &str) {
-        let mut last = lock(&self.last_warning);
+        let mut last = self.last_warning.lock();
         if *last != message {
             message.clone_into(&mut last);
             (self.warn)(Warning::Bridge { message: message.to_owned() });
@@ -308,21 +308,21 @@ impl Bridge {
     }
 
     fn stop_listening(&self) {
-        if let Some(listener) = lock(&self.listener).take() {
+        if let Some(listener) = self.listener.lock().take() {
             listener.abort();
         }
     }
 
     async fn drop_tasks(&self) {
         self.recording.stop();
-        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
         tasks.shutdown().await;
     }
 
     async fn all_answered(&self) {
         // Polled, and only during shutdown: a notification for every answer would cost each of them something.
         const STEP: Duration = Duration::from_millis(5);
-        while self.all_pending().iter().any(|open| !lock(open).is_empty()) {
+        while self.all_pending().iter().any(|open| !open.lock().is_empty()) {
             tokio::time::sleep(STEP).await;
         }
     }
@@ -330,7 +330,7 @@ impl Bridge {
     /// Ends the session with a DELETE, if it has an id. The status doesn't matter: 405 means that clients can't end sessions
     /// (MCP 2025-11-25, basic/transports, "Session Management").
     async fn delete_session(&self) {
-        let Some(headers) = lock(&self.session).delete(&self.url, &self.secrets) else { return };
+        let Some(headers) = self.session.lock().delete(&self.url, &self.secrets) else { return };
         let (request, mut exchange) = self.request(Method::DELETE, &self.url.target(), headers, Bytes::new());
         match self.client.send(request, || ()).await {
             Ok(answer) => {

@@ -3,10 +3,11 @@
 //! It has a thread and a runtime of its own, because the recorder has none: `wiretape record` uses blocking threads,
 //! and a viewer must never delay them.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdTcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -170,7 +171,7 @@ impl LiveHub {
     /// Lines published afterwards are ignored.
     pub fn finish(&self) {
         self.server.ring.finish();
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread.lock();
         if let Some(thread) = thread.take() {
             // The panic hook has reported a panic of the thread; it must not spread to the recorder.
             let _ = thread.join();

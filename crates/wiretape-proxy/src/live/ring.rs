@@ -3,9 +3,10 @@
 //! A ring shared by all viewers, not a channel for each: memory stays within the backlog however many viewers there are and
 //! however slow they read, and a push costs one copy of the line.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -89,15 +90,11 @@ impl Ring {
         Self { backlog: Mutex::new(backlog), capacity, changed: Notify::new(), ended: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Backlog> {
-        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a line and wakes the readers. Lines after [`Ring::finish`] are ignored.
     pub(super) fn push(&self, line: &[u8]) {
         // Copied before the lock, which viewers also take: a long line must not delay them.
         let line: Arc<[u8]> = Arc::from(line);
-        let mut state = self.lock();
+        let mut state = self.backlog.lock();
         if state.finished {
             return;
         }
@@ -110,13 +107,13 @@ impl Ring {
     }
 
     pub(super) fn finish(&self) {
-        self.lock().finished = true;
+        self.backlog.lock().finished = true;
         self.changed.notify_waiters();
         self.ended.notify_waiters();
     }
 
     pub(super) fn snapshot(&self, since: u64) -> Snapshot {
-        let state = self.lock();
+        let state = self.backlog.lock();
         Snapshot {
             last: state.last(),
             dropped: (state.first - 1).saturating_sub(since),
@@ -125,12 +122,12 @@ impl Ring {
     }
 
     pub(super) fn is_behind(&self, cursor: u64) -> bool {
-        cursor + 1 < self.lock().first
+        cursor + 1 < self.backlog.lock().first
     }
 
     /// The next batch of lines after `cursor`.
     pub(super) fn read_after(&self, cursor: u64) -> BacklogRead {
-        let state = self.lock();
+        let state = self.backlog.lock();
         if cursor + 1 < state.first {
             return BacklogRead::Behind;
         }
@@ -168,7 +165,7 @@ impl Ring {
     pub(super) async fn until_finished(&self) {
         let mut ended = pin!(self.ended.notified());
         ended.as_mut().enable();
-        if !self.lock().finished {
+        if !self.backlog.lock().finished {
             ended.await;
         }
     }
@@ -222,7 +219,7 @@ mod tests {
         assert_eq!(seqs(&ring.snapshot(0).lines), [1, 2, 3, 4]);
         ring.push(b"{}");
         assert_eq!(seqs(&ring.snapshot(0).lines), [5]);
-        assert_eq!(ring.lock().cost, cost(b"{}"));
+        assert_eq!(ring.backlog.lock().cost, cost(b"{}"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The Windows implementation, with a job object in place of a process group.
 
 use super::{Exit, SpawnedServer, StderrMode};
+use parking_lot::{Mutex, MutexGuard};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::os::windows::io::AsHandle;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 use win32job::{ExtendedLimitInfo, Job};
 
@@ -101,7 +102,7 @@ impl Process {
     }
 
     fn child(&self) -> MutexGuard<'_, Child> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+        self.child.lock()
     }
 }
 

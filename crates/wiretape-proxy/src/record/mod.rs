@@ -9,12 +9,13 @@ use crate::journal::{Clock, Journal, JournalOptions};
 use crate::live::{LiveHub, LiveOptions};
 use crate::platform::{Exit, Process, Signals, SpawnedServer, StandardStreams, StderrMode};
 use crate::warning::{Warn, Warning};
-use pump::{PumpEnd, PumpState, Stream, Tap, lock, pump};
+use parking_lot::Mutex;
+use pump::{PumpEnd, PumpState, Stream, Tap, pump};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use wiretape_analyze::glance::signal_name;
 use wiretape_trace::format::{LineEnd, Meta, Producer, STOPPED};
@@ -98,7 +99,7 @@ fn run(recorder: &Arc<Recorder>, spawned: SpawnedServer, signals: Signals) -> io
     process.end_group();
     wait_for_written_bytes(&pumps);
     // The input pump may still block on the client; a partial line that it has forwarded belongs in the trace, too.
-    lock(&input).finish();
+    input.lock().finish();
     let exit = process.reap()?;
     Ok(recorder.finish_exited(&exit, stop_signal.load(Ordering::Acquire)))
 }
@@ -187,7 +188,7 @@ impl Recorder {
 
     fn finish(&self, end: LineEnd) -> RecordOutcome {
         let at = self.clock.now();
-        let mut journal = lock(&self.journal);
+        let mut journal = self.journal.lock();
         let exit_code = end.exit_code;
         journal.end(at, end);
         RecordOutcome {

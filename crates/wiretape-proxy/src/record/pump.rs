@@ -11,10 +11,11 @@
 use super::Recorder;
 use crate::journal::Observation;
 use crate::warning::Warning;
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use wiretape_trace::format::{Moment, Wire};
 use wiretape_trace::framing::{LineFrame, LineFramer};
@@ -90,12 +91,12 @@ pub(super) fn pump(
         };
         state.set(PumpState::WRITING);
         // The lock is released before the write: `record` takes it to finish a stream whose pump still blocks.
-        lock(tap).observe(&chunk[..read]);
+        tap.lock().observe(&chunk[..read]);
         if write_all(&mut sink, &chunk[..read]).is_err() {
             break PumpEnd::SinkClosed;
         }
     };
-    lock(tap).finish();
+    tap.lock().finish();
     // Closes the pipe before the pump counts as done: the peer sees EOF without waiting for us to exit.
     drop(sink);
     state.set(PumpState::DONE);
@@ -147,7 +148,7 @@ struct Batch {
     entries: Vec<BatchedLine>,
 }
 
-/// A redacted line.
+/// A line without its secrets, ready for the journal.
 struct RedactedLine<'l> {
     wire: Wire,
     clean: Cow<'l, [u8]>,
@@ -228,7 +229,7 @@ impl Batch {
             // Earlier lines first: the trace keeps the order of the stream.
             self.flush(recorder, stream, at);
             let observations = std::iter::once(observation(stream, wire, is_json, &clean));
-            return lock(&recorder.journal).append(at, observations);
+            return recorder.journal.lock().append(at, observations);
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&clean);
@@ -244,7 +245,7 @@ impl Batch {
             .entries
             .iter()
             .map(|entry| observation(stream, entry.wire, entry.is_json, &bytes[entry.start..entry.end]));
-        lock(&recorder.journal).append(at, observations);
+        recorder.journal.lock().append(at, observations);
         self.bytes.clear();
         self.entries.clear();
     }
@@ -261,11 +262,6 @@ fn observation(stream: Stream, wire: Wire, is_json: bool, bytes: &[u8]) -> Obser
     } else {
         Observation::Text { dir, context: wire.into(), text: bytes }
     }
-}
-
-/// Locks and ignores poisoning: a pump that panicked loses its own stream, and the others continue.
-pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {

@@ -1,9 +1,9 @@
 //! The file of a tape: read once for its index, and then message by message on demand, so that memory holds the index only
 //! (`cargo xtask bench --only replay`, the row of peak memory).
 
+use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use wiretape_analyze::replay::{Matching, Payloads, Span, Tape, TapeBuilder};
 use wiretape_library::{PlainTrace, TraceFileError};
 use wiretape_trace::format::{Line, Notice, TraceReader};
@@ -144,7 +144,7 @@ impl TapeFile {
 
 impl Payloads for TapeFile {
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead = self.ahead.lock();
         let block = ahead.block_for(span);
         // Reading ahead only pays for a client that goes forward; a jump reads exactly its span and starts a new
         // sequence.

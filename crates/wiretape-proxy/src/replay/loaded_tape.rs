@@ -1,8 +1,9 @@
 //! A tape that is loaded and can be played to any number of clients.
 
 use super::file::{IndexedTape, TapeFile};
+use parking_lot::{Mutex, MutexGuard};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 use wiretape_analyze::replay::{
     FaultKind, Notice, Payloads as _, Player, Setting, StepKind, Tally, Tape, WhenMissed,
@@ -41,7 +42,7 @@ impl LoadedTape {
     }
 
     pub(super) fn new(indexed: IndexedTape, setting: Setting) -> Self {
-        let tally = Arc::new(Mutex::new(Tally::new(&indexed.tape)));
+        let tally = Tally::shared(&indexed.tape);
         LoadedTape {
             tape: Arc::new(indexed.tape),
             file: Arc::new(indexed.file),
@@ -59,7 +60,7 @@ impl LoadedTape {
 
     /// The calls used so far, and the misses.
     pub fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tally.lock()
     }
 
     /// The shared tally, for a real server that answers misses.

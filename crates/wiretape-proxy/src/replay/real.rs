@@ -10,12 +10,13 @@ use super::recording::Recordings;
 use crate::child::{end_process, read_lines, write_lines};
 use crate::new_trace::NewTrace;
 use crate::platform::{Process, SpawnedServer, StderrMode};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use wiretape_analyze::replay::{Action, Miss, Notice, Tally, id_of, missed_after_all, replaced, with_id};
 use wiretape_trace::message::{Direction, Envelope, MessageKind, payloads};
@@ -102,15 +103,15 @@ impl RealServers {
 
     /// Ends all servers and waits until they have exited.
     pub fn end(&self) {
-        let running = std::mem::take(&mut *lock(&self.running));
+        let running = std::mem::take(&mut *self.running.lock());
         running.into_iter().for_each(|running| self.end_one(running));
-        let ending = std::mem::take(&mut *lock(&self.ending));
+        let ending = std::mem::take(&mut *self.ending.lock());
         for ending in ending {
             // The panic hook has reported a panic; the others still have to be joined.
             let _ = ending.join();
         }
         if let Some(recordings) = &self.recordings
-            && let Err(error) = lock(recordings).end()
+            && let Err(error) = recordings.lock().end()
         {
             RecordingState::failed(&error, &self.lost);
         }
@@ -118,13 +119,13 @@ impl RealServers {
 
     /// Why the recording is incomplete, if it is.
     pub fn lost(&self) -> Option<String> {
-        lock(&self.lost).clone()
+        self.lost.lock().clone()
     }
 
     fn start(&self, report: Report) -> io::Result<Arc<RunningServer>> {
         let SpawnedServer { process, stdin, stdout, .. } =
             Process::spawn(&self.command, StderrMode::Inherited)?;
-        let recording = self.recordings.as_ref().map(|recordings| lock(recordings).next());
+        let recording = self.recordings.as_ref().map(|recordings| recordings.lock().next());
         let recording = match recording {
             None => RecordingState::Off,
             Some(Ok(trace)) => RecordingState::Recorded(Box::new(trace)),
@@ -140,15 +141,15 @@ impl RealServers {
             recording: Mutex::new(recording),
             lost: Arc::clone(&self.lost),
         });
-        lock(&self.running).push(Arc::clone(&running));
+        self.running.lock().push(Arc::clone(&running));
         Ok(running)
     }
 
     /// Ends a server without waiting for it.
     fn end_one(&self, running: Arc<RunningServer>) {
         // On a thread of its own, because a server may take seconds to exit and the session's lock is held here.
-        lock(&self.running).retain(|other| !Arc::ptr_eq(other, &running));
-        let mut ending = lock(&self.ending);
+        self.running.lock().retain(|other| !Arc::ptr_eq(other, &running));
+        let mut ending = self.ending.lock();
         ending.retain(|ending| !ending.is_finished());
         ending.push(std::thread::spawn(move || running.end()));
     }
@@ -175,7 +176,7 @@ enum RecordingState {
 impl RecordingState {
     fn failed(error: &io::Error, lost: &Mutex<Option<String>>) -> Self {
         let reason = error.to_string();
-        lock(lost).get_or_insert_with(|| reason.clone());
+        lost.lock().get_or_insert_with(|| reason.clone());
         RecordingState::Failed(Notice::NotRecorded { reason })
     }
 }
@@ -183,7 +184,7 @@ impl RecordingState {
 impl RunningServer {
     /// Records and sends a message. `false` if the server's input is closed.
     fn send(&self, mut message: Vec<u8>) -> bool {
-        let input = lock(&self.input);
+        let input = self.input.lock();
         let Some(input) = input.as_ref() else { return false };
         // On stdio a message is one line. Unescaped line breaks in JSON can only be white space.
         message.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
@@ -192,7 +193,7 @@ impl RunningServer {
     }
 
     fn record(&self, dir: Direction, message: &[u8]) {
-        let mut recording = lock(&self.recording);
+        let mut recording = self.recording.lock();
         if let RecordingState::Recorded(journal) = &mut *recording
             && let Err(error) = journal.write_message(dir, message)
         {
@@ -203,7 +204,7 @@ impl RunningServer {
 
     /// The notice about a failed recording, once.
     fn failure(&self) -> Option<Notice> {
-        let mut recording = lock(&self.recording);
+        let mut recording = self.recording.lock();
         match std::mem::replace(&mut *recording, RecordingState::Off) {
             RecordingState::Failed(notice) => Some(notice),
             other => {
@@ -215,20 +216,16 @@ impl RunningServer {
 
     /// Closes the server's input, waits for its exit or terminates it, and ends the recording.
     fn end(&self) {
-        drop(lock(&self.input).take());
-        let process = lock(&self.process).take();
+        drop(self.input.lock().take());
+        let process = self.process.lock().take();
         let exit = process.and_then(|process| end_process(process).exit());
-        let recording = std::mem::replace(&mut *lock(&self.recording), RecordingState::Off);
+        let recording = std::mem::replace(&mut *self.recording.lock(), RecordingState::Off);
         if let RecordingState::Recorded(recording) = recording
             && let Err(error) = recording.end(exit)
         {
             RecordingState::failed(&error, &self.lost);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The real server of one client, or of all clients without a session.
@@ -323,7 +320,7 @@ impl RealServer {
         self.waiting.values().find(|waiting| waiting.id == id).map(|waiting| waiting.request)
     }
 
-    /// Cancels a request.
+    /// Forwards the client's cancellation of a request to the real server.
     pub(super) fn cancel(&mut self, request: u64) {
         let number = self.waiting.iter().find(|(_, waiting)| waiting.request == request);
         let Some(number) = number.map(|(number, _)| *number) else { return };
@@ -520,7 +517,7 @@ impl RealServer {
         let reason =
             if let RealServerState::Gone(reason) = &self.state { reason } else { "it has closed its input" };
         let miss = Miss { unasked: Some(reason.to_owned()), ..*waiting.miss };
-        missed_after_all(waiting.request, &waiting.id, Box::new(miss), &mut lock(&self.tally))
+        missed_after_all(waiting.request, &waiting.id, Box::new(miss), &mut self.tally.lock())
     }
 
     fn end(&mut self, reason: &str) {

@@ -6,9 +6,10 @@ use crate::api::types::{
     DefinitionChange, DiffDetail, DiffReport, DiffRow, DiffSide, DifferenceView, Dir, Progress,
 };
 use crate::trace::OpenTrace;
+use parking_lot::Mutex;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use wiretape_analyze::diff::{
     self, Answer, CallIndex, CallIndexer, CallPayloads, CallRow, Comparer, GeneratedValues, Ignored,
@@ -57,7 +58,7 @@ impl Comparisons {
     /// The comparison of two traces in their current state; started if there is none.
     pub(crate) fn of(&self, first: &Arc<OpenTrace>, second: &Arc<OpenTrace>) -> Arc<Comparison> {
         let of = [first, second].map(|trace| (trace.key.clone(), trace.progress().done));
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         // Also finds a comparison that is still running, so that polling doesn't start another one.
         if let Some(known) = kept.iter().find(|comparison| comparison.of == of) {
             return Arc::clone(known);
@@ -83,11 +84,11 @@ impl Comparison {
     fn run(&self) {
         // A read error is reported by the index, which reads the same files.
         let Ok(compared) = ComparisonResult::new(&self.first, &self.second, &self.done) else { return };
-        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(compared));
+        *self.result.lock() = Some(Arc::new(compared));
     }
 
     fn result(&self) -> Option<Arc<ComparisonResult>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.result.lock().clone()
     }
 
     fn progress(&self) -> Progress {

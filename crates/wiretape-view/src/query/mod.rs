@@ -15,7 +15,8 @@ pub(crate) mod tools;
 
 use crate::index::Index;
 use crate::trace::OpenTrace;
-use std::sync::{Arc, RwLockReadGuard};
+use parking_lot::RwLockReadGuard;
+use std::sync::Arc;
 
 /// The traces of a page, in the order of the URL.
 #[derive(Clone)]

@@ -5,10 +5,11 @@ use crate::api::types::LineKind;
 use crate::index::Index;
 use crate::index::entry::{CallEntry, LineEntry};
 use crate::trace::OpenTrace;
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
 use wiretape_analyze::call::Call;
 use wiretape_analyze::filter::{Filter, Needle, Subject};
 use wiretape_analyze::listing::CallLister;
@@ -149,7 +150,7 @@ impl Selections {
     ) -> io::Result<Arc<Rows>> {
         let traces = set.traces.iter().map(|trace| (trace.key.clone(), trace.version())).collect();
         let key = SelectionKey { traces, filter: filter.text.clone(), sort };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if let Some(at) = kept.iter().position(|(other, _)| *other == key) {
             let found = kept.remove(at);
             let rows = Arc::clone(&found.1);
@@ -160,7 +161,7 @@ impl Selections {
         // both select.
         drop(kept);
         let rows = Arc::new(select()?);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if kept.len() >= KEPT {
             kept.remove(0);
         }

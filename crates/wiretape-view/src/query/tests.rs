@@ -5,10 +5,11 @@ use super::select::{Selections, Sort, TypedFilter};
 use super::{Set, detail, info, lines, timeline, tools};
 use crate::api::types::{CallRow, Meanwhile};
 use crate::trace::OpenTrace;
+use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use tempfile::NamedTempFile;
@@ -119,8 +120,8 @@ fn a_trace_is_complete_when_it_is_known_what_became_of_its_calls() {
     let state_of = move || {
         // The first time is before anything is read.
         if thread::current().name() == Some("index") {
-            began.lock().unwrap().send(()).unwrap();
-            may_go.lock().unwrap().recv().unwrap();
+            began.lock().send(()).unwrap();
+            may_go.lock().recv().unwrap();
         }
         TraceState::Ended(End::default())
     };

@@ -10,11 +10,12 @@ use super::options::{WebhookError, WebhookOptions};
 use super::segment::{Part, SegmentName, pack};
 use super::trouble::Troubles;
 use crate::sink::SinkError;
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The size that a file is rounded up to. Many small files would otherwise take many times the configured
@@ -114,13 +115,13 @@ impl Spool {
         if let Err(error) = spool.adopt_orphans(root) {
             let message =
                 format!("what another process has left in {} can't be taken over: {error}", root.display());
-            spool.lock().troubles.report(message, 0);
+            spool.state.lock().troubles.report(message, 0);
         }
         Ok(spool)
     }
 
     fn take_over(&self, contents: Contents) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for (name, bytes) in contents.segments {
             self.enqueue(&mut state, name, bytes);
         }
@@ -161,7 +162,7 @@ impl Spool {
         let name = SegmentName { number: self.next_number(), events: batch.events(), first };
         // Written without the lock, so that the sender isn't blocked by a slow disk.
         self.directory.write(name, &body)?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.troubles.written();
         self.enqueue(&mut state, name, body.len() as u64);
         drop(state);
@@ -173,17 +174,17 @@ impl Spool {
     pub(super) fn unwritable(&self, error: &io::Error, lost: u64) {
         self.figures.lost.fetch_add(lost, Ordering::Relaxed);
         let message = || format!("events can't be written to the spool {}: {error}", self.place());
-        self.lock().troubles.unwritable(lost, message);
+        self.state.lock().troubles.unwritable(lost, message);
     }
 
     /// The warnings that are due now, as an error with the number of lost events.
     pub(super) fn troubles(&self) -> Result<(), SinkError> {
-        self.lock().troubles.take()
+        self.state.lock().troubles.take()
     }
 
     /// All remaining warnings, at shutdown.
     pub(super) fn all_troubles(&self) -> Result<(), SinkError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let waiting: u64 = state.waiting.iter().map(|segment| segment.events).sum();
         if waiting > 0 {
             let place = self.place();
@@ -195,37 +196,37 @@ impl Spool {
 
     /// Makes the sender stop when everything is sent, or at `by`.
     pub(super) fn stop(&self, by: Instant) {
-        self.lock().stop = Stop::By(by);
+        self.state.lock().stop = Stop::By(by);
         self.changed.notify_all();
     }
 
     /// Whether a shutdown has begun.
     pub(super) fn is_stopping(&self) -> bool {
-        self.lock().stop != Stop::No
+        self.state.lock().stop != Stop::No
     }
 
     /// Waits for the sender to end, at most until `until`. Whether it has.
     pub(super) fn await_sender(&self, until: Instant) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !state.sender_ended {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, left);
         }
         true
     }
 
     /// Called by the sender when its thread ends.
     pub(super) fn sender_ended(&self) {
-        self.lock().sender_ended = true;
+        self.state.lock().sender_ended = true;
         self.changed.notify_all();
     }
 
     /// Waits for a segment; `None` when it is time to stop.
     pub(super) fn next(&self) -> Option<SegmentName> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.stop.time_left(Instant::now()) == Some(Duration::ZERO) {
                 return None;
@@ -236,7 +237,7 @@ impl Spool {
             if state.stop != Stop::No {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
@@ -249,7 +250,7 @@ impl Spool {
             },
             Err(error) => format!("{} can't be read: {error}", self.directory.file(name).display()),
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let lost = self.forget(&mut state, name);
         self.count_lost(lost);
         state.troubles.report(format!("{why}; its {lost} events are skipped"), lost);
@@ -267,7 +268,7 @@ impl Spool {
     /// The timeout of the next attempt; `None` if there must be none, because the segment was dropped or time
     /// is up.
     pub(super) fn begin_attempt(&self, name: SegmentName, timeout: Duration) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let left = state.stop.time_left(Instant::now());
         let first = state.waiting.front_mut().filter(|first| first.name == name)?;
         let timeout = left.map_or(timeout, |left| left.min(timeout));
@@ -280,7 +281,7 @@ impl Spool {
 
     /// Counts events of a segment as delivered.
     pub(super) fn delivered(&self, name: SegmentName, events: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.figures.delivered.fetch_add(events, Ordering::Relaxed);
         self.account_for(&mut state, name, events);
         state.troubles.delivered();
@@ -288,7 +289,7 @@ impl Spool {
 
     /// Counts events of a segment that the receiver will never accept.
     pub(super) fn rejected(&self, name: SegmentName, events: u64, message: impl FnOnce() -> String) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.count_lost(events);
         self.account_for(&mut state, name, events);
         state.troubles.rejected(events, message);
@@ -303,7 +304,7 @@ impl Spool {
 
     /// Removes a segment that was sent completely.
     pub(super) fn done(&self, name: SegmentName) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.forget(&mut state, name);
         // At half the limit and not at once: around the limit, "full" and "room again" would be reported for
         // every segment.
@@ -320,7 +321,7 @@ impl Spool {
     /// Waits before the next attempt. If the pause would last beyond the shutdown's deadline, the sender
     /// stops instead.
     pub(super) fn pause(&self, name: SegmentName, pause: Pause, message: impl FnOnce() -> String) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.troubles.failing(message);
         if let Some(first) = state.waiting.front_mut().filter(|first| first.name == name) {
             first.sending = false;
@@ -340,16 +341,12 @@ impl Spool {
                 state.stop = Stop::By(now);
                 return;
             }
-            state = self.changed.wait_timeout(state, until - now).unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, until - now);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, SpoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn next_number(&self) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.next_number;
         state.next_number = number.saturating_add(1);
         number

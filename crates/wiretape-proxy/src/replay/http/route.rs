@@ -18,9 +18,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use memchr::memmem;
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use wiretape_analyze::lint::Revision;
 use wiretape_analyze::replay::id_of;
 use wiretape_trace::message::{Envelope, MessageKind, payloads};
@@ -215,7 +216,7 @@ impl ReplayServer {
         admission::check_with_session(headers, envelope)?;
         if is_initialize(envelope) {
             let session = self.session(served, Era::Streamable);
-            let id = served.lock().add(Arc::clone(&session));
+            let id = served.sessions.lock().add(Arc::clone(&session));
             let mut response = respond(&session, body, StreamStart::Bare);
             if let Ok(id) = HeaderValue::from_str(&id) {
                 response.headers_mut().insert(&SESSION, id);
@@ -236,7 +237,7 @@ impl ReplayServer {
 
     fn open_sse(&self, served: &ServedTape) -> Response<ReplayBody> {
         let session = self.session(served, Era::Sse);
-        let id = served.lock().add(Arc::clone(&session));
+        let id = served.sessions.lock().add(Arc::clone(&session));
         let endpoint = format!("{}/messages?sessionId={id}", served.prefix);
         let stream = session.open_sse(&endpoint);
         events(ReplayBody::Stream(stream, StreamReader { session, what: ListenedStream::Everything }))
@@ -244,12 +245,8 @@ impl ReplayServer {
 }
 
 impl ServedTape {
-    fn lock(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn session(&self, id: &str) -> Option<Arc<Session>> {
-        self.lock().open.get(id).filter(|session| !session.is_over()).cloned()
+        self.sessions.lock().open.get(id).filter(|session| !session.is_over()).cloned()
     }
 
     /// The session that a request names.
@@ -318,7 +315,7 @@ impl ServedTape {
         match text(headers, &SESSION) {
             _ if asks_without_session(headers) => Err(not_allowed()),
             None => Err(no_session()),
-            Some(id) if self.lock().remove(id) => Ok(empty(StatusCode::OK)),
+            Some(id) if self.sessions.lock().remove(id) => Ok(empty(StatusCode::OK)),
             Some(_) => Err(unknown_session()),
         }
     }

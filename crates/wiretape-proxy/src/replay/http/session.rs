@@ -8,9 +8,10 @@ use super::super::loaded_tape::{LoadedTape, NoticeCallback};
 use super::super::real::{Clients, RealEvent, RealServer, RealServers};
 use super::body::{ListenedStream, StreamItem, named_event};
 use super::streams::{BETWEEN, EventIds, StreamStart, Streams};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -52,7 +53,7 @@ struct SessionState {
 pub(super) enum Reply {
     /// 202: the message has no requests.
     Accepted,
-    /// One message, immediately.
+    /// One message as the whole body.
     Whole(Vec<u8>),
     /// The beginning of a message, then a broken connection.
     Broken(Vec<u8>),
@@ -83,7 +84,7 @@ impl Session {
             state: Mutex::new(state),
             changed: Notify::new(),
         });
-        if let Some(real) = &mut session.lock().real {
+        if let Some(real) = &mut session.state.lock().real {
             let session = Arc::downgrade(&session);
             real.report_to(Arc::new(move |event| {
                 if let Some(session) = session.upgrade() {
@@ -102,14 +103,10 @@ impl Session {
         self.era
     }
 
-    fn lock(&self) -> MutexGuard<'_, SessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Handles a message that is answered in the response to its POST, which may be a stream.
     pub(super) fn post(&self, message: &[u8], beginning: StreamStart) -> Reply {
         let mut actions = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let numbers = state.receive(message, self.loaded.now_us(), &mut actions);
         // While the state is still locked: the clock's task then sees the new deadline, not the old one.
         self.changed.notify_one();
@@ -126,14 +123,14 @@ impl Session {
     /// Answers a request whose bytes equal a recorded one and that has nothing but an answer; `None` for any other.
     pub(super) fn post_at_sight(&self, message: &[u8]) -> Option<Reply> {
         let mut actions = Vec::new();
-        let number = self.lock().player.answer_at_sight(message, &mut actions)?;
+        let number = self.state.lock().player.answer_at_sight(message, &mut actions)?;
         at_once(&(number..number + 1), &mut actions, &self.notify, StreamStart::Bare)
     }
 
     /// Handles a message that is answered on the one stream of HTTP+SSE.
     pub(super) fn receive_on_sse(&self, message: &[u8]) {
         let mut actions = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.receive(message, self.loaded.now_us(), &mut actions);
         self.changed.notify_one();
         state.route(actions, &self.notify);
@@ -141,17 +138,17 @@ impl Session {
 
     /// Opens the listening stream, for messages that belong to no request.
     pub(super) fn listen(&self, beginning: StreamStart) -> UnboundedReceiver<StreamItem> {
-        self.lock().streams.open_between(beginning)
+        self.state.lock().streams.open_between(beginning)
     }
 
     /// Resumes a stream after the event with this id; `None` if the events after it are not kept.
     pub(super) fn resume(&self, last: &str) -> Option<(u64, UnboundedReceiver<StreamItem>)> {
-        self.lock().streams.resume(last)
+        self.state.lock().streams.resume(last)
     }
 
     /// Opens the stream of HTTP+SSE, which begins with the endpoint for messages.
     pub(super) fn open_sse(&self, endpoint: &str) -> UnboundedReceiver<StreamItem> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let receiver = state.streams.open_between(StreamStart::Bare);
         state.streams.send_item_between(StreamItem::Bytes(named_event("endpoint", endpoint.as_bytes())));
         receiver
@@ -160,7 +157,7 @@ impl Session {
     /// Handles the end of a client's stream.
     pub(super) fn stop_listening(&self, stopped: ListenedStream) {
         match (self.era, stopped) {
-            (Era::Stateless, ListenedStream::Stream(stream)) => self.lock().abandon(stream),
+            (Era::Stateless, ListenedStream::Stream(stream)) => self.state.lock().abandon(stream),
             (Era::Sse, _) => self.end(),
             // The client may resume it.
             _ => {}
@@ -169,12 +166,12 @@ impl Session {
 
     /// Whether the session has ended.
     pub(super) fn is_over(&self) -> bool {
-        self.lock().is_over
+        self.state.lock().is_over
     }
 
     /// Ends the session with its streams and its real server.
     pub(super) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_over = true;
         state.requests.clear();
         state.streams.close_all();
@@ -185,7 +182,7 @@ impl Session {
 
     /// Handles an event of the real server.
     fn handle_real_event(&self, event: RealEvent) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let actions = state.real.as_mut().map(|real| real.handle_event(event));
         state.route(actions.unwrap_or_default(), &self.notify);
     }
@@ -193,7 +190,7 @@ impl Session {
     /// Sends what is due. Returns the time until the next deadline; `None` if the session has ended.
     fn tick(&self) -> Option<Option<Duration>> {
         let mut actions = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_over {
             return None;
         }

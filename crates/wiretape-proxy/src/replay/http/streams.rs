@@ -229,7 +229,7 @@ impl Streams {
         self.open.remove(&number).map(|stream| stream.requests).unwrap_or_default()
     }
 
-    /// Closes all streams.
+    /// Closes all streams, so that their clients reconnect or end.
     pub(super) fn close_all(&mut self) {
         *self = Streams::new(self.events);
     }
