@@ -6,7 +6,7 @@ mod support;
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::{Told, answer, call, initialize, transaction};
-use wiretape_events::{Ended, Transaction};
+use wiretape_events::{Ended, Timings, Transaction};
 
 const STATUSES: [&str; 7] =
     ["ok", "tool_error", "protocol_error", "http_error", "cancelled", "timeout", "disconnected"];
@@ -118,6 +118,31 @@ fn the_stages_add_up_whatever_is_missing() {
         json!([["Connect", 1], ["Upstream", 1], ["Body", 898], ["Finish", 0]]),
     );
     check(None, Some(2), Some(3), json!([["Upstream", 2], ["Body", 1], ["Finish", 897]]));
+}
+
+#[test]
+fn a_client_that_leaves_does_so_in_the_last_stage() {
+    let check = |ended, [connected_us, answered_us, responded_us]: [Option<u64>; 3], expected: Value| {
+        let mut told = Told::new();
+        let mut transaction = Transaction { ended, ..call(1, "add", "") };
+        let started = transaction.timings.started;
+        transaction.timings = Timings {
+            started,
+            connected_us,
+            answered_us,
+            responded_us,
+            ended_us: 503_077,
+            ..Timings::default()
+        };
+        told.observe(transaction);
+        assert_eq!(told.events("request")[0]["spans"], expected, "{ended:?}");
+    };
+    for ended in [Ended::ClientClosed, Ended::Timeout, Ended::UpstreamClosed, Ended::Stopped] {
+        check(ended, [None, None, None], json!([["Connect", 503_077]]));
+        check(ended, [Some(10), None, None], json!([["Connect", 10], ["Upstream", 503_067]]));
+        let body = json!([["Connect", 10], ["Upstream", 1964], ["Body", 501_103]]);
+        check(ended, [Some(10), Some(1974), None], body);
+    }
 }
 
 /// A stream of HTTP+SSE, which has its session from its `endpoint` event.

@@ -29,13 +29,15 @@ impl TransactionSink for Kept {
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#;
 
-/// Answers requests on one connection after another; one for `/hang` is never answered.
-fn serve(listener: &TcpListener) {
+/// Answers requests on one connection after another; one for `/hang` is reported, and never answered.
+fn serve(listener: &TcpListener, hanging: &mpsc::Sender<()>) {
     for stream in listener.incoming().map_while(Result::ok) {
+        let hanging = hanging.clone();
         std::thread::spawn(move || {
             let mut reader = BufReader::new(stream);
             while let Some((path, _)) = read_message(&mut reader) {
                 if path.contains("/hang") {
+                    hanging.send(()).unwrap();
                     std::thread::sleep(Duration::from_secs(60));
                 }
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: s1\r\n";
@@ -103,7 +105,8 @@ fn options(upstream: SocketAddr, traces: &std::path::Path, sink: Arc<Kept>) -> P
 fn every_exchange_is_handed_on_once() {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream_address = upstream.local_addr().unwrap();
-    std::thread::spawn(move || serve(&upstream));
+    let (hang, hanging) = mpsc::channel();
+    std::thread::spawn(move || serve(&upstream, &hang));
     let traces = tempfile::tempdir().unwrap();
     let kept = Arc::new(Kept::default());
     let options = options(upstream_address, traces.path(), Arc::clone(&kept));
@@ -126,9 +129,7 @@ fn every_exchange_is_handed_on_once() {
         std::thread::sleep(Duration::from_millis(5));
     }
     // It must have got as far as the upstream.
-    while std::fs::read_dir(traces.path()).unwrap().count() < 2 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    hanging.recv().unwrap();
     drop((impatient, client, reader));
     while kept.0.lock().unwrap().len() < 3 {
         std::thread::sleep(Duration::from_millis(5));
@@ -150,6 +151,10 @@ fn every_exchange_is_handed_on_once() {
     assert_eq!((first.request_bytes, first.response_bytes), (call.len() as u64, ANSWER.len() as u64));
     assert!(first.timings.connected_us <= first.timings.answered_us);
     assert!(first.timings.first_byte_us.unwrap() <= first.timings.ended_us);
+    // The client that left was waiting for the server: the stages that it didn't see have no times.
+    let left = &all[2].timings;
+    assert!(left.connected_us.is_some());
+    assert_eq!((left.answered_us, left.first_byte_us, left.responded_us), (None, None, None));
     let told = format!("{all:?}");
     assert!(!told.contains("hunter2") && !told.contains("s3cr3t"), "{told}");
 }

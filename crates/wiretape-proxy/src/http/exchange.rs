@@ -106,6 +106,12 @@ struct ExchangeState {
     error: Option<String>,
 }
 
+impl ExchangeState {
+    fn policy(&self) -> Policy {
+        if self.csp_applied { Policy::Added } else { Policy::Unchanged }
+    }
+}
+
 /// The content of a trace line.
 enum LineContent<'a> {
     /// A redacted message, from the given side.
@@ -475,13 +481,13 @@ impl Exchange {
     fn record_last_message(&self, original: &Bytes, clean: &[u8], note: ExchangeNote<'_>) {
         let at = self.now();
         let duration_us = at.us.saturating_sub(self.started_us);
-        let stages = {
+        let (stages, policy) = {
             let mut state = self.state();
             state.settled_us = Some(duration_us);
-            state.stages
+            (state.stages, state.policy())
         };
         let from = Direction::ServerToClient;
-        let note = ExchangeNote { stages, duration_us: Some(duration_us), ..note };
+        let note = ExchangeNote { policy, stages, duration_us: Some(duration_us), ..note };
         self.write_line_at(at, LineContent::Message(from, clean), note);
         self.keep_message(from, original, clean, at);
     }
@@ -633,8 +639,7 @@ impl Exchange {
         }
         let at = self.now();
         let duration_us = *state.settled_us.get_or_insert(at.us.saturating_sub(self.started_us));
-        let policy = if state.csp_applied { Policy::Added } else { Policy::Unchanged };
-        let stages = state.stages;
+        let (stages, policy) = (state.stages, state.policy());
         let (request_body, response_body) = (state.request_note.take(), state.response_note.take());
         let bytes = Some(state.response_bytes).filter(|bytes| *bytes > 0 && response_body.is_none());
         let error = state.error.clone();

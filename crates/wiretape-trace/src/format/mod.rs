@@ -93,7 +93,7 @@
 //! | `connectedUs`, `answeredUs`, `firstByteUs`, `respondedUs` | integer | on the line with `durationUs`: from the request's head until there was a connection to the server, the response's head was complete, the first byte of its body arrived, its body was complete. Each only if that happened |
 //! | `connection` | object | with `request`, if a proxy recorded it: the client's connection. `number` (unique in one run of the proxy), `client` (address and port), `listener` (the name of the listener) |
 //! | `user` | string | with `request`: the `sub` claim of the request's access token, redacted like everything else. Not verified |
-//! | `csp` | `true` | on `http` lines that end an exchange: the proxy added its Content-Security-Policy to the response |
+//! | `csp` | `true` | on the line with `durationUs`: the proxy had added its Content-Security-Policy to the page, or to a page in an event |
 //!
 //! `headers` maps lower-case names to a string, or to an array of strings if a header occurred several times.
 //!

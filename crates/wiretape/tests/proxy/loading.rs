@@ -86,15 +86,13 @@ fn trouble(proxy: &Proxy, upstream: &Upstream) {
 
 /// A client that doesn't wait for its answer.
 fn leave(proxy: &Proxy, upstream: &Upstream) {
-    let before = proxy.ask("/status").1["ended"]["client-closed"].as_u64().unwrap_or(0);
+    let before = client_closed(proxy);
     let mut client = proxy.connect();
     client.send(post(SESSION, &call(16, "left")));
     let mut server = upstream.accept();
     server.receive();
     drop(client);
-    wait_until("the client is gone", || {
-        proxy.ask("/status").1["ended"]["client-closed"].as_u64().unwrap_or(0) > before
-    });
+    wait_until("the client is gone", || client_closed(proxy) > before);
 }
 
 /// Ten sessions that use the same ids, one of which is forgotten by its server.
@@ -116,6 +114,53 @@ fn sessions(proxy: &Proxy, upstream: &Upstream) {
     client.receive();
 }
 
+/// A session of HTTP+SSE, whose answers arrive on another stream: one in time, one after its call was cancelled, one never.
+fn old_transport(proxy: &Proxy, upstream: &Upstream) {
+    let before = client_closed(proxy);
+    let mut client = proxy.connect();
+    client.send("GET /sse HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n");
+    let (mut server, ..) = upstream.answer(events(&["event: endpoint\ndata: /messages?sessionId=a1\n\n"]));
+    client.receive_head();
+    client.receive_chunk();
+    let say = |message: &str| {
+        let request = post("", message).replacen("/mcp", "/messages?sessionId=a1", 1);
+        exchange(proxy, upstream, &request, "HTTP/1.1 202 Accepted\r\nContent-Length: 8\r\n\r\nAccepted");
+    };
+    let mut push = |message: &str| {
+        server.send(chunk(format!("event: message\ndata: {message}\n\n")));
+        client.receive_chunk();
+    };
+    say(INITIALIZE);
+    push(INITIALIZED);
+    say(&call(1, "late"));
+    push(&result(1));
+    say(&call(2, "cancelled"));
+    say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
+    push(&result(2));
+    say(&call(3, "abandoned"));
+    drop(client);
+    wait_until("the stream is closed", || client_closed(proxy) > before);
+}
+
+/// A client of the stateless revision, which introduces itself in each request.
+fn stateless(proxy: &Proxy, upstream: &Upstream) {
+    let introduction = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"modern","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let mut client = proxy.connect();
+    for id in 1..=2 {
+        let call = call(id, "stateless")
+            .replace("\"name\":\"stateless\"", &format!("\"name\":\"stateless\",{introduction}"));
+        client.send(post("MCP-Protocol-Version: 2026-07-28\r\n", &call));
+        let mut server = upstream.accept();
+        server.receive();
+        server.send(ok("Connection: close\r\n", &result(id)));
+        client.receive();
+    }
+}
+
+fn client_closed(proxy: &Proxy) -> u64 {
+    proxy.ask("/status").1["ended"]["client-closed"].as_u64().unwrap_or(0)
+}
+
 fn away(proxy: &Proxy, upstream: Upstream) {
     drop(upstream);
     let mut client: Peer = proxy.connect();
@@ -133,8 +178,9 @@ fn told(stopped: &Stopped, command: &[&str], store: &str) -> Vec<String> {
     lines
 }
 
-/// The sessions that a side ended: the client of the first deleted it, the server of the second forgot it.
-const ENDED: [&str; 2] = ["s1", "t3"];
+/// The sessions that a side ended: the first was deleted, the second forgotten by its server, and the stream of the third
+/// closed.
+const ENDED: [&str; 3] = ["s1", "t3", "a1"];
 
 /// A line without what docs/store.md lists as different.
 fn comparable(line: &str) -> String {
@@ -155,6 +201,8 @@ fn check(options: &[&str]) {
     let proxy = Proxy::before(&upstream, &[&["--admin", "127.0.0.1:0"], options].concat());
     trouble(&proxy, &upstream);
     sessions(&proxy, &upstream);
+    old_transport(&proxy, &upstream);
+    stateless(&proxy, &upstream);
     away(&proxy, upstream);
     let stopped = proxy.stop();
     let mut traces: Vec<PathBuf> =
@@ -173,7 +221,7 @@ fn check(options: &[&str]) {
         assert!(!live.is_empty(), "{command:?}");
         assert_eq!(loaded, live, "{command:?}");
     }
-    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 54);
+    assert_eq!(told(&stopped, &logs, "loaded.db").len(), 62);
 }
 
 #[test]

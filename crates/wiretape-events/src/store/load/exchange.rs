@@ -7,7 +7,7 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 use wiretape_trace::format::{Answers, Ended, ExchangeNote, HeadJson, Policy};
-use wiretape_trace::message::Direction;
+use wiretape_trace::message::{Direction, Envelope, MessageKind};
 
 /// An exchange whose end was not read yet.
 #[derive(Debug)]
@@ -183,6 +183,17 @@ impl OpenExchange {
     pub(super) fn is_over(&self) -> bool {
         let asked = self.transaction.request.is_some() || &*self.transaction.method != "POST";
         self.response == Response::Whole && asked
+    }
+
+    /// Whether its message is a notification.
+    pub(super) fn is_notification(&self) -> bool {
+        let request = self.transaction.request.as_deref();
+        request.is_some_and(|request| Envelope::scan(request).kind == MessageKind::Notification)
+    }
+
+    /// Whether a line is going to say how it ended: recorders that name the connection always write one.
+    pub(super) fn has_end(&self) -> bool {
+        self.transaction.connection.is_some()
     }
 
     /// Extends the exchange to a time at which it was still open.

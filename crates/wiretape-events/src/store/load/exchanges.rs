@@ -35,7 +35,7 @@ pub(super) struct Exchanges {
     refused: Option<(u64, Bytes)>,
     /// Whether the durations of what is being observed are known.
     times: Times,
-    /// Whether the times of their stages are.
+    /// Whether the times of their stages are: once one exchange has them, the recorder writes them for all.
     stages: StageTimes,
     /// The outcome of calls whose exchanges were open when the recording ended.
     at_end: Option<Outcome>,
@@ -86,7 +86,7 @@ impl Exchanges {
         let Some(open) = self.line(note, at, &context) else { return };
         let was_answered = open.is_answered();
         let on_stream = open.message(note, dir, raw);
-        let (is_over, is_answered) = (open.is_over(), open.is_answered());
+        let (is_over, is_answered, has_end) = (open.is_over(), open.is_answered(), open.has_end());
         if let Some(stream) = on_stream {
             let streamed = Streamed {
                 upstream: stream.upstream,
@@ -98,7 +98,7 @@ impl Exchanges {
         }
         if is_over {
             self.end_as_noted(note, Ended::Complete, at, &mut context);
-        } else if is_answered && !was_answered {
+        } else if is_answered && !was_answered && !has_end {
             self.answered.push_back(note.x);
             self.make_room(&mut context);
         }
@@ -142,7 +142,10 @@ impl Exchanges {
     fn end_open(&mut self, at: Tick, outcome: Outcome, context: &mut RecordingContext<'_>) {
         // The recording ended, not the exchanges. The observer would report them as disconnected.
         self.at_end = Some(outcome);
-        for x in self.open.keys().copied().collect::<Vec<_>>() {
+        // Notifications first: one of them may cancel a call, and the line that says it was accepted may be in the next part.
+        let mut open: Vec<_> = self.open.iter().map(|(x, open)| (!open.is_notification(), *x)).collect();
+        open.sort_unstable();
+        for (_, x) in open {
             let Some(open) = self.open.get_mut(&x) else { continue };
             if open.is_answered() {
                 self.end_at_last_line(x, Ended::Complete, context);
@@ -221,7 +224,10 @@ impl Exchanges {
         if let Some(request) = transaction.request.clone().filter(|_| transaction.response.is_none()) {
             self.refused = Some((transaction.x, request));
         }
-        (self.times, self.stages) = (times, stages);
+        self.times = times;
+        if stages == StageTimes::Recorded {
+            self.stages = stages;
+        }
         self.observe(at, context, |observer, signals| observer.transaction(transaction, signals));
     }
 
@@ -252,7 +258,7 @@ impl Exchanges {
                 call.error_message = None;
             }
             call.source = RowSource::Trace;
-            if self.stages == StageTimes::Unknown {
+            if self.stages == StageTimes::Unknown || self.at_end.is_some() {
                 call.upstream_us = None;
                 call.first_byte_us = None;
             }

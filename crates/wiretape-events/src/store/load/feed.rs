@@ -343,6 +343,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cancellation_counts_if_the_trace_ends_before_it_is_accepted() {
+        let meta = r#"{"v":1,"type":"meta","startedAt":"","label":"x","command":["http://127.0.0.1:9/mcp"],"id":"T","transport":"http"}"#;
+        let post = |x: u64, us: u64, raw: &str| {
+            let request = r#"{"method":"POST","target":"/mcp","headers":{"mcp-session-id":"S"}}"#;
+            format!(r#"{{"dir":"in","us":{us},"http":{{"x":{x},"request":{request}}},"raw":{raw}}}"#)
+        };
+        let ask = post(1, 10, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}"#);
+        let cancel =
+            post(2, 40, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+        let calls = calls(&[meta, &ask, &cancel]);
+        assert!(calls.contains(&"add 1 cancelled Some(30) S@http://127.0.0.1:9".to_owned()), "{calls:?}");
+    }
+
+    #[test]
     fn failures_have_their_code_and_words() {
         let error = r#"{"dir":"out","raw":{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such tool"}}}"#;
         let tool = r#"{"dir":"out","raw":{"jsonrpc":"2.0","id":1,"result":{"isError":true,"content":[{"type":"text","text":"too big"}]}}}"#;
